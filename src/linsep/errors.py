@@ -1,0 +1,78 @@
+"""Everything linsep raises or warns about.
+
+::
+
+    ValueError
+      LinsepError
+        BadInput           the data or a parameter cannot be used as given
+          NonFinite        NaN or infinity among the numbers
+        SeparableData      C = inf and no minimiser exists: the direction proves it
+        Refused            a computed refusal: what was asked has no honest answer here
+        CertificateError   a certificate does not hold for the model and the data at hand
+    sklearn.exceptions.ConvergenceWarning
+      ConvergenceWarning   a limit stopped the fit; the certified gap so far travels with it
+
+A message says what was given, what is needed and what to do. Every extra argument has a default,
+so that the exceptions survive pickling between processes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sklearn.exceptions
+
+
+class LinsepError(ValueError):
+    """Root of all linsep errors."""
+
+
+class BadInput(LinsepError):
+    """The data or a parameter cannot be used as given."""
+
+
+class NonFinite(BadInput):
+    """NaN or infinity among the numbers, noticed by a solver's first pass."""
+
+
+class Refused(LinsepError):
+    """What was asked cannot be answered honestly; the message gives the reason and the way out."""
+
+
+class SeparableData(LinsepError):
+    """No minimiser exists: a hyperplane separates the rows and nothing bounds its length.
+
+    Attributes
+    ----------
+    direction : tuple (w, b) or None
+        Along ``t * (w, b)`` the empirical risk falls for ever as t grows.
+    rows : sequence of int or None
+        A hint: rows whose loss can be driven to its infimum along the direction.
+    """
+
+    def __init__(self, message: str = "", direction: Any = None, rows: Any = None) -> None:
+        super().__init__(message)
+        self.direction = direction
+        self.rows = rows
+
+
+class CertificateError(LinsepError):
+    """A claimed certificate does not hold.
+
+    Attributes
+    ----------
+    certificate : Optimality or None
+        What an independent computation found instead.
+    """
+
+    def __init__(self, message: str = "", certificate: Any = None) -> None:
+        super().__init__(message)
+        self.certificate = certificate
+
+
+class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore[misc]
+    """A limit stopped the fit above ``tol``; ``certificate`` holds the gap proven so far."""
+
+    def __init__(self, message: str = "", certificate: Any = None) -> None:
+        super().__init__(message)
+        self.certificate = certificate

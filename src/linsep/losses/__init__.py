@@ -1,0 +1,81 @@
+"""Losses as functions of the margin, in numpy: the text of record for kernels and certificates.
+
+A pointwise loss ``l`` acts on the margin ``m = sigma z + offset`` of a score ``z = x.w + b``:
+
+* classification, y in {-1, +1}: ``sigma = y``, ``offset = 0``;
+* regression on a target t: ``sigma = 1``, ``offset = 1 - t``, so that ``1 - m = t - z``.
+
+Every loss has minimum 0 and is pure: it owns no data, no strength, no intercept. ``conjugate`` is the
+ordinary convex conjugate ``l*(q) = sup_m (q m - l(m))``, closed at the ends of its domain and +inf
+outside. At a kink ``slope`` is the subgradient nearest to zero.
+
+Your own loss is a few lines::
+
+    @dataclass(frozen=True)
+    class Quartic(Loss):
+        name = "quartic"
+        def value(self, m): return (1 - m) ** 4
+        def slope(self, m): return -4 * (1 - m) ** 3
+        def curvature(self, m): return 12 * (1 - m) ** 2
+        def conjugate(self, q): return q + 3 * (np.abs(q) / 4) ** (4 / 3)
+"""
+
+from __future__ import annotations
+
+from linsep.errors import BadInput
+from linsep.losses.bent import Huber, HuberisedHinge, SquaredHinge
+from linsep.losses.checks import ConvexityCheck, DominationCheck, dominates_zero_one, is_convex
+from linsep.losses.kinked import Absolute, Hinge, Perceptron, ZeroOne
+from linsep.losses.loss import Loss
+from linsep.losses.multinomial import Multinomial
+from linsep.losses.smooth import Exponential, Logistic, Squared
+
+__all__ = [
+    "NAMES",
+    "Absolute",
+    "ConvexityCheck",
+    "DominationCheck",
+    "Exponential",
+    "Hinge",
+    "Huber",
+    "HuberisedHinge",
+    "Logistic",
+    "Loss",
+    "Multinomial",
+    "Perceptron",
+    "Squared",
+    "SquaredHinge",
+    "ZeroOne",
+    "dominates_zero_one",
+    "get",
+    "is_convex",
+]
+
+_TYPES: dict[str, type[Loss]] = {
+    kind.name: kind
+    for kind in (
+        ZeroOne,
+        Squared,
+        Absolute,
+        Logistic,
+        Hinge,
+        Perceptron,
+        Exponential,
+        SquaredHinge,
+        HuberisedHinge,
+        Huber,
+    )
+}
+#: Names that :func:`get` accepts.
+NAMES: tuple[str, ...] = tuple(_TYPES)
+
+
+def get(loss: str | Loss) -> Loss:
+    """The loss of that name with its default parameters, or the loss itself."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in _TYPES:
+        return _TYPES[loss]()
+    raise BadInput(
+        f"Unknown loss {loss!r}. Known names: {', '.join(NAMES)}; or pass an instance of linsep.losses.Loss."
+    )

@@ -1,0 +1,137 @@
+"""Piecewise quadratic losses: straight tails joined by a parabola, so the slope is continuous."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from linsep.errors import BadInput
+from linsep.losses.loss import FloatArray, Loss, inside
+
+
+def _width(loss: str, width: float) -> None:
+    if not (width > 0 and math.isfinite(width)):
+        raise BadInput(f"{loss}: width must be positive and finite, got {width!r}.")
+
+
+@dataclass(frozen=True)
+class SquaredHinge(Loss):
+    """max(0, 1 - m)^2."""
+
+    name = "squared_hinge"
+    native = "squared_hinge"
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return (0.0, math.inf)
+
+    @property
+    def curvature_bound(self) -> float:
+        return 2.0
+
+    def value(self, m: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(np.maximum(1.0 - np.asarray(m), 0.0) ** 2)
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(-2.0 * np.maximum(1.0 - np.asarray(m), 0.0))
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return np.where(np.asarray(m) < 1.0, 2.0, 0.0)
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        q = np.asarray(q)
+        with np.errstate(over="ignore"):
+            return inside(-q, 0.0, math.inf, q * (1.0 + 0.25 * q))
+
+    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
+        return self.curvature(np.asarray(m) + t)
+
+
+@dataclass(frozen=True)
+class HuberisedHinge(Loss):
+    """The hinge with its kink rounded over ``width``.
+
+    0 for m >= 1, (1-m)^2/(2 width) for 1 - width <= m < 1, and 1 - m - width/2 below.
+    """
+
+    name = "huberised_hinge"
+    native = "huberised_hinge"
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        _width(self.name, self.width)
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    @property
+    def curvature_bound(self) -> float:
+        return 1.0 / self.width
+
+    def value(self, m: FloatArray) -> FloatArray:
+        r = np.maximum(1.0 - np.asarray(m), 0.0)
+        bent = np.minimum(r, self.width) / self.width
+        return np.asarray(bent * (r - 0.5 * np.minimum(r, self.width)))
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        return np.asarray(-np.clip(1.0 - np.asarray(m), 0.0, self.width) / self.width)
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        m = np.asarray(m)
+        return np.where((m < 1.0) & (1.0 - m <= self.width), 1.0 / self.width, 0.0)
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        q = np.asarray(q)
+        with np.errstate(over="ignore"):
+            return inside(-q, 0.0, 1.0, q * (1.0 + 0.5 * self.width * q))
+
+    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
+        m = np.asarray(m)
+        return np.minimum(self.curvature(m + t), self.curvature(m - t))
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """In r = 1 - m: r^2/2 for |r| <= width, width (|r| - width/2) beyond."""
+
+    name = "huber"
+    native = "huber"
+    classification = False
+    regression = True
+    width: float = 1.345
+
+    def __post_init__(self) -> None:
+        _width(self.name, self.width)
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return (-self.width, self.width)
+
+    @property
+    def curvature_bound(self) -> float:
+        return 1.0
+
+    def value(self, m: FloatArray) -> FloatArray:
+        r = np.abs(1.0 - np.asarray(m))
+        bent = np.minimum(r, self.width)
+        with np.errstate(over="ignore"):
+            return np.asarray(bent * (r - 0.5 * bent))
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        return np.asarray(-np.clip(1.0 - np.asarray(m), -self.width, self.width))
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return np.where(np.abs(1.0 - np.asarray(m)) <= self.width, 1.0, 0.0)
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        q = np.asarray(q)
+        with np.errstate(over="ignore"):
+            return inside(-q, -self.width, self.width, q * (1.0 + 0.5 * q))
+
+    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
+        return np.where(np.abs(1.0 - np.asarray(m)) + t <= self.width, 1.0, 0.0)

@@ -1,0 +1,122 @@
+"""Two questions a user can put to any loss: is it convex, does it lie above the 0-1 loss?
+
+Both look at finitely many margins. A "no" comes with a witness that anyone can check by hand; a "yes"
+means that no witness was found among the margins tried, and says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from linsep.losses.kinked import ZeroOne
+from linsep.losses.loss import FloatArray, Loss
+
+Function = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class ConvexityCheck:
+    """Answer of :func:`is_convex`; true or false in a condition.
+
+    ``witness`` is (a, b, t) with l(t a + (1-t) b) > t l(a) + (1-t) l(b), and ``excess`` the difference.
+    """
+
+    convex: bool
+    witness: tuple[float, float, float] | None
+    excess: float
+    tried: tuple[float, float, int]
+
+    def __bool__(self) -> bool:
+        return self.convex
+
+    def __str__(self) -> str:
+        low, high, chords = self.tried
+        if self.witness is None:
+            return f"convex as far as {chords} chords in [{low:g}, {high:g}] tell"
+        a, b, t = self.witness
+        return f"not convex: at {t:g} * {a:g} + {1 - t:g} * {b:g} it lies {self.excess:g} above its chord"
+
+
+@dataclass(frozen=True)
+class DominationCheck:
+    """Answer of :func:`dominates_zero_one`; true or false in a condition.
+
+    ``margin`` is where the loss lies furthest below the 0-1 loss and ``shortfall`` by how much.
+    """
+
+    dominates: bool
+    margin: float | None
+    shortfall: float
+    tried: tuple[float, float, int]
+
+    def __bool__(self) -> bool:
+        return self.dominates
+
+    def __str__(self) -> str:
+        low, high, margins = self.tried
+        if self.margin is None:
+            return f"dominates the 0-1 loss at {margins} margins in [{low:g}, {high:g}]"
+        return f"does not dominate: at margin {self.margin:g} it lies {self.shortfall:.6g} below the 0-1 loss"
+
+
+def _function(loss: Loss | Function) -> Function:
+    return loss.value if isinstance(loss, Loss) else loss
+
+
+def is_convex(
+    loss: Loss | Function, low: float = -10.0, high: float = 10.0, chords: int = 20_000
+) -> ConvexityCheck:
+    """Test Jensen's inequality on chords of all lengths between margins in [low, high].
+
+    Half of the chords join neighbours of a regular grid (they see small dents), half join random
+    margins (they see large ones; the draw is fixed). Differences within rounding are forgiven.
+    """
+    function = _function(loss)
+    half = max(chords // 2, 1)
+    grid = np.linspace(low, high, half + 2)
+    rng = np.random.default_rng(0)
+    a = np.concatenate([grid[:-2], rng.uniform(low, high, half)])
+    b = np.concatenate([grid[2:], rng.uniform(low, high, half)])
+    t = np.concatenate([np.full(half, 0.5), rng.uniform(0.0, 1.0, half)])
+    at_a, at_b = function(a), function(b)
+    with np.errstate(invalid="ignore"):
+        excess = function(t * a + (1 - t) * b) - (t * at_a + (1 - t) * at_b)
+        forgiven = (
+            64 * np.finfo(np.float64).eps * (np.abs(at_a) + np.abs(at_b) + np.abs(a) + np.abs(b))
+        )
+    excess = np.where(np.isinf(at_a) | np.isinf(at_b), -np.inf, excess)
+    # nan marks a loss that is not a function there: it counts against convexity.
+    worst = int(np.argmax(np.where(np.isnan(excess), np.inf, excess - forgiven)))
+    tried = (low, high, 2 * half)
+    if excess[worst] <= forgiven[worst]:
+        return ConvexityCheck(True, None, 0.0, tried)
+    return ConvexityCheck(
+        False, (float(a[worst]), float(b[worst]), float(t[worst])), float(excess[worst]), tried
+    )
+
+
+def dominates_zero_one(
+    loss: Loss | Function,
+    ties: Literal["correct", "error"] = "error",
+    low: float = -10.0,
+    high: float = 10.0,
+    margins: int = 20_001,
+) -> DominationCheck:
+    """Compare with the 0-1 loss on a regular grid of margins, with 0 and its neighbours included.
+
+    ``ties`` says what a zero margin counts as, see :class:`ZeroOne`. The natural-log logistic loss is
+    0.693 at 0 and does not dominate under either convention; divided by log 2 it does.
+    """
+    tiny = float(np.finfo(np.float64).tiny)
+    m = np.concatenate([np.linspace(low, high, margins), [-tiny, 0.0, tiny]])
+    shortfall = ZeroOne(ties).value(m) - _function(loss)(m)
+    shortfall = np.where(np.isnan(shortfall), np.inf, shortfall)
+    worst = int(np.argmax(shortfall))
+    tried = (low, high, len(m))
+    if shortfall[worst] <= 4 * np.finfo(np.float64).eps:  # rounding of values near 1
+        return DominationCheck(True, None, 0.0, tried)
+    return DominationCheck(False, float(m[worst]), float(shortfall[worst]), tried)

@@ -1,0 +1,86 @@
+"""The loss that couples classes: softmax cross-entropy on k scores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import entr, xlog1py
+
+from linsep.errors import BadInput
+from linsep.losses.loss import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Multinomial:
+    """logsumexp(z) - z_y on the k scores of a row; labels are integers 0..k-1.
+
+    The dual variables of a row are ``U = onehot(y) - p`` with p in the simplex, and the conjugate there
+    is minus the entropy of p.
+    """
+
+    k: int
+    name: ClassVar[str] = "multinomial"
+    native: ClassVar[str | None] = "multinomial"
+    smooth: ClassVar[bool] = True
+    convex: ClassVar[bool] = True
+    classification: ClassVar[bool] = True
+    regression: ClassVar[bool] = False
+    probabilistic: ClassVar[bool] = True
+    curvature_bound: ClassVar[float] = 0.5  #: largest eigenvalue of diag(p) - p p'
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise BadInput(f"multinomial: at least 2 classes are needed, got {self.k}.")
+
+    @property
+    def params(self) -> tuple[float, ...]:
+        """The number of classes, for the compiled kernel."""
+        return (float(self.k),)
+
+    def value(self, Z: FloatArray, labels: IntArray) -> FloatArray:
+        """l_i = logsumexp(Z_i) - Z_{i, y_i}, (n,)."""
+        rows, top = np.arange(len(labels)), np.argmax(Z, axis=1)
+        with np.errstate(over="ignore"):
+            rest = np.exp(Z - Z[rows, top][:, None])
+            lead = Z[rows, top] - Z[rows, labels]
+        rest[rows, top] = 0.0
+        return np.asarray(lead + np.log1p(rest.sum(axis=1)))  # no cancellation in either tail
+
+    def slope(self, Z: FloatArray, labels: IntArray) -> FloatArray:
+        """softmax(Z) - onehot(labels), (n, k)."""
+        slope, rows = self.proba(Z), np.arange(len(labels))
+        slope[rows, labels] = 0.0
+        slope[rows, labels] = -slope.sum(axis=1)  # accurate where p_y - 1 would round to 0
+        return slope
+
+    def proba(self, Z: FloatArray) -> FloatArray:
+        """softmax of each row, (n, k)."""
+        with np.errstate(over="ignore"):
+            P = np.exp(Z - np.max(Z, axis=1, keepdims=True))
+        return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+    def entropy(self, P: FloatArray) -> FloatArray:
+        """-sum_c p log p of each row, 0 log 0 = 0; -inf where an entry is negative."""
+        return np.asarray(entr(P).sum(axis=1))
+
+    def conjugate(self, Q: FloatArray, labels: IntArray) -> FloatArray:
+        """Minus the entropy of p = Q + onehot(labels), (n,); +inf where p leaves the simplex.
+
+        The entries off the label define p; that of the label is 1 minus their sum, which keeps full
+        accuracy where p_y is near 1, as it is for almost every row of a good fit.
+        """
+        rows = np.arange(len(labels))
+        off = np.array(Q, dtype=np.float64)
+        off[rows, labels] = 0.0
+        rest = off.sum(axis=1)
+        slack = 4 * self.k * np.finfo(np.float64).eps
+        inside = (np.abs(rest + Q[rows, labels]) <= slack) & (off >= 0.0).all(axis=1)
+        rest = np.where(inside & (rest <= 1.0 + slack), np.minimum(rest, 1.0), np.nan)
+        value = xlog1py(1.0 - rest, -rest) - entr(np.maximum(off, 0.0)).sum(axis=1)
+        return np.where(np.isnan(rest), math.inf, value)

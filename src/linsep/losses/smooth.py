@@ -1,0 +1,117 @@
+"""Losses with a formula of one piece: logistic, exponential, squared."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import xlog1py, xlogy
+
+from linsep.losses.loss import FloatArray, Loss, inside
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """log(1 + e^-m), natural logarithm: 0.693 at 0, so it does not dominate the 0-1 loss."""
+
+    name = "logistic"
+    native = "logistic"
+    probabilistic = True
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    @property
+    def curvature_bound(self) -> float:
+        return 0.25
+
+    def value(self, m: FloatArray) -> FloatArray:
+        return np.logaddexp(0.0, -m)
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        e = np.exp(-np.abs(m))
+        return np.asarray(-np.where(np.asarray(m) >= 0.0, e, 1.0) / (1.0 + e))
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        e = np.exp(-np.abs(m))
+        return np.asarray(e / (1.0 + e) ** 2)
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        u = np.clip(-np.asarray(q), 0.0, 1.0)
+        return inside(-np.asarray(q), 0.0, 1.0, xlogy(u, u) + xlog1py(1.0 - u, -u))
+
+    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
+        return self.curvature(np.abs(m) + t)  # falls as |m| grows
+
+    def proba(self, z: FloatArray) -> FloatArray:
+        return -self.slope(-np.asarray(z))
+
+
+@dataclass(frozen=True)
+class Exponential(Loss):
+    """e^-m. Its population minimiser is half the log-odds, hence ``proba(z) = 1/(1 + e^-2z)``."""
+
+    name = "exponential"
+    native = "exponential"
+    probabilistic = True
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return (0.0, math.inf)
+
+    def value(self, m: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):  # +inf is the right answer beyond 1.8e308
+            return np.exp(-np.asarray(m))
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        return -self.value(m)
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return self.value(m)
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        u = np.maximum(-np.asarray(q), 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = np.where(np.isinf(u), math.inf, xlogy(u, u) - u)
+        return inside(-np.asarray(q), 0.0, math.inf, value)
+
+    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
+        return self.value(np.asarray(m) + t)
+
+    def proba(self, z: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return Logistic().proba(2.0 * np.asarray(z))
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """(1 - m)^2, the squared residual in regression."""
+
+    name = "squared"
+    native = "squared"
+    regression = True
+
+    @property
+    def curvature_bound(self) -> float:
+        return 2.0
+
+    def value(self, m: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray((1.0 - np.asarray(m)) ** 2)
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(-2.0 * (1.0 - np.asarray(m)))
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return np.full(np.shape(m), 2.0)
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        q = np.asarray(q)
+        with np.errstate(over="ignore"):
+            return np.asarray(q * (1.0 + 0.25 * q))
+
+    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
+        return np.full(np.broadcast(m, t).shape, 2.0)

@@ -1,0 +1,100 @@
+"""What a solver is asked (``Stop``) and what it hands back (``Solution``).
+
+A dual point is a proposal: the certificate is computed from it by code that does not trust the
+solver. It comes in two forms, and both cost nothing to carry.
+
+``Linearised(base, step)``
+    the Newton-dual point ``u_i = -(l'(m0_i) + l''(m0_i) sigma_i x~_i . step)`` with margins ``m0``
+    at ``base``: two small matrices describe all n dual variables.
+``Explicit(u)``
+    one number per row (per row and class for losses that couple classes).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Status(Enum):
+    """Why the solver stopped; ``message`` says it in prose, with what to do next."""
+
+    CERTIFIED = "certified"
+    WORKING_PRECISION = "optimal to working precision"
+    TIME_LIMIT = "time limit"
+    PASS_LIMIT = "pass limit"
+
+    @property
+    def message(self) -> str:
+        """One or two sentences for the user."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    Status.CERTIFIED: "The relative duality gap is at most tol.",
+    Status.WORKING_PRECISION: (
+        "Float64 rounding leaves no further progress, and the gap that can be proven is still "
+        "above tol. Likely causes: (a) tol is below what rounding allows for this many rows, "
+        "(b) features of very different size. Raise tol or standardise the features."
+    ),
+    Status.TIME_LIMIT: (
+        "time_limit was reached first; the gap proven so far is in the certificate. "
+        "Raise time_limit or tol, or continue with warm_start=True."
+    ),
+    Status.PASS_LIMIT: (
+        "max_passes was reached first; the gap proven so far is in the certificate. "
+        "Raise max_passes or tol, or continue with warm_start=True."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to stop: relative duality gap ``tol``, or a limit set by the user."""
+
+    tol: float = 1e-6
+    time_limit: float | None = None
+    max_passes: float | None = None
+
+
+@dataclass(frozen=True)
+class TraceRecord:
+    """One line of the trace: cost so far and the best bounds known, in reported units."""
+
+    passes: float
+    seconds: float
+    primal: float
+    dual: float
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """Newton-dual point: slopes at ``base`` moved along ``step``; both are (d+1, k)."""
+
+    base: FloatArray
+    step: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Explicit:
+    """Dual variables ``u`` per unit weight, (n,) or (n, k)."""
+
+    u: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver proposes: W (d+1, k) with the intercepts last, and a dual point."""
+
+    W: FloatArray
+    dual: Linearised | Explicit
+    status: Status
+    passes: float
+    seconds: float
+    trace: tuple[TraceRecord, ...] = ()
+    sums: FloatArray | None = None  #: of the closing pass at (W, dual), if it was made
