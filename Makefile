@@ -1,0 +1,81 @@
+# Every verb prepares what it needs. `make` alone lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+# cmake and ninja are taken from the virtual environment: a compiler and Python are all a machine must have.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
+
+KERNELS := $(wildcard kernels/*.hpp kernels/*.cpp)
+BUILD_REQUIRES := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.26" "ninja>=1.11"
+READY := $(VENV)/.ready
+BUILT := $(VENV)/.built
+DOCS_READY := $(VENV)/.docs-ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test test-slow lint format bench docs wheel clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(BUILT) ## create .venv with everything a developer needs
+
+build: $(BUILT) ## recompile the kernels that changed
+
+demo: $(BUILT) ## train on a real data set, print the certificates, draw the picture
+	$(BIN)/python examples/demo.py
+
+test: $(BUILT) ## run the fast tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(BUILT) ## run the slow tests
+	$(BIN)/python -m pytest -m slow
+
+lint: $(BUILT) ## check format, style, types, import layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run -Werror $(KERNELS)
+
+format: $(BUILT) ## rewrite the files in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(KERNELS)
+
+bench: $(BUILT) ## time linsep and its peers at equal certified suboptimality
+	$(BIN)/python benchmarks/run.py
+
+docs: $(DOCS_READY) ## build the documentation into build/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "open build/docs/index.html"
+
+wheel: $(BUILT) ## build a wheel into dist/ and try it in an empty environment
+	rm -rf dist build/wheel-check
+	$(PIP) wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	$(BIN)/python -m venv build/wheel-check
+	build/wheel-check/bin/python -m pip --disable-pip-version-check install --quiet dist/linsep-*.whl
+	cd build/wheel-check && bin/python -W error "$(CURDIR)/.ci/try_wheel.py"
+	rm -rf build/wheel-check
+
+clean: ## remove everything that was built, and the virtual environment
+	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests examples benchmarks docs -name __pycache__ -prune -exec rm -rf {} +
+
+# The environment: once, and again when the requirements change.
+$(READY): pyproject.toml CMakeLists.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet $(BUILD_REQUIRES)
+	$(PIP) install --quiet --no-build-isolation --editable ".[dev]"
+	touch $@
+
+# The kernels: incremental, because the build directory under build/ persists.
+$(BUILT): $(READY) $(KERNELS)
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+	touch $@
+
+$(DOCS_READY): $(BUILT) pyproject.toml
+	$(PIP) install --quiet --no-build-isolation --editable ".[docs]"
+	touch $@

@@ -1,0 +1,164 @@
+// What the kernels offer, free of Python and of instruction sets. Each instruction set fills one Table.
+#pragma once
+#include <cstdint>
+
+namespace linsep {
+
+enum class Store { dense64, dense32, csr64i32, csr64i64, csr32i32, csr32i64 };
+
+// n rows of d features. Dense: C order in `values`. CSR: `values`, `indices`, `starts` (all of one index type).
+struct Rows {
+    Store store;
+    std::int64_t n, d;
+    const void* values;
+    const void* indices;
+    const void* starts;
+};
+
+// Margin of row i: m_i = sign_i * z_i + offset_i, counted weight_i times. Null offset means 0, null weight 1.
+struct Targets {
+    const double* sign;
+    const double* offset;
+    const double* weight;
+};
+
+enum class LossId {
+    logistic,
+    exponential,
+    squared,
+    squared_hinge,
+    huberised_hinge,
+    huber,
+    hinge,
+    absolute,
+    perceptron
+};
+struct LossSpec {
+    LossId id;
+    double width;
+};
+
+// The dense Gram packs this many rows at a time into panels of eight columns, in scratch of gram_scratch doubles.
+constexpr int kPanelWidth = 8;
+inline std::int64_t gram_panels(std::int64_t d) { return d / kPanelWidth + 1; }
+inline int gram_rows(std::int64_t d) {
+    const std::int64_t fit = 32768 / (gram_panels(d) * kPanelWidth);
+    return static_cast<int>(fit < 64 ? 64 : fit > 512 ? 512 : fit);
+}
+inline std::int64_t gram_scratch(const Rows& r) {
+    const bool dense = r.store == Store::dense64 || r.store == Store::dense32;
+    return dense ? gram_panels(r.d) * kPanelWidth * gram_rows(r.d) : 0;
+}
+
+// doubles of scratch that a whole native fit needs
+inline std::int64_t newton_scratch(const Rows& r) {
+    const std::int64_t o = r.d + 1;
+    return 8 * (o + 8) + 3 * (r.n + 8) + 2 * o * o + gram_scratch(r) + 64;
+}
+
+struct NewtonJob {
+    double lam, tol;
+    int max_steps;
+    int intercept;
+    int polish;
+};
+// What a native whole fit reports back: steps made, sweeps over the rows, last primal value, status.
+struct NewtonReport {
+    int steps, sweeps, grams, status;
+    double primal;
+};
+
+// One stretch of dual coordinate ascent: buckets of `bucket` rows are visited in the given order (dual_cd.hpp).
+struct CdJob {
+    double lam, stiffness;
+    const std::int64_t* order;
+    std::int64_t bucket;
+};
+
+// A class 0 .. k-1 for each row, counted weight_i times (null weight means 1).
+struct Classes {
+    const std::int64_t* label;
+    const double* weight;
+    std::int64_t k;
+};
+// Arrays with a column per class are padded to whole vectors; the padding columns are 0.
+inline std::int64_t padded_classes(std::int64_t k) { return (k + 7) / 8 * 8; }
+inline int softmax_rows(std::int64_t k) {
+    const std::int64_t fit = 8192 / padded_classes(k) / 8 * 8;
+    return static_cast<int>(fit < 8 ? 8 : fit > 256 ? 256 : fit);
+}
+inline std::int64_t softmax_scratch(std::int64_t k) { return 4 * padded_classes(k) * softmax_rows(k); }
+
+// doubles of scratch that a whole native multinomial fit needs
+inline std::int64_t softmax_newton_scratch(const Rows& r, std::int64_t k) {
+    const std::int64_t o = r.d + 1, size = o * k;
+    return 3 + 3 * o * padded_classes(k) + 4 * size + o + k * r.n + k * (k + 1) / 2 * o * o + 2 * size * size +
+           softmax_scratch(k) + gram_rows(r.d) + gram_scratch(r);
+}
+
+// All kernels work on rows [lo, hi), are single-threaded and ADD to their outputs.
+struct Table {
+    const char* name;
+    // out: loss, then the gradient of sum s l(m) by (w, b) [d + 1]; curvature (per row, may be null) gets s l''(m)
+    // (s max(l'', blend * secant curvature), see sweep.hpp)
+    void (*sweep)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* theta, double* out,
+                  double* curvature, int want_gradient, double blend);
+    // out layout: closing.hpp
+    void (*closing)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* base, const double* step,
+                    const double* theta, const double* dual, double* out);
+    // out: upper triangle (or, for CSR, any triangle) of sum h (x - mu, 1)(x - mu, 1)'   [(d+1) x (d+1)]
+    void (*gram)(Rows, std::int64_t lo, std::int64_t hi, const double* h, const double* mu, double* out,
+                 double* scratch);
+    // out += sum h (x,1) ((x,1) . v)
+    void (*hess_vec)(Rows, std::int64_t lo, std::int64_t hi, const double* h, const double* v, double* out);
+    // out += sum a (x,1): what a loss written in Python needs for its gradient
+    void (*combine)(Rows, std::int64_t lo, std::int64_t hi, const double* a, double* out);
+    // out[j] += sum h x_j^2, then out[d + j] += sum h x_j, out[2d] += sum h
+    void (*moments)(Rows, std::int64_t lo, std::int64_t hi, const double* h, double* out);
+    // z[i - lo] = x_i . w + b
+    void (*scores)(Rows, std::int64_t lo, std::int64_t hi, const double* theta, double* z);
+    // losses along a ray: out[2 t] += sum s l(m(theta + step_t delta)), out[2 t + 1] += its derivative by step_t
+    void (*ray)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* theta, const double* delta,
+                const double* steps, std::int64_t n_steps, double* out);
+    // pointwise loss, for the tests: value, slope, curvature, conjugate at -u (u given in m)
+    void (*pointwise)(LossSpec, std::int64_t n, const double* m, double* value, double* slope, double* curvature,
+                      double* conjugate);
+    // a whole fit: newton.hpp
+    NewtonReport (*newton)(Rows, Targets, LossSpec, NewtonJob, double* theta, double* base, double* step,
+                           double* closing, double* scratch);
+    // norms[i] = |x_i|^2
+    void (*row_norms)(Rows, std::int64_t lo, std::int64_t hi, double* norms);
+    // Z (hi - lo, K) = (x, 1)'W for W (d + 1, K), K a multiple of 8
+    void (*scores_k)(Rows, std::int64_t lo, std::int64_t hi, const double* W, std::int64_t K, double* Z);
+    // The softmax loss: softmax.hpp and softmax_closing.hpp state the layouts. Probabilities p_ic lie at p[c * stride + i].
+    void (*softmax_sweep)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* W, double* out, double* p,
+                          std::int64_t stride, double* scratch);
+    void (*softmax_hess_vec)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* p, std::int64_t stride,
+                             const double* V, double* out, double* scratch);
+    void (*softmax_ray)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* W, const double* D,
+                        const double* steps, std::int64_t n_steps, double* out, double* scratch);
+    void (*softmax_cross)(std::int64_t lo, std::int64_t hi, Classes, const double* p, std::int64_t stride, double* out,
+                          double* scratch);
+    void (*softmax_hessian)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* p, std::int64_t stride,
+                            const double* mu, double* out, double* scratch);
+    void (*softmax_closing)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* base, const double* step,
+                            const double* W, const double* bound, const double* dual, double* out, double* scratch);
+    // a whole fit: softmax_newton.hpp
+    NewtonReport (*softmax_newton)(Rows, Classes, NewtonJob, double* W, double* base, double* step, double* closing,
+                                   double* scratch);
+    // visits the buckets order[k0 .. k1) and moves u, z, theta = (w, b0) and state: dual_cd.hpp
+    void (*dual_cd)(Rows, std::int64_t k0, std::int64_t k1, Targets, LossSpec, CdJob, const double* norms, double* u,
+                    double* z, double* theta, double* state);
+    // out: sums of s l, s sign l', s l'' at the scores z + b
+    void (*shifted)(std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* z, double b, double* out);
+    // a seeded permutation, in place
+    void (*shuffle)(std::int64_t count, std::uint64_t seed, std::int64_t* order);
+};
+
+extern const Table table_base;
+#ifdef LINSEP_X86
+extern const Table table_avx2;
+extern const Table table_avx512;
+#endif
+
+}  // namespace linsep

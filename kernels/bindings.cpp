@@ -1,0 +1,486 @@
+// The only file that knows Python. One function per kernel; array types state the contract, sizes are checked here,
+// and the GIL is released around every loop.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "api.hpp"
+
+namespace nb = nanobind;
+using namespace linsep;
+using std::int64_t;
+
+namespace {
+
+using In = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Out = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Order = nb::ndarray<int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using In2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Out2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Planes = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;  // one row per class, perhaps part of a longer one
+using Labels = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Any = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+const Table* best_table() {
+#ifdef LINSEP_X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+        return &table_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+        __builtin_cpu_supports("bmi") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
+        __builtin_cpu_supports("movbe"))
+        return &table_avx2;
+#endif
+    return &table_base;
+}
+const Table* table = best_table();
+
+void need(bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(what);
+}
+
+template <class I>
+void check_csr(const I* starts, const I* indices, int64_t n, int64_t d, int64_t nnz) {
+    need(n == 0 || starts[0] == 0, "CSR: indptr must begin with 0");
+    for (int64_t i = 0; i < n; ++i) need(starts[i] <= starts[i + 1], "CSR: indptr must not decrease");
+    need(starts[n] <= nnz, "CSR: indptr ends beyond the stored entries");
+    I low = 0, high = 0;
+    for (int64_t p = 0; p < static_cast<int64_t>(starts[n]); ++p) {
+        low = indices[p] < low ? indices[p] : low;
+        high = indices[p] > high ? indices[p] : high;
+    }
+    need(low >= 0 && (starts[n] == 0 || static_cast<int64_t>(high) < d), "CSR: a column index is out of range");
+}
+
+// Holds references to the arrays it points into.
+struct PyRows {
+    Rows rows;
+    Any values, indices, starts;
+
+    explicit PyRows(Any x) : values(x) {
+        need(x.ndim() == 2, "dense rows need a 2-D array");
+        const bool f64 = x.dtype() == nb::dtype<double>(), f32 = x.dtype() == nb::dtype<float>();
+        need(f64 || f32, "dense rows are float32 or float64");
+        rows = {f64 ? Store::dense64 : Store::dense32,
+                static_cast<int64_t>(x.shape(0)),
+                static_cast<int64_t>(x.shape(1)),
+                x.data(),
+                nullptr,
+                nullptr};
+    }
+    PyRows(Any x, Any index, Any start, int64_t d) : values(x), indices(index), starts(start) {
+        const bool f64 = x.dtype() == nb::dtype<double>(), f32 = x.dtype() == nb::dtype<float>();
+        const bool i32 = index.dtype() == nb::dtype<std::int32_t>(), i64 = index.dtype() == nb::dtype<int64_t>();
+        need(f64 || f32, "CSR values are float32 or float64");
+        need((i32 || i64) && index.dtype() == start.dtype(), "CSR indices and indptr are both int32 or int64");
+        need(x.ndim() == 1 && index.ndim() == 1 && start.ndim() == 1 && start.shape(0) >= 1 && d >= 0,
+             "CSR needs three 1-D arrays");
+        need(x.shape(0) == index.shape(0), "CSR: data and indices differ in length");
+        const Store store = f64 ? (i32 ? Store::csr64i32 : Store::csr64i64) : (i32 ? Store::csr32i32 : Store::csr32i64);
+        const int64_t n = static_cast<int64_t>(start.shape(0)) - 1, nnz = static_cast<int64_t>(x.shape(0));
+        rows = {store, n, d, x.data(), index.data(), start.data()};
+        nb::gil_scoped_release release;
+        if (i32)
+            check_csr(static_cast<const std::int32_t*>(rows.starts), static_cast<const std::int32_t*>(rows.indices), n,
+                      d, nnz);
+        else
+            check_csr(static_cast<const int64_t*>(rows.starts), static_cast<const int64_t*>(rows.indices), n, d, nnz);
+    }
+    int64_t n() const { return rows.n; }
+    int64_t d() const { return rows.d; }
+    void range(int64_t lo, int64_t hi) const { need(0 <= lo && lo <= hi && hi <= rows.n, "rows out of range"); }
+};
+
+struct PyTargets {
+    In sign;
+    std::optional<In> offset, weight;
+    Targets view;
+
+    PyTargets(In s, std::optional<In> o, std::optional<In> w) : sign(s), offset(o), weight(w) {
+        need(!o || o->shape(0) == s.shape(0), "offset and sign differ in length");
+        need(!w || w->shape(0) == s.shape(0), "weight and sign differ in length");
+        view = {s.data(), o ? o->data() : nullptr, w ? w->data() : nullptr};
+    }
+    void match(const PyRows& x) const {
+        need(static_cast<int64_t>(sign.shape(0)) == x.n(), "targets and rows differ in length");
+    }
+};
+
+struct PyLoss {
+    LossSpec spec;
+    PyLoss(const std::string& name, double width) : spec{LossId::logistic, width} {
+        static const char* names[] = {"logistic", "exponential", "squared",  "squared_hinge", "huberised_hinge",
+                                      "huber",    "hinge",       "absolute", "perceptron"};
+        for (int i = 0; i < 9; ++i)
+            if (name == names[i]) {
+                spec.id = static_cast<LossId>(i);
+                return;
+            }
+        throw std::invalid_argument("no native loss named '" + name + "'");
+    }
+};
+
+struct PyClasses {
+    Labels label;
+    std::optional<In> weight;
+    Classes view;
+
+    PyClasses(Labels l, std::optional<In> w, int64_t k) : label(l), weight(w) {
+        need(k >= 2, "at least two classes are needed");
+        need(!w || w->shape(0) == l.shape(0), "weight and labels differ in length");
+        for (std::size_t i = 0; i < l.shape(0); ++i) need(0 <= l(i) && l(i) < k, "labels are 0 .. k - 1");
+        view = {l.data(), w ? w->data() : nullptr, k};
+    }
+    int64_t padded() const { return padded_classes(view.k); }
+    void match(const PyRows& x) const {
+        need(static_cast<int64_t>(label.shape(0)) == x.n(), "labels and rows differ in length");
+    }
+    void match(const Planes& p) const {
+        need(static_cast<int64_t>(p.shape(0)) == view.k && p.shape(1) == label.shape(0) && p.stride(1) == 1,
+             "probabilities have a contiguous plane of n entries per class");
+    }
+};
+
+void matrix_of(const In2& a, int64_t rows, int64_t columns, const char* what) {
+    need(static_cast<int64_t>(a.shape(0)) == rows && static_cast<int64_t>(a.shape(1)) == columns, what);
+}
+void vector_of(const In& v, int64_t size, const char* what) { need(static_cast<int64_t>(v.shape(0)) == size, what); }
+void vector_of(const Out& v, int64_t size, const char* what) { need(static_cast<int64_t>(v.shape(0)) >= size, what); }
+
+std::unique_ptr<double[]> scratch(int64_t size) {
+    return std::unique_ptr<double[]>(new double[static_cast<std::size_t>(size)]);
+}
+
+void sweep(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In theta, Out out,
+           std::optional<Out> curvature, bool gradient, double blend) {
+    x.range(lo, hi);
+    t.match(x);
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(out, gradient ? x.d() + 2 : 1, "out has d + 2 entries");
+    if (curvature) vector_of(*curvature, x.n(), "curvature has n entries");
+    nb::gil_scoped_release release;
+    table->sweep(x.rows, lo, hi, t.view, l.spec, theta.data(), out.data(), curvature ? curvature->data() : nullptr,
+                 gradient, blend);
+}
+
+void closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In base, In step, In theta,
+             std::optional<In> dual, Out out) {
+    x.range(lo, hi);
+    t.match(x);
+    vector_of(base, x.d() + 1, "base has d + 1 entries");
+    vector_of(step, x.d() + 1, "step has d + 1 entries");
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    if (dual) vector_of(*dual, x.n(), "dual has n entries");
+    vector_of(out, 8 + 2 * x.d(), "out has 8 + 2 d entries");
+    nb::gil_scoped_release release;
+    table->closing(x.rows, lo, hi, t.view, l.spec, base.data(), step.data(), theta.data(),
+                   dual ? dual->data() : nullptr, out.data());
+}
+
+void gram(const PyRows& x, int64_t lo, int64_t hi, In h, In mu, Out out) {
+    x.range(lo, hi);
+    vector_of(h, x.n(), "h has n entries");
+    vector_of(mu, x.d(), "mu has d entries");
+    vector_of(out, (x.d() + 1) * (x.d() + 1), "out has (d + 1)^2 entries");
+    nb::gil_scoped_release release;
+    const auto pack = scratch(gram_scratch(x.rows));
+    table->gram(x.rows, lo, hi, h.data(), mu.data(), out.data(), pack.get());
+}
+
+void hess_vec(const PyRows& x, int64_t lo, int64_t hi, In h, In v, Out out) {
+    x.range(lo, hi);
+    vector_of(h, x.n(), "h has n entries");
+    vector_of(v, x.d() + 1, "v has d + 1 entries");
+    vector_of(out, x.d() + 1, "out has d + 1 entries");
+    nb::gil_scoped_release release;
+    table->hess_vec(x.rows, lo, hi, h.data(), v.data(), out.data());
+}
+
+void combine(const PyRows& x, int64_t lo, int64_t hi, In a, Out out) {
+    x.range(lo, hi);
+    vector_of(a, x.n(), "a has n entries");
+    vector_of(out, x.d() + 1, "out has d + 1 entries");
+    nb::gil_scoped_release release;
+    table->combine(x.rows, lo, hi, a.data(), out.data());
+}
+
+void moments(const PyRows& x, int64_t lo, int64_t hi, std::optional<In> h, Out out) {
+    x.range(lo, hi);
+    if (h) vector_of(*h, x.n(), "h has n entries");
+    vector_of(out, 2 * x.d() + 1, "out has 2 d + 1 entries");
+    nb::gil_scoped_release release;
+    table->moments(x.rows, lo, hi, h ? h->data() : nullptr, out.data());
+}
+
+void scores(const PyRows& x, int64_t lo, int64_t hi, In theta, Out z) {
+    x.range(lo, hi);
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(z, hi - lo, "z has an entry per row");
+    nb::gil_scoped_release release;
+    table->scores(x.rows, lo, hi, theta.data(), z.data());
+}
+
+void ray(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In theta, In delta, In steps,
+         Out out) {
+    x.range(lo, hi);
+    t.match(x);
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(delta, x.d() + 1, "delta has d + 1 entries");
+    vector_of(out, 2 * static_cast<int64_t>(steps.shape(0)), "out has two entries per step");
+    nb::gil_scoped_release release;
+    table->ray(x.rows, lo, hi, t.view, l.spec, theta.data(), delta.data(), steps.data(),
+               static_cast<int64_t>(steps.shape(0)), out.data());
+}
+
+void row_norms(const PyRows& x, int64_t lo, int64_t hi, Out norms) {
+    x.range(lo, hi);
+    vector_of(norms, x.n(), "norms has n entries");
+    nb::gil_scoped_release release;
+    table->row_norms(x.rows, lo, hi, norms.data());
+}
+
+void pointwise(const PyLoss& l, In m, Out value, Out slope, Out curvature, Out conjugate) {
+    const int64_t n = static_cast<int64_t>(m.shape(0));
+    for (const Out* o : {&value, &slope, &curvature, &conjugate}) vector_of(*o, n, "outputs have n entries");
+    table->pointwise(l.spec, n, m.data(), value.data(), slope.data(), curvature.data(), conjugate.data());
+}
+
+// theta is the start and becomes the answer; base, step and sums describe the dual point.
+std::tuple<int, int, int, int, double> newton(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam,
+                                              double tol, int max_steps, bool intercept, bool polish, Out theta,
+                                              Out base, Out step, Out sums) {
+    t.match(x);
+    for (const Out* o : {&theta, &base, &step}) vector_of(*o, x.d() + 1, "theta, base, step have d + 1 entries");
+    vector_of(sums, 8 + 2 * x.d(), "sums has 8 + 2 d entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(newton_scratch(x.rows));
+    const NewtonReport r = table->newton(x.rows, t.view, l.spec, {lam, tol, max_steps, intercept, polish}, theta.data(),
+                                         base.data(), step.data(), sums.data(), room.get());
+    return {r.status, r.steps, r.sweeps, r.grams, r.primal};
+}
+
+// Visits the buckets order[k0 .. k1) of `bucket` rows each; moves u, z, theta = (w, b0) and state = (e, slack).
+void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, int64_t k1, Order order, int64_t bucket,
+             double lam, double stiffness, In norms, Out u, Out z, Out theta, Out state) {
+    t.match(x);
+    need(l.spec.id != LossId::exponential, "the exponential loss has no dual step");
+    need(bucket >= 1 && lam > 0.0 && stiffness >= 0.0, "bucket and lam are positive, stiffness is not negative");
+    need(0 <= k0 && k0 <= k1 && k1 <= static_cast<int64_t>(order.shape(0)), "buckets out of range");
+    for (int64_t k = k0; k < k1; ++k)
+        need(order.data()[k] >= 0 && order.data()[k] <= (x.n() - 1) / bucket, "order names a bucket beyond the rows");
+    vector_of(norms, x.n(), "norms has n entries");
+    vector_of(u, x.n(), "u has n entries");
+    vector_of(z, x.n(), "z has n entries");
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(state, 2, "state has two entries");
+    nb::gil_scoped_release release;
+    table->dual_cd(x.rows, k0, k1, t.view, l.spec, {lam, stiffness, order.data(), bucket}, norms.data(), u.data(),
+                   z.data(), theta.data(), state.data());
+}
+
+void shifted(const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In z, double b, Out out) {
+    const int64_t n = static_cast<int64_t>(t.sign.shape(0));
+    need(0 <= lo && lo <= hi && hi <= n, "rows out of range");
+    vector_of(z, n, "z has n entries");
+    vector_of(out, 3, "out has three entries");
+    nb::gil_scoped_release release;
+    table->shifted(lo, hi, t.view, l.spec, z.data(), b, out.data());
+}
+
+void shuffle(Order order, std::uint64_t seed) {
+    need(order.shape(0) < (std::size_t{1} << 31), "too many entries to shuffle");
+    nb::gil_scoped_release release;
+    table->shuffle(static_cast<int64_t>(order.shape(0)), seed, order.data());
+}
+
+// W is the start and becomes the answer; base, step and sums (the closing pass) describe the dual point.
+std::tuple<int, int, int, int, double> softmax_newton(const PyRows& x, const PyClasses& y, double lam, int max_steps,
+                                                      bool intercept, Out2 W, Out2 base, Out2 step, Out sums) {
+    y.match(x);
+    const int64_t order = x.d() + 1, K = y.padded(), k = y.view.k;
+    for (const Out2* a : {&W, &base, &step})
+        need(static_cast<int64_t>(a->shape(0)) == order && static_cast<int64_t>(a->shape(1)) == K,
+             "W, base and step are (d + 1, k padded to a multiple of 8)");
+    need(lam > 0.0, "lam must be positive");
+    vector_of(sums, 7 + K + order * K + k * x.d(), "sums has 7 + K + (d + 1) K + k d entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_newton_scratch(x.rows, k));
+    const NewtonReport r = table->softmax_newton(x.rows, y.view, {lam, 0.0, max_steps, intercept, 1}, W.data(),
+                                                 base.data(), step.data(), sums.data(), room.get());
+    return {r.status, r.steps, r.sweeps, r.grams, r.primal};
+}
+
+void scores_k(const PyRows& x, int64_t lo, int64_t hi, In2 W, Out z) {
+    x.range(lo, hi);
+    const int64_t K = static_cast<int64_t>(W.shape(1));
+    need(K % 8 == 0, "the columns of W are padded to a multiple of 8");
+    matrix_of(W, x.d() + 1, K, "W has d + 1 rows");
+    vector_of(z, (hi - lo) * K, "z has an entry per row and column of W");
+    nb::gil_scoped_release release;
+    table->scores_k(x.rows, lo, hi, W.data(), K, z.data());
+}
+
+void softmax_sweep(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 W, Out out,
+                   std::optional<Planes> p) {
+    x.range(lo, hi);
+    y.match(x);
+    if (p) y.match(*p);
+    matrix_of(W, x.d() + 1, y.padded(), "W is (d + 1, k padded to a multiple of 8)");
+    vector_of(out, 3 + (x.d() + 1) * y.padded(), "out has 3 + (d + 1) K entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_scratch(y.view.k));
+    table->softmax_sweep(x.rows, lo, hi, y.view, W.data(), out.data(), p ? p->data() : nullptr, p ? p->stride(0) : 0,
+                         room.get());
+}
+
+void softmax_hess_vec(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, Planes p, In2 V, Out out) {
+    x.range(lo, hi);
+    y.match(x);
+    y.match(p);
+    matrix_of(V, x.d() + 1, y.padded(), "V is (d + 1, k padded to a multiple of 8)");
+    vector_of(out, (x.d() + 1) * y.padded(), "out has (d + 1) K entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_scratch(y.view.k));
+    table->softmax_hess_vec(x.rows, lo, hi, y.view, p.data(), p.stride(0), V.data(), out.data(), room.get());
+}
+
+void softmax_ray(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 W, In2 D, In steps, Out out) {
+    x.range(lo, hi);
+    y.match(x);
+    matrix_of(W, x.d() + 1, y.padded(), "W is (d + 1, k padded to a multiple of 8)");
+    matrix_of(D, x.d() + 1, y.padded(), "D is (d + 1, k padded to a multiple of 8)");
+    vector_of(out, 2 * static_cast<int64_t>(steps.shape(0)), "out has two entries per step");
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_scratch(y.view.k));
+    table->softmax_ray(x.rows, lo, hi, y.view, W.data(), D.data(), steps.data(), static_cast<int64_t>(steps.shape(0)),
+                       out.data(), room.get());
+}
+
+void softmax_cross(const PyClasses& y, int64_t lo, int64_t hi, Planes p, Out out) {
+    y.match(p);
+    need(0 <= lo && lo <= hi && hi <= static_cast<int64_t>(y.label.shape(0)), "rows out of range");
+    vector_of(out, y.padded() * y.padded(), "out has K K entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_scratch(y.view.k));
+    table->softmax_cross(lo, hi, y.view, p.data(), p.stride(0), out.data(), room.get());
+}
+
+void softmax_hessian(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, Planes p, In mu, Out out) {
+    x.range(lo, hi);
+    y.match(x);
+    y.match(p);
+    vector_of(mu, x.d(), "mu has d entries");
+    const int64_t order = x.d() + 1, k = y.view.k;
+    vector_of(out, k * (k + 1) / 2 * order * order, "out has a (d + 1, d + 1) block for each pair of classes");
+    nb::gil_scoped_release release;
+    const auto room = scratch(gram_rows(x.d()) + gram_scratch(x.rows));
+    table->softmax_hessian(x.rows, lo, hi, y.view, p.data(), p.stride(0), mu.data(), out.data(), room.get());
+}
+
+void softmax_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 base, In2 step, In2 W, In bound,
+                     std::optional<In2> dual, Out out) {
+    x.range(lo, hi);
+    y.match(x);
+    const int64_t order = x.d() + 1, K = y.padded(), k = y.view.k;
+    for (const In2* a : {&base, &step, &W}) matrix_of(*a, order, K, "base, step and W are (d + 1, K)");
+    vector_of(bound, order, "bound has d + 1 entries");
+    if (dual) matrix_of(*dual, x.n(), k, "dual is (n, k)");
+    vector_of(out, 7 + K + order * K + k * x.d(), "out has 7 + K + (d + 1) K + k d entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_scratch(k));
+    table->softmax_closing(x.rows, lo, hi, y.view, base.data(), step.data(), W.data(), bound.data(),
+                           dual ? dual->data() : nullptr, out.data(), room.get());
+}
+
+// Switches the instruction set ("base", "avx2", "avx512"), so that one machine can test all it supports.
+void use(const std::string& name) {
+    const Table* best = best_table();
+    const Table* all[] = {&table_base,
+#ifdef LINSEP_X86
+                          &table_avx2, &table_avx512
+#endif
+    };
+    for (const Table* t : all) {
+        if (name == t->name) {
+            table = t;
+            return;
+        }
+        need(t != best, "this machine does not have that instruction set");
+    }
+    throw std::invalid_argument("no such instruction set");
+}
+
+}  // namespace
+
+NB_MODULE(_kernels, m) {
+    nb::class_<PyRows>(m, "Rows")
+        .def(nb::init<Any>(), nb::arg("x"))
+        .def(nb::init<Any, Any, Any, int64_t>(), nb::arg("data"), nb::arg("indices"), nb::arg("indptr"),
+             nb::arg("n_columns"))
+        .def_prop_ro("n", &PyRows::n)
+        .def_prop_ro("d", &PyRows::d);
+    nb::class_<PyTargets>(m, "Targets")
+        .def(nb::init<In, std::optional<In>, std::optional<In>>(), nb::arg("sign"),
+             nb::arg("offset").none() = nb::none(), nb::arg("weight").none() = nb::none());
+    nb::class_<PyLoss>(m, "Loss").def(nb::init<const std::string&, double>(), nb::arg("name"), nb::arg("width") = 1.0);
+    m.def("sweep", &sweep, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("theta").noconvert(), nb::arg("out").noconvert(),
+          nb::arg("curvature").noconvert().none() = nb::none(), nb::arg("gradient") = true, nb::arg("blend") = 0.0);
+    m.def("closing", &closing, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("theta").noconvert(),
+          nb::arg("dual").none(), nb::arg("out").noconvert());
+    m.def("gram", &gram, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("h"), nb::arg("mu"),
+          nb::arg("out").noconvert());
+    m.def("hess_vec", &hess_vec, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("h"), nb::arg("v"),
+          nb::arg("out").noconvert());
+    m.def("combine", &combine, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("a"), nb::arg("out").noconvert());
+    m.def("moments", &moments, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("h").none(),
+          nb::arg("out").noconvert());
+    m.def("scores", &scores, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("theta").noconvert(),
+          nb::arg("z").noconvert());
+    m.def("ray", &ray, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("theta").noconvert(), nb::arg("delta"), nb::arg("steps"), nb::arg("out").noconvert());
+    m.def("row_norms", &row_norms, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("norms").noconvert());
+    m.def("pointwise", &pointwise, nb::arg("loss"), nb::arg("m"), nb::arg("value").noconvert(),
+          nb::arg("slope").noconvert(), nb::arg("curvature").noconvert(), nb::arg("conjugate").noconvert());
+    m.def("newton", &newton, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"), nb::arg("tol"),
+          nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("theta").noconvert(),
+          nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
+    m.def("dual_cd", &dual_cd, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("k0"), nb::arg("k1"),
+          nb::arg("order"), nb::arg("bucket"), nb::arg("lam"), nb::arg("stiffness"), nb::arg("norms").noconvert(),
+          nb::arg("u"), nb::arg("z").noconvert(), nb::arg("theta").noconvert(), nb::arg("state"));
+    m.def("shifted", &shifted, nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("z").noconvert(), nb::arg("b"), nb::arg("out").noconvert());
+    m.def("shuffle", &shuffle, nb::arg("order"), nb::arg("seed"));
+    nb::class_<PyClasses>(m, "Classes")
+        .def(nb::init<Labels, std::optional<In>, int64_t>(), nb::arg("labels"), nb::arg("weight").none(), nb::arg("k"))
+        .def_prop_ro("padded", &PyClasses::padded);
+    m.def("scores_k", &scores_k, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("W"), nb::arg("z").noconvert());
+    m.def("softmax_sweep", &softmax_sweep, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("W"), nb::arg("out").noconvert(), nb::arg("p").none() = nb::none());
+    m.def("softmax_hess_vec", &softmax_hess_vec, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("p"), nb::arg("V"), nb::arg("out").noconvert());
+    m.def("softmax_ray", &softmax_ray, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"), nb::arg("hi"), nb::arg("W"),
+          nb::arg("D"), nb::arg("steps"), nb::arg("out").noconvert());
+    m.def("softmax_cross", &softmax_cross, nb::arg("classes"), nb::arg("lo"), nb::arg("hi"), nb::arg("p"),
+          nb::arg("out").noconvert());
+    m.def("softmax_hessian", &softmax_hessian, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("p"), nb::arg("mu"), nb::arg("out").noconvert());
+    m.def("softmax_closing", &softmax_closing, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("W"), nb::arg("bound"),
+          nb::arg("dual").none(), nb::arg("out").noconvert());
+    m.def("softmax_newton", &softmax_newton, nb::arg("rows"), nb::arg("classes"), nb::arg("lam"), nb::arg("max_steps"),
+          nb::arg("intercept"), nb::arg("W"), nb::arg("base").noconvert(), nb::arg("step").noconvert(),
+          nb::arg("sums").noconvert());
+    m.def("instruction_set", [] { return std::string(table->name); });
+    m.def("use_instruction_set", &use, nb::arg("name"));
+}

@@ -1,0 +1,199 @@
+// Dual coordinate ascent over buckets of rows, with an unpenalised intercept kept by an augmented Lagrangian.
+//
+// Minimises over u, one row at a time,
+//   F(u) = sum s (l*(-u) + u offset) + |v|^2/(2 lam) + b0 e + (stiffness/2) e^2,  v = sum s sign u x, e = sum s sign u.
+// With w = v/lam and b = b0 + stiffness e the derivative by u_i is s_i (margin at (w, b) - l*'(-u_i)), and a change of
+// u_i moves the margin of its own row by q = s (|x|^2/lam + stiffness) per unit. So the new margin m and the new
+// u = -l'(m) solve   m = c + q u,  c = (margin now) - q (u now):  a proximal step of the loss.
+//
+// Hsieh et al. 2008 (the method), Yu, Huang, Lin 2011 (logistic), Shalev-Shwartz, Zhang 2013 (rates). The intercept's
+// multiplier b0 is moved between epochs by src/linsep/solvers/dual_cd.py, which also decides when to stop.
+#pragma once
+#include "sweep.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+// The new u of a row, and how far the old one was from stationarity: about its Fenchel-Young slack
+// l(m) + l*(-u) + u m at the margin it was found at. The slacks of all rows add up to the duality gap.
+struct Move {
+    double u, slack;
+};
+
+// exp(-m) for m >= 0, one number: the reduction of simd.hpp, its series summed in pairs for a short chain.
+inline double decay(double m) {
+    const double x = m < 708.0 ? -m : -708.0;
+    const double shifted = x * kLog2e + kMagic, k = shifted - kMagic;
+    const double r = (x - k * kLn2Hi) - k * kLn2Lo, r2 = r * r, r4 = r2 * r2;
+    const double a = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6.0));
+    const double b = (1.0 / 24.0 + r * (1.0 / 120.0)) + r2 * (1.0 / 720.0 + r * (1.0 / 5040.0));
+    const double c = (1.0 / 40320.0 + r * (1.0 / 362880.0)) + r2 * (1.0 / 3628800.0 + r * (1.0 / 39916800.0));
+    const double d = 1.0 / 479001600.0 + r * (1.0 / 6227020800.0);
+    std::int64_t bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 1023) << 52;
+    double scale;
+    std::memcpy(&scale, &bits, sizeof scale);
+    return ((a + r4 * b) + r4 * r4 * (c + r4 * d)) * scale;
+}
+
+// Root of g(m) = m - c - q p(m), p = 1/(1 + e^m), by Newton's method. g(-m) is -g with c replaced by -c - q, so the
+// root may be taken to be >= 0. There g is concave and rising: from the left Newton climbs to the root, from the right
+// it lands on the left at once, and the floor max(0, c) below the root keeps that landing close. A small step gets
+// its second-order term and is the last: what remains is of the order of its cube, so that rows near their
+// solution, which is most of them most of the time, cost one exponential.
+struct LogisticMove {
+    static constexpr double kSmall = 0.05;
+    static Move at(double margin, double u, double q) {
+        double c = margin - q * u;
+        const bool flip = c + 0.5 * q < 0.0;
+        if (flip) {
+            c = -c - q;
+            margin = -margin;
+            u = 1.0 - u;
+        }
+        const double floor = c > 0.0 ? c : 0.0, ceiling = c + 0.5 * q;
+        double m = margin < floor ? floor : margin > ceiling ? ceiling : margin;
+        double slack = 0.0;
+        for (int i = 0;; ++i) {
+            const double e = decay(m), one = 1.0 + e, square = one * one, h = q * e;
+            const double r = 1.0 / one, p = e * r, slope = 1.0 / (square + h);
+            const double step = (h * one - (m - c) * square) * slope;
+            if (i == 0) {
+                const double near = 0.5 * (u - p) * (u - p) / (p * r), far = e + u * m;
+                slack = near < far ? near : far;
+            }
+            if (__builtin_fabs(step) <= kSmall || i == 60) {
+                const double bend = 0.5 * (r - p), s = step + bend * (h * slope) * step * step;
+                const double moved = p - p * r * s * (1.0 - bend * s);
+                return {flip ? 1.0 - moved : moved, slack};
+            }
+            m = m + step > floor ? m + step : floor;
+        }
+    }
+};
+
+// Losses whose conjugate is a parabola on an interval: l*(-u) = ridge/2 u^2 - kink u for low <= u <= high.
+struct Parabola {
+    double kink, ridge, low, high;
+
+    double clip(double u) const { return u > low ? (u < high ? u : high) : low; }
+    Move at(double margin, double u, double q) const {
+        const double r = kink - margin, p = clip(r / ridge);
+        return {clip((r + q * u) / (ridge + q)), (p - u) * (r - 0.5 * ridge * (p + u))};
+    }
+};
+inline Parabola parabola(LossSpec spec) {
+    const double inf = __builtin_inf();
+    switch (spec.id) {
+        case LossId::squared:
+            return {1.0, 0.5, -inf, inf};
+        case LossId::squared_hinge:
+            return {1.0, 0.5, 0.0, inf};
+        case LossId::huberised_hinge:
+            return {1.0, spec.width, 0.0, 1.0};
+        case LossId::huber:
+            return {1.0, 1.0, -spec.width, spec.width};
+        case LossId::absolute:
+            return {1.0, 0.0, -1.0, 1.0};
+        case LossId::hinge:
+            return {1.0, 0.0, 0.0, 1.0};
+        default:
+            return {0.0, 0.0, 0.0, 1.0};  // perceptron
+    }
+}
+
+// Brings a row to the cache before its turn comes: the rows are visited in an order no hardware foresees.
+template <class V>
+inline void fetch(const V* from, i64 count) {
+    for (i64 p = 0; p < count; p += 64 / (i64)sizeof(V)) __builtin_prefetch(from + p);
+}
+template <class T>
+inline void fetch_row(const DenseRows<T>& X, i64 i) {
+    fetch(X.row(i), min64(X.d, 512));
+}
+template <class T, class I>
+inline void fetch_row(const CsrRows<T, I>& X, i64 i) {
+    const i64 p = X.start[i], count = min64(X.start[i + 1] - p, 256);
+    fetch(X.x + p, count);
+    fetch(X.index + p, count);
+}
+
+// Visits the buckets order[k0 .. k1), each of job.bucket consecutive rows. theta = (w, b0), w moves; z gets the score
+// x.w of each row as it is after the row's own move; state: e (moves), sum of s * slack (added to).
+template <class R, class L>
+void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const CdJob& job, const double* norms,
+            double* u, double* z, double* theta, double* state) {
+    const double inverse = 1.0 / job.lam, b0 = theta[X.d];
+    double e = state[0], slack = 0.0;
+    for (i64 k = k0; k < k1; ++k) {
+        const i64 first = job.order[k] * job.bucket, last = min64(first + job.bucket, X.n);
+        const i64 ahead = k + 1 < k1 ? (job.order[k + 1] - job.order[k]) * job.bucket : 0;
+        for (i64 i = first; i < last; ++i) {
+            const i64 next = i + ahead;
+            if (ahead && next < X.n) {
+                __builtin_prefetch(u + next);
+                __builtin_prefetch(norms + next);
+                __builtin_prefetch(t.sign + next);
+                fetch_row(X, next);
+            }
+            const double s = t.weight ? t.weight[i] : 1.0;
+            if (s == 0.0) continue;
+            const double score = X.dot_row(i, theta);
+            const double margin = t.sign[i] * (score + b0 + job.stiffness * e) + (t.offset ? t.offset[i] : 0.0);
+            const Move move = loss.at(margin, u[i], s * (norms[i] * inverse + job.stiffness));
+            const double mass = s * t.sign[i] * (move.u - u[i]);
+            slack += s * move.slack;
+            z[i] = score + mass * inverse * norms[i];
+            if (mass == 0.0) continue;
+            u[i] = move.u;
+            e += mass;
+            X.axpy(i, mass * inverse, theta);
+        }
+    }
+    state[0] = e;
+    state[1] += slack;
+}
+
+template <class R>
+void dual_cd(const R& X, i64 k0, i64 k1, const Targets& t, LossSpec spec, const CdJob& job, const double* norms,
+             double* u, double* z, double* theta, double* state) {
+    if (spec.id == LossId::logistic)
+        ascend(X, k0, k1, t, LogisticMove{}, job, norms, u, z, theta, state);
+    else
+        ascend(X, k0, k1, t, parabola(spec), job, norms, u, z, theta, state);
+}
+
+// At the scores z + b: the sums of s l, s sign l' and s l'', which is all that Newton's method for b needs.
+inline void shifted(i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* z, double b, double* out) {
+    const LossOps loss = ops(spec.id);
+    Chunk c;
+    for (i64 r = lo; r < hi; r += kMaxChunk) {
+        const int nr = (int)min64(kMaxChunk, hi - r), np = padded(nr);
+        for (int i = 0; i < nr; ++i) c.m[i] = z[r + i] + b;
+        margins(c, t, r, nr);
+        loss.at(np, spec.width, c.m, c.value, c.slope, c.curvature);
+        out[0] += weighted_total(c.value, c.weight, np);
+        out[2] += weighted_total(c.curvature, c.weight, np);
+        double sum = 0;
+        for (int i = 0; i < nr; ++i) sum += c.weight[i] * t.sign[r + i] * c.slope[i];
+        out[1] += sum;
+    }
+}
+
+// Fisher and Yates with the splitmix64 generator: the same order on every machine.
+inline void shuffle(i64 count, std::uint64_t seed, i64* order) {
+    for (i64 k = count - 1; k > 0; --k) {
+        std::uint64_t x = seed += 0x9e3779b97f4a7c15u;
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+        x ^= x >> 31;
+        const i64 j = (i64)(((x >> 32) * (std::uint64_t)(k + 1)) >> 32);
+        const i64 kept = order[k];
+        order[k] = order[j];
+        order[j] = kept;
+    }
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,142 @@
+// This file is compiled once per instruction set (LINSEP_ARCH names it) and fills that set's Table.
+// Nothing here may use a template of the standard library: the linker would merge the copies of different sets.
+#include "closing.hpp"
+#include "dual_cd.hpp"
+#include "gram.hpp"
+#include "newton.hpp"
+#include "softmax_newton.hpp"
+#include "sweep.hpp"
+
+#define LINSEP_TEXT_(x) #x
+#define LINSEP_TEXT(x) LINSEP_TEXT_(x)
+#define LINSEP_JOIN_(a, b) a##b
+#define LINSEP_JOIN(a, b) LINSEP_JOIN_(a, b)
+
+namespace linsep {
+namespace LINSEP_ARCH {
+namespace {
+
+void do_sweep(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* theta, double* out, double* curvature,
+              int gradient, double blend) {
+    visit(rows, [&](const auto& X) { sweep(X, lo, hi, t, l, theta, out, curvature, gradient != 0, blend); });
+}
+void do_closing(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* base, const double* step,
+                const double* theta, const double* dual, double* out) {
+    visit(rows, [&](const auto& X) { closing(X, lo, hi, t, l, base, step, theta, dual, out); });
+}
+void do_gram(Rows rows, i64 lo, i64 hi, const double* h, const double* mu, double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { gram(X, lo, hi, h, mu, out, scratch); });
+}
+void do_hess_vec(Rows rows, i64 lo, i64 hi, const double* h, const double* v, double* out) {
+    visit(rows, [&](const auto& X) { hess_vec(X, lo, hi, h, v, out); });
+}
+void do_combine(Rows rows, i64 lo, i64 hi, const double* a, double* out) {
+    visit(rows, [&](const auto& X) { combine(X, lo, hi, a, out); });
+}
+void do_moments(Rows rows, i64 lo, i64 hi, const double* h, double* out) {
+    visit(rows, [&](const auto& X) { moments(X, lo, hi, h, out); });
+}
+void do_ray(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* theta, const double* delta,
+            const double* steps, i64 n_steps, double* out) {
+    visit(rows, [&](const auto& X) { ray(X, lo, hi, t, l, theta, delta, steps, n_steps, out); });
+}
+void do_scores(Rows rows, i64 lo, i64 hi, const double* theta, double* z) {
+    visit(rows, [&](const auto& X) {
+        for (i64 r = lo; r < hi; r += X.chunk())
+            X.dots(r, (int)min64(X.chunk(), hi - r), theta, theta[X.d], z + (r - lo));
+    });
+}
+void do_row_norms(Rows rows, i64 lo, i64 hi, double* norms) {
+    visit(rows, [&](const auto& X) {
+        for (i64 r = lo; r < hi; ++r) norms[r] = X.norm2(r);
+    });
+}
+void do_pointwise(LossSpec l, i64 n, const double* m, double* value, double* slope, double* curvature,
+                  double* conjugate) {
+    const LossOps loss = ops(l.id);
+    double in[VL], a[VL], b[VL], c[VL], inside[VL];
+    for (i64 i = 0; i < n; i += VL) {
+        const int now = (int)min64(VL, n - i);
+        for (int q = 0; q < VL; ++q) in[q] = q < now ? m[i + q] : 0.0;
+        loss.at(VL, l.width, in, a, b, c);
+        for (int q = 0; q < now; ++q) value[i + q] = a[q], slope[i + q] = b[q], curvature[i + q] = c[q];
+        loss.conjugate(VL, l.width, in, a, inside);
+        for (int q = 0; q < now; ++q) conjugate[i + q] = inside[q] != 0.0 ? a[q] : __builtin_inf();
+    }
+}
+void do_scores_k(Rows rows, i64 lo, i64 hi, const double* W, i64 K, double* Z) {
+    visit(rows, [&](const auto& X) {
+        for (i64 r = lo; r < hi; r += X.chunk()) X.dots_k(r, (int)min64(X.chunk(), hi - r), W, K, Z + (r - lo) * K);
+    });
+}
+void do_softmax_sweep(Rows rows, i64 lo, i64 hi, Classes y, const double* W, double* out, double* p, i64 stride,
+                      double* scratch) {
+    visit(rows, [&](const auto& X) { softmax_sweep(X, lo, hi, y, W, out, p, stride, scratch); });
+}
+void do_softmax_hess_vec(Rows rows, i64 lo, i64 hi, Classes y, const double* p, i64 stride, const double* V,
+                         double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { softmax_hess_vec(X, lo, hi, y, p, stride, V, out, scratch); });
+}
+void do_softmax_ray(Rows rows, i64 lo, i64 hi, Classes y, const double* W, const double* D, const double* steps,
+                    i64 n_steps, double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { softmax_ray(X, lo, hi, y, W, D, steps, n_steps, out, scratch); });
+}
+void do_softmax_cross(i64 lo, i64 hi, Classes y, const double* p, i64 stride, double* out, double* scratch) {
+    softmax_cross(lo, hi, y, p, stride, out, scratch);
+}
+void do_softmax_hessian(Rows rows, i64 lo, i64 hi, Classes y, const double* p, i64 stride, const double* mu,
+                        double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { softmax_hessian(X, lo, hi, y, p, stride, mu, out, scratch); });
+}
+void do_softmax_closing(Rows rows, i64 lo, i64 hi, Classes y, const double* base, const double* step, const double* W,
+                        const double* bound, const double* dual, double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { softmax_closing(X, lo, hi, y, base, step, W, bound, dual, out, scratch); });
+}
+NewtonReport do_softmax_newton(Rows rows, Classes y, NewtonJob job, double* W, double* base, double* step, double* out,
+                               double* scratch) {
+    return visit(rows, [&](const auto& X) { return SoftmaxNewton(X, y, job, W, scratch).run(base, step, out); });
+}
+NewtonReport do_newton(Rows rows, Targets t, LossSpec l, NewtonJob job, double* theta, double* base, double* step,
+                       double* out, double* scratch) {
+    return visit(rows, [&](const auto& X) { return NewtonFit(X, t, l, job, theta, scratch).run(base, step, out); });
+}
+void do_dual_cd(Rows rows, i64 k0, i64 k1, Targets t, LossSpec l, CdJob job, const double* norms, double* u,
+                double* z, double* theta, double* state) {
+    visit(rows, [&](const auto& X) { dual_cd(X, k0, k1, t, l, job, norms, u, z, theta, state); });
+}
+void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b, double* out) {
+    shifted(lo, hi, t, l, z, b, out);
+}
+void do_shuffle(i64 count, std::uint64_t seed, i64* order) { shuffle(count, seed, order); }
+
+}  // namespace
+}  // namespace LINSEP_ARCH
+
+using namespace LINSEP_ARCH;
+extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
+    .name = LINSEP_TEXT(LINSEP_ARCH),
+    .sweep = do_sweep,
+    .closing = do_closing,
+    .gram = do_gram,
+    .hess_vec = do_hess_vec,
+    .combine = do_combine,
+    .moments = do_moments,
+    .scores = do_scores,
+    .ray = do_ray,
+    .pointwise = do_pointwise,
+    .newton = do_newton,
+    .row_norms = do_row_norms,
+    .scores_k = do_scores_k,
+    .softmax_sweep = do_softmax_sweep,
+    .softmax_hess_vec = do_softmax_hess_vec,
+    .softmax_ray = do_softmax_ray,
+    .softmax_cross = do_softmax_cross,
+    .softmax_hessian = do_softmax_hessian,
+    .softmax_closing = do_softmax_closing,
+    .softmax_newton = do_softmax_newton,
+    .dual_cd = do_dual_cd,
+    .shifted = do_shifted,
+    .shuffle = do_shuffle,
+};
+
+}  // namespace linsep

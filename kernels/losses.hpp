@@ -1,0 +1,158 @@
+// The losses as functions of the margin m, a chunk of rows at a time: value, slope l'(m), curvature l''(m), and the
+// convex conjugate l*(-u) at a dual point u = -slope. The text of record is src/linsep/losses.py; the tests hold the
+// two equal. A loss is a struct with two vector functions; nothing here branches on a lane.
+#pragma once
+#include "api.hpp"
+#include "simd.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+struct Point {
+    vd value, slope, curvature;
+};
+// l*(-u) and whether u lies in its domain; outside it the value is meaningless and must not be used.
+struct Conjugate {
+    vd value;
+    vi inside;
+};
+
+struct Logistic {
+    static Point at(vd m, double) {
+        const vd e = vexp(-vabs(m));
+        // log1p(e) = k ln2 + 2 atanh((e - k)/(2 + e + k)), k = [e > sqrt 2 - 1]; one division serves both quotients.
+        const vd k = select(e > 0.41421356237309503, splat(1.0), vd{});
+        const vd one = 1.0 + e, two = 2.0 + e + k;
+        const vd inverse = 1.0 / (one * two);
+        const vd r = inverse * two;  // 1 / (1 + e)
+        const vd log1p = k * 0.69314718055994530942 + twice_atanh((e - k) * (inverse * one));
+        const vd er = e * r;
+        return {vmax(-m, vd{}) + log1p, -select(m >= 0.0, er, r), er * r};
+    }
+    static Conjugate conjugate(vd u, double) {
+        // log(1 - u) = -2 atanh(u/(2 - u)) where 1 - u would lose the digits of a small u
+        const vd rest = 1.0 - u;
+        const vi small = u < 0.29;
+        const vd series = -twice_atanh(select(small, u, vd{}) / (2.0 - u));
+        return {u * vlog(u) + rest * select(small, series, vlog(rest)), (u >= 0.0) & (rest >= 0.0)};
+    }
+};
+
+struct Exponential {
+    static Point at(vd m, double) {
+        const vd e = vexp(-m);
+        return {e, -e, e};
+    }
+    static Conjugate conjugate(vd u, double) { return {u * vlog(u) - u, u >= 0.0}; }
+};
+
+struct Squared {
+    static Point at(vd m, double) {
+        const vd r = 1.0 - m;
+        return {r * r, -2.0 * r, splat(2.0)};
+    }
+    static Conjugate conjugate(vd u, double) { return {0.25 * u * u - u, u == u}; }
+};
+
+struct SquaredHinge {
+    static Point at(vd m, double) {
+        const vd r = vmax(1.0 - m, vd{});
+        return {r * r, -2.0 * r, select(m < 1.0, splat(2.0), vd{})};
+    }
+    static Conjugate conjugate(vd u, double) { return {0.25 * u * u - u, u >= 0.0}; }
+};
+
+struct HuberisedHinge {
+    static Point at(vd m, double width) {
+        const vd r = vmax(1.0 - m, vd{});
+        const vd q = vmin(r, splat(width));  // the quadratic part of r
+        const vi bent = (m < 1.0) & (r <= splat(width));
+        return {q * (r - 0.5 * q) / width, -q / width, select(bent, splat(1.0 / width), vd{})};
+    }
+    static Conjugate conjugate(vd u, double width) { return {0.5 * width * u * u - u, (u >= 0.0) & (u <= 1.0)}; }
+};
+
+struct Huber {
+    static Point at(vd m, double width) {
+        const vd r = 1.0 - m;
+        const vd q = vmin(vmax(r, splat(-width)), splat(width));
+        return {q * (r - 0.5 * q), -q, select(vabs(r) <= splat(width), splat(1.0), vd{})};
+    }
+    static Conjugate conjugate(vd u, double width) { return {0.5 * u * u - u, vabs(u) <= splat(width)}; }
+};
+
+struct Hinge {
+    static Point at(vd m, double) { return {vmax(1.0 - m, vd{}), select(m < 1.0, splat(-1.0), vd{}), vd{}}; }
+    static Conjugate conjugate(vd u, double) { return {-u, (u >= 0.0) & (u <= 1.0)}; }
+};
+
+struct Absolute {
+    static Point at(vd m, double) {
+        const vd r = 1.0 - m;
+        return {vabs(r), select(r > 0.0, splat(-1.0), select(r < 0.0, splat(1.0), vd{})), vd{}};
+    }
+    static Conjugate conjugate(vd u, double) { return {-u, vabs(u) <= 1.0}; }
+};
+
+struct PerceptronLoss {
+    static Point at(vd m, double) { return {vmax(-m, vd{}), select(m < 0.0, splat(-1.0), vd{}), vd{}}; }
+    static Conjugate conjugate(vd u, double) { return {vd{}, (u >= 0.0) & (u <= 1.0)}; }
+};
+
+// Arrays of a chunk are padded to a multiple of VL, so loops need no tail.
+inline int padded(int n) { return (n + VL - 1) / VL * VL; }
+
+struct LossOps {
+    void (*at)(int n, double width, const double* m, double* value, double* slope, double* curvature);
+    void (*conjugate)(int n, double width, const double* u, double* value, double* inside);
+};
+
+template <class L>
+void loss_at(int n, double width, const double* m, double* value, double* slope, double* curvature) {
+    for (int i = 0; i < n; i += VL) {
+        const Point p = L::at(load(m + i), width);
+        store(value + i, p.value);
+        store(slope + i, p.slope);
+        store(curvature + i, p.curvature);
+    }
+}
+template <class L>
+void loss_conjugate(int n, double width, const double* u, double* value, double* inside) {
+    for (int i = 0; i < n; i += VL) {
+        const Conjugate c = L::conjugate(load(u + i), width);
+        store(value + i, c.value);
+        store(inside + i, select(c.inside, splat(1.0), vd{}));
+    }
+}
+template <class L>
+constexpr LossOps ops_of() {
+    return {loss_at<L>, loss_conjugate<L>};
+}
+
+inline LossOps ops(LossId id) {
+    switch (id) {
+        case LossId::logistic:
+            return ops_of<Logistic>();
+        case LossId::exponential:
+            return ops_of<Exponential>();
+        case LossId::squared:
+            return ops_of<Squared>();
+        case LossId::squared_hinge:
+            return ops_of<SquaredHinge>();
+        case LossId::huberised_hinge:
+            return ops_of<HuberisedHinge>();
+        case LossId::huber:
+            return ops_of<Huber>();
+        case LossId::hinge:
+            return ops_of<Hinge>();
+        case LossId::absolute:
+            return ops_of<Absolute>();
+        default:
+            return ops_of<PerceptronLoss>();
+    }
+}
+
+inline bool piecewise_quadratic(LossId id) { return id != LossId::logistic && id != LossId::exponential; }
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,377 @@
+// The linear algebra of a chunk of rows, for dense and CSR storage: everything above is written once, on these.
+//   dots      z_i  = x_i . w + b
+//   closing4  the four numbers the closing pass needs of each row, in one read of it
+//   add       g   += sum_i a_i x_i          over a list of rows (rows with a_i = 0 are left out by the caller)
+//   dots_k    Z    = X W + b', add_k  G += X'A   for k columns at once
+#pragma once
+#include "api.hpp"
+#include "simd.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+using i64 = std::int64_t;
+constexpr int kMaxChunk = 256;
+inline i64 min64(i64 a, i64 b) { return a < b ? a : b; }
+
+// Sums over the lanes of VL vectors at once, as one vector.
+inline vd reduce(const vd* a) {
+#if defined(__AVX512F__)
+    vd b[4], c[2];
+    for (int i = 0; i < 4; ++i)
+        b[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+               __builtin_shufflevector(a[2 * i], a[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    for (int i = 0; i < 2; ++i)
+        c[i] = __builtin_shufflevector(b[2 * i], b[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
+               __builtin_shufflevector(b[2 * i], b[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    return __builtin_shufflevector(c[0], c[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(c[0], c[1], 4, 5, 6, 7, 12, 13, 14, 15);
+#elif defined(__AVX2__)
+    vd b[2];
+    for (int i = 0; i < 2; ++i)
+        b[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 4, 2, 6) +
+               __builtin_shufflevector(a[2 * i], a[2 * i + 1], 1, 5, 3, 7);
+    return __builtin_shufflevector(b[0], b[1], 0, 1, 4, 5) + __builtin_shufflevector(b[0], b[1], 2, 3, 6, 7);
+#else
+    return __builtin_shufflevector(a[0], a[1], 0, 2) + __builtin_shufflevector(a[0], a[1], 1, 3);
+#endif
+}
+
+// The last d % VL entries of a row are read as the last VL ones, against weights that are 0 on the overlap.
+inline vd tail_weights(const double* w, i64 d) {
+    double t[VL] = {};
+    for (i64 j = d - d % VL; j < d; ++j) t[j - (d - VL)] = w[j];
+    return load(t);
+}
+
+template <class T>
+struct DenseRows {
+    static constexpr bool dense = true;
+    const T* x;
+    i64 n, d;
+
+    explicit DenseRows(const Rows& r) : x(static_cast<const T*>(r.values)), n(r.n), d(r.d) {}
+    const T* row(i64 i) const { return x + i * d; }
+    int chunk() const {
+        i64 c = (i64)131072 / ((d + 1) * (i64)sizeof(T)) / 8 * 8;
+        return (int)(c < 8 ? 8 : c > kMaxChunk ? kMaxChunk : c);
+    }
+
+    double dot(const T* p, const double* w) const {
+        i64 j = 0;
+        vd a{}, b{};
+        for (; j + 2 * VL <= d; j += 2 * VL) {
+            a += load(p + j) * load(w + j);
+            b += load(p + j + VL) * load(w + j + VL);
+        }
+        double s = 0;
+        for (; j < d; ++j) s += (double)p[j] * w[j];
+        return s + total(a + b);
+    }
+
+    void dots(i64 r, int nr, const double* w, double b, double* z) const {
+        int i = 0;
+        if (d >= VL) {
+            const i64 whole = d - d % VL;
+            const vd last = whole < d ? tail_weights(w, d) : vd{};
+            for (; i + 8 <= nr; i += 8) {
+                const T* p = row(r + i);
+                vd a[8] = {};
+                for (i64 j = 0; j < whole; j += VL) {
+                    const vd wv = load(w + j);
+                    for (int q = 0; q < 8; ++q) a[q] += load(p + q * d + j) * wv;
+                }
+                if (whole < d)
+                    for (int q = 0; q < 8; ++q) a[q] += load(p + q * d + d - VL) * last;
+                for (int q = 0; q < 8; q += VL) store(z + i + q, reduce(a + q) + b);
+            }
+        }
+        for (; i < nr; ++i) z[i] = dot(row(r + i), w) + b;
+    }
+
+    // out[4 i ..]: x.base + b0, x.step + b1, x.theta + b2, |x|.|theta| + |b2|
+    void closing4(i64 r, int nr, const double* base, const double* step, const double* theta, double* out) const {
+        const double bias[4] = {base[d], step[d], theta[d], __builtin_fabs(theta[d])};
+        int i = 0;
+        if (d >= VL) {
+            constexpr int G = VL == 8 ? 2 : 1;  // rows whose sums over lanes fill whole vectors
+            const i64 whole = d - d % VL;
+            const bool more = whole < d;
+            const vd tb = more ? tail_weights(base, d) : vd{}, ts = more ? tail_weights(step, d) : vd{},
+                     tt = more ? tail_weights(theta, d) : vd{};
+            for (; i + G <= nr; i += G) {
+                vd a[4 * G] = {};
+                for (int q = 0; q < G; ++q) {
+                    const T* p = row(r + i + q);
+                    const auto four = [&](vd x, vd b, vd s, vd t) {
+                        a[4 * q] += x * b;
+                        a[4 * q + 1] += x * s;
+                        a[4 * q + 2] += x * t;
+                        a[4 * q + 3] += vabs(x * t);
+                    };
+                    for (i64 j = 0; j < whole; j += VL)
+                        four(load(p + j), load(base + j), load(step + j), load(theta + j));
+                    if (more) four(load(p + d - VL), tb, ts, tt);
+                }
+                for (int v = 0; v < 4 * G; v += VL) store(out + 4 * i + v, reduce(a + v));
+                for (int v = 0; v < 4 * G; ++v) out[4 * i + v] += bias[v % 4];
+            }
+        }
+        for (; i < nr; ++i) {
+            const T* p = row(r + i);
+            double s[4] = {bias[0], bias[1], bias[2], bias[3]};
+            for (i64 j = 0; j < d; ++j) {
+                const double x = (double)p[j];
+                s[0] += x * base[j];
+                s[1] += x * step[j];
+                s[2] += x * theta[j];
+                s[3] += __builtin_fabs(x * theta[j]);
+            }
+            for (int v = 0; v < 4; ++v) out[4 * i + v] = s[v];
+        }
+    }
+
+    // N vectors of columns from j0 on (the last one overlapping when Tail), kept in registers over the rows.
+    template <int N, bool Tail>
+    void strip(i64 r, const int* list, int count, const double* a, i64 j0, double* g) const {
+        vd acc[N] = {};
+        vd rest{};
+        for (int i = 0; i < count; ++i) {
+            const T* p = row(r + list[i]);
+            const vd s = splat(a[i]);
+            for (int v = 0; v < N; ++v) acc[v] += s * load(p + j0 + v * VL);
+            if (Tail) rest += s * load(p + d - VL);
+        }
+        for (int v = 0; v < N; ++v) store(g + j0 + v * VL, load(g + j0 + v * VL) + acc[v]);
+        if (Tail) {
+            double t[VL];
+            store(t, rest);
+            for (i64 j = d - d % VL; j < d; ++j) g[j] += t[j - (d - VL)];
+        }
+    }
+    template <bool Tail>
+    void strip_of(int vectors, i64 r, const int* list, int count, const double* a, i64 j0, double* g) const {
+        switch (vectors) {
+            case 1:
+                return strip<1, Tail>(r, list, count, a, j0, g);
+            case 2:
+                return strip<2, Tail>(r, list, count, a, j0, g);
+            case 3:
+                return strip<3, Tail>(r, list, count, a, j0, g);
+            case 4:
+                return strip<4, Tail>(r, list, count, a, j0, g);
+            case 5:
+                return strip<5, Tail>(r, list, count, a, j0, g);
+            case 6:
+                return strip<6, Tail>(r, list, count, a, j0, g);
+            case 7:
+                return strip<7, Tail>(r, list, count, a, j0, g);
+            default:
+                return strip<8, Tail>(r, list, count, a, j0, g);
+        }
+    }
+
+    void add(i64 r, const int* list, int count, const double* a, double* g) const {
+        if (d < VL) {
+            for (int i = 0; i < count; ++i) {
+                const T* p = row(r + list[i]);
+                for (i64 j = 0; j < d; ++j) g[j] += a[i] * (double)p[j];
+            }
+            return;
+        }
+        const i64 vectors = d / VL;
+        for (i64 v = 0; v < vectors; v += 8) {
+            const int now = (int)min64(8, vectors - v);
+            if (d % VL && v + now == vectors)
+                strip_of<true>(now, r, list, count, a, v * VL, g);
+            else
+                strip_of<false>(now, r, list, count, a, v * VL, g);
+        }
+    }
+
+    void add_squares(i64 i, double a, double* g) const {
+        const T* p = row(i);
+        for (i64 j = 0; j < d; ++j) g[j] += a * (double)p[j] * (double)p[j];
+    }
+    double norm2(i64 i) const {
+        const T* p = row(i);
+        vd a{};
+        i64 j = 0;
+        for (; j + VL <= d; j += VL) a += load(p + j) * load(p + j);
+        double s = 0;
+        for (; j < d; ++j) s += (double)p[j] * (double)p[j];
+        return s + total(a);
+    }
+    void axpy(i64 i, double a, double* w) const {
+        const T* p = row(i);
+        i64 j = 0;
+        for (; j + VL <= d; j += VL) store(w + j, load(w + j) + a * load(p + j));
+        for (; j < d; ++j) w[j] += a * (double)p[j];
+    }
+    double dot_row(i64 i, const double* w) const { return dot(row(i), w); }
+
+    // k columns, k a multiple of VL: Z (nr, k) = X W + W[d]. Four rows by two vectors of columns in registers.
+    template <int R, int V>
+    void tile_k(const T* p, const double* W, i64 k, i64 c, double* Z) const {
+        vd acc[R][V];
+        for (int q = 0; q < R; ++q)
+            for (int v = 0; v < V; ++v) acc[q][v] = load(W + d * k + c + v * VL);
+        for (i64 j = 0; j < d; ++j) {
+            vd wv[V];
+            for (int v = 0; v < V; ++v) wv[v] = load(W + j * k + c + v * VL);
+            for (int q = 0; q < R; ++q) {
+                const vd s = splat((double)p[q * d + j]);
+                for (int v = 0; v < V; ++v) acc[q][v] += s * wv[v];
+            }
+        }
+        for (int q = 0; q < R; ++q)
+            for (int v = 0; v < V; ++v) store(Z + q * k + c + v * VL, acc[q][v]);
+    }
+    void dots_k(i64 r, int nr, const double* W, i64 k, double* Z) const {
+        for (i64 c = 0; c < k;) {
+            const bool wide = c + 2 * VL <= k;
+            int i = 0;
+            for (; i + 4 <= nr; i += 4)
+                wide ? tile_k<4, 2>(row(r + i), W, k, c, Z + i * k) : tile_k<4, 1>(row(r + i), W, k, c, Z + i * k);
+            for (; i < nr; ++i)
+                wide ? tile_k<1, 2>(row(r + i), W, k, c, Z + i * k) : tile_k<1, 1>(row(r + i), W, k, c, Z + i * k);
+            c += wide ? 2 * VL : VL;
+        }
+    }
+    // G (d, k) += X'A, A (nr, k). J features by V vectors of columns in registers over the rows.
+    template <int J, int V>
+    void outer_k(i64 r, int nr, i64 j, const double* A, i64 k, i64 c, double* G) const {
+        vd acc[J][V] = {};
+        for (int i = 0; i < nr; ++i) {
+            const T* p = row(r + i) + j;
+            vd av[V];
+            for (int v = 0; v < V; ++v) av[v] = load(A + i * k + c + v * VL);
+            for (int q = 0; q < J; ++q) {
+                const vd s = splat((double)p[q]);
+                for (int v = 0; v < V; ++v) acc[q][v] += s * av[v];
+            }
+        }
+        for (int q = 0; q < J; ++q)
+            for (int v = 0; v < V; ++v) {
+                double* g = G + (j + q) * k + c + v * VL;
+                store(g, load(g) + acc[q][v]);
+            }
+    }
+    void add_k(i64 r, int nr, const double* A, i64 k, double* G) const {
+        for (i64 c = 0; c < k;) {
+            const bool wide = c + 2 * VL <= k;
+            i64 j = 0;
+            for (; j + 4 <= d; j += 4) wide ? outer_k<4, 2>(r, nr, j, A, k, c, G) : outer_k<4, 1>(r, nr, j, A, k, c, G);
+            for (; j < d; ++j) wide ? outer_k<1, 2>(r, nr, j, A, k, c, G) : outer_k<1, 1>(r, nr, j, A, k, c, G);
+            c += wide ? 2 * VL : VL;
+        }
+    }
+};
+
+template <class T, class I>
+struct CsrRows {
+    static constexpr bool dense = false;
+    const T* x;
+    const I* index;
+    const I* start;
+    i64 n, d;
+
+    explicit CsrRows(const Rows& r)
+        : x(static_cast<const T*>(r.values)),
+          index(static_cast<const I*>(r.indices)),
+          start(static_cast<const I*>(r.starts)),
+          n(r.n),
+          d(r.d) {}
+    int chunk() const { return 64; }
+
+    double dot_row(i64 i, const double* w) const {
+        double a = 0, b = 0, c = 0, e = 0;
+        i64 p = start[i];
+        const i64 end = start[i + 1];
+        for (; p + 4 <= end; p += 4) {
+            a += (double)x[p] * w[index[p]];
+            b += (double)x[p + 1] * w[index[p + 1]];
+            c += (double)x[p + 2] * w[index[p + 2]];
+            e += (double)x[p + 3] * w[index[p + 3]];
+        }
+        for (; p < end; ++p) a += (double)x[p] * w[index[p]];
+        return (a + b) + (c + e);
+    }
+    void dots(i64 r, int nr, const double* w, double b, double* z) const {
+        for (int i = 0; i < nr; ++i) z[i] = dot_row(r + i, w) + b;
+    }
+    void closing4(i64 r, int nr, const double* base, const double* step, const double* theta, double* out) const {
+        for (int i = 0; i < nr; ++i) {
+            double a = base[d], b = step[d], c = theta[d], q = __builtin_fabs(theta[d]);
+            for (i64 p = start[r + i]; p < start[r + i + 1]; ++p) {
+                const double xv = (double)x[p];
+                const I j = index[p];
+                a += xv * base[j];
+                b += xv * step[j];
+                c += xv * theta[j];
+                q += __builtin_fabs(xv * theta[j]);
+            }
+            out[4 * i] = a;
+            out[4 * i + 1] = b;
+            out[4 * i + 2] = c;
+            out[4 * i + 3] = q;
+        }
+    }
+    void axpy(i64 i, double a, double* w) const {
+        for (i64 p = start[i]; p < start[i + 1]; ++p) w[index[p]] += a * (double)x[p];
+    }
+    void add(i64 r, const int* list, int count, const double* a, double* g) const {
+        for (int i = 0; i < count; ++i) axpy(r + list[i], a[i], g);
+    }
+    void add_squares(i64 i, double a, double* g) const {
+        for (i64 p = start[i]; p < start[i + 1]; ++p) g[index[p]] += a * (double)x[p] * (double)x[p];
+    }
+    double norm2(i64 i) const {
+        double s = 0;
+        for (i64 p = start[i]; p < start[i + 1]; ++p) s += (double)x[p] * (double)x[p];
+        return s;
+    }
+    void dots_k(i64 r, int nr, const double* W, i64 k, double* Z) const {
+        for (int i = 0; i < nr; ++i) {
+            double* z = Z + i * k;
+            for (i64 c = 0; c < k; c += VL) store(z + c, load(W + d * k + c));
+            for (i64 p = start[r + i]; p < start[r + i + 1]; ++p) {
+                const double* w = W + (i64)index[p] * k;
+                const vd s = splat((double)x[p]);
+                for (i64 c = 0; c < k; c += VL) store(z + c, load(z + c) + s * load(w + c));
+            }
+        }
+    }
+    void add_k(i64 r, int nr, const double* A, i64 k, double* G) const {
+        for (int i = 0; i < nr; ++i) {
+            const double* a = A + i * k;
+            for (i64 p = start[r + i]; p < start[r + i + 1]; ++p) {
+                double* g = G + (i64)index[p] * k;
+                const vd s = splat((double)x[p]);
+                for (i64 c = 0; c < k; c += VL) store(g + c, load(g + c) + s * load(a + c));
+            }
+        }
+    }
+};
+
+// Runs f on the rows in their storage.
+template <class F>
+auto visit(const Rows& r, F f) {
+    switch (r.store) {
+        case Store::dense64:
+            return f(DenseRows<double>(r));
+        case Store::dense32:
+            return f(DenseRows<float>(r));
+        case Store::csr64i32:
+            return f(CsrRows<double, std::int32_t>(r));
+        case Store::csr64i64:
+            return f(CsrRows<double, std::int64_t>(r));
+        case Store::csr32i32:
+            return f(CsrRows<float, std::int32_t>(r));
+        default:
+            return f(CsrRows<float, std::int64_t>(r));
+    }
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

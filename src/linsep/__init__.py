@@ -1,0 +1,65 @@
+"""Linear separation, with proof: every fit ends with a certificate that someone else can check.
+
+>>> from linsep import LogisticRegression
+>>> model = LogisticRegression(C=1.0).fit(X, y)                     # doctest: +SKIP
+>>> print(model.certificate_)                                       # doctest: +SKIP
+certified optimum: objective ..., relative gap ... <= tol 1e-06, ...
+
+Public names are loaded on first use, so that ``import linsep`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linsep import errors, losses
+    from linsep.certificates import verify
+    from linsep.errors import ConvergenceWarning
+    from linsep.estimators import LinearClassifier, LinearRegressor, LogisticRegression
+
+    __version__: str
+
+__all__ = [
+    "ConvergenceWarning",
+    "LinearClassifier",
+    "LinearRegressor",
+    "LogisticRegression",
+    "__version__",
+    "errors",
+    "losses",
+    "verify",
+]
+
+# Public name -> the module that defines it; a module stands for itself.
+_HOME = {
+    "ConvergenceWarning": "linsep.errors",
+    "LinearClassifier": "linsep.estimators",
+    "LinearRegressor": "linsep.estimators",
+    "LogisticRegression": "linsep.estimators",
+    "errors": "linsep.errors",
+    "losses": "linsep.losses",
+    "verify": "linsep.certificates",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value: Any = version("linsep")
+    elif name in _HOME:
+        try:
+            module = import_module(_HOME[name])
+        except AttributeError as error:  # would pass for "no such name"
+            raise ImportError(f"cannot load {_HOME[name]}: {error}") from error
+        value = module if module.__name__ == f"linsep.{name}" else getattr(module, name)
+    else:
+        raise AttributeError(f"module 'linsep' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,150 @@
+"""The compiled loops (kernels/). All are single-threaded, release the GIL and add to their outputs."""
+
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+_F = npt.NDArray[np.float64]
+
+class Rows:
+    @overload
+    def __init__(self, x: npt.NDArray[Any]) -> None: ...
+    @overload
+    def __init__(
+        self,
+        data: npt.NDArray[Any],
+        indices: npt.NDArray[Any],
+        indptr: npt.NDArray[Any],
+        n_columns: int,
+    ) -> None: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def d(self) -> int: ...
+
+class Targets:
+    def __init__(self, sign: _F, offset: _F | None = None, weight: _F | None = None) -> None: ...
+
+class Loss:
+    def __init__(self, name: str, width: float = 1.0) -> None: ...
+
+def sweep(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lo: int,
+    hi: int,
+    theta: _F,
+    out: _F,
+    curvature: _F | None = None,
+    gradient: bool = True,
+    blend: float = 0.0,
+) -> None: ...
+def closing(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lo: int,
+    hi: int,
+    base: _F,
+    step: _F,
+    theta: _F,
+    dual: _F | None,
+    out: _F,
+) -> None: ...
+def gram(rows: Rows, lo: int, hi: int, h: _F, mu: _F, out: _F) -> None: ...
+def hess_vec(rows: Rows, lo: int, hi: int, h: _F, v: _F, out: _F) -> None: ...
+def combine(rows: Rows, lo: int, hi: int, a: _F, out: _F) -> None: ...
+def moments(rows: Rows, lo: int, hi: int, h: _F | None, out: _F) -> None: ...
+def scores(rows: Rows, lo: int, hi: int, theta: _F, z: _F) -> None: ...
+def ray(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lo: int,
+    hi: int,
+    theta: _F,
+    delta: _F,
+    steps: _F,
+    out: _F,
+) -> None: ...
+def row_norms(rows: Rows, lo: int, hi: int, norms: _F) -> None: ...
+def pointwise(loss: Loss, m: _F, value: _F, slope: _F, curvature: _F, conjugate: _F) -> None: ...
+def newton(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lam: float,
+    tol: float,
+    max_steps: int,
+    intercept: bool,
+    polish: bool,
+    theta: _F,
+    base: _F,
+    step: _F,
+    sums: _F,
+) -> tuple[int, int, int, int, float]: ...
+def dual_cd(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    k0: int,
+    k1: int,
+    order: npt.NDArray[np.int64],
+    bucket: int,
+    lam: float,
+    stiffness: float,
+    norms: _F,
+    u: _F,
+    z: _F,
+    theta: _F,
+    state: _F,
+) -> None: ...
+def shifted(targets: Targets, loss: Loss, lo: int, hi: int, z: _F, b: float, out: _F) -> None: ...
+def shuffle(order: npt.NDArray[np.int64], seed: int) -> None: ...
+
+class Classes:
+    def __init__(self, labels: npt.NDArray[np.int64], weight: _F | None, k: int) -> None: ...
+    @property
+    def padded(self) -> int: ...
+
+def scores_k(rows: Rows, lo: int, hi: int, W: _F, z: _F) -> None: ...
+def softmax_sweep(
+    rows: Rows, classes: Classes, lo: int, hi: int, W: _F, out: _F, p: _F | None = None
+) -> None: ...
+def softmax_hess_vec(
+    rows: Rows, classes: Classes, lo: int, hi: int, p: _F, V: _F, out: _F
+) -> None: ...
+def softmax_ray(
+    rows: Rows, classes: Classes, lo: int, hi: int, W: _F, D: _F, steps: _F, out: _F
+) -> None: ...
+def softmax_cross(classes: Classes, lo: int, hi: int, p: _F, out: _F) -> None: ...
+def softmax_hessian(
+    rows: Rows, classes: Classes, lo: int, hi: int, p: _F, mu: _F, out: _F
+) -> None: ...
+def softmax_closing(
+    rows: Rows,
+    classes: Classes,
+    lo: int,
+    hi: int,
+    base: _F,
+    step: _F,
+    W: _F,
+    bound: _F,
+    dual: _F | None,
+    out: _F,
+) -> None: ...
+def softmax_newton(
+    rows: Rows,
+    classes: Classes,
+    lam: float,
+    max_steps: int,
+    intercept: bool,
+    W: _F,
+    base: _F,
+    step: _F,
+    sums: _F,
+) -> tuple[int, int, int, int, float]: ...
+def instruction_set() -> str: ...
+def use_instruction_set(name: str) -> None: ...

@@ -1,0 +1,135 @@
+"""What the kernels refuse: a wrong size or a damaged matrix is an error, never a crash."""
+
+import numpy as np
+import pytest
+from catalogue import INSTRUCTION_SETS
+
+from linsep import _kernels as K  # noqa: N812
+
+
+def test_instruction_sets():
+    before = K.instruction_set()
+    assert before == INSTRUCTION_SETS[-1]
+    with pytest.raises(ValueError, match="instruction set"):
+        K.use_instruction_set("abacus")
+    assert K.instruction_set() == before
+
+
+def csr(data, indices, indptr, columns=3, kind=np.int32):
+    return K.Rows(np.array(data, float), np.array(indices, kind), np.array(indptr, kind), columns)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("data", "indices", "indptr", "complaint"),
+    [
+        ([1, 2], [0, -1], [0, 2], "out of range"),
+        ([1, 2], [0, 3], [0, 2], "out of range"),
+        ([1, 2], [0, 2**31 - 1], [0, 2], "out of range"),
+        ([1, 2], [0, 1], [0, 2, 1, 2], "decrease"),
+        ([1, 2], [0, 1], [0, -1, 2], "decrease"),
+        ([1, 2], [0, 1], [1, 2], "begin with 0"),
+        ([1, 2], [0, 1], [0, 3], "beyond"),
+        ([1, 2, 3], [0, 1], [0, 2], "length"),
+        ([1, 2], [0, 1], [], "three 1-D arrays"),
+    ],
+)
+def test_damaged_csr_is_refused(data, indices, indptr, complaint, kind):
+    with pytest.raises(ValueError, match=complaint):
+        csr(data, indices, indptr, kind=kind)
+
+
+def test_csr_needs_matching_kinds_and_columns():
+    ints, floats = np.zeros(1, np.int32), np.zeros(1)
+    with pytest.raises(ValueError, match="both int32 or int64"):
+        K.Rows(floats, ints, np.array([0, 1], np.int64), 1)
+    with pytest.raises(ValueError, match="int32 or int64"):
+        K.Rows(floats, ints.astype(np.int16), np.array([0, 1], np.int16), 1)
+    with pytest.raises(ValueError, match="float32 or float64"):
+        K.Rows(ints, ints, np.array([0, 1], np.int32), 1)
+    with pytest.raises(ValueError, match="out of range"):
+        csr([1], [0], [0, 1], columns=0)
+    with pytest.raises(ValueError, match="1-D"):
+        csr([], [], [0], columns=-1)
+    unused = csr([1, 2, np.nan], [0, 1, 99], [0, 2])  # entries beyond the last row are nobody's
+    z = np.zeros(1)
+    K.scores(unused, 0, 1, np.ones(4), z)
+    assert z[0] == 4.0
+
+
+@pytest.mark.parametrize("X", [np.zeros(3), np.zeros((2, 2, 2)), np.zeros((2, 2), np.int32)])
+def test_dense_rows_are_matrices_of_floats(X):
+    with pytest.raises(ValueError, match="dense rows"):
+        K.Rows(X)
+
+
+def test_lengths_are_checked():
+    rows, n, d = K.Rows(np.zeros((5, 3))), 5, 3
+    targets, loss = K.Targets(np.ones(n)), K.Loss("logistic")
+    v, o, t, h = np.zeros, np.zeros, np.zeros(d + 1), np.zeros(n)
+    wrong = {
+        K.sweep: [
+            (rows, targets, loss, 0, n, v(d), o(d + 2)),
+            (rows, targets, loss, 0, n, v(d + 2), o(d + 2)),
+            (rows, targets, loss, 0, n, t, o(d + 1)),
+            (rows, targets, loss, 0, n, t, o(d + 2), o(n - 1)),
+            (rows, targets, loss, 0, n, t, o(0), None, False),
+            (rows, K.Targets(np.ones(n + 1)), loss, 0, n, t, o(d + 2)),
+            (rows, targets, loss, -1, n, t, o(d + 2)),
+            (rows, targets, loss, 3, 2, t, o(d + 2)),
+            (rows, targets, loss, 0, n + 1, t, o(d + 2)),
+        ],
+        K.closing: [
+            (rows, targets, loss, 0, n, v(d), t, t, None, o(8 + 2 * d)),
+            (rows, targets, loss, 0, n, t, v(d), t, None, o(8 + 2 * d)),
+            (rows, targets, loss, 0, n, t, t, v(d), None, o(8 + 2 * d)),
+            (rows, targets, loss, 0, n, t, t, t, v(n - 1), o(8 + 2 * d)),
+            (rows, targets, loss, 0, n, t, t, t, None, o(7 + 2 * d)),
+        ],
+        K.gram: [
+            (rows, 0, n, v(n - 1), v(d), o(16)),
+            (rows, 0, n, h, v(d - 1), o(16)),
+            (rows, 0, n, h, v(d), o(15)),
+            (rows, 0, n + 1, h, v(d), o(16)),
+        ],
+        K.hess_vec: [
+            (rows, 0, n, v(n - 1), t, o(d + 1)),
+            (rows, 0, n, h, v(d), o(d + 1)),
+            (rows, 0, n, h, t, o(d)),
+        ],
+        K.combine: [(rows, 0, n, v(n + 1), o(d + 1)), (rows, 0, n, h, o(d))],
+        K.moments: [(rows, 0, n, v(n - 1), o(2 * d + 1)), (rows, 0, n, None, o(2 * d))],
+        K.scores: [(rows, 0, n, v(d), o(n)), (rows, 0, n, t, o(n - 1))],
+        K.ray: [
+            (rows, targets, loss, 0, n, v(d), t, v(2), o(4)),
+            (rows, targets, loss, 0, n, t, v(d), v(2), o(4)),
+            (rows, targets, loss, 0, n, t, t, v(2), o(3)),
+        ],
+        K.row_norms: [(rows, 0, n, o(n - 1)), (rows, 0, n + 1, o(n + 1))],
+        K.pointwise: [(loss, v(3), o(3), o(3), o(3), o(2)), (loss, v(3), o(2), o(3), o(3), o(3))],
+        K.newton: [
+            (rows, targets, loss, 1.0, 0.1, 9, True, True, o(d), o(d + 1), o(d + 1), o(14)),
+            (rows, targets, loss, 1.0, 0.1, 9, True, True, o(d + 1), o(d), o(d + 1), o(14)),
+            (rows, targets, loss, 1.0, 0.1, 9, True, True, o(d + 1), o(d + 1), o(d), o(14)),
+            (rows, targets, loss, 1.0, 0.1, 9, True, True, o(d + 1), o(d + 1), o(d + 1), o(13)),
+        ],
+        K.Targets: [(v(3), v(2)), (v(3), None, v(4))],
+        K.Loss: [("no such loss",)],
+    }
+    for kernel, calls in wrong.items():
+        for args in calls:
+            with pytest.raises(ValueError, match=r"has|have|differ|out of range|no native loss"):
+                kernel(*args)
+
+
+@pytest.mark.parametrize(
+    "out", [np.zeros(5, np.float32), np.zeros(10)[::2]], ids=["float32", "strided"]
+)
+def test_an_output_is_never_written_to_a_copy(out):
+    """A result must not vanish in a converted copy of the array that was passed."""
+    rows, targets = K.Rows(np.ones((5, 3))), K.Targets(np.ones(5))
+    try:
+        K.sweep(rows, targets, K.Loss("squared"), 0, 5, np.zeros(4), out)
+    except TypeError:
+        return
+    assert out[0] == 5.0

@@ -1,0 +1,416 @@
+"""Every compiled loop against a few lines of numpy, for every storage, instruction set and awkward size."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from catalogue import (
+    FALLING,
+    INSTRUCTION_SETS,
+    NATIVE,
+    SMOOTH,
+    STORAGES,
+    Sample,
+    dense,
+    naming,
+    objective,
+    plain,
+)
+
+from linsep import _kernels as K  # noqa: N812
+from linsep.losses import get
+
+WIDTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 28, 31, 33, 64, 100, 260)
+HEIGHTS = (1, 7, 8, 9, 63, 64, 65, 255, 256, 257, 1000)
+#: (n, d): every width, every height, and rows so wide that a chunk holds eight of them.
+SIZES = sorted(
+    {(n, d) for d in WIDTHS for n in (9, 65)}
+    | {(n, d) for n in HEIGHTS for d in (3, 28)}
+    | {(1000, 260), (257, 100), (17, 2100)}
+)
+
+each_storage = pytest.mark.parametrize("storage", STORAGES)
+each_loss = pytest.mark.parametrize("loss", NATIVE, ids=naming)
+
+
+@pytest.fixture(params=INSTRUCTION_SETS)
+def instructions(request):
+    before = K.instruction_set()
+    K.use_instruction_set(request.param)
+    yield request.param
+    K.use_instruction_set(before)
+
+
+def guarded(values):
+    """A copy of a vector or matrix amid NaN (or zeros, for integers), so that a read beyond it shows."""
+    margin = 16
+    room = np.zeros(values.size + 2 * margin, values.dtype)
+    if values.dtype.kind == "f":
+        room[:] = np.nan
+    inside = room[margin : margin + values.size].reshape(values.shape)
+    inside[...] = values
+    return inside
+
+
+def rows_of(X):
+    if sp.issparse(X):
+        return K.Rows(guarded(X.data), guarded(X.indices), guarded(X.indptr), X.shape[1])
+    return K.Rows(guarded(X))
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Rows lo .. hi of n are good, all others poisoned; A holds the good ones as (x, 1) in float64."""
+
+    name: str
+    lo: int
+    hi: int
+    rows: Any
+    A: Any
+    sign: Any
+    offset: Any
+    weight: Any
+    h: Any
+    theta: Any
+    delta: Any
+
+    @property
+    def part(self):
+        return slice(self.lo, self.hi)
+
+    def targets(self, offset=True, weight=True):
+        return K.Targets(
+            self.sign, self.offset if offset else None, self.weight if weight else None
+        )
+
+    def margins(self, theta, offset=True):
+        return self.sign[self.part] * (self.A @ theta) + (self.offset[self.part] if offset else 0.0)
+
+
+@cache
+def case(storage, n, d, whole=False):
+    rng = np.random.default_rng(1000 * n + d)
+    lo, hi = (0, n) if whole or n < 7 else (n // 5, n - n // 7)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+    X[:lo] = X[hi:] = np.nan
+    X = STORAGES[storage](X)
+    out = np.full(n, np.nan)
+
+    def vector(values):
+        full = out.copy()
+        full[lo:hi] = values
+        return guarded(full)
+
+    m = hi - lo
+    return Case(
+        name=f"{storage} n={n} d={d}",
+        lo=lo,
+        hi=hi,
+        rows=rows_of(X),
+        A=np.column_stack([dense(X)[lo:hi], np.ones(m)]),
+        sign=vector(rng.choice([-1.0, 1.0], m)),
+        offset=vector(rng.normal(size=m)),
+        weight=vector(rng.choice([0.0, 0.5, 3.0], m)),
+        h=vector(rng.choice([0.0, 0.0, 0.1, 2.0], m)),
+        theta=guarded(rng.normal(size=d + 1) / np.sqrt(d)),
+        delta=guarded(rng.normal(size=d + 1) / np.sqrt(d)),
+    )
+
+
+def cases(storage):
+    for n, d in SIZES:
+        yield case(storage, n, d)
+
+
+def called(kernel, size, *before, after=()):
+    """What the kernel adds to ``size`` outputs; it must add, and write nothing beyond them."""
+    out = np.full(size + 8, 0.5)
+    kernel(*before, out, *after)
+    assert (out[size:] == 0.5).all(), "written beyond the end"
+    return out[:size] - 0.5
+
+
+def near(got, want, size, where):
+    """Equal up to the rounding of sums whose terms have absolute values that add up to ``size``."""
+    got, want, size = np.asarray(got), np.asarray(want), np.asarray(size)
+    bad = ~(np.abs(got - want) <= 2e-13 * (np.abs(size) + 1.0))
+    assert not bad.any(), (
+        f"{where}: at {np.flatnonzero(bad)[:8]} got {got[bad][:4]} not {want[bad][:4]}"
+    )
+
+
+def weights_of(c, weight):
+    return c.weight[c.part] if weight else np.ones(c.hi - c.lo)
+
+
+def check_sweep(c, loss, offset=True, weight=True):
+    d, s, sign = c.A.shape[1] - 1, weights_of(c, weight), c.sign[c.part]
+    m, reach = c.margins(c.theta, offset), np.abs(c.A) @ np.abs(c.theta)
+    a = s * sign * loss.slope(m)
+    curvature = np.full(c.rows.n, -1.0)
+    native = K.Loss(loss.native, *loss.params)
+    args = (c.rows, c.targets(offset, weight), native, c.lo, c.hi, c.theta)
+    where = f"{c.name} {naming(loss)} offset={offset} weight={weight}"
+    got = called(K.sweep, d + 2, *args, after=(curvature,))
+    size = np.abs(a) @ reach + s @ np.abs(loss.value(m))
+    near(got[0], s @ loss.value(m), size, f"{where} value")
+    near(got[1:], c.A.T @ a, np.abs(c.A).T @ (s * (1 + np.abs(loss.slope(m)))), f"{where} gradient")
+    near(curvature[c.part], s * loss.curvature(m), s * (1 + reach), f"{where} curvature")
+    assert (curvature[: c.lo] == -1).all() and (curvature[c.hi :] == -1).all()
+    plain_value = called(K.sweep, 1, *args, after=(None, False))
+    near(plain_value, got[:1], size, f"{where} value alone")
+
+
+@each_storage
+def test_sweep_at_every_size(instructions, storage):
+    for c in cases(storage):
+        check_sweep(c, get("logistic"))
+        check_sweep(c, get("squared_hinge"))  # slopes of 0: rows that are left out
+
+
+@each_storage
+@each_loss
+def test_sweep_of_every_loss(instructions, storage, loss):
+    for offset in (False, True):
+        for weight in (False, True):
+            check_sweep(case(storage, 65, 9), loss, offset, weight)
+
+
+@each_storage
+@each_loss
+def test_secant_curvatures(instructions, storage, loss):
+    """Where blend * -l'/(1 - m) exceeds l'', it takes its place in the curvatures."""
+    c = case(storage, 65, 9)
+    s, m, native = c.weight[c.part], c.margins(c.theta), K.Loss(loss.native, *loss.params)
+    args = (c.rows, c.targets(), native, c.lo, c.hi, c.theta)
+    for blend in (0.5, 1.0):
+        curvature = np.full(c.rows.n, -1.0)
+        got = called(K.sweep, 11, *args, after=(curvature, True, blend))
+        want = s * np.maximum(loss.curvature(m), blend * -loss.slope(m) / (1 - m))
+        near(curvature[c.part], want, want + s / np.abs(1 - m), c.name)
+        assert (got == called(K.sweep, 11, *args)).all()
+
+
+def closing_by_numpy(c, loss, base, step, theta, dual):
+    s, sign, o = c.weight[c.part], c.sign[c.part], c.offset[c.part]
+    m = c.margins(theta)
+    u = -(loss.slope(c.margins(base)) + loss.curvature(c.margins(base)) * sign * (c.A @ step))
+    if dual is not None:
+        u = dual[c.part].copy()
+    outside = ~np.isfinite(loss.conjugate(-u))
+    u = np.where(outside, -loss.slope(m), u)
+    conj, value, mass, X = loss.conjugate(-u), loss.value(m), s * sign * u, c.A[:, :-1]
+    reach = np.abs(c.A) @ np.abs(theta)
+    term, plus = s * (conj + u * o), np.maximum(mass, 0)
+    head = [s @ value, term[mass >= 0].sum(), term[mass < 0].sum(), plus.sum(), (plus - mass).sum()]
+    absolute = s @ (value + np.abs(conj) + np.abs(u * o))
+    head += [np.abs(mass) @ reach, absolute, outside.sum()]
+    sums = np.concatenate([head, X.T @ plus, X.T @ (mass - plus)])
+    scale = absolute + np.abs(mass) @ reach + s @ (1 + np.abs(u)) * (1 + reach.max(initial=0.0))
+    return sums, np.full(len(sums), scale * (1 + np.abs(X).max(initial=0.0)))
+
+
+def check_closing(c, loss, dual, stretch=1.0):
+    d = c.A.shape[1] - 1
+    base, step, theta = c.theta, stretch * c.delta, c.theta + 0.1 * c.delta
+    native = K.Loss(loss.native, *loss.params)
+    args = (c.rows, c.targets(), native, c.lo, c.hi, base, step, theta, dual)
+    got = called(K.closing, 8 + 2 * d, *args)
+    want, size = closing_by_numpy(c, loss, base, step, theta, dual)
+    near(got, want, size, f"{c.name} {naming(loss)}")
+    assert got[7] == want[7]
+
+
+@each_storage
+def test_closing_at_every_size(instructions, storage):
+    for c in cases(storage):
+        check_closing(c, get("logistic"), None)
+
+
+@each_storage
+@each_loss
+def test_closing_of_every_loss(instructions, storage, loss):
+    c = case(storage, 65, 9)
+    low, high = np.clip(loss.domain, -3.0, 3.0)
+    rng = np.random.default_rng(0)
+    check_closing(c, loss, None, 0.1)
+    check_closing(c, loss, None, 10.0)  # many rows leave the domain and fall back
+    check_closing(c, loss, rng.uniform(low, high, c.rows.n))
+    check_closing(c, loss, rng.uniform(low - 1, high + 1, c.rows.n))
+
+
+@each_storage
+def test_gram(instructions, storage):
+    for c in cases(storage):
+        if c.rows.d > 1000:
+            continue
+        order = c.rows.d + 1
+        mu = np.zeros(c.rows.d)
+        if "dense" in storage:
+            mu = np.linspace(-1.0, 2.0, c.rows.d)
+        B = c.A - np.append(mu, 0.0)
+        h = c.h[c.part]
+        H = called(K.gram, order * order, c.rows, c.lo, c.hi, c.h, mu).reshape(order, order)
+        upper = np.triu(H, 1)
+        if "csr" in storage:
+            upper += np.tril(H, -1).T
+        want = B.T @ (h[:, None] * B)
+        size = np.abs(B).T @ (h[:, None] * np.abs(B))
+        near(upper, np.triu(want, 1), size, c.name)
+        near(np.diag(H), np.diag(want), np.diag(size), c.name)
+
+
+@each_storage
+def test_hess_vec_and_combine(instructions, storage):
+    for c in cases(storage):
+        order, h = c.rows.d + 1, c.h[c.part]
+        got = called(K.hess_vec, order, c.rows, c.lo, c.hi, c.h, c.theta)
+        size = np.abs(c.A).T @ (h * (np.abs(c.A) @ np.abs(c.theta)))
+        near(got, c.A.T @ (h * (c.A @ c.theta)), size, c.name)
+        a = c.h * c.sign
+        got = called(K.combine, order, c.rows, c.lo, c.hi, a)
+        near(got, c.A.T @ a[c.part], np.abs(c.A).T @ h, c.name)
+
+
+@each_storage
+def test_moments_and_row_norms(instructions, storage):
+    for c in cases(storage):
+        d, X = c.rows.d, c.A[:, :-1]
+        for h in (c.h, None):
+            g = np.ones(len(X)) if h is None else h[c.part]
+            want = np.concatenate([(X * X).T @ g, X.T @ g, [g.sum()]])
+            size = np.concatenate([(X * X).T @ g, np.abs(X).T @ g, [g.sum()]])
+            near(called(K.moments, 2 * d + 1, c.rows, c.lo, c.hi, h), want, size, c.name)
+        norms = np.full(c.rows.n + 3, 0.5)
+        K.row_norms(c.rows, c.lo, c.hi, norms)
+        want = np.full(c.rows.n + 3, 0.5)
+        want[c.part] = (X * X).sum(axis=1)
+        near(norms, want, want, c.name)
+
+
+@each_storage
+def test_scores(instructions, storage):
+    for c in cases(storage):
+        z = np.full(c.hi - c.lo + 3, 7.0)
+        K.scores(c.rows, c.lo, c.hi, c.theta, z)
+        assert (z[-3:] == 7.0).all()
+        near(z[:-3], c.A @ c.theta, np.abs(c.A) @ np.abs(c.theta), c.name)
+
+
+@each_storage
+def test_ray(instructions, storage):
+    steps = np.array([0.0, 0.25, 1.0, -2.0])
+    for loss in (get("logistic"), get("squared_hinge"), get("huber")):
+        native = K.Loss(loss.native, *loss.params)
+        for c in cases(storage):
+            s, sign = c.weight[c.part], c.sign[c.part]
+            want, size = [], []
+            for step in steps:
+                m, dz = c.margins(c.theta + step * c.delta), c.A @ c.delta
+                reach = np.abs(c.A) @ (np.abs(c.theta) + np.abs(step * c.delta))
+                want += [s @ loss.value(m), (s * sign * loss.slope(m)) @ dz]
+                size += 2 * [s @ (loss.value(m) + (1 + reach) * (1 + reach))]
+            args = (c.rows, c.targets(), native, c.lo, c.hi, c.theta, c.delta, steps)
+            near(called(K.ray, 2 * len(steps), *args), want, size, c.name)
+
+
+def test_empty_ranges_add_nothing(instructions):
+    c, d = case("dense64", 9, 3), 3
+    loss, targets = K.Loss("logistic"), c.targets()
+    assert not called(K.sweep, d + 2, c.rows, targets, loss, 4, 4, c.theta).any()
+    assert not called(K.gram, 16, c.rows, 4, 4, c.h, np.zeros(d)).any()
+    assert not called(K.moments, 2 * d + 1, c.rows, 9, 9, None).any()
+    nothing = K.Rows(np.zeros((0, 3)))
+    assert not called(K.combine, d + 1, nothing, 0, 0, np.zeros(0)).any()
+
+
+def fit_natively(
+    sample, loss, lam, *, tol=1e-7, steps=100, intercept=True, polish=False, start=None
+):
+    d = sample.X.shape[1]
+    theta = np.zeros(d + 1) if start is None else start.copy()
+    base, step, sums = np.zeros(d + 1), np.zeros(d + 1), np.zeros(8 + 2 * d)
+    targets = K.Targets(sample.sign, sample.offset, sample.weight)
+    native = K.Loss(loss.native, *loss.params)
+    report = K.newton(
+        rows_of(sample.X),
+        targets,
+        native,
+        lam,
+        tol,
+        steps,
+        intercept,
+        polish,
+        theta,
+        base,
+        step,
+        sums,
+    )
+    return report, theta, base, step, sums
+
+
+@each_storage
+@pytest.mark.parametrize("loss", SMOOTH, ids=naming)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_newton_finds_the_stationary_point(instructions, storage, loss, intercept):
+    for n, d in ((50, 1), (60, 3), (90, 17)):
+        rng = np.random.default_rng(d)
+        data = plain(n, d, seed=d)
+        sample = Sample(
+            STORAGES[storage](data.X),
+            data.sign,
+            0.2 * rng.normal(size=n),
+            rng.choice([0.0, 1, 2], n),
+        )
+        found = fit_natively(sample, loss, 0.1, polish=True, intercept=intercept)
+        (status, steps, sweeps, grams, primal), theta, base, step, sums = found
+        assert status == 1 and 0 < grams == steps + 1 <= sweeps
+        value, g, H = objective(loss, 10.0, sample, theta, intercept)  # reported: C = 1/lam times P
+        np.testing.assert_allclose(10 * primal, value, rtol=1e-12)
+        if not intercept:
+            assert theta[-1] == 0.0
+            H[-1, -1] = 1.0
+        assert g @ np.linalg.solve(H, g) <= 1e-16 * value
+        again = np.zeros_like(sums)
+        targets = K.Targets(sample.sign, sample.offset, sample.weight)
+        native = K.Loss(loss.native, *loss.params)
+        K.closing(rows_of(sample.X), targets, native, 0, n, base, step, theta, None, again)
+        np.testing.assert_array_equal(sums, again)
+
+
+def test_newton_says_how_it_ended(instructions):
+    sample = plain(60, 3)
+    assert fit_natively(sample, get("logistic"), 0.1, steps=1, tol=1e-12)[0][0] == 0
+    assert fit_natively(sample, get("logistic"), 0.1)[0][0] == 1
+    assert fit_natively(sample, get("logistic"), 0.0)[0][0] == 2  # no penalty: working precision
+    apart = Sample(sample.X, np.sign(sample.X[:, 0]))
+    for loss in FALLING:
+        report, theta, *_ = fit_natively(apart, loss, 0.0)
+        assert report[0] == 3
+        assert (apart.sign * (apart.X @ theta[:-1] + theta[-1]) > 0).all()
+    poisoned = Sample(np.where(sample.X == sample.X[3, 1], np.nan, sample.X), sample.sign)
+    assert fit_natively(poisoned, get("logistic"), 0.1)[0][0] == 4
+
+
+def test_newton_continues_from_its_answer(instructions):
+    sample, loss = plain(60, 3), get("logistic")
+    report, theta, *_ = fit_natively(sample, loss, 0.1, tol=1e-10, polish=True)
+    again, same, *_ = fit_natively(sample, loss, 0.1, tol=1e-10, start=theta)
+    assert again[1] == 0 and report[1] > 2
+    np.testing.assert_allclose(same, theta, rtol=1e-9)
+
+
+def test_denormal_numbers_survive(instructions):
+    """No kernel may leave the processor in a mode where tiny numbers become 0."""
+    for c in (case("dense64", 65, 9), case("csr64-int32", 65, 9)):
+        check_sweep(c, get("logistic"))
+        check_closing(c, get("exponential"), None)
+    fit_natively(plain(60, 3), get("logistic"), 0.1)
+    tiny = np.array([np.finfo(float).tiny])
+    assert (tiny / 4 > 0).all() and (tiny / 4 * 4 == tiny).all()
+    z = np.zeros(1)
+    K.scores(K.Rows(np.full((1, 9), 1e-310)), 0, 1, np.append(np.ones(9), 0.0), z)
+    np.testing.assert_allclose(z, 9e-310, rtol=1e-9)
