@@ -1,0 +1,7 @@
+"""Rows of data in blocks, and the one thing that is ever asked of them: a sum over all rows."""
+
+from linsep.data.block import Block
+from linsep.data.dataset import Dataset
+from linsep.data.memory import Memory
+
+__all__ = ["Block", "Dataset", "Memory"]

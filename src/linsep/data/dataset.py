@@ -1,0 +1,65 @@
+"""A data set: blocks of rows, and their ordered sum."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data.block import Block, FloatArray
+
+
+class Dataset(ABC):
+    """n rows of d features with their targets.
+
+    Loss, gradient, Hessian, dual value, column statistics are all sums over rows, so one method
+    serves every solver. Blocks and the order of the additions depend on the data alone, never on
+    the number of threads or workers: the answer has the same bits for 1 or 64 of them.
+    """
+
+    n: int
+    d: int
+    X: Any  #: the rows as they were given
+    offset: FloatArray | None
+    labels: npt.NDArray[np.int64] | None
+    n_classes: int
+
+    @abstractmethod
+    def sum(self, fn: Callable[[Block, FloatArray], None], size: int) -> FloatArray:
+        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``."""
+
+    @abstractmethod
+    def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Dataset:
+        """The given rows (ascending) in memory, their weights multiplied by ``share``."""
+
+    @property
+    @abstractmethod
+    def whole(self) -> Block | None:
+        """All rows as one block that the kernels can read, if they lie in memory like that."""
+
+    @property
+    @abstractmethod
+    def sign(self) -> FloatArray:
+        """Per row: the label -1 or +1 (classification) or 1 (regression)."""
+
+    @property
+    @abstractmethod
+    def weight(self) -> FloatArray | None:
+        """Per row: the sample weight, or None for all ones."""
+
+    @property
+    @abstractmethod
+    def sparse(self) -> bool:
+        """Whether rows are stored by their nonzero entries."""
+
+    @property
+    @abstractmethod
+    def n_entries(self) -> int:
+        """Stored numbers: n * d when dense, nonzeros when sparse."""
+
+    @abstractmethod
+    def longest_sum(self, size: int) -> int:
+        """Bound on the number of terms added one after another in a sum of ``size`` numbers."""

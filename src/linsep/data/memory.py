@@ -1,0 +1,229 @@
+"""Data in memory: read where they lie, by a few threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.data.block import Block, FloatArray
+from linsep.data.dataset import Dataset
+from linsep.data.threads import default_threads
+
+BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
+CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, larger ones by block
+_EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16")
+
+Sum = Callable[[Block, FloatArray], None]
+
+
+def _native(X: Any) -> bool:
+    """Whether the kernels can read X as it is."""
+    if sp.issparse(X):
+        return X.format == "csr" and X.dtype in (np.float32, np.float64)
+    return X.dtype in (np.float32, np.float64) and X.flags.c_contiguous and X.dtype.isnative
+
+
+def _converted(X: Any) -> Any:
+    """X (or some of its rows) in a layout the kernels read; small integers fit float32 exactly."""
+    kind = np.float32 if X.dtype.name in (*_EXACT_IN_SINGLE, "float32") else np.float64
+    if sp.issparse(X):
+        return X.tocsr().astype(kind, copy=False)
+    return np.ascontiguousarray(X, dtype=kind)
+
+
+def _rows(X: Any) -> _kernels.Rows:
+    if sp.issparse(X):
+        indices, indptr = X.indices, X.indptr
+        if indices.dtype != indptr.dtype:
+            indptr = indptr.astype(indices.dtype)
+        return _kernels.Rows(X.data, indices, indptr, X.shape[1])
+    return _kernels.Rows(X)
+
+
+@lru_cache(maxsize=1)
+def _usable_threads() -> int:
+    return default_threads()
+
+
+class Memory(Dataset):
+    """Rows in memory. C-ordered float32/float64 arrays and CSR matrices are never copied.
+
+    Other layouts (Fortran order, integers, float16) are converted block by block in every pass,
+    so that a fit needs little memory beside the data.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        sign: FloatArray | None = None,
+        offset: FloatArray | None = None,
+        weight: FloatArray | None = None,
+        labels: npt.NDArray[np.int64] | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n, self.d = int(X.shape[0]), int(X.shape[1])
+        if not _native(X) and self._size_of(X) <= CONVERT_BYTES:
+            X = _converted(X)
+        self.X = X
+        self._sign = np.ones(self.n) if sign is None else np.ascontiguousarray(sign, float)
+        self.offset, self._weight, self.labels = offset, weight, labels
+        self.n_classes = 1 if labels is None else int(labels.max()) + 1
+        self.n_threads = _usable_threads() if n_threads is None else n_threads
+        self._kept: dict[str, FloatArray] = {}
+        self._pool: ThreadPoolExecutor | None = None
+        self._edges = self._block_edges()
+        self._whole = None
+        if _native(X):
+            self._whole = self._block(_rows(X), 0, self.n, 0)
+
+    def _size_of(self, X: Any) -> int:
+        return 12 * int(X.nnz) if sp.issparse(X) else 8 * self.n * self.d
+
+    @property
+    def n_entries(self) -> int:
+        return int(self.X.nnz) if self.sparse else self.n * self.d
+
+    @property
+    def sparse(self) -> bool:
+        return bool(sp.issparse(self.X))
+
+    @property
+    def sign(self) -> FloatArray:
+        return self._sign
+
+    @property
+    def weight(self) -> FloatArray | None:
+        return self._weight
+
+    def longest_sum(self, size: int) -> int:
+        spans = self._spans(size)
+        return max(int(self._edges[s.stop] - self._edges[s.start]) for s in spans) + len(spans)
+
+    def _block_edges(self) -> npt.NDArray[np.int64]:
+        """Row numbers where blocks begin, and n: blocks of equal size in bytes."""
+        if self.sparse:
+            starts = self.X.indptr.astype(np.int64, copy=False)
+            blocks = max(1, round(12 * int(starts[-1]) / BLOCK_BYTES))
+            inner = np.searchsorted(starts, int(starts[-1]) * np.arange(1, blocks) // blocks)
+            return np.unique(np.concatenate([[0], inner, [self.n]]))
+        rows = max(256, BLOCK_BYTES // (self.X.dtype.itemsize * max(1, self.d)))
+        return np.append(np.arange(0, max(self.n, 1), rows), self.n)
+
+    def _block(self, rows: _kernels.Rows, lo: int, hi: int, first: int) -> Block:
+        part = slice(first, first + rows.n)
+        offset = None if self.offset is None else self.offset[part]
+        weight = None if self._weight is None else self._weight[part]
+        labels = None if self.labels is None else self.labels[part]
+        targets = _kernels.Targets(self._sign[part], offset, weight)
+        return Block(
+            rows=rows,
+            targets=targets,
+            sign=self._sign[part],
+            offset=offset,
+            weight=weight,
+            labels=labels,
+            lo=lo,
+            hi=hi,
+            first=first,
+            kept=lambda name: self._room(name)[part],
+        )
+
+    def _room(self, name: str) -> FloatArray:
+        """Room for one number per row, made on first use."""
+        room = self._kept.get(name)
+        return self._kept.setdefault(name, np.zeros(self.n)) if room is None else room
+
+    def _open(self, k: int) -> Block:
+        lo, hi = int(self._edges[k]), int(self._edges[k + 1])
+        whole = self._whole
+        if whole is None:  # convert this block alone
+            return self._block(_rows(_converted(self.X[lo:hi])), 0, hi - lo, lo)
+        if (lo, hi) == (whole.lo, whole.hi):
+            return whole
+        return Block(
+            whole.rows,
+            whole.targets,
+            whole.sign,
+            whole.offset,
+            whole.weight,
+            whole.labels,
+            lo,
+            hi,
+            0,
+            whole.kept,
+        )
+
+    def _spans(self, size: int) -> list[range]:
+        """Groups of consecutive blocks that share one accumulator: fewer when it is large."""
+        blocks = len(self._edges) - 1
+        count = min(blocks, max(4, min(64, 12 * self.n_entries // (32 * 8 * size))))
+        edges = [blocks * k // count for k in range(count + 1)]
+        return [range(a, b) for a, b in pairwise(edges)]
+
+    def sum(self, fn: Sum, size: int) -> FloatArray:
+        """Sum over the blocks, in block order, by one task per thread that strides over spans."""
+        spans = self._spans(size)
+        if len(spans) == 1:
+            out = np.zeros(size)
+            for k in spans[0]:
+                fn(self._open(k), out)
+            return out
+        parts = np.zeros((len(spans), size))
+        workers = min(self.n_threads, len(spans))
+        running = True
+
+        def walk(worker: int) -> None:
+            for s in range(worker, len(spans), workers):
+                for k in spans[s]:
+                    if not running:
+                        return
+                    fn(self._open(k), parts[s])
+
+        if workers == 1:
+            walk(0)
+        else:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.n_threads - 1, "linsep")
+            others = [self._pool.submit(walk, w) for w in range(1, workers)]
+            try:
+                walk(0)
+                for task in others:
+                    task.result()
+            finally:
+                running = False  # after an error or Ctrl-C the others stop at their next block
+        total: FloatArray = parts[0]
+        for part in parts[1:]:
+            total += part
+        return total
+
+    def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Memory:
+        """The given rows as a small data set of their own."""
+        weight = None if self._weight is None else self._weight[rows]
+        if share is not None:
+            weight = share if weight is None else weight * share
+        return Memory(
+            self.X[rows],
+            self._sign[rows],
+            None if self.offset is None else self.offset[rows],
+            weight,
+            None if self.labels is None else self.labels[rows],
+            n_threads=self.n_threads,
+        )
+
+    @property
+    def whole(self) -> Block | None:
+        return self._whole
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None

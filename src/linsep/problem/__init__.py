@@ -1,0 +1,5 @@
+"""Loss + penalty + data = one objective, evaluated by passes over the blocks."""
+
+from linsep.problem.pointwise import Problem
+
+__all__ = ["Problem"]

@@ -1,0 +1,104 @@
+"""The passes of a loss written in Python: scores and sums by kernels, the loss itself by its numpy text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.losses import Loss
+    from linsep.solution import FloatArray
+
+
+def _combine(block: Block, a: FloatArray) -> FloatArray:
+    """Sum of a_i (x_i, 1) over the rows of the block."""
+    full = np.zeros(block.rows.n)
+    full[block.lo : block.hi] = a
+    out = np.zeros(block.rows.d + 1)
+    _kernels.combine(block.rows, block.lo, block.hi, full, out)
+    return out
+
+
+class Composed:
+    """Same contract as the compiled passes, for any ``Loss``."""
+
+    def __init__(self, loss: Loss) -> None:
+        self._loss = loss
+
+    def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
+        """Loss, gradient and (kept) curvatures."""
+        s, sign = block.weights(), block.sign[block.lo : block.hi]
+        m = block.margins(block.scores(theta))
+        out[0] += s @ self._loss.value(m)
+        out[1:] += _combine(block, s * sign * self._loss.slope(m))
+        h = self._loss.curvature(m)
+        if blend and np.isfinite(self._loss.curvature_bound):
+            h = np.maximum(h, blend * self._loss.curvature_bound)
+        block.kept("curvature")[block.lo : block.hi] = s * h
+
+    def ray(
+        self,
+        block: Block,
+        theta: FloatArray,
+        delta: FloatArray,
+        steps: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Values and derivatives along theta + step * delta."""
+        s, sign = block.weights(), block.sign[block.lo : block.hi]
+        z, dz = block.scores(theta), block.scores(delta)
+        for k, step in enumerate(steps):
+            m = block.margins(z + step * dz)
+            out[2 * k] += s @ self._loss.value(m)
+            out[2 * k + 1] += (s * sign * self._loss.slope(m)) @ dz
+
+    def closing(
+        self,
+        block: Block,
+        base: FloatArray,
+        step: FloatArray,
+        theta: FloatArray,
+        dual: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        """The sums of a certificate, in the layout of kernels/closing.hpp."""
+        loss, rows = self._loss, slice(block.lo, block.hi)
+        s, sign = block.weights(), block.sign[rows]
+        m1 = block.margins(block.scores(theta))
+        if dual is None:
+            m0, dz = block.margins(block.scores(base)), block.scores(step)
+            u = -(loss.slope(m0) + loss.curvature(m0) * sign * dz)
+        else:
+            u = dual[block.first + block.lo : block.first + block.hi].copy()
+        conj = loss.conjugate(-u)
+        outside = ~np.isfinite(conj)
+        u[outside] = -loss.slope(m1[outside])
+        conj[outside] = loss.conjugate(-u[outside])
+        offset = np.zeros(len(u)) if block.offset is None else block.offset[rows]
+        value, mass, term = loss.value(m1), s * sign * u, s * (conj + u * offset)
+        size = self._absolute_scores(block, theta)
+        plus = mass >= 0
+        out[0] += s @ value
+        out[1] += term[plus].sum()
+        out[2] += term[~plus].sum()
+        out[3] += mass[plus].sum()
+        out[4] -= mass[~plus].sum()
+        out[5] += np.abs(mass) @ size
+        out[6] += s @ (np.abs(value) + np.abs(conj) + np.abs(u * offset))
+        out[7] += outside.sum()
+        d = block.rows.d
+        out[8 : 8 + d] += _combine(block, np.where(plus, mass, 0.0))[:d]
+        out[8 + d : 8 + 2 * d] += _combine(block, np.where(plus, 0.0, mass))[:d]
+
+    @staticmethod
+    def _absolute_scores(block: Block, theta: FloatArray) -> FloatArray:
+        """Bound of |x|.|w| + |b| per row by Cauchy-Schwarz."""
+        norms = np.zeros(block.rows.n)
+        _kernels.row_norms(block.rows, block.lo, block.hi, norms)
+        w = theta[:-1]
+        bound: FloatArray = np.sqrt(norms[block.lo : block.hi]) * float(np.sqrt(w @ w))
+        return bound + abs(float(theta[-1]))

@@ -1,0 +1,293 @@
+"""The objective of the multinomial loss, k columns of weights coupled by the softmax.
+
+::
+
+    P(W) = lam/2 |W_w|^2 + sum_i s_i (logsumexp(z_i) - z_{i,y_i}),   z_i = W'(x_i, 1),   W = (W_w; b')
+
+W is (d+1, k) with the intercepts in its last row. Adding one number to all intercepts (and, without a penalty,
+one vector to all columns) changes nothing: a null space that solvers keep at zero sum. Each method is one
+pass over the rows, or none where it says so. The probabilities of the last sweep are kept, one plane of n
+numbers per class, for the Hessian at that point.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.errors import NonFinite
+from linsep.solution import Explicit, Linearised
+
+if TYPE_CHECKING:
+    from linsep.data import Block, Dataset
+    from linsep.losses import Multinomial
+    from linsep.penalties import ElasticNet
+    from linsep.solution import FloatArray
+
+_HEADER = 3  # loss and two counts of rows, before the gradient
+_CLOSING = 7  # scalars of the closing pass
+_SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean serves
+
+
+class CoupledProblem:
+    """One objective. Counts the passes it makes; keeps the probabilities of its last sweep.
+
+    ``misfits`` and ``crossed`` belong to the last sweep: rows with positive weight whose margin
+    z_y - max_{c != y} z_c is not positive, and those where it is negative.
+    """
+
+    def __init__(
+        self, loss: Multinomial, penalty: ElasticNet, data: Dataset, fit_intercept: bool = True
+    ) -> None:
+        self.loss, self.penalty, self.data = loss, penalty, data
+        self.fit_intercept = fit_intercept
+        self.lam = penalty.l2
+        self.k = loss.k
+        self.passes = 0.0
+        self.misfits = self.crossed = data.n
+        self._width = -(-self.k // 8) * 8  # columns as the kernels want them
+        self._p = np.empty((self.k, data.n))
+        self._classes: dict[tuple[int, int], _kernels.Classes] = {}
+
+    @property
+    def order(self) -> int:
+        """d + 1: weights and intercept of one class."""
+        return self.data.d + 1
+
+    def penalty_value(self, W: FloatArray) -> float:
+        """lam/2 |W_w|^2 (no pass)."""
+        return 0.5 * self.lam * float(np.vdot(W[:-1], W[:-1])) if self.lam else 0.0
+
+    def _of(self, block: Block) -> _kernels.Classes:
+        """Labels and weights of the block, checked once."""
+        key = (block.first, block.rows.n)
+        found = self._classes.get(key)
+        if found is None:
+            assert block.labels is not None
+            found = _kernels.Classes(block.labels, block.weight, self.k)
+            self._classes[key] = found
+        return found
+
+    def _kept(self, block: Block) -> FloatArray:
+        return self._p[:, block.first : block.first + block.rows.n]
+
+    def _padded(self, W: FloatArray) -> FloatArray:
+        if self._width == self.k:
+            return np.ascontiguousarray(W)
+        out = np.zeros((len(W), self._width))
+        out[:, : self.k] = W
+        return out
+
+    def _matrix(self, flat: FloatArray) -> FloatArray:
+        """(d+1, k) from the padded sums of a kernel, the intercepts' row 0 if there are none."""
+        out = np.ascontiguousarray(flat.reshape(self.order, self._width)[:, : self.k])
+        if not self.fit_intercept:
+            out[-1] = 0.0
+        return out
+
+    def value_gradient(self, W: FloatArray) -> tuple[float, FloatArray]:
+        """P and its gradient (d+1, k); the probabilities are kept for the Hessian."""
+        self.passes += 1
+        V = self._padded(W)
+
+        def add(block: Block, out: FloatArray) -> None:
+            _kernels.softmax_sweep(
+                block.rows, self._of(block), block.lo, block.hi, V, out, self._kept(block)
+            )
+
+        out = self.data.sum(add, _HEADER + V.size)
+        self.misfits, self.crossed = int(out[1]), int(out[2])
+        g = self._matrix(out[_HEADER:])
+        g[:-1] += self.lam * W[:-1]
+        return float(out[0]) + self.penalty_value(W), g
+
+    def start(self, W: FloatArray) -> tuple[float, FloatArray]:
+        """The first evaluation: numbers that are not finite are the data's fault, and said so."""
+        value, g = self.value_gradient(W)
+        if not (np.isfinite(value) and np.isfinite(g).all()):
+            zero, g0 = self.value_gradient(np.zeros_like(W))
+            if not (np.isfinite(zero) and np.isfinite(g0).all()):
+                raise NonFinite(
+                    "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
+                    "or numbers too large to square. Find and repair those rows."
+                )
+        return value, g
+
+    def hess_vec(self, V: FloatArray) -> FloatArray:
+        """Hessian times V (d+1, k), at the last sweep."""
+        self.passes += 1
+        padded = self._padded(V)
+
+        def add(block: Block, out: FloatArray) -> None:
+            _kernels.softmax_hess_vec(
+                block.rows, self._of(block), block.lo, block.hi, self._kept(block), padded, out
+            )
+
+        out = self._matrix(self.data.sum(add, padded.size))
+        out[:-1] += self.lam * V[:-1]
+        return out
+
+    def hessian(self, mu: FloatArray) -> FloatArray:
+        """Hessian (k (d+1))^2, class by class, in the coordinates (w, c), c = b + mu.w, at the last sweep."""
+        self.passes += 1
+        k, order = self.k, self.order
+        first, second = np.triu_indices(k)
+
+        def add(block: Block, out: FloatArray) -> None:
+            _kernels.softmax_hessian(
+                block.rows, self._of(block), block.lo, block.hi, self._kept(block), mu, out
+            )
+
+        G = self.data.sum(add, len(first) * order * order).reshape(-1, order, order)
+        G[first != second] *= -1.0
+        G = self._symmetric(G)
+        H = np.empty((k, k, order, order))
+        H[first, second] = G
+        H[second, first] = G
+        diagonal, weights = np.arange(k)[:, None], np.arange(order - 1)
+        H[diagonal, diagonal, weights, weights] += self.lam
+        return np.ascontiguousarray(H.transpose(0, 2, 1, 3)).reshape(k * order, k * order)
+
+    def _symmetric(self, G: FloatArray) -> FloatArray:
+        """Matrices G (m, d+1, d+1) from the triangle that the kernels fill."""
+        upper = np.triu(G, 1)
+        if self.data.sparse:  # sparse kernels add each pair once, to either triangle
+            upper += np.tril(G, -1).transpose(0, 2, 1)
+        full = upper + upper.transpose(0, 2, 1)
+        i = np.arange(self.order)
+        full[:, i, i] = G[:, i, i]
+        if not self.fit_intercept:
+            full[:, -1, :] = full[:, :, -1] = 0.0
+        return full
+
+    def curvatures(self) -> FloatArray:
+        """s p_c (1 - p_c) at the last sweep, (k, n): the class's own block of the Hessian (no pass)."""
+        h = self._p * (1.0 - self._p)
+        return h if self.data.weight is None else h * self.data.weight
+
+    def own_blocks(self, h: FloatArray, mu: FloatArray) -> FloatArray:
+        """sum h_c (x - mu, 1)(x - mu, 1)' for each plane of h (m, n), as (m, d+1, d+1)."""
+        self.passes += 1
+        size = self.order**2
+
+        def add(block: Block, out: FloatArray) -> None:
+            for plane, part in zip(h, out.reshape(len(h), size), strict=True):
+                rows = plane[block.first : block.first + block.rows.n]
+                _kernels.gram(block.rows, block.lo, block.hi, rows, mu, part)
+
+        total = self.data.sum(add, len(h) * size).reshape(-1, self.order, self.order)
+        return self._symmetric(total)
+
+    def own_moments(self, h: FloatArray) -> FloatArray:
+        """sum h_c (x^2, x, 1) for each plane of h (m, n), as (m, 2 d + 1)."""
+        self.passes += 1
+        size = 2 * self.data.d + 1
+
+        def add(block: Block, out: FloatArray) -> None:
+            for plane, part in zip(h, out.reshape(len(h), size), strict=True):
+                rows = plane[block.first : block.first + block.rows.n]
+                _kernels.moments(block.rows, block.lo, block.hi, rows, part)
+
+        return self.data.sum(add, len(h) * size).reshape(-1, size)
+
+    def intercept_hessian(self) -> FloatArray:
+        """sum s (diag p - p p') (k, k): the Hessian in the intercepts alone (no pass over X)."""
+        width = self._width
+
+        def add(block: Block, out: FloatArray) -> None:
+            _kernels.softmax_cross(self._of(block), block.lo, block.hi, self._kept(block), out)
+
+        cross = self.data.sum(add, width * width).reshape(width, width)[: self.k, : self.k]
+        return np.asarray(np.diag(cross.sum(axis=1)) - cross)  # rows sum to 0 exactly as they must
+
+    def along(
+        self, W: FloatArray, D: FloatArray, steps: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """P and its derivative by the step, at several steps along W + step * D."""
+        self.passes += 1
+        start, move = self._padded(W), self._padded(D)
+
+        def add(block: Block, out: FloatArray) -> None:
+            _kernels.softmax_ray(
+                block.rows, self._of(block), block.lo, block.hi, start, move, steps, out
+            )
+
+        out = self.data.sum(add, 2 * len(steps)).reshape(-1, 2)
+        ww, wd, dd = (float(np.vdot(a[:-1], b[:-1])) for a, b in ((W, W), (W, D), (D, D)))
+        values = out[:, 0] + 0.5 * self.lam * (ww + 2 * steps * wd + steps**2 * dd)
+        return values, out[:, 1] + self.lam * (wd + steps * dd)
+
+    def closing(self, W: FloatArray, dual: Linearised | Explicit) -> FloatArray:
+        """The sums of a certificate.
+
+        [loss, entropy, magnitude, absolute, mass (k), residual (k), V (d, k), M (d, k), spread, bulk], where
+        residual and V are the sums of s U and of s x U', M those of s x over the rows of each class;
+        kernels/softmax_closing.hpp has the rest.
+        """
+        self.passes += 1
+        at = self._padded(W)
+        u = np.ascontiguousarray(dual.u) if isinstance(dual, Explicit) else None
+        base, step = (
+            (at, at) if isinstance(dual, Explicit) else map(self._padded, (dual.base, dual.step))
+        )
+        bound = np.abs(W).max(axis=1)
+
+        def add(block: Block, out: FloatArray) -> None:
+            part = None if u is None else u[block.first : block.first + block.rows.n]
+            _kernels.softmax_closing(
+                block.rows, self._of(block), block.lo, block.hi, base, step, at, bound, part, out
+            )
+
+        return self._closing_sums(self.data.sum(add, self._closing_size))
+
+    @property
+    def _closing_size(self) -> int:
+        return _CLOSING + self._width * (self.order + 1) + self.k * self.data.d
+
+    def _closing_sums(self, out: FloatArray) -> FloatArray:
+        """The sums without the padding, V and M both by feature."""
+        d, k, width = self.data.d, self.k, self._width
+        mass, VE, M = np.split(out[_CLOSING:], np.cumsum([width, (d + 1) * width]))
+        VE = VE.reshape(d + 1, width)[:, :k]
+        parts = (out[:4], mass[:k], VE[-1], VE[:-1].ravel(), M.reshape(k, d).T.ravel(), out[4:6])
+        return np.concatenate(parts)
+
+    def newton(
+        self, W: FloatArray, max_steps: int
+    ) -> tuple[bool, FloatArray, Linearised, FloatArray]:
+        """A whole fit in one native call (kernels/softmax_newton.hpp), for one block and lam > 0.
+
+        Whether it ended at working precision; W, the dual point and the sums of the closing pass.
+        """
+        block = self.data.whole
+        assert block is not None
+        at, base, step = (np.zeros((self.order, self._width)) for _ in range(3))
+        at[:, : self.k] = W
+        out = np.zeros(self._closing_size)
+        status, _, sweeps, grams, _ = _kernels.softmax_newton(
+            block.rows,
+            self._of(block),
+            self.lam,
+            max_steps,
+            self.fit_intercept,
+            at,
+            base,
+            step,
+            out,
+        )
+        self.passes += sweeps + grams
+        at, base, step = (np.ascontiguousarray(a[:, : self.k]) for a in (at, base, step))
+        return status == 1, at, Linearised(base, step), self._closing_sums(out)
+
+    def centre(self) -> FloatArray:
+        """Column means of some rows (zero for sparse rows, or without an intercept to absorb them)."""
+        data = self.data
+        if data.sparse or not self.fit_intercept:
+            return np.zeros(data.d)
+        rows = np.unique(np.linspace(0, data.n - 1, min(data.n, _SAMPLE)).astype(np.int64))
+        total = data.sample(rows).sum(
+            lambda b, o: _kernels.moments(b.rows, b.lo, b.hi, None, o), 2 * data.d + 1
+        )
+        return np.ascontiguousarray(total[data.d : 2 * data.d] / len(rows))

@@ -1,0 +1,210 @@
+"""The objective of a pointwise loss, one column of weights.
+
+::
+
+    P(theta) = lam/2 |w|^2 + sum_i s_i l(m_i),   m_i = sigma_i (x_i.w + b) + offset_i,   theta = (w, b)
+
+Each method below is one pass over the rows (or none, where it says so): small vectors go to the blocks,
+only sums come back. Native losses run in compiled sweeps; a loss written in Python is composed from the
+same row kernels and its own numpy text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.data import Block, Dataset
+from linsep.errors import NonFinite
+from linsep.problem.composed import Composed
+
+if TYPE_CHECKING:
+    from linsep.losses import Loss
+    from linsep.penalties import ElasticNet
+    from linsep.solution import Explicit, FloatArray, Linearised
+
+CURVATURE = "curvature"
+_SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean serves
+
+
+class _Native:
+    """The compiled passes of a loss that has a kernel."""
+
+    def __init__(self, loss: Loss) -> None:
+        assert loss.native is not None
+        self._loss = _kernels.Loss(loss.native, *loss.params)
+
+    def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
+        kept = block.kept(CURVATURE)
+        _kernels.sweep(
+            block.rows, block.targets, self._loss, block.lo, block.hi, theta, out, kept, True, blend
+        )
+
+    def ray(
+        self,
+        block: Block,
+        theta: FloatArray,
+        delta: FloatArray,
+        steps: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        _kernels.ray(
+            block.rows, block.targets, self._loss, block.lo, block.hi, theta, delta, steps, out
+        )
+
+    def closing(
+        self,
+        block: Block,
+        base: FloatArray,
+        step: FloatArray,
+        theta: FloatArray,
+        dual: FloatArray | None,
+        out: FloatArray,
+    ) -> None:
+        part = None if dual is None else dual[block.first : block.first + block.rows.n]
+        _kernels.closing(
+            block.rows,
+            block.targets,
+            self._loss,
+            block.lo,
+            block.hi,
+            base,
+            step,
+            theta,
+            part,
+            out,
+        )
+
+
+class Problem:
+    """One objective. Counts the passes it makes; keeps the curvatures of its last sweep."""
+
+    def __init__(
+        self, loss: Loss, penalty: ElasticNet, data: Dataset, fit_intercept: bool = True
+    ) -> None:
+        self.loss, self.penalty, self.data = loss, penalty, data
+        self.fit_intercept = fit_intercept
+        self.lam = penalty.l2
+        self.passes = 0.0
+        self.native = loss.native is not None
+        self._run: _Native | Composed = _Native(loss) if self.native else Composed(loss)
+
+    @property
+    def order(self) -> int:
+        """d + 1: weights and intercept."""
+        return self.data.d + 1
+
+    def penalty_value(self, theta: FloatArray) -> float:
+        """lam/2 |w|^2 (no pass)."""
+        w = theta[:-1]
+        return 0.5 * self.lam * float(w @ w) if self.lam else 0.0
+
+    @property
+    def straight_tails(self) -> bool:
+        """Whether a row may have a slope but no curvature."""
+        return self.loss.native in (None, "huberised_hinge", "huber")
+
+    def value_gradient(self, theta: FloatArray, blend: float = 0.0) -> tuple[float, FloatArray]:
+        """P and its gradient; the curvatures s l'' of all rows are kept for the Hessian.
+
+        With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sweep.hpp).
+        """
+        self.passes += 1
+        out = self.data.sum(lambda b, o: self._run.sweep(b, theta, o, blend), self.order + 1)
+        value, g = float(out[0]) + self.penalty_value(theta), out[1:]
+        g[:-1] += self.lam * theta[:-1]
+        if not self.fit_intercept:
+            g[-1] = 0.0
+        return value, g
+
+    def start(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """The first evaluation: numbers that are not finite are the data's fault, and said so."""
+        value, g = self.value_gradient(theta)
+        if not (np.isfinite(value) and np.isfinite(g).all()):
+            zero, g0 = self.value_gradient(np.zeros_like(theta))
+            if not (np.isfinite(zero) and np.isfinite(g0).all()):
+                raise NonFinite(
+                    "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
+                    "or numbers too large to square. Find and repair those rows."
+                )
+        return value, g
+
+    def hessian(self, mu: FloatArray) -> FloatArray:
+        """Hessian in the coordinates (w, c), c = b + mu.w, from the curvatures of the last sweep."""
+        self.passes += 1
+        order = self.order
+
+        def add(block: Block, out: FloatArray) -> None:
+            _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out)
+
+        H = self.data.sum(add, order * order).reshape(order, order)
+        upper = np.triu(H, 1)
+        if self.data.sparse:  # sparse kernels add each pair once, to either triangle
+            upper += np.tril(H, -1).T
+        H = upper + upper.T + np.diag(np.diag(H))
+        H[np.arange(order - 1), np.arange(order - 1)] += self.lam
+        if not self.fit_intercept:
+            H[-1], H[:, -1] = 0.0, 0.0
+        return H
+
+    def hess_vec(self, v: FloatArray) -> FloatArray:
+        """Hessian times v = (w, b) in the user's coordinates."""
+        self.passes += 1
+
+        def add(block: Block, out: FloatArray) -> None:
+            _kernels.hess_vec(block.rows, block.lo, block.hi, block.kept(CURVATURE), v, out)
+
+        out = self.data.sum(add, self.order)
+        out[:-1] += self.lam * v[:-1]
+        if not self.fit_intercept:
+            out[-1] = 0.0
+        return out
+
+    def moments(self, weighted: bool = True) -> tuple[FloatArray, FloatArray, float]:
+        """Sums of h x^2, h x and h, with h the kept curvatures (or 1)."""
+        self.passes += 1
+        d = self.data.d
+
+        def add(block: Block, out: FloatArray) -> None:
+            h = block.kept(CURVATURE) if weighted else None
+            _kernels.moments(block.rows, block.lo, block.hi, h, out)
+
+        out = self.data.sum(add, 2 * d + 1)
+        return out[:d], out[d : 2 * d], float(out[2 * d])
+
+    def along(
+        self, theta: FloatArray, delta: FloatArray, steps: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """P and its derivative by the step, at several steps along theta + step * delta."""
+        self.passes += 1
+        out = self.data.sum(
+            lambda b, o: self._run.ray(b, theta, delta, steps, o), 2 * len(steps)
+        ).reshape(-1, 2)
+        w, dw = theta[:-1], delta[:-1]
+        ww, wd, dd = float(w @ w), float(w @ dw), float(dw @ dw)
+        values = out[:, 0] + 0.5 * self.lam * (ww + 2 * steps * wd + steps**2 * dd)
+        return values, out[:, 1] + self.lam * (wd + steps * dd)
+
+    def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
+        """The sums of a certificate: kernels/closing.hpp states their layout."""
+        self.passes += 1
+        u = getattr(dual, "u", None)
+        base = theta if u is not None else dual.base[:, 0]  # type: ignore[union-attr]
+        step = theta if u is not None else dual.step[:, 0]  # type: ignore[union-attr]
+        base, step = np.ascontiguousarray(base), np.ascontiguousarray(step)
+        return self.data.sum(
+            lambda b, o: self._run.closing(b, base, step, theta, u, o), 8 + 2 * self.data.d
+        )
+
+    def centre(self) -> FloatArray:
+        """Column means of some rows (zero for sparse rows, or without an intercept to absorb them)."""
+        data = self.data
+        if data.sparse or not self.fit_intercept:
+            return np.zeros(data.d)
+        rows = np.unique(np.linspace(0, data.n - 1, min(data.n, _SAMPLE)).astype(np.int64))
+        total = data.sample(rows).sum(
+            lambda b, o: _kernels.moments(b.rows, b.lo, b.hi, None, o), 2 * data.d + 1
+        )
+        return np.ascontiguousarray(total[data.d : 2 * data.d] / len(rows))
