@@ -1,0 +1,31 @@
+"""Certificates of optimality: made from (problem, W, dual), by code that imports no solver."""
+
+from __future__ import annotations
+
+from linsep.certificates.certify import certify
+from linsep.certificates.closing import ClosingSums, from_sums
+from linsep.certificates.exact import exact_certificate
+from linsep.certificates.local import local_certificate
+from linsep.certificates.optimality import Optimality, combine
+from linsep.certificates.recheck import closing_sums_numpy
+from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums, softmax_sums_numpy
+from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.certificates.verification import Part, recheck_part, verify
+
+__all__ = [
+    "ClosingSums",
+    "Optimality",
+    "Part",
+    "SoftmaxSums",
+    "certify",
+    "closing_sums_numpy",
+    "combine",
+    "exact_certificate",
+    "from_softmax_sums",
+    "from_sums",
+    "local_certificate",
+    "recheck_part",
+    "softmax_local_certificate",
+    "softmax_sums_numpy",
+    "verify",
+]

@@ -1,0 +1,159 @@
+"""From the sums of one closing pass over the data to a certificate, rounding included.
+
+Problem and dual, with lam = l2 and v = sum s sigma u x::
+
+    P(w, b) = lam/2 |w|^2 + l1 |w|_1 + sum_i s_i l(m_i)
+    D(u)    = -sum_i s_i (l*(-u_i) + u_i offset_i) - sum_j max(|v_j| - l1, 0)^2 / (2 lam)
+
+D bounds every P from below if ``sum s sigma u = 0`` (free intercept) and every u lies in the domain of
+the conjugate. The intercept's condition is met by shrinking: rows are split by the sign of sigma u
+into sides of mass T+ and T-, and the u of the heavier side are multiplied by
+kappa = lighter/heavier <= 1. As l* is convex with l*(0) = 0, l*(-kappa u) <= kappa l*(-u), so
+
+    D >= -kappa+ A+ - kappa- A- - penalty*(kappa+ v+ + kappa- v-),    A = sum s (l*(-u) + u offset)
+
+needs nothing but sums per side: one pass.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates.optimality import Optimality, enclose
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Unit roundoff of float64.
+ROUNDOFF = 2.0**-53
+#: Numbers before v+ in the flat layout.
+HEADER = 8
+
+
+@dataclass(frozen=True, eq=False)
+class ClosingSums:
+    """Sums of the closing pass over the rows; plus and minus are the sign of sigma_i u_i.
+
+    ``magnitude`` is sum s |u| (|x|.|w| + |b|), ``absolute`` the sum of the absolute values of all loss and
+    conjugate terms, ``spread`` is sum s |u| |x|_2 (0 if the pass does not collect it, see
+    :func:`allowance`). They only serve to bound rounding errors.
+    """
+
+    loss: float
+    conj_plus: float
+    conj_minus: float
+    mass_plus: float
+    mass_minus: float
+    magnitude: float
+    absolute: float
+    v_plus: FloatArray
+    v_minus: FloatArray
+    spread: float = 0.0
+
+    @classmethod
+    def from_flat(cls, vec: FloatArray, d: int) -> ClosingSums:
+        """Read [loss, conj+, conj-, mass+, mass-, magnitude, absolute, spare, v+ (d), v- (d)]."""
+        head: tuple[float, float, float, float, float, float, float]
+        head = tuple(vec[: HEADER - 1].tolist())
+        return cls(*head, vec[HEADER : HEADER + d], vec[HEADER + d : HEADER + 2 * d])
+
+
+def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:
+    """The two factors <= 1 that give both sides the same mass."""
+    if mass_plus > mass_minus:
+        return mass_minus / mass_plus, 1.0
+    if mass_minus > mass_plus:
+        return 1.0, mass_plus / mass_minus
+    return 1.0, 1.0
+
+
+def from_sums(
+    sums: ClosingSums,
+    w: FloatArray,
+    *,
+    lam: float,
+    l1: float = 0.0,
+    fit_intercept: bool,
+    scale: float,
+    tol: float,
+    rows_per_sum: float,
+) -> Optimality:
+    """Assemble the certificate of the coefficients ``w`` (d,), without the intercept.
+
+    ``rows_per_sum`` is the length of the longest chain of additions in the pass; ``scale`` turns internal
+    into reported units. With lam = l1 = 0 a dual point is feasible only if v is exactly 0, which
+    rounding forbids to claim: the bound is then 0, and the local certificate is the one to use.
+    """
+    k_plus, k_minus = balance(sums.mass_plus, sums.mass_minus) if fit_intercept else (1.0, 1.0)
+    conj = k_plus * sums.conj_plus, k_minus * sums.conj_minus
+    v_plus, v_minus = k_plus * sums.v_plus, k_minus * sums.v_minus
+    v = v_plus + v_minus
+    norm_penalty = 0.5 * lam * float(w @ w) + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
+    primal = sums.loss + norm_penalty
+    if lam > 0.0:
+        at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
+        bound = -conj[0] - conj[1] - 0.5 * lam * float(at @ at)
+    else:
+        # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance.
+        largest = float(np.abs(v).max(initial=0.0)) + (rows_per_sum + 8) * ROUNDOFF * sums.spread
+        shrink = l1 / max(largest, l1) if l1 > 0.0 else 0.0
+        at = w
+        bound = -shrink * (conj[0] + conj[1])
+    rounding = allowance(sums, w, at, lam=lam, rows_per_sum=rows_per_sum)
+    rounding += (len(w) + 8) * ROUNDOFF * (norm_penalty + 0.5 * lam * float(at @ at))
+    if fit_intercept:
+        rounding += repair(conj, (v_plus, v_minus), at, lam=lam, rows_per_sum=rows_per_sum)
+    distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
+    return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
+
+
+def allowance(
+    sums: ClosingSums, w: FloatArray, at: FloatArray, *, lam: float, rows_per_sum: float
+) -> float:
+    """Bound on the rounding errors of the sums, as they enter P - D.
+
+    The dual point is by definition the u that were computed: it carries no error. What remains:
+
+    * a score is a sum of d + 1 products, so it errs by at most (d + 4) u q_i with q_i = |x|.|w| + |b|, and
+      the losses change by at most |slope| times that: (d + 4) u Q in all, Q = ``magnitude``;
+    * adding up the terms: (rows + 8) u times the sum of their absolute values, where the 8 pays
+      for the few operations that make a term;
+    * v_j errs by e_j <= (rows + 8) u a_j, a_j = sum s |u| |x_ij|. D changes by |at_j| e_j with
+      ``at`` = v/lam, the minimiser that the dual point believes in. As at = w + (at - w), the first
+      part sums to (rows + 8) u Q; the second is at most (rows + 8) u |at - w| |a| with
+      |a| <= ``spread``; it is of second order, since lam/2 |at - w|^2 is itself part of the gap.
+    """
+    score = (len(w) + 4) * ROUNDOFF
+    chain = (rows_per_sum + 8) * ROUNDOFF
+    total = score * sums.magnitude + chain * (sums.absolute + sums.magnitude)
+    if sums.spread and lam > 0.0:
+        off = at - w
+        error = chain * sums.spread
+        total += error * math.sqrt(float(off @ off)) + 0.5 * error * error / lam
+    return total
+
+
+def repair(
+    conj: tuple[float, float],
+    v: tuple[FloatArray, FloatArray],
+    at: FloatArray,
+    *,
+    lam: float,
+    rows_per_sum: float,
+) -> float:
+    """Cost of making the intercept's condition hold exactly.
+
+    The masses err by (rows + 8) u of themselves, so after balancing they still differ by a share
+    of at most 2 (rows + 9) u. Shrinking one side by that share closes it; it changes D by the share
+    times (A + v_side . at), plus the square of its effect on v. Which side is unknown: the dearer one.
+    """
+    share = 2.0 * (rows_per_sum + 9) * ROUNDOFF
+    costs = (
+        share * (abs(a) + abs(float(side @ at)))
+        + (0.5 * share * share / lam * float(side @ side) if lam > 0.0 else 0.0)
+        for a, side in zip(conj, v, strict=True)
+    )
+    return max(costs)

@@ -1,0 +1,180 @@
+"""The local certificate: curvature around the answer instead of a dual point.
+
+Duality needs a penalty. Without one (C = inf) the proof is this. Let g be the gradient of P at the answer
+theta, M any positive matrix, and on the ball B = {|delta|_M <= rho}, with x~ = (x, 1),
+
+    q_i = x~_i' M^-1 x~_i,     h_i = min of l'' over [m_i - rho sqrt(q_i), m_i + rho sqrt(q_i)],
+    kappa = smallest eigenvalue of M^-1/2 (lam I_w + sum_i s_i h_i x~_i x~_i') M^-1/2.
+
+On B the margins stay within those intervals, so P is kappa-strongly convex there in the norm of M:
+P(theta + delta) >= P(theta) - mu |delta|_M + kappa/2 |delta|_M^2 with mu = |g|_{M^-1}. If
+2 mu / kappa <= rho, P is at least P(theta) on the boundary of B, so by convexity a minimiser lies inside and
+
+    P(theta) - P* <= mu^2 / (2 kappa),      |theta - theta*|_M <= sqrt(2 (P(theta) - P*) / kappa).
+
+M is the Hessian at theta as computed. It is only a yardstick: its rounding errors do no harm, as kappa is
+bounded from below with care. Where X'X has lost too many digits, M comes as a triangular factor from
+orthogonal transformations of the rows, so that even ill-conditioned features have a certificate.
+
+Directions that M does not see (dependent columns, to working precision) are those in which no row
+with curvature moves. If every other row has slope 0, the objective cannot fall along them; otherwise the
+argument is given up. Minimisers are then not unique, so coef_error is inf.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates.closing import ROUNDOFF
+from linsep.certificates.metric import Metric, bound
+from linsep.certificates.optimality import Optimality, enclose
+from linsep.certificates.recheck import Dual, given, margin_error, weigh
+from linsep.certificates.rows import Rows
+from linsep.certificates.unpenalised import repaired_bound
+from linsep.losses import Loss
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Most unknowns for which the Hessian is formed.
+LARGEST = 4000
+
+
+@dataclass(eq=False)
+class _Answer:
+    """What one visit of the rows finds at the answer."""
+
+    m: FloatArray
+    e: FloatArray  #: rounding error of m
+    wobble: FloatArray  #: rounding error of s l'(m), by row
+    sloped: npt.NDArray[np.bool_]  #: whether the slope may differ from 0, by row
+    g: FloatArray
+    slack: FloatArray  #: rounding error of g from adding up
+    spill: FloatArray  #: rounding error of g in all
+    primal: float = 0.0
+    null: float = 0.0  #: objective of the zero model
+    rounding: float = 0.0  #: of the primal
+
+
+def _visit(loss: Loss, part: Rows, theta: FloatArray) -> _Answer:
+    (n, d), size = part.X.shape, part.size
+    by_row = np.empty(n), np.empty(n), np.empty(n), np.empty(n, dtype=bool)
+    at = _Answer(*by_row, np.zeros(size), np.zeros(size), np.zeros(size))
+    for rows, A in part.chunks():
+        s, o, sign = part.weight[rows], part.offset[rows], part.sigma[rows]
+        m, sizes = sign * (A @ theta) + o, np.abs(A)
+        e = margin_error(size, sizes @ np.abs(theta), o)
+        slope, low, high = loss.slope(m), loss.slope(m - e), loss.slope(m + e)
+        wobble = weigh(s, high - low + 8 * ROUNDOFF * np.abs(slope))
+        push, value = weigh(s, slope), float(weigh(s, loss.value(m)).sum())
+        at.m[rows], at.e[rows], at.wobble[rows] = m, e, wobble
+        at.g += A.T @ (sign * push)
+        at.slack += part.chain * (sizes.T @ np.abs(push))
+        at.spill += sizes.T @ wobble
+        at.primal += value
+        at.null += float(weigh(s, loss.value(o)).sum())
+        steep = np.maximum(np.abs(low), np.abs(high))
+        at.sloped[rows] = steep > 0.0
+        at.rounding += part.chain * value + float(weigh(s, steep) @ e)
+    penalty = 0.5 * part.lam * float(theta[:d] @ theta[:d])
+    at.primal += penalty
+    at.rounding += (d + 8) * ROUNDOFF * penalty
+    at.g[:d] += part.lam * theta[:d]
+    at.slack[:d] += 8 * ROUNDOFF * part.lam * np.abs(theta[:d])
+    at.spill += at.slack
+    return at
+
+
+def local_certificate(  # noqa: PLR0913
+    loss: Loss,
+    X: Any,
+    sigma: FloatArray,
+    offset: FloatArray | None,
+    weight: FloatArray | None,
+    W: FloatArray,
+    *,
+    lam: float,
+    fit_intercept: bool,
+    scale: float,
+    tol: float,
+    dual: Dual | None = None,
+) -> Optimality:
+    """Certify W (d+1, 1) by the curvature of a smooth loss; lam may be 0.
+
+    If lam = 0 and curvature does not suffice (a loss with kinks or straight pieces), a dual point made feasible
+    for no penalty is tried: ``dual``, or else the slopes at W.
+    """
+    everyone = slice(0, X.shape[0])
+    vectors = (
+        given(sigma, everyone, 1.0),
+        given(offset, everyone, 0.0),
+        given(weight, everyone, 1.0),
+    )
+    part = Rows(X, *vectors, fit_intercept, lam)
+    at = _visit(loss, part, np.asarray(W, dtype=np.float64)[: part.size, 0])
+    settings: dict[str, Any] = {"scale": scale, "tol": tol, "null": at.null}
+    drop, distance = math.inf, math.inf
+    if part.size <= LARGEST and np.isfinite(at.g).all():
+        drop, distance = _drop(loss, part, at)
+    found = enclose(
+        *(at.primal, at.primal - drop, at.rounding),
+        distance=distance,
+        kind="local",
+        drop=drop,
+        **settings,
+    )
+    if found.certified or lam > 0.0 or part.size > LARGEST:
+        return found
+    lower, rounding = repaired_bound(loss, part, at.m, dual, tol)
+    other = enclose(
+        *(at.primal, lower, at.rounding + rounding), distance=math.inf, kind="dual", **settings
+    )
+    return found if found.gap <= other.gap else replace(other, coef_error=found.coef_error)
+
+
+def _drop(loss: Loss, part: Rows, at: _Answer) -> tuple[float, float]:
+    """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); infinite if the argument does not close."""
+    h = weigh(part.weight, loss.curvature(at.m))
+    if not np.isfinite(h).all():
+        return math.inf, math.inf
+    metric, by_gram = part.metric(h)
+    straight = (h == 0.0) & at.sloped & (part.weight > 0.0)
+    if not metric.full and (straight.any() or not metric.reaches(at.g, at.spill)):
+        return math.inf, math.inf
+    reach = part.reach(metric)
+    # The error of a slope acts along its own row; the error of adding up may act in any direction.
+    mu = metric.dual_norm(at.g, at.slack) + float(at.wobble @ reach)
+    if not 0.5 * mu * mu < max(at.primal, at.rounding):  # kappa <= 1: the bound 0 is no worse
+        return math.inf, math.inf
+
+    def kappa_at(rho: float) -> float:
+        low = weigh(part.weight, loss.curvature_floor(at.m, at.e + rho * reach))
+        curved = h > 0.0
+        share = float((low[curved] / h[curved]).min(initial=1.0))
+        kappa = share * max(1.0 - metric.error, 0.0) ** 2  # as sum s h_lo x~ x~' >= share * H
+        return kappa if kappa >= 0.5 else max(kappa, _smallest(part, low, metric, by_gram))
+
+    found = bound(mu, kappa_at)
+    if found is None:
+        return math.inf, math.inf
+    drop, kappa = found
+    if not metric.full:
+        return drop, math.inf
+    stretch = float(np.linalg.norm(metric.T[: part.X.shape[1]], 2))
+    return drop, stretch * math.sqrt(2.0 / kappa)
+
+
+def _smallest(part: Rows, low: FloatArray, metric: Metric, by_gram: bool) -> float:
+    """Smallest eigenvalue of T' (lam I_w + sum low x~ x~') T, its rounding error taken off."""
+    if by_gram:
+        values = np.linalg.eigvalsh(metric.T.T @ part.gram(low) @ metric.T)
+        return max(float(values.min(initial=math.inf)) - metric.error, 0.0)
+    R, _ = part.factor(low)
+    if len(R) < metric.T.shape[1]:
+        return 0.0
+    root = float(np.linalg.svd(R @ metric.T, compute_uv=False).min(initial=math.inf))
+    return max(root - metric.error, 0.0) ** 2

@@ -1,0 +1,154 @@
+"""What a certificate of optimality says, and how it is read aloud."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["dual", "local", "exact"]
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """Two numbers that enclose the minimum of the objective; all in the units users read.
+
+    Attributes
+    ----------
+    primal : float
+        Objective at the coefficients.
+    dual : float
+        The best proven lower bound on the objective of every choice of coefficients.
+    gap : float
+        Guaranteed bound on ``primal`` minus the minimum; the rounding allowance is included.
+    relative_gap : float
+        ``gap / max(|primal|, |dual|)``; 0 if the gap is 0, and 0 if the objective itself is zero to
+        working precision (an exact fit without penalty: nothing to be relative to).
+    coef_error : float
+        Guaranteed bound on |w - w*|, inf where there is none.
+    tol : float
+        The relative gap that was asked for.
+    certified : bool
+        Whether ``relative_gap <= tol``, for every part if there are several.
+    rounding : float
+        The part of ``gap`` that allows for the rounding errors of computing it; 0 if exact.
+    kind : {"dual", "local", "exact"}
+        Duality in float64, curvature around the answer (no penalty needed), or exact duality.
+    parts : tuple of Optimality
+        One for each subproblem of one-vs-rest, else empty.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    coef_error: float
+    tol: float
+    certified: bool
+    rounding: float = 0.0
+    kind: Kind = "dual"
+    parts: tuple[Optimality, ...] = ()
+
+    def __str__(self) -> str:
+        facts = (
+            f"objective {self.primal:.9g}, lower bound {self.dual:.9g}, "
+            f"relative gap {self.relative_gap:.1e} {'<=' if self.certified else '>'} tol {self.tol:g}"
+        )
+        if self.certified:
+            known = math.isfinite(self.coef_error)
+            return f"certified optimum: {facts}" + (
+                f", |w - w*| <= {self.coef_error:.1e}" if known else ""
+            )
+        return f"not certified: {facts}; {self._advice()}"
+
+    def _advice(self) -> str:
+        if not math.isfinite(self.primal):
+            return "the objective is not finite: scale the features or choose a smaller C"
+        failing = sum(not part.certified for part in self.parts)
+        where = f"{failing} of {len(self.parts)} parts fall short: " if failing else ""
+        scale = max(abs(self.primal), abs(self.dual))
+        if self.rounding > self.tol * scale:
+            return (
+                f"{where}rounding alone may account for {self.rounding / scale:.1e}: "
+                "raise tol above that, or standardise the features"
+            )
+        return f"{where}raise time_limit or max_passes, or accept tol={self.relative_gap:.1e}"
+
+
+def relative(gap: float, primal: float, dual: float) -> float:
+    """The gap as a share of the objective: 0 if the gap is 0, inf if there is nothing to share."""
+    if gap == 0.0:
+        return 0.0
+    scale = max(abs(primal), abs(dual))
+    share = gap / scale if scale > 0.0 else math.inf
+    return math.inf if math.isnan(share) else share
+
+
+def enclose(  # noqa: PLR0913
+    primal: float,
+    bound: float,
+    rounding: float,
+    *,
+    scale: float,
+    tol: float,
+    distance: float,
+    kind: Kind,
+    drop: float | None = None,
+    null: float = 0.0,
+) -> Optimality:
+    """Certificate from a primal value, a lower bound and the rounding allowance of the two.
+
+    The inputs are in internal units. Every loss has minimum 0, so 0 is a lower bound too, and one that
+    no rounding can touch. ``distance`` is the factor c of |w - w*| <= c sqrt(P - P*), where ``drop`` bounds
+    P - P* if that is known without the rounding of P itself.
+    ``null`` is the objective of the zero model, if known: when the objective is below its own
+    rounding allowance and the gap below tol times ``null``, the fit is exact to working precision.
+    """
+    primal, bound, rounding = float(primal), float(bound), float(rounding)
+    if not math.isfinite(primal):
+        return Optimality(primal, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf, kind)
+    if not bound > 0.0:  # also nan
+        bound = 0.0
+    if not math.isfinite(rounding):
+        rounding = math.inf
+    # The bound 0 needs no allowance of its own; what remains then concerns the primal value alone.
+    gap, dual = max(primal - bound, 0.0) + rounding, max(bound - rounding, 0.0)
+    coef_error = math.inf
+    if math.isfinite(distance):
+        coef_error = distance * math.sqrt(gap if drop is None else min(drop, gap))
+    exact_fit = primal <= rounding and gap <= tol * null
+    share = 0.0 if exact_fit else relative(gap, primal, dual)
+    return Optimality(
+        primal=scale * primal,
+        dual=scale * dual,
+        gap=max(scale * gap, scale * primal - scale * dual),
+        relative_gap=share,
+        coef_error=coef_error,
+        tol=tol,
+        certified=share <= tol,
+        rounding=scale * rounding,
+        kind=kind,
+    )
+
+
+def combine(parts: Sequence[Optimality]) -> Optimality:
+    """One certificate for several subproblems: the bounds add up, and every part must hold."""
+    if len(parts) == 1:
+        return parts[0]
+    primal = math.fsum(part.primal for part in parts)
+    dual = math.fsum(part.dual for part in parts)
+    gap = math.fsum(part.gap for part in parts)
+    kinds = {part.kind for part in parts}
+    return Optimality(
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=relative(gap, primal, dual),
+        coef_error=math.hypot(*(part.coef_error for part in parts)),
+        tol=max(part.tol for part in parts),
+        certified=all(part.certified for part in parts),
+        rounding=math.fsum(part.rounding for part in parts),
+        kind=kinds.pop() if len(kinds) == 1 else "local",
+        parts=tuple(parts),
+    )

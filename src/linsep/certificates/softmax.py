@@ -1,0 +1,186 @@
+"""The certificate of the multinomial loss, which couples k classes through the softmax.
+
+With U = onehot(y) - p, one row per sample, p in the simplex, and V = sum_i s_i x_i U_i' (d, k)::
+
+    P(W) = lam/2 |W|^2 + sum_i s_i (logsumexp(z_i) - z_{i,y_i})
+    D(U) = sum_i s_i entropy(p_i) - |V|^2 / (2 lam)
+
+D bounds every P from below if the class sums ``e_c = sum_i s_i U_ic`` vanish (free intercepts). To that
+end all p_i are mixed with one fixed distribution r: p'_i = (1 - t) p_i + t r. With n_c the weight of class
+c and S the total, e' = 0 asks for r_c = (t n_c + (1 - t) e_c) / (t S), which is a distribution as soon
+as t >= -e_c / (n_c - e_c) for all c. Entropy is concave, so
+
+    D >= (1 - t) sum s entropy(p) + t S entropy(r) - |(1 - t) V + t (M - (M 1) r')|^2 / (2 lam)
+
+where column c of M is the sum of s x over the rows of class c: sums only, one pass.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import entr
+
+from linsep.certificates.closing import ROUNDOFF
+from linsep.certificates.optimality import Optimality, enclose
+from linsep.certificates.recheck import Dual, add_up, chunks, given, row_norms, score
+from linsep.losses import Multinomial
+from linsep.solution import Explicit
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: Numbers before the class sums in the flat layout.
+HEADER = 4
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxSums:
+    """Sums of the closing pass of the multinomial loss.
+
+    ``entropy`` is sum s entropy(p); ``magnitude`` is sum s |U_c| (|x|.|w_c| + |b_c|) over rows and classes,
+    ``absolute`` the sum of the absolute values of all terms; ``mass`` (k,) the weight of each class,
+    ``residual`` (k,) is e, ``v`` (d, k) is V and ``features`` (d, k) is M; ``spread`` is
+    sum s |U_i| |x_i|, or 0 if the pass does not collect it.
+    """
+
+    loss: float
+    entropy: float
+    magnitude: float
+    absolute: float
+    mass: FloatArray
+    residual: FloatArray
+    v: FloatArray
+    features: FloatArray
+    spread: float = 0.0
+
+    @classmethod
+    def from_flat(cls, vec: FloatArray, d: int, k: int) -> SoftmaxSums:
+        """Read [loss, entropy, magnitude, absolute, mass (k), residual (k), V (d, k), M (d, k), spread]."""
+        head: tuple[float, float, float, float] = tuple(vec[:HEADER].tolist())
+        mass, residual, v, features, spread = np.split(
+            vec[HEADER:], np.cumsum([k, k, d * k, d * k])
+        )
+        return cls(*head, mass, residual, v.reshape(d, k), features.reshape(d, k), *spread.tolist())
+
+
+def from_softmax_sums(
+    sums: SoftmaxSums,
+    w: FloatArray,
+    *,
+    lam: float,
+    fit_intercept: bool,
+    scale: float,
+    tol: float,
+    rows_per_sum: float,
+) -> Optimality:
+    """Assemble the certificate of the coefficients ``w`` (d, k), without the intercepts."""
+    primal = sums.loss + 0.5 * lam * float((w * w).sum())
+    d, k = w.shape
+    chain, score_error = (rows_per_sum + k + 8) * ROUNDOFF, (d + k + 8) * ROUNDOFF
+    rounding = score_error * sums.magnitude + chain * (sums.absolute + sums.magnitude)
+    if lam > 0.0:
+        bound, v = _mixed(sums) if fit_intercept else (sums.entropy, sums.v)
+        off = v / lam - w
+        error = chain * sums.spread
+        bound -= 0.5 * float((v * v).sum()) / lam
+        rounding += error * math.sqrt(float((off * off).sum())) + 0.5 * error * error / lam
+        rounding += _repair(sums, v, lam, chain) if fit_intercept else 0.0
+    else:
+        bound = 0.0
+    rounding += (d * k + 8) * ROUNDOFF * (primal + abs(bound))
+    distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
+    return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
+
+
+def _mixed(sums: SoftmaxSums) -> tuple[float, FloatArray]:
+    """Entropy and V after mixing with the r that makes the class sums vanish."""
+    n, e = sums.mass, sums.residual
+    short = e < 0.0
+    t = float((-e[short] / (n - e)[short]).max(initial=0.0))
+    if t == 0.0:
+        return sums.entropy, sums.v
+    r = np.maximum(t * n + (1.0 - t) * e, 0.0)
+    r /= r.sum()
+    entropy = (1.0 - t) * sums.entropy + t * float(n.sum() * entr(r).sum())
+    return entropy, (1.0 - t) * sums.v + t * (
+        sums.features - np.outer(sums.features.sum(axis=1), r)
+    )
+
+
+def _repair(sums: SoftmaxSums, v: FloatArray, lam: float, chain: float) -> float:
+    """Cost of making the class sums vanish exactly.
+
+    e_c errs by at most ``chain`` times sum s |U_c| <= 2 n_c + |e_c|, so mixing once more with a share t of
+    ``chain`` max_c (2 + |e_c|/n_c) closes it, and moves D by t times the terms below.
+    """
+    if not sums.mass.min() > 0.0:
+        return math.inf
+    t = chain * float((2.0 + np.abs(sums.residual) / sums.mass).max())
+    norm = math.sqrt(float((v * v).sum()))
+    moved = math.sqrt(float((sums.features**2).sum())) * (1.0 + math.sqrt(len(sums.mass))) + norm
+    return t * (abs(sums.entropy) + (norm * moved + t * moved * moved) / lam)
+
+
+def softmax_sums_numpy(
+    loss: Multinomial,
+    X: Any,
+    labels: IntArray,
+    weight: FloatArray | None,
+    W: FloatArray,
+    dual: Dual,
+) -> SoftmaxSums:
+    """Sums of the closing pass in plain numpy; W is (d+1, k)."""
+    d, k = X.shape[1], loss.k
+    scalars: list[tuple[float, ...]] = []
+    mass, residual, v, features = np.zeros(k), np.zeros(k), np.zeros((d, k)), np.zeros((d, k))
+    for rows, block in chunks(X):
+        s, y = given(weight, rows, 1.0), np.asarray(labels[rows])
+        Z = score(block, W)
+        U = _dual_point(loss, dual, rows, block, y, Z)
+        own = np.zeros_like(Z)
+        own[np.arange(len(y)), y] = s
+        sU = s[:, None] * U
+        value, entropy = s * loss.value(Z, y), -s * loss.conjugate(-U, y)
+        reach = score(abs(block), np.abs(W))
+        # Within an error e of the scores no |slope| exceeds e^(2 e) times itself.
+        stretch = np.exp(2.0 * (d + 6) * ROUNDOFF * reach.max(axis=1, keepdims=True))
+        steep = np.maximum(np.abs(U), np.abs(loss.slope(Z, y)) * stretch)
+        mass += own.sum(axis=0)
+        residual += sU.sum(axis=0)
+        v += block.T @ sU
+        features += block.T @ own
+        scalars.append(
+            (
+                value.sum(),
+                entropy.sum(),
+                (s[:, None] * steep * reach).sum(),
+                (value + np.abs(entropy)).sum(),
+                (np.sqrt((sU * sU).sum(axis=1)) * row_norms(block)).sum(),
+            )
+        )
+    total, entropies, magnitude, absolute, spread = add_up(scalars)
+    return SoftmaxSums(total, entropies, magnitude, absolute, mass, residual, v, features, spread)
+
+
+def _dual_point(
+    loss: Multinomial, dual: Dual, rows: slice, block: Any, labels: IntArray, Z: FloatArray
+) -> FloatArray:
+    """U of a chunk; rows of the proposal that leave the simplex take the softmax of the answer."""
+    index = np.arange(len(labels))
+    fallback = -loss.slope(Z, labels)
+    if isinstance(dual, Explicit):
+        U = np.array(dual.u[rows], dtype=np.float64)
+    else:
+        P = loss.proba(score(block, dual.base))
+        change = score(block, dual.step)
+        with np.errstate(over="ignore", invalid="ignore"):
+            U = -P * (1.0 + change - (P * change).sum(axis=1, keepdims=True))
+    U[index, labels] = 0.0
+    U[index, labels] = -U.sum(axis=1)  # the entries off the label define the point
+    inside = np.isfinite(U).all(axis=1) & np.isfinite(loss.conjugate(-U, labels))
+    return np.where(inside[:, None], U, fallback)

@@ -1,0 +1,101 @@
+"""A dual bound without a penalty, for losses whose curvature proves nothing.
+
+With lam = 0 a dual point bounds the objective only if rho = sum s sigma u x~ vanishes exactly, x~ = (x, 1):
+
+    P(theta) >= -sum_i s_i (l*(-u_i) + u_i offset_i)      for every theta.
+
+No rounded u achieves that, but one close by does. Let a_i <= 1 be at most the room of u_i inside the domain of the
+conjugate and M = sum s a x~ x~'. Then u_i - sigma_i a_i x~_i . y with M y = rho is feasible, and by
+Cauchy-Schwarz no u_i moves by more than c_i = a_i sqrt(x~_i' M^-1 x~_i) |rho|_{M^-1}, that is by less than its room as
+soon as the last two factors are below 1. The move is made in float64 as well as can be, which leaves a rho
+of the size of rounding; the exact move that remains is only bounded. As l* is convex, its largest value on
+[u_i - c_i, u_i + c_i] is at an end, and that is what the bound is charged with.
+
+Room where there is none: if the domain contains 0 in its interior, all u are first shrunk by a tiny share, which
+costs the bound that share at most (it is concave and 0 at u = 0).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates.closing import ROUNDOFF
+from linsep.certificates.metric import Metric
+from linsep.certificates.recheck import Dual, dual_point, weigh
+from linsep.certificates.rows import Rows
+from linsep.losses import Loss
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Share of tol that is given up to make room.
+_SHRINK = 0.05
+_REFINEMENTS = 3
+_NOTHING = (0.0, 0.0)
+
+
+def repaired_bound(
+    loss: Loss, part: Rows, m: FloatArray, dual: Dual | None, tol: float
+) -> tuple[float, float]:
+    """A lower bound on the objective, and the rounding allowance of computing it; (0, 0) if none."""
+    low, high = loss.domain
+    u = np.empty(len(m)) if dual is not None else -loss.slope(m)
+    if dual is not None:
+        for rows, A in part.chunks():
+            block = A[:, : part.X.shape[1]]
+            sign, o = part.sigma[rows], part.offset[rows]
+            u[rows] = dual_point(loss, dual, rows, block, sign, o, m[rows])
+    if low < 0.0 < high and math.isfinite(high - low):
+        u *= 1.0 - _SHRINK * tol
+    room = np.clip(np.minimum(u - low, high - u), 0.0, 1.0)
+    if not np.isfinite(u).all():
+        return _NOTHING
+    metric, _ = part.metric(part.weight * room)
+    if metric.error >= 0.5:
+        return _NOTHING
+    reach = part.reach(metric)
+    for _ in range(_REFINEMENTS):
+        rho, _ = _residual(part, u)
+        y = metric.T @ (metric.T.T @ rho)
+        for rows, A in part.chunks():
+            u[rows] -= part.sigma[rows] * room[rows] * (A @ y)
+    rho, slack = _residual(part, u)
+    stuck = (room == 0.0) & (u != 0.0) & (part.weight > 0.0)
+    if not metric.full and (stuck.any() or not metric.reaches(rho, slack)):
+        return _NOTHING  # rho may point where no row with room can follow
+    return _charged(loss, part, u, room, reach, _norm(metric, rho, slack))
+
+
+def _norm(metric: Metric, rho: FloatArray, slack: FloatArray) -> float:
+    """|rho|_{M^-1} for the true M: T'MT >= (1 - error)^2."""
+    return metric.dual_norm(rho, slack) / (1.0 - metric.error)
+
+
+def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sum of s sigma u x~, and its rounding error."""
+    rho, slack = np.zeros(part.size), np.zeros(part.size)
+    for rows, A in part.chunks():
+        push = part.weight[rows] * part.sigma[rows] * u[rows]
+        rho += A.T @ push
+        slack += part.chain * (np.abs(A).T @ np.abs(push))
+    return rho, slack
+
+
+def _charged(
+    loss: Loss, part: Rows, u: FloatArray, room: FloatArray, reach: FloatArray, norm: float
+) -> tuple[float, float]:
+    """The bound at the worse end of every [u - c, u + c]."""
+    low, high = loss.domain
+    c = room * reach * norm
+    left = np.minimum(u - low, high - u)  # of the room, now that u was moved
+    if not (c <= left)[part.weight > 0.0].all():
+        return _NOTHING
+    ends = [
+        loss.conjugate(-np.clip(u + side * c, low, high)) + (u + side * c) * part.offset
+        for side in (-1.0, 1.0)
+    ]
+    terms = weigh(part.weight, np.maximum(*ends))
+    size = float(np.abs(terms).sum() + weigh(part.weight, np.abs(u * part.offset)).sum())
+    return -float(terms.sum()), (part.chain + 8 * ROUNDOFF) * size

@@ -1,0 +1,175 @@
+"""``verify``: is what a fitted model claims about itself true of these data?
+
+Everything is recomputed from the coefficients, the dual point and the rows, in numpy or in exact arithmetic.
+No solver and no compiled kernel takes part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+
+from linsep.certificates.closing import ROUNDOFF, from_sums
+from linsep.certificates.exact import exact_certificate
+from linsep.certificates.local import local_certificate
+from linsep.certificates.optimality import Optimality, combine
+from linsep.certificates.recheck import Dual, closing_sums_numpy, longest_sum
+from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
+from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.errors import CertificateError, Refused
+from linsep.losses import Loss, Multinomial
+from linsep.penalties import ElasticNet
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: With a penalty, the local bound is tried as well up to this many features ...
+_SECOND_BOUND_FEATURES = 500
+#: ... and, if duality already suffices, only when it costs next to nothing.
+_SECOND_BOUND_WORK = 2e8
+
+
+class Part(NamedTuple):
+    """One subproblem with the coefficients and the dual point that claim to solve it."""
+
+    loss: Loss | Multinomial
+    penalty: ElasticNet
+    fit_intercept: bool
+    X: Any
+    sigma: Any
+    offset: FloatArray | None
+    weight: FloatArray | None
+    labels: Any
+    W: FloatArray
+    dual: Dual
+    tol: float
+
+
+class Verifiable(Protocol):
+    """A fitted model that lays its subproblems open."""
+
+    certificate_: Optimality
+
+    def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterable[Any]: ...
+
+
+def verify(
+    model: Verifiable, X: Any, y: Any, sample_weight: Any = None, exact: bool = False
+) -> Optimality:
+    """Recompute the certificate of a fitted model independently.
+
+    Returns the certificate that was found, or raises :class:`~linsep.errors.CertificateError` if it does not
+    reach the model's ``tol`` or contradicts ``model.certificate_``. ``exact=True`` computes with rational
+    numbers (piecewise linear and quadratic losses only), so that no rounding is left to allow for.
+    """
+    if not hasattr(model, "certificate_"):
+        name = type(model).__name__
+        raise NotFittedError(f"This {name} is not fitted: call fit before verify.")
+    parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
+    found = combine([recheck_part(part, exact=exact) for part in parts])
+    claimed = model.certificate_
+    complaint = _contradiction(claimed, found)
+    if complaint:
+        raise CertificateError(
+            f"The certificate of the model does not hold for these data. Claimed: {claimed}. "
+            f"Found: {found}. {complaint} Give verify the same rows, order, targets and weights as fit; if "
+            "they are the same, the model or its certificate was altered: fit again.",
+            found,
+        )
+    if not found.certified:
+        raise CertificateError(
+            f"The model is not proven optimal to tol={found.tol:g} on these data. Claimed: {claimed}. "
+            f"Found: {found}.",
+            found,
+        )
+    return found
+
+
+def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
+    """Certificate of one subproblem, from numpy alone."""
+    if not part.loss.convex:
+        raise Refused(f"The {part.loss.name} loss is not convex: duality proves nothing about it.")
+    if not np.isfinite(part.W).all():
+        nothing = Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, part.tol, False, math.inf)
+        raise CertificateError("The coefficients of the model are not all finite.", nothing)
+    if exact:
+        return exact_certificate(
+            *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual),
+            penalty=part.penalty,
+            fit_intercept=part.fit_intercept,
+            tol=part.tol,
+        )
+    lam, l1 = part.penalty.l2, part.penalty.l1
+    local_only = lam == 0.0 and l1 == 0.0
+    best = None if local_only else _by_duality(part)
+    if local_only or (best is not None and _second_bound_pays(part, best)):
+        local = _by_curvature(part)
+        if best is None or local.gap < best.gap:
+            best = local
+    assert best is not None
+    return best
+
+
+def _second_bound_pays(part: Part, dual: Optimality) -> bool:
+    n, d = part.X.shape
+    size = (d + 1) * part.W.shape[1]
+    if part.penalty.l1 > 0.0 or not part.loss.smooth or size > _SECOND_BOUND_FEATURES:
+        return False
+    return not dual.certified or n * size * size <= _SECOND_BOUND_WORK
+
+
+def _by_duality(part: Part) -> Optimality:
+    settings: dict[str, Any] = {
+        "lam": part.penalty.l2,
+        "fit_intercept": part.fit_intercept,
+        "scale": part.penalty.scale,
+        "tol": part.tol,
+        "rows_per_sum": longest_sum(part.X),
+    }
+    if isinstance(part.loss, Multinomial):
+        coupled = softmax_sums_numpy(part.loss, part.X, part.labels, part.weight, part.W, part.dual)
+        return from_softmax_sums(coupled, part.W[:-1], **settings)
+    sums = closing_sums_numpy(
+        part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual
+    )
+    return from_sums(sums, part.W[:-1, 0], l1=part.penalty.l1, **settings)
+
+
+def _by_curvature(part: Part) -> Optimality:
+    settings: dict[str, Any] = {
+        "lam": part.penalty.l2,
+        "fit_intercept": part.fit_intercept,
+        "scale": part.penalty.scale,
+        "tol": part.tol,
+    }
+    if isinstance(part.loss, Multinomial):
+        return softmax_local_certificate(
+            part.loss, part.X, part.labels, part.weight, part.W, **settings
+        )
+    rows = part.X, part.sigma, part.offset, part.weight
+    return local_certificate(part.loss, *rows, part.W, dual=part.dual, **settings)
+
+
+def _contradiction(claimed: Optimality, found: Optimality) -> str | None:
+    """What the claim says that the data deny, or None. Only rounding is forgiven."""
+    scale = max(abs(claimed.primal), abs(found.primal))
+    slack = claimed.rounding + found.rounding + 64 * ROUNDOFF * scale
+    if not math.isfinite(slack) or not math.isfinite(claimed.gap):
+        return None if found.certified or not claimed.certified else "The claim is not finite."
+    if abs(claimed.primal - found.primal) > slack:
+        return "The objective at the coefficients of the model is not the one claimed."
+    if claimed.dual > found.primal + slack:
+        return "The lower bound claimed lies above an objective that is attained."
+    if claimed.certified and not claimed.relative_gap <= claimed.tol:
+        return "The claim contradicts itself: its relative gap is above its tol."
+    if claimed.gap < claimed.primal - claimed.dual - slack:
+        return "The claim contradicts itself: its gap is smaller than primal minus dual."
+    same_proof = claimed.kind == found.kind or found.kind != "dual"
+    if same_proof and found.gap - found.rounding > claimed.gap + slack:
+        return "The gap claimed is smaller than the one that can be proven."
+    return None

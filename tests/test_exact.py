@@ -1,0 +1,357 @@
+"""Exact arithmetic: the judge of the rounding allowance, and a proof in its own right."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linsep import losses
+from linsep.certificates import (
+    closing,
+    closing_sums_numpy,
+    exact,
+    exact_certificate,
+    from_sums,
+    recheck,
+)
+from linsep.certificates.dyadic import Dyadic, DyadicRows
+from linsep.errors import Refused
+from linsep.losses import Absolute, Hinge, Huber, HuberisedHinge, Multinomial, Squared
+from linsep.penalties import ElasticNet
+from linsep.solution import Explicit, Linearised
+
+RATIONAL = [
+    losses.get(name) for name in losses.NAMES if name not in ("zero_one", "logistic", "exponential")
+]
+RATIONAL += [HuberisedHinge(0.3), Huber(0.1)]
+IDS = [f"{loss.name}{''.join(f'-{p:g}' for p in loss.params)}" for loss in RATIONAL]
+
+floats = st.floats(allow_nan=False, allow_infinity=False)
+
+
+class TestDyadic:
+    @given(a=st.lists(floats, min_size=1, max_size=4), b=floats)
+    def test_is_exact(self, a, b):
+        x, y = Dyadic.of(a), Dyadic.of(b)
+        fractions, other = [Fraction(v) for v in a], Fraction(b)
+        assert x.fractions() == fractions
+        assert (x + y).fractions() == [f + other for f in fractions]
+        assert (x - y).fractions() == [f - other for f in fractions]
+        assert (x * y).fractions() == [f * other for f in fractions]
+        assert abs(x).fractions() == [abs(f) for f in fractions]
+        assert x.positive().fractions() == [max(f, Fraction(0)) for f in fractions]
+        assert x.at_most(y).fractions() == [min(f, other) for f in fractions]
+        assert x.halved(3).fractions() == [f / 8 for f in fractions]
+        assert x.sum() == sum(fractions)
+
+    @given(
+        rows=st.lists(st.lists(floats, min_size=3, max_size=3), min_size=1, max_size=3),
+        w=st.lists(floats, min_size=3, max_size=3),
+    )
+    def test_products_with_rows(self, rows, w):
+        matrix = DyadicRows.of(np.array(rows))
+        fractions = [[Fraction(v) for v in row] for row in rows]
+        w_exact = [Fraction(v) for v in w]
+        products = [sum(a * b for a, b in zip(row, w_exact, strict=True)) for row in fractions]
+        assert matrix.dot(Dyadic.of(w)).fractions() == products
+        ones = Dyadic.of(np.arange(1.0, len(rows) + 1))
+        sums = [sum((i + 1) * row[j] for i, row in enumerate(fractions)) for j in range(3)]
+        assert matrix.transposed_dot(ones).fractions() == sums
+
+    def test_integers_stay_small(self):
+        """Features of very different size do not blow each other up."""
+        matrix = DyadicRows.of(np.array([[1e300, 1e-300, 3.0], [2e300, 5e-300, 4.0]]))
+        assert max(abs(int(x)) for x in matrix.num.ravel()).bit_length() < 64
+
+
+def exact_value(loss, m):
+    """The loss at a rational margin, written out once more."""
+    r = 1 - m
+    width = Fraction(getattr(loss, "width", 1.0))
+    bent = {
+        "squared": r * r,
+        "squared_hinge": max(r, 0) ** 2,
+        "hinge": max(r, 0),
+        "absolute": abs(r),
+        "perceptron": max(-m, 0),
+        "huber": r * r / 2 if abs(r) <= width else width * (abs(r) - width / 2),
+        "huberised_hinge": 0 if r <= 0 else r * r / (2 * width) if r <= width else r - width / 2,
+    }
+    return Fraction(bent[loss.name])
+
+
+def exact_conjugate(loss, u):
+    width = Fraction(getattr(loss, "width", 1.0))
+    return {
+        "squared": u * u / 4 - u,
+        "squared_hinge": u * u / 4 - u,
+        "hinge": -u,
+        "absolute": -u,
+        "perceptron": Fraction(0),
+        "huber": u * u / 2 - u,
+        "huberised_hinge": width * u * u / 2 - u,
+    }[loss.name]
+
+
+def by_fractions(loss, X, vectors, W, C, fit_intercept):
+    """P and D of a small problem, one Fraction at a time."""
+    rows = [[Fraction(x) for x in row] for row in X.tolist()]
+    *w, b = (Fraction(x) for x in W[:, 0].tolist())
+    vectors = [[Fraction(x) for x in a.tolist()] for a in vectors]
+    C = Fraction(C)
+    P = sum(x * x for x in w) / 2
+    sides = {1: [Fraction(0)] * (2 + len(w)), -1: [Fraction(0)] * (2 + len(w))}
+    for row, sign, o, s, dual in zip(rows, *vectors, strict=True):
+        m = sign * (sum(x * y for x, y in zip(row, w, strict=True)) + b) + o
+        P += C * s * exact_value(loss, m)
+        side = sides[1 if sign * dual >= 0 else -1]
+        side[0] += s * (exact_conjugate(loss, dual) + dual * o)
+        for j, x in enumerate([Fraction(1), *row]):
+            side[1 + j] += s * sign * dual * x
+    light = min(sides[1][1], -sides[-1][1])
+    D, v = Fraction(0), [Fraction(0)] * len(w)
+    for direction, (conj, mass, *sums) in sides.items():
+        kappa = light / (direction * mass) if fit_intercept and mass else Fraction(1)
+        D -= C * kappa * conj
+        v = [a + kappa * x for a, x in zip(v, sums, strict=True)]
+    return P, max(D - C * C * sum(x * x for x in v) / 2, Fraction(0))
+
+
+def awkward(seed, loss, n=7, d=3):
+    """Few rows with features, weights and coefficients of very different size."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-6, 7, d)
+    W = (rng.normal(size=d + 1) / np.append(np.abs(X).max(axis=0), 1.0))[:, None]
+    sigma = np.ones(n) if loss.regression else rng.choice([-1.0, 1.0], n)
+    offset = rng.normal(size=n) * 10.0 ** rng.integers(-3, 4) if loss.regression else np.zeros(n)
+    weight = 10.0 ** rng.uniform(-3, 3, n)
+    low, high = np.clip(loss.domain, -2.0, 2.0)
+    return X, sigma, offset, weight, W, rng.uniform(low, high, n)
+
+
+def consistent(seed, loss, C, n=15, d=3):
+    """The same with w = C v, as at an optimum: rounding is then nearly all that could hide in the gap."""
+    X, sigma, offset, weight, W, u = awkward(seed, loss, n, d)
+    X, weight = X / np.abs(X).max(axis=0), weight / weight.sum()
+    W[:-1, 0] = C * X.T @ (weight * sigma * u)
+    return X, sigma, offset, weight, W, u
+
+
+@pytest.mark.parametrize("loss", RATIONAL, ids=IDS)
+@pytest.mark.parametrize("rows", ["awkward", "consistent"])
+@given(
+    seed=st.integers(0, 100_000), fit_intercept=st.booleans(), C=st.sampled_from([1e-3, 0.7, 50.0])
+)
+def test_allowance_covers_the_rounding(loss, rows, seed, fit_intercept, C):
+    """The float64 certificate against the truth, digit for digit."""
+    made = awkward(seed, loss) if rows == "awkward" else consistent(seed, loss, C)
+    X, sigma, offset, weight, W, u = made
+    W[-1] *= fit_intercept
+    P, D = by_fractions(loss, X, (sigma, offset, weight, u), W, C, fit_intercept)
+    penalty = ElasticNet(C)
+    sums = closing_sums_numpy(loss, X, sigma, offset, weight, W, Explicit(u))
+    found = from_sums(
+        sums,
+        W[:-1, 0],
+        lam=penalty.l2,
+        fit_intercept=fit_intercept,
+        scale=penalty.scale,
+        tol=1e-6,
+        rows_per_sum=recheck.longest_sum(X),
+    )
+    assert Fraction(found.gap) >= P - D
+    assert Fraction(found.dual) <= D
+    assert abs(Fraction(found.primal) - P) <= Fraction(found.rounding)
+    proven = exact_certificate(
+        *(loss, X, sigma, offset, weight, W, Explicit(u)),
+        penalty=penalty,
+        fit_intercept=fit_intercept,
+        tol=1e-6,
+    )
+    assert proven.primal == float(P)
+    assert 0 <= Fraction(proven.gap) - (P - D) <= Fraction(proven.gap) * Fraction(2) ** -50
+    assert 0 <= D - Fraction(proven.dual) <= D * Fraction(2) ** -50
+    assert proven.certified == (P - D <= Fraction(1e-6) * P)
+    assert proven.rounding == 0.0
+
+
+def test_repair_covers_masses_that_err():
+    """Masses wrong by all that summation allows: the honest bound is lower, by no more than the repair."""
+    rng = np.random.default_rng(0)
+    rows = 1e9
+    chain = (rows + 8) * closing.ROUNDOFF
+    for _ in range(50):
+        conj = rng.normal(size=2)
+        sides = rng.normal(size=(2, 3)) * 10
+        believed = conj.sum() + 0.5 * float((sides.sum(axis=0) ** 2).sum())
+        cost = closing.repair(
+            tuple(conj), tuple(sides), sides.sum(axis=0), lam=1.0, rows_per_sum=rows
+        )
+        for heavier in (0, 1):  # its true mass is (1 + chain) / (1 - chain) of the other's
+            factors = np.ones(2)
+            factors[heavier] = (1 - chain) / (1 + chain)
+            v = factors @ sides
+            assert factors @ conj + 0.5 * v @ v - believed <= cost
+        assert cost < 100 * chain * (1 + (sides**2).sum())
+
+
+def test_allowance_is_not_absurdly_large():
+    """Well scaled rows: the allowance stays near n u, so that even tol = 1e-12 can be certified."""
+    X, y = overlapping(300, 5)
+    W, dual = least_squares(X, y, 1.0)
+    sums = closing_sums_numpy(Squared(), X, y, None, None, W, dual)
+    found = from_sums(
+        sums, W[:-1, 0], lam=1.0, fit_intercept=True, scale=1.0, tol=1e-12, rows_per_sum=301
+    )
+    assert found.rounding <= 2000 * 2.0**-53 * found.primal
+    assert found.certified
+
+
+def overlapping(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+def least_squares(X, y, C):
+    """Minimiser of 1/2 |w|^2 + C sum (1 - m)^2 and the slopes there as a dual point."""
+    A = np.column_stack([X, np.ones(len(X))])
+    ridge = np.diag(np.append(np.ones(X.shape[1]), 0.0))
+    theta = np.linalg.solve(2 * C * A.T @ A + ridge, 2 * C * A.T @ y)
+    return theta[:, None], Linearised(theta[:, None], np.zeros((len(theta), 1)))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
+def test_a_few_thousand_rows_are_proven(kind):
+    X, y = overlapping(3000, 30)
+    X = np.round(X * 64) / 64
+    W, dual = least_squares(X, y, 0.5)
+    proven = exact_certificate(
+        *(Squared(), kind(X), y, None, None, W, dual),
+        penalty=ElasticNet(0.5),
+        fit_intercept=True,
+        tol=1e-12,
+    )
+    assert proven.certified
+    assert proven.kind == "exact"
+    assert 0 < proven.gap < 1e-9
+    wrong = exact_certificate(
+        *(Squared(), kind(X), y, None, None, W * 1.001, dual),
+        penalty=ElasticNet(0.5),
+        fit_intercept=True,
+        tol=1e-12,
+    )
+    assert not wrong.certified
+
+
+def test_chunks_do_not_matter(monkeypatch):
+    X, y = overlapping(50, 4)
+    W, _ = least_squares(X, y, 2.0)
+    args = Squared(), X, y, None, np.linspace(0.1, 2, 50), W, Explicit(np.full(50, 0.3))
+    settings = {"penalty": ElasticNet(2.0, 0.25), "fit_intercept": True, "tol": 1e-6}
+    whole = exact_certificate(*args, **settings)
+    monkeypatch.setattr(exact, "_CHUNK", 12)
+    assert exact_certificate(*args, **settings) == whole
+    assert exact_certificate(args[0], sp.csr_matrix(X), *args[2:], **settings) == whole
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.4, 1.0])
+def test_elastic_net_agrees_with_float64(l1_ratio):
+    X, y = overlapping(60, 3)
+    W, _ = least_squares(X, y, 1.0)
+    u = np.random.default_rng(0).uniform(0, 1, 60)
+    penalty = ElasticNet(0.05, l1_ratio)
+    proven = exact_certificate(
+        *(Hinge(), X, y, None, None, W, Explicit(u)), penalty=penalty, fit_intercept=True, tol=1e-6
+    )
+    sums = closing_sums_numpy(Hinge(), X, y, None, None, W, Explicit(u))
+    found = from_sums(
+        sums,
+        W[:-1, 0],
+        lam=penalty.l2,
+        l1=penalty.l1,
+        fit_intercept=True,
+        scale=penalty.scale,
+        tol=1e-6,
+        rows_per_sum=61,
+    )
+    assert found.primal == pytest.approx(proven.primal, rel=1e-14)
+    assert found.dual == pytest.approx(proven.dual, rel=1e-12)
+    assert found.gap >= proven.gap
+    assert (proven.coef_error == math.inf) == (l1_ratio == 1.0)
+
+
+def test_support_vector_machine_by_hand():
+    """Two points, w = 1, b = 0, alpha = 1/2 each: the gap is zero, not merely small."""
+    proven = exact_certificate(
+        Hinge(),
+        np.array([[1.0], [-1.0]]),
+        np.array([1.0, -1.0]),
+        None,
+        None,
+        np.array([[1.0], [0.0]]),
+        Explicit(np.array([0.5, 0.5])),
+        penalty=ElasticNet(1.0),
+        fit_intercept=True,
+        tol=0.0,
+    )
+    assert (proven.primal, proven.dual, proven.gap) == (0.5, 0.5, 0.0)
+    assert proven.certified
+    assert proven.coef_error == 0.0
+
+
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Exponential(), Multinomial(3)])
+def test_transcendental_losses_are_refused_with_the_way_out(loss):
+    with pytest.raises(Refused, match=r"squared_hinge.*verify\(model, X, y\)"):
+        exact_certificate(
+            *(
+                loss,
+                np.zeros((1, 1)),
+                np.ones(1),
+                None,
+                None,
+                np.zeros((2, 1)),
+                Explicit(np.zeros(1)),
+            ),
+            penalty=ElasticNet(),
+            fit_intercept=True,
+            tol=1e-6,
+        )
+
+
+class TestWithoutPenalty:
+    def certify(self, loss, X, target, theta, u):
+        return exact_certificate(
+            *(loss, X, np.ones(len(X)), 1 - target, None, theta[:, None], Explicit(u)),
+            penalty=ElasticNet(math.inf),
+            fit_intercept=True,
+            tol=1e-6,
+        )
+
+    def test_median_is_proven(self):
+        """min_b sum |t - b| over 0, 1, 5: the median 1, total 5, with residual signs as dual point."""
+        found = self.certify(
+            Absolute(),
+            np.zeros((3, 1)),
+            np.array([0.0, 1.0, 5.0]),
+            np.array([0.0, 1.0]),
+            np.array([-1.0, 0.0, 1.0]),
+        )
+        assert (found.primal, found.dual, found.certified) == (5.0, 5.0, True)
+        assert found.coef_error == math.inf
+
+    def test_exact_fit_is_proven(self):
+        X = np.array([[1.0], [2.0], [3.0]])
+        found = self.certify(
+            Squared(), X, np.array([3.0, 5.0, 7.0]), np.array([2.0, 1.0]), np.full(3, 0.3)
+        )
+        assert (found.primal, found.gap, found.certified) == (0.0, 0.0, True)
+
+    def test_anything_else_is_refused(self):
+        X, _ = overlapping(10, 1)
+        with pytest.raises(Refused, match="C=inf"):
+            self.certify(Squared(), X, X[:, 0] ** 2, np.array([0.1, 0.2]), np.linspace(-1, 1, 10))
