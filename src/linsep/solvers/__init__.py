@@ -1,0 +1,151 @@
+"""The solvers, what each needs, and which one ``solver="auto"`` takes.
+
+===============  ====================================================================================
+small            whole fit in one native call: one block in memory, few features
+newton           Newton-Cholesky on all rows, from a pilot when there are many rows per feature
+newton-pilot     Newton with conjugate gradients, preconditioned by the Hessian of a pilot
+newton-cg        truncated Newton with a diagonal preconditioner: many features, dense or sparse
+dual-cd          dual coordinate descent with the proximal intercept, handing over to newton-cg
+===============  ====================================================================================
+
+A solver is a plain function ``(problem, theta, stop, seed) -> Solution``. What it needs is declared;
+refusals and the automatic choice are computed from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from linsep.errors import BadInput, Refused
+from linsep.solvers import dense, newton, small, sparse, unpenalised
+from linsep.solvers.directions import ConjugateGradients
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray, Solution, Stop
+
+__all__ = ["SOLVERS", "Solver", "choose"]
+
+
+@dataclass(frozen=True)
+class Need:
+    """A fact about the problem that a solver relies on."""
+
+    text: str
+    holds: Callable[[Problem], bool]
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A named way to solve a problem."""
+
+    name: str
+    run: Callable[[Problem, FloatArray, Stop, int], Solution]
+    needs: tuple[Need, ...]
+
+    def missing(self, problem: Problem) -> list[str]:
+        """What this problem lacks."""
+        return [need.text for need in self.needs if not need.holds(problem)]
+
+
+_SMOOTH = Need("a smooth loss", lambda p: p.loss.smooth)
+_CONVEX = Need("a convex loss", lambda p: p.loss.convex)
+_NO_L1 = Need("l1_ratio=0", lambda p: p.penalty.l1_ratio == 0.0)
+_SMALL = Need(
+    f"one block in memory of at most {small.ENTRIES:,} entries and {small.FEATURES} features, and a "
+    "compiled loss",
+    small.fits,
+)
+_PENALTY = Need("a finite C", lambda p: p.lam > 0)
+_COORDINATES = Need("a loss with a coordinate step", sparse.has_coordinate_step)
+_DENSE = Need("dense rows", lambda p: not p.data.sparse)
+_BASIC = (_CONVEX, _SMOOTH, _NO_L1)
+
+
+def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    return newton.solve(problem, theta, stop, ConjugateGradients())
+
+
+def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    if unpenalised.applies(problem):
+        return unpenalised.solve(problem, theta, stop, seed, _small_once)
+    return small.solve(problem, theta, stop)
+
+
+def _small_once(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    return small.solve(problem, theta, stop)
+
+
+def _newton(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    if unpenalised.applies(problem):
+        return unpenalised.solve(problem, theta, stop, seed, dense.solve_cholesky)
+    return dense.solve_cholesky(problem, theta, stop, seed)
+
+
+SOLVERS: dict[str, Solver] = {
+    solver.name: solver
+    for solver in (
+        Solver("small", _small, (*_BASIC, _SMALL)),
+        Solver("newton", _newton, _BASIC),
+        Solver("newton-pilot", dense.solve_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
+        Solver("newton-cg", _truncated, _BASIC),
+        Solver("dual-cd", sparse.solve_dual, (*_BASIC, _PENALTY, _COORDINATES)),
+    )
+}
+NAMES = ("auto", *SOLVERS)
+
+_FACTORISE = 120  # features up to which a Hessian costs only a few passes
+_FACTORISE_AT_ALL = 4000
+_SPARSE_FACTORISE = 500
+
+
+def _preferred(problem: Problem, stop: Stop) -> str:
+    """The measured rule."""
+    data = problem.data
+    limited = stop.time_limit is not None or stop.max_passes is not None
+    if small.fits(problem) and not limited:
+        return "small"
+    if data.sparse:
+        row = data.n_entries / max(1, data.n)
+        cheap_gram = data.d <= _SPARSE_FACTORISE and row * row / 2 <= 20 * row
+        if cheap_gram or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
+            return "newton"
+        if not SOLVERS["dual-cd"].missing(problem) and sparse.prefers_dual(problem, stop):
+            return "dual-cd"
+        return "newton-cg"
+    if data.d <= _FACTORISE or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
+        return "newton"
+    if data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL:
+        return "newton-pilot"
+    return "newton-cg"
+
+
+def choose(problem: Problem, name: str, stop: Stop) -> Solver:
+    """The solver of that name, or for "auto" the one that the measured rule prefers."""
+    if name not in NAMES:
+        raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(NAMES)}.")
+    if name == "auto":
+        able = {n: s for n, s in SOLVERS.items() if not s.missing(problem)}
+        if not able:
+            lacking = sorted({text for s in SOLVERS.values() for text in s.missing(problem)})
+            raise Refused(
+                f"No solver takes the {problem.loss.name} loss with this penalty and data yet: "
+                f"every one of {', '.join(SOLVERS)} needs some of: {'; '.join(lacking)}."
+            )
+        wanted = _preferred(problem, stop)
+        return able[wanted] if wanted in able else next(iter(able.values()))
+    solver = SOLVERS[name]
+    missing = solver.missing(problem)
+    if missing:
+        able_names = [n for n, s in SOLVERS.items() if not s.missing(problem)]
+        raise Refused(
+            f"solver={name!r} needs {' and '.join(missing)}. "
+            + (
+                f"Solvers that take this problem: {', '.join(able_names)}; or leave solver='auto'."
+                if able_names
+                else "No other solver takes this problem yet."
+            )
+        )
+    return solver

@@ -1,0 +1,236 @@
+"""The Newton system of the multinomial loss, H D = -g for D (d+1, k): factorised, or by conjugate gradients.
+
+H = sum_i s_i (diag p_i - p_i p_i') (x) (x_i, 1)(x_i, 1)' + lam on the weights. The losses do not see one vector
+added to all columns, and the penalty wants the columns to sum to zero: all of this lives in the space of zero
+sums, and is projected there, because rounding would be amplified outside (H is only lam there, however
+large X is).
+
+Exact: the k (k + 1)/2 Gram matrices of all pairs of classes, for few unknowns.
+
+Conjugate gradients, preconditioned by the blocks of H that belong to one class each. At W = 0 all p are 1/k and
+(X'SX/k + lam)^-1 for every class inverts H on the columns that sum to zero: one Gram serves all classes and
+the first step needs one product. Later the blocks of the classes differ, and are made anew once the
+products since the last time have cost as much as making them does. Blocks too large for that become diagonal.
+
+What the intercepts' equations lack after the last product is solved exactly in the intercepts alone (k x k): the
+class sums of the Newton-dual point then vanish, and the residual R of the weights enters the duality gap
+only by |R|^2/(2 lam).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.solvers.directions import Factor
+
+if TYPE_CHECKING:
+    from linsep.problem.coupled import CoupledProblem
+    from linsep.solution import FloatArray
+
+MOST_EXACT = 150  # unknowns
+_BLOCK_ORDER = 2000  # features of a block that is inverted at all
+_BLOCK_NUMBERS = 20_000_000  # of all inverses
+_SPARSE_PENALTY = 6.0  # a scattered multiply-add of a sparse Gram, in those of a product
+_WORTH = 30  # products that the first block may cost: without it the first steps need more
+_PRODUCTS = 1000
+_RELATIVE = 0.25  # residual of a step far from the optimum, in the norm of the preconditioner
+
+
+@dataclass(frozen=True)
+class Target:
+    """How accurate a step must be: |R|^2 <= ``residual``, or ``relative`` if that comes first.
+
+    ``near`` says of a decrement whether the step is (nearly) the last; else a rough solution does.
+    """
+
+    residual: float
+    relative: float
+    near: Callable[[float], bool]
+
+
+def zero_sum(V: FloatArray) -> FloatArray:
+    """V with the mean of its columns taken from each."""
+    out: FloatArray = V - V.mean(axis=1, keepdims=True)
+    return out
+
+
+class Exact:
+    """Factorises the whole Hessian."""
+
+    def __init__(self, problem: CoupledProblem) -> None:
+        self.problem = problem
+        self.mu = problem.centre()
+
+    def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
+        """Return D."""
+        problem, mu = self.problem, self.mu
+        order, k = problem.order, problem.k
+        H = problem.hessian(mu)
+        blocks = H.reshape(k, order, k, order)
+        j = np.arange(order)
+        weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
+        blocks[:, j, :, j] += weight[
+            :, None, None
+        ]  # on sums over the classes: the right side has none
+        R = zero_sum(-g)
+        R[:-1] -= np.outer(mu, R[-1])
+        D = np.ascontiguousarray(
+            Factor(H, definite=problem.lam > 0.0).solve(R.T.ravel()).reshape(k, order).T
+        )
+        D[-1] -= mu @ D[:-1]
+        return zero_sum(D)
+
+
+class Blocks:
+    """M^-1, one (d+1)^2 block per class (or one for all), for rows centred at mu."""
+
+    def __init__(self, G: FloatArray, mu: FloatArray, lam: float) -> None:
+        i = np.arange(G.shape[1])
+        G[:, i[:-1], i[:-1]] += lam
+        size = G[:, i, i]
+        scale = 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0))
+        scaled = G * scale[:, :, None] * scale[:, None, :]
+        scaled[:, i, i] = 1.0 + 1e-10  # dependent columns, classes that lost their weight
+        self._inverse = np.linalg.inv(scaled) * scale[:, :, None] * scale[:, None, :]
+        self._mu = mu
+
+    def __call__(self, R: FloatArray) -> FloatArray:
+        """M^-1 R."""
+        top = R[:-1] - np.outer(self._mu, R[-1])
+        right = np.vstack([top, R[-1:]])
+        if len(self._inverse) == 1:
+            out: FloatArray = self._inverse[0] @ right
+        else:
+            out = np.ascontiguousarray((self._inverse @ right.T[:, :, None])[:, :, 0].T)
+        out[-1] -= self._mu @ out[:-1]
+        return out
+
+
+class Diagonal:
+    """M^-1 from the diagonals of the classes' blocks, for rows centred at the mean of the class's curvature."""
+
+    def __init__(self, moments: FloatArray, lam: float, fit_intercept: bool) -> None:
+        d = moments.shape[1] // 2
+        squares, sums, mass = moments[:, :d].T, moments[:, d : 2 * d].T, moments[:, 2 * d]
+        self._mass = np.where(mass > 0.0, mass, 1.0)
+        self._mean = sums / self._mass if fit_intercept else np.zeros_like(sums)
+        size = np.maximum(squares - self._mean * sums, 1e-12 * squares) + lam
+        self._size = np.where(size > 0.0, size, 1.0)
+
+    def __call__(self, R: FloatArray) -> FloatArray:
+        """M^-1 R."""
+        out = np.empty_like(R)
+        out[:-1] = (R[:-1] - self._mean * R[-1]) / self._size
+        out[-1] = R[-1] / self._mass - np.einsum("jc,jc->c", self._mean, out[:-1])
+        return out
+
+
+def block_count(problem: CoupledProblem) -> int:
+    """One block for each class, or one for all where those would be too many numbers."""
+    return problem.k if problem.k * problem.order**2 <= _BLOCK_NUMBERS else 1
+
+
+def block_price(problem: CoupledProblem, rows: int) -> float:
+    """Cost of making one block from so many rows, in products with H."""
+    if problem.order > _BLOCK_ORDER:
+        return np.inf
+    data = problem.data
+    entries = data.n_entries / max(1, data.n)
+    pairs = 0.5 * rows * entries**2 * (_SPARSE_PENALTY if data.sparse else 1.0)
+    return (pairs + float(problem.order) ** 3) / (2.0 * max(1, data.n_entries) * max(8, problem.k))
+
+
+class ConjugateGradients:
+    """Truncated Newton steps; ``sample`` (the problem itself, or fewer rows) gives the preconditioner."""
+
+    def __init__(
+        self, problem: CoupledProblem, sample: CoupledProblem, check: Callable[[], None]
+    ) -> None:
+        self.problem, self.sample, self._check = problem, sample, check
+        self.mu = problem.centre()
+        self.apply: Blocks | Diagonal | None = None
+        self._products = 0  # since the preconditioner was made
+        self._fresh = False
+        self._shared_price = block_price(problem, sample.data.n)
+        self._planes = block_count(problem)
+        self._price = self._planes * self._shared_price
+
+    def _refresh(self, W: FloatArray, first: bool) -> None:
+        """Make the preconditioner for the point W, the dearest kind that pays."""
+        sample, lam = self.sample, self.problem.lam
+        before = sample.passes
+        if sample is not self.problem:
+            sample.value_gradient(W)
+        h = sample.curvatures()
+        dear = self._shared_price > _WORTH if first else self._products < self._price
+        if dear:
+            self.apply = Diagonal(sample.own_moments(h), lam, sample.fit_intercept)
+        else:
+            if self._planes == 1 or (first and not W.any()):
+                h = h.mean(axis=0, keepdims=True)
+                if first and not W.any():
+                    h /= 1.0 - 1.0 / sample.k
+            self.apply = Blocks(sample.own_blocks(h, self.mu), self.mu, lam)
+            self._products = 0
+        sample.passes = before
+        self.problem.passes += sample.data.n / self.problem.data.n
+        self._fresh = True
+
+    def _stale(self) -> bool:
+        diagonal = isinstance(self.apply, Diagonal)
+        return not self._fresh and (diagonal or self._products >= self._price)
+
+    def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
+        """Return D."""
+        self._fresh = False
+        if self.apply is None or self._stale():
+            self._refresh(W, self.apply is None)
+        D, R = self._solve(W, g, target)
+        if self.problem.fit_intercept:
+            B = self.problem.intercept_hessian()
+            B += np.trace(B) / len(B) ** 2  # the null space again
+            D[-1] += Factor(B, definite=True).solve(R[-1])
+        return zero_sum(D)
+
+    def _solve(self, W: FloatArray, g: FloatArray, target: Target) -> tuple[FloatArray, FloatArray]:
+        """D and the residual -g - H D."""
+        assert self.apply is not None
+        D, R = np.zeros_like(g), zero_sum(-g)
+        Y = zero_sum(self.apply(R))
+        Q, rho = Y, float(np.vdot(R, Y))
+        first, rounds = rho, 0
+        while rho > 1e-28 * first and rounds < _PRODUCTS:
+            self._check()
+            HQ = self.problem.hess_vec(Q)
+            rounds += 1
+            self._products += 1
+            curve = float(np.vdot(Q, HQ))
+            if not curve > 0.0:
+                break
+            D += (rho / curve) * Q
+            R = zero_sum(R - (rho / curve) * HQ)
+            Y = zero_sum(self.apply(R))
+            rho, old = float(np.vdot(R, Y)), rho
+            if self._enough(R, -float(np.vdot(g, D)), rho / first, target):
+                break
+            if self._stale():  # goes on from D with a better preconditioner
+                self._refresh(W, False)
+                Y = zero_sum(self.apply(R))
+                Q, rho = Y, float(np.vdot(R, Y))
+            else:
+                Q = Y + (rho / old) * Q
+        return D, R
+
+    def _enough(self, R: FloatArray, decrement: float, rho: float, target: Target) -> bool:
+        if rho > _RELATIVE**2:
+            return False
+        if rho <= target.relative**2 or not target.near(decrement):
+            return True
+        rest = R[:-1] - np.outer(
+            self.mu, R[-1]
+        )  # as it will be when the intercepts have been solved for
+        return float(np.vdot(rest, rest)) <= target.residual

@@ -1,0 +1,129 @@
+"""Dense rows: the measured recipes.
+
+A  few features: pilot by the native Newton method, then Newton-Cholesky on all rows.
+B  more features, many rows: pilot by truncated Newton; then its Hessian serves all rows, corrected by the
+   gradients (multisecant): no n d^2 work on all rows.
+C  when B is slow: Newton with conjugate gradients, preconditioned by the pilot's Hessian.
+A  again, when the conjugate gradients cost more than a factorisation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.solution import Solution, Status, Stop
+from linsep.solvers import newton, pilot, shortest, small
+from linsep.solvers.directions import Cholesky, ConjugateGradients, Factor
+from linsep.solvers.multisecant import Multisecant
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+    from linsep.solvers.directions import Preconditioner, Step
+    from linsep.solvers.run import Run
+
+PILOT_SHARE = 0.05
+PILOT_ROWS = 20  # per feature, at least
+WORTH_A_PILOT = 200  # rows per feature
+MANY = 50  # rows per feature from which a pilot's Hessian is a good preconditioner
+PILOT_PART = 0.1  # the share of the rows that makes it
+GRAM_PASSES = 20  # features per pass: a Hessian of d features costs about d/20 products
+HARD = 12  # products in a step after which the pilot's Hessian is made anew
+_PILOT_TOL = 1e-3
+
+
+def _pilot_start(problem: Problem, theta: FloatArray, seed: int) -> FloatArray:
+    """The optimum of a small pilot, to three digits."""
+    data = problem.data
+    m = int(max(PILOT_SHARE * data.n, PILOT_ROWS * data.d, 1000))
+    sub = pilot.sub_problem(problem, m, seed)
+    start = theta.copy()
+    if sub.native and sub.data.whole is not None:
+        status = small.run_native(sub, start, _PILOT_TOL, polish=False)[0]
+        return start if status in (0, 1, 2) and np.isfinite(start).all() else theta
+    stop = Stop(tol=_PILOT_TOL)
+    return newton.solve(sub, theta, stop, Cholesky(sub.centre())).W[:, 0]
+
+
+def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """Recipe A."""
+    data = problem.data
+    if data.n >= WORTH_A_PILOT * data.d and data.n_entries > small.ENTRIES and not theta.any():
+        if problem.lam > 0:
+            theta = _pilot_start(problem, theta, seed)
+    solution = newton.solve(problem, theta, stop, Cholesky(problem.centre()))
+    if problem.lam == 0.0 and solution.status is Status.WORKING_PRECISION:
+        theta = np.ascontiguousarray(solution.W[:, 0])
+        problem.value_gradient(theta)
+        W = shortest.among_minimisers(problem, theta).reshape(-1, 1)
+        return Solution(
+            W,
+            solution.dual,
+            solution.status,
+            problem.passes,
+            solution.seconds,
+            solution.trace,
+        )
+    return solution
+
+
+class PilotHessian:
+    """M^-1 from the Hessian of a pilot, intercept eliminated; every pilot row stands for several."""
+
+    def __init__(self, sub: Problem) -> None:
+        self.sub = sub
+        self.mu = sub.centre()
+        self._factor: Factor | None = None
+
+    def refresh(self, theta: FloatArray) -> None:
+        """Factorise at theta."""
+        self.sub.value_gradient(theta)
+        H = self.sub.hessian(self.mu)
+        S = H[:-1, :-1]
+        if self.sub.fit_intercept and H[-1, -1] > 0:
+            S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
+        self._factor = Factor(S, definite=True)
+
+    def __call__(self) -> Preconditioner:
+        assert self._factor is not None
+        return self._factor.apply
+
+
+class Adaptive:
+    """Conjugate gradients while they cost less than a factorisation, Cholesky from then on."""
+
+    def __init__(self, problem: Problem, hessian: PilotHessian | None) -> None:
+        d = problem.data.d
+        self._hessian = hessian
+        self._gradients = ConjugateGradients(hessian, limit=max(20, d // GRAM_PASSES))
+        self._cholesky: Cholesky | None = None
+
+    def __call__(self, run: Run, theta: FloatArray, value: float, g: FloatArray) -> Step:
+        if self._cholesky is None:
+            if self._hessian is not None and self._gradients.products > HARD:
+                self._hessian.refresh(theta)
+            step = self._gradients(run, theta, value, g)
+            if not self._gradients.stalled:
+                return step
+            self._cholesky = Cholesky(run.problem.centre())
+        return self._cholesky(run, theta, value, g)
+
+
+def solve_preconditioned(
+    problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0
+) -> Solution:
+    """Recipe B, then C, then A."""
+    data = problem.data
+    if data.n < MANY * data.d:
+        return newton.solve(problem, theta, stop, Adaptive(problem, None))
+    sub = pilot.sub_problem(problem, int(PILOT_PART * data.n), seed)
+    hessian = PilotHessian(sub)
+    hessian.refresh(theta)
+    if not theta.any():
+        theta = newton.solve(sub, theta, Stop(tol=_PILOT_TOL), Adaptive(sub, hessian)).W[:, 0]
+        theta = np.ascontiguousarray(theta)
+        hessian.refresh(theta)
+    direction = Multisecant(sub, theta, fallback=Adaptive(problem, hessian))
+    return newton.solve(problem, theta, stop, direction)

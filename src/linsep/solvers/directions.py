@@ -1,0 +1,186 @@
+"""Two ways to solve the Newton system H delta = -g: by factorising H, or by conjugate gradients.
+
+Cholesky: H is summed in the coordinates (w, c) with c = b + mu.w, i.e. for centred rows, Jacobi-scaled,
+factorised and refined once. Nothing else is needed for columns of any size (algorithmic reference:
+Higham, Accuracy and Stability, ch. 10 and 12).
+
+Conjugate gradients: b is eliminated exactly. With h the curvatures, x~ = sum h x / sum h,
+
+    (H_ww - H_wb H_bw / H_bb) dw = -(g_w - x~ g_b),     db = -(g_b + H_bw dw)/H_bb,
+
+so the intercept's equation holds to rounding whatever the accuracy of dw. The iteration stops early
+while far from the optimum, and near it only when |r|^2/(2 lam) is a fraction of the tolerated gap: the
+residual r enters the Newton-dual gap by just that term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.linalg as sl
+
+from linsep.solvers.run import NEAR
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+    from linsep.solvers.run import Run
+
+#: The step, the squared Newton decrement -g.delta, and |r|^2 of the residual r = H delta + g (weights).
+Step = tuple["FloatArray", float, float]
+SPARSE_SHARE = (
+    0.1  # of the diagonal of X'HX beside lam: rows of text are of one size, columns are not
+)
+DROP = (
+    1e-13  # relative eigenvalue below which a direction counts as absent when nothing penalises it
+)
+
+
+class Factor:
+    """Jacobi-scaled Cholesky factor of a symmetric positive semidefinite matrix.
+
+    ``definite`` (there is a penalty): a pivot lost to rounding is replaced by a tiny one, and refinement
+    repairs what that costs. Otherwise directions without curvature are left out, by eigenvalues.
+    """
+
+    def __init__(self, H: FloatArray, definite: bool) -> None:
+        self.H = H
+        diagonal = np.diag(H)
+        present = diagonal > 0
+        self.scale = np.where(present, 1 / np.sqrt(np.where(present, diagonal, 1.0)), 0.0)
+        scaled = H * self.scale
+        scaled *= self.scale[:, None]
+        scaled[~present, ~present] = 1.0
+        self._factor = None
+        for jitter in (0.0, 1e-14, 1e-12, 1e-10):
+            scaled[np.diag_indices(len(H))] = 1.0 + jitter
+            try:
+                factor = sl.cho_factor(scaled, lower=True, check_finite=False)
+            except sl.LinAlgError:
+                continue
+            if definite or np.min(np.diag(factor[0])) ** 2 > DROP:
+                self._factor = factor
+                return
+            if not definite:
+                break
+        scaled[np.diag_indices(len(H))] = 1.0
+        values, vectors = np.linalg.eigh(scaled)
+        keep = values > DROP * values[-1]
+        self._inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
+
+    def apply(self, r: FloatArray) -> FloatArray:
+        """H^-1 r without refinement: what a preconditioner needs."""
+        y = self.scale * r
+        if self._factor is not None:
+            solved: FloatArray = sl.cho_solve(self._factor, y, check_finite=False)
+            return self.scale * solved
+        out: FloatArray = self.scale * (self._inverse @ y)
+        return out
+
+    def solve(self, r: FloatArray) -> FloatArray:
+        """H^-1 r (on the range of H), refined once."""
+        x = self.apply(r)
+        return x + self.apply(np.where(self.scale > 0, r - self.H @ x, 0.0))
+
+
+class Cholesky:
+    """The full Hessian, one more pass of n d^2 work."""
+
+    def __init__(self, mu: FloatArray) -> None:
+        self.mu = mu
+
+    def __call__(self, run: Run, theta: FloatArray, value: float, g: FloatArray) -> Step:
+        H = run.problem.hessian(self.mu)
+        rhs = -g
+        rhs[:-1] += self.mu * g[-1]
+        delta = Factor(H, definite=run.problem.lam > 0).solve(rhs)
+        decrement = float(rhs @ delta)
+        delta[-1] -= self.mu @ delta[:-1]
+        return delta, decrement, 0.0
+
+
+Preconditioner = Callable[["FloatArray"], "FloatArray"]
+
+
+class ConjugateGradients:
+    """Truncated Newton; ``precondition()`` gives M^-1 for the weights, by default the diagonal of H."""
+
+    def __init__(
+        self, precondition: Callable[[], Preconditioner] | None = None, limit: int = 500
+    ) -> None:
+        self._make = precondition
+        self.limit = limit
+        self.products = 0  # Hessian products of the last step
+        self.stalled = False  # whether the last step ended at the limit
+
+    def __call__(self, run: Run, theta: FloatArray, value: float, g: FloatArray) -> Step:
+        problem = run.problem
+        squares, hx, h = problem.moments()
+        intercept = problem.fit_intercept and h > 0
+        mean = hx / h if intercept else np.zeros_like(hx)
+        if self._make is None:
+            spread = np.maximum(squares - mean * hx, 0.0) if intercept else squares
+            diagonal = problem.lam + (SPARSE_SHARE * spread if problem.data.sparse else spread)
+            diagonal[diagonal <= 0] = 1.0
+            apply: Preconditioner = lambda r: r / diagonal  # noqa: E731
+        else:
+            apply = self._make()
+        rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
+
+        room = np.zeros(problem.order)
+
+        def product(v: FloatArray) -> FloatArray:
+            room[:-1] = v
+            room[-1] = -float(mean @ v) if intercept else 0.0
+            out: FloatArray = problem.hess_vec(room)[:-1]
+            return out
+
+        dw, left = self._solve(run, product, apply, rhs, value)
+        db = -(g[-1] / h + float(mean @ dw)) if intercept else 0.0
+        delta = np.append(dw, db)
+        return delta, -float(g @ delta), left
+
+    def _solve(
+        self,
+        run: Run,
+        product: Callable[[FloatArray], FloatArray],
+        apply: Preconditioner,
+        rhs: FloatArray,
+        value: float,
+    ) -> tuple[FloatArray, float]:
+        """Preconditioned conjugate gradients on S x = rhs from 0: x and |S x - rhs|^2."""
+        lam, tol = run.problem.lam, run.stop.tol
+        x, r = np.zeros_like(rhs), rhs.copy()
+        y = apply(r)
+        p, rho = y.copy(), float(r @ y)
+        first = rho
+        self.products, self.stalled = 0, False
+        while self.products < self.limit and rho > 1e-30 * first:
+            if self.products % 8 == 7:
+                run.check_limits()
+            Sp = product(p)
+            self.products += 1
+            curve = float(p @ Sp)
+            if not curve > 0:
+                break
+            a = rho / curve
+            x += a * p
+            r -= a * Sp
+            if self._enough(float(r @ r), float(rhs @ x), lam, tol, value, rho, first):
+                return x, float(r @ r)
+            y = apply(r)
+            rho, old = float(r @ y), rho
+            p *= rho / old
+            p += y
+        self.stalled = self.products >= self.limit
+        return x, float(r @ r)
+
+    @staticmethod
+    def _enough(
+        rr: float, decrement: float, lam: float, tol: float, value: float, rho: float, first: float
+    ) -> bool:
+        if lam > 0 and rr <= 0.4 * tol * lam * value:
+            return True
+        near = 0.5 * decrement <= NEAR * value
+        return not near and rho <= 0.01 * first

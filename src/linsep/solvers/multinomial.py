@@ -1,0 +1,232 @@
+"""Newton's method for the multinomial loss, k >= 3 classes, with the Newton-dual certificate.
+
+::
+
+    min_W  lam/2 |W_w|^2 + sum_i s_i (logsumexp(z_i) - z_{i,y_i}),     z_i = W'(x_i, 1)
+
+A step D at W gives the dual point p~ = p + (diag p - p p') dz. The Newton equations make X'(s U), U = onehot(y) - p~,
+equal to lam (W + D) up to the residual of the linear solve, so the duality gap is the Fenchel-Young slack of
+the losses, of fourth order in the step. Far from the optimum steps are rough; the pass that closes the gap
+takes the place of a sweep once the step is short. From W = 0 the unit step is nearly always good (logsumexp
+is self-concordant-like: Bach 2010); when P would not fall enough, one pass tries many shorter ones.
+
+Many rows per feature: a pilot on a sample of the rows, in which every class is present, is solved first.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.problem.coupled import CoupledProblem
+from linsep.simplex import bounds
+from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
+from linsep.solvers.coupled_directions import (
+    MOST_EXACT,
+    ConjugateGradients,
+    Exact,
+    Target,
+    block_count,
+    block_price,
+    zero_sum,
+)
+from linsep.solvers.coupled_recession import refuse_separable, shortest
+from linsep.solvers.run import SAFETY, LimitReached
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+MAX_STEPS = 200
+_POLISH = 1_000_000  # n d k below which the answer is taken to working precision
+_FINE = 1e-13  # decrement, as a share of P, of a polished answer
+_FINEST = 1e-18  # the same without a penalty, where only the step itself can prove anything
+_NEAR = 0.7  # the gap after a step is about the square of its decrement: closes if that is below 0.5 tol
+_PILOT_WORK = 4_000_000  # n d k from which a pilot pays
+_PILOT_TOL = 1e-3
+_PILOT_ROWS = 50  # per unknown: the pilot's optimum then exceeds the minimum by 1 % of a row's loss
+_PILOT_SHARE = 0.15  # of the rows, at most
+_SAMPLE_ROWS = 20  # per feature, for the preconditioner
+_SAMPLE_LEAST = 4096
+_SAMPLE_PRICE = 10  # products that the blocks may cost before fewer rows are taken
+_PER_CLASS = 20  # rows of each class in a sample, at least (all of them if there are fewer)
+_RECESSION = 8  # without a penalty: every so many steps missing minimisers are looked for
+
+
+class _Run:
+    """One run: its clock, its trace, the best point with a dual bound so far."""
+
+    def __init__(self, problem: CoupledProblem, stop: Stop) -> None:
+        self.problem, self.stop = problem, stop
+        self.began = time.perf_counter()
+        self.trace: list[TraceRecord] = []
+        self.lower = 0.0
+        self.best: tuple[float, FloatArray, Linearised, FloatArray] | None = None
+
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def check(self) -> None:
+        """Raise LimitReached when the user's time or passes are used up."""
+        if self.stop.time_limit is not None and self.seconds() >= self.stop.time_limit:
+            raise LimitReached(Status.TIME_LIMIT)
+        if self.stop.max_passes is not None and self.problem.passes >= self.stop.max_passes:
+            raise LimitReached(Status.PASS_LIMIT)
+
+    def record(self, primal: float) -> None:
+        scale = self.problem.penalty.scale
+        self.trace.append(
+            TraceRecord(self.problem.passes, self.seconds(), scale * primal, scale * self.lower)
+        )
+
+    def close(self, W: FloatArray, dual: Linearised, sums: FloatArray | None = None) -> bool:
+        """One closing pass: keeps the point if it is the best, says whether tol is reached."""
+        problem = self.problem
+        if sums is None:
+            sums = problem.closing(W, dual)
+        primal, lower, _ = bounds(
+            sums,
+            W,
+            lam=problem.lam,
+            fit_intercept=problem.fit_intercept,
+            rows_per_sum=problem.data.longest_sum(len(sums)),
+        )
+        self.lower = max(self.lower, lower)
+        gap = primal - lower
+        if np.isfinite(gap) and (self.best is None or gap < self.best[0]):
+            self.best = (gap, W, dual, sums)
+        self.record(primal)
+        return bool(gap <= SAFETY * self.stop.tol * max(abs(primal), abs(lower)))
+
+    def solution(self, status: Status, W: FloatArray, dual: Linearised | Explicit) -> Solution:
+        """The best closed point, or (W, dual) if none was closed."""
+        sums = None
+        if self.best is not None:
+            _, W, dual, sums = self.best
+        return Solution(
+            W, dual, status, self.problem.passes, self.seconds(), tuple(self.trace), sums
+        )
+
+
+def _work(problem: CoupledProblem) -> int:
+    """Multiply-adds of a pass, up to a factor: n d k for dense rows."""
+    return problem.data.n_entries * problem.k
+
+
+def _is_small(problem: CoupledProblem) -> bool:
+    return _work(problem) < _POLISH and problem.order * problem.k <= MOST_EXACT
+
+
+def _sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
+    """The problem on about m rows, drawn evenly through each class and counted for those they stand for."""
+    labels = problem.data.labels
+    assert labels is not None
+    rng = np.random.default_rng(seed)
+    order = np.argsort(labels, kind="stable")
+    counts = np.bincount(labels, minlength=problem.k)
+    rows, share = [], []
+    for start, count in zip(np.cumsum(counts) - counts, counts, strict=True):
+        size = min(int(count), max(_PER_CLASS, round(m * int(count) / problem.data.n)))
+        if size:
+            at = ((np.arange(size) + rng.random(size)) * (count / size)).astype(np.int64)
+            rows.append(order[start + np.minimum(at, count - 1)])
+            share.append(np.full(size, count / size))
+    chosen = np.concatenate(rows)
+    ascending = np.argsort(chosen, kind="stable")
+    data = problem.data.sample(chosen[ascending], np.concatenate(share)[ascending])
+    return CoupledProblem(problem.loss, problem.penalty, data, problem.fit_intercept)
+
+
+def _pilot(problem: CoupledProblem, W: FloatArray, run: _Run, seed: int) -> FloatArray:
+    """The optimum of a pilot to three digits, where that saves passes."""
+    data, k = problem.data, problem.k
+    m = int(max(0.05 * data.n, _PILOT_ROWS * data.d * (k - 1)))
+    small = _work(problem) < _PILOT_WORK or m > _PILOT_SHARE * data.n
+    if small or W.any() or problem.lam == 0.0:
+        return W
+    sub = _sample(problem, m, seed)
+    limit = run.stop.time_limit
+    rest = None if limit is None else max(0.0, limit - run.seconds())
+    start = _newton(_Run(sub, Stop(_PILOT_TOL, rest)), W, seed, polish=False).W
+    problem.passes += sub.passes * sub.data.n / data.n
+    return start
+
+
+def _shorter(run: _Run, W: FloatArray, D: FloatArray) -> tuple[float, FloatArray]:
+    """The best of many steps along D, and its value: one pass."""
+    steps = 0.5 ** np.arange(1.0, 21.0)
+    values, _ = run.problem.along(W, D, steps)
+    best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
+    return float(values[best]), W + steps[best] * D
+
+
+def _newton(run: _Run, W: FloatArray, seed: int, polish: bool) -> Solution:
+    problem, stop, lam = run.problem, run.stop, run.problem.lam
+    dual = Linearised(W, np.zeros_like(W))
+    status, near, stalls = Status.WORKING_PRECISION, _NEAR * np.sqrt(stop.tol), 0
+    to_the_end = polish or lam == 0.0
+    fine = _FINEST if lam == 0.0 else _FINE if polish else 0.0
+    try:
+        value, g = problem.start(W)
+        run.record(value)
+        direction = _direction(run, seed)
+        for step in range(1, MAX_STEPS + 1):
+            run.check()
+            last = max(fine, 0.0 if to_the_end else near) * value
+            target = Target(
+                residual=0.0 if to_the_end else 0.4 * lam * stop.tol * value,
+                relative=1e-6 if to_the_end else 1e-9,
+                near=lambda decrement, at=near * value: decrement <= at,  # type: ignore[misc]
+            )
+            D = direction(W, g, target)
+            decrement = -float(np.vdot(g, D))
+            dual, trial = Linearised(W, D), W + D
+            if lam > 0.0 and decrement <= last:
+                if run.close(trial, dual):
+                    status = Status.CERTIFIED
+                    break
+                near *= 0.3
+            run.check()
+            new, new_g = problem.value_gradient(trial)
+            noise = not decrement > 1e-13 * value
+            if not noise and not new <= value - 1e-4 * decrement:
+                new, trial = _shorter(run, W, D)
+                new, new_g = problem.value_gradient(trial)
+                noise = not new < value
+            stalls += noise
+            W, moved, value, g = trial, trial - W, new, new_g
+            run.record(value)
+            if lam == 0.0:
+                ends = decrement <= last or value == 0.0
+                refuse_separable(problem, W, moved, ends or step % _RECESSION == 0)
+                if ends:
+                    W = shortest(problem, W)
+                    break
+            if stalls >= 3:
+                break
+    except LimitReached as limit:
+        status = limit.status
+    return run.solution(status, W, dual)
+
+
+def _direction(run: _Run, seed: int) -> Exact | ConjugateGradients:
+    problem, data = run.problem, run.problem.data
+    if _is_small(problem) or (problem.lam == 0.0 and problem.order * problem.k <= MOST_EXACT):
+        return Exact(problem)
+    price = block_count(problem) * block_price(problem, data.n)
+    m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * min(1.0, _SAMPLE_PRICE / price)))
+    sample = problem if 2 * data.n <= 3 * m or price == np.inf else _sample(problem, m, seed)
+    return ConjugateGradients(problem, sample, run.check)
+
+
+def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """Newton's method from W (d+1, k)."""
+    run = _Run(problem, stop)
+    W = zero_sum(W)  # shorter, and the same scores up to a number for each row
+    limited = stop.time_limit is not None or stop.max_passes is not None
+    if _is_small(problem) and problem.lam > 0.0 and problem.data.whole is not None and not limited:
+        precise, at, dual, sums = problem.newton(W, MAX_STEPS)
+        if precise and run.close(at, dual, sums):
+            return run.solution(Status.CERTIFIED, at, dual)
+    return _newton(run, _pilot(problem, W, run, seed), seed, polish=_work(problem) < _POLISH)

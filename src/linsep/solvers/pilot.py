@@ -1,0 +1,62 @@
+"""A pilot: the same problem on a share of the rows, solved first.
+
+A start from the pilot's optimum leaves the full data one or two Newton steps, and the pilot's Hessian is a
+preconditioner that rows of the same kind cannot fool by much. Rows are drawn evenly through the data (one
+at random from each stretch); a class with a small share is drawn more densely, with weights to match.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.solution import FloatArray
+
+RARE = 0.1  # a class with a smaller share of the rows is drawn separately
+
+
+def _spread(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """m of n row numbers, one from each of m equal stretches."""
+    edges = np.linspace(0, n, m + 1)
+    rows = (edges[:-1] + rng.random(m) * np.diff(edges)).astype(np.int64)
+    np.minimum(rows, n - 1, out=rows)
+    fresh = np.append(True, np.diff(rows) > 0)  # neighbours may meet at the border of two stretches
+    out: npt.NDArray[np.int64] = rows[fresh]
+    return out
+
+
+def draw(sign: FloatArray, m: int, seed: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """Row numbers (ascending) and the number of rows that each stands for."""
+    n = len(sign)
+    rng = np.random.default_rng(seed)
+    positive = sign > 0
+    count = int(np.count_nonzero(positive))
+    rare = min(count, n - count)
+    if not 0 < rare < RARE * n:
+        rows = _spread(n, m, rng)
+        return rows, np.full(len(rows), n / len(rows))
+    groups = []
+    for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+        size = max(1, min(len(members), m // 2))
+        pick = members[_spread(len(members), size, rng)]
+        groups.append((pick, np.full(len(pick), len(members) / len(pick))))
+    rows = np.concatenate([g[0] for g in groups])
+    share = np.concatenate([g[1] for g in groups])
+    order = np.argsort(rows)
+    return rows[order], share[order]
+
+
+def sub_problem(problem: Problem, m: int, seed: int) -> Problem:
+    """The problem on about m rows, each counted for those it stands for."""
+    rows, share = draw(problem.data.sign, m, seed)
+    data = problem.data.sample(rows, share)
+    pilot = Problem(problem.loss, ElasticNet(problem.penalty.C), data, problem.fit_intercept)
+    problem.passes += len(rows) / problem.data.n
+    return pilot

@@ -1,0 +1,129 @@
+"""Without a penalty, is there a minimiser at all?
+
+The logistic and the exponential loss fall for ever. P has no minimiser iff some direction v != 0 moves no row
+the wrong way and at least one the right way: ``sigma_i x~_i.v >= 0`` for all i, not all zero. All
+strictly positive: the classes are separable. Otherwise quasi-separable: rows with ``x~_i.v = 0`` stay.
+
+A run of Newton's method finds the candidate by itself. Where it ends, rows that v moves have run away (their
+curvature is nothing), so v lies in the null space of the Hessian of the rows that stayed, along theta. The
+candidate is then checked against every row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.errors import SeparableData
+from linsep.solvers.directions import DROP
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+GONE = 1e-12  # curvature of a row that has run away
+LARGEST = 4000
+SLACK = 1e-9  # relative size of a score change that counts as none
+
+
+def falls_for_ever(problem: Problem) -> bool:
+    """Whether a minimiser may fail to exist."""
+    return problem.lam == 0.0 and problem.loss.name in ("logistic", "exponential")
+
+
+def separates(problem: Problem, theta: FloatArray) -> bool:
+    """Whether every row with weight has margin > 0 (one pass)."""
+    problem.passes += 1
+
+    def add(block: Block, out: FloatArray) -> None:
+        m = block.margins(block.scores(theta))
+        out[0] += np.count_nonzero(~(m > 0) & (block.weights() > 0))
+
+    return bool(problem.data.sum(add, 1)[0] == 0)
+
+
+def refuse_separated(problem: Problem, theta: FloatArray) -> None:
+    """Raise if theta separates the classes and nothing bounds its length."""
+    if falls_for_ever(problem) and separates(problem, theta):
+        raise separable(theta)
+
+
+def refuse_receding(problem: Problem, theta: FloatArray) -> None:
+    """Raise if the run has ended at infinity: theta is where it stopped."""
+    if not falls_for_ever(problem) or problem.data.d >= LARGEST:
+        return
+    problem.value_gradient(theta)
+    v = _candidate(problem, theta)
+    if v is None:
+        return
+    wrong, right = _moved(problem, v)
+    if wrong == 0 and right > 0:
+        raise separable(v, None if right == problem.data.n else right)
+
+
+def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
+    """The part of theta that moves no row that stayed, if there is one."""
+    mu, order = problem.centre(), problem.order
+    problem.passes += 1
+
+    def add(block: Block, out: FloatArray) -> None:
+        h = block.kept("curvature")
+        stayed = np.where(h > GONE, h, 0.0)
+        _kernels.gram(block.rows, block.lo, block.hi, stayed, mu, out)
+
+    H = problem.data.sum(add, order * order).reshape(order, order)
+    upper = np.triu(H, 1) + (np.tril(H, -1).T if problem.data.sparse else 0.0)
+    H = upper + upper.T + np.diag(np.diag(H))
+    free = np.ones(order, dtype=bool)
+    free[-1] = problem.fit_intercept
+    diagonal = np.where(free, np.diag(H), 0.0)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    values, vectors = np.linalg.eigh((H * scale * scale[:, None])[np.ix_(free, free)])
+    N = scale[free, None] * vectors[:, values <= DROP * max(values[-1], 1.0)]
+    if N.shape[1] == 0:
+        return None
+    here = theta.copy()
+    here[-1] += mu @ theta[:-1]
+    v = np.zeros(order)
+    v[free] = N @ np.linalg.lstsq(N / scale[free, None], here[free] / scale[free], rcond=None)[0]
+    v[-1] -= mu @ v[:-1]
+    return v if v.any() else None
+
+
+def _moved(problem: Problem, v: FloatArray) -> tuple[int, int]:
+    """How many rows v moves the wrong way and the right way (one pass)."""
+    problem.passes += 1
+    size = float(np.sqrt(v[:-1] @ v[:-1]))
+
+    def add(block: Block, out: FloatArray) -> None:
+        norms = np.zeros(block.rows.n)
+        _kernels.row_norms(block.rows, block.lo, block.hi, norms)
+        none = SLACK * (np.sqrt(norms[block.lo : block.hi]) * size + abs(v[-1]))
+        m = block.sign[block.lo : block.hi] * block.scores(v)
+        counted = block.weights() > 0
+        out[0] += np.count_nonzero((m < -none) & counted)
+        out[1] += np.count_nonzero((m > none) & counted)
+
+    wrong, right = problem.data.sum(add, 2)
+    return int(wrong), int(right)
+
+
+def separable(theta: FloatArray, right: int | None = None) -> SeparableData:
+    """The error that shows the direction; ``right`` rows move if it is only quasi-separation."""
+    length = float(np.sqrt(theta[:-1] @ theta[:-1])) or 1.0
+    direction = (theta[:-1] / length, float(theta[-1] / length))
+    if right is None:
+        fact = "The classes are linearly separable"
+        what = "classifies every row strictly correctly"
+    else:
+        fact = "The classes are quasi-separable (complete separation of some rows)"
+        what = f"moves {right} rows the right way, to working precision, and none the wrong way"
+    return SeparableData(
+        f"{fact}, so with C=inf no minimiser exists: the loss falls for ever along the direction (w, b) "
+        f"in this error's .direction, which {what}. Use a finite C (a penalty), or remove the features "
+        "with large entries in the direction.",
+        direction=direction,
+    )

@@ -1,0 +1,106 @@
+"""What all solvers share: the limits of the user, the trace, the test whether a gap has closed."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+NEAR = (
+    2e-3  # half the squared decrement, as a share of P, below which a Newton step may close the gap
+)
+SAFETY = 0.9  # solvers stop a little below tol: the certificate adds its rounding allowance
+
+
+class LimitReached(Exception):
+    """A limit of the user was reached (control flow: users never see it)."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
+
+
+def gap_of(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
+    """Primal and dual value from the sums of a closing pass, without the rounding allowance.
+
+    The dual point is made feasible for the free intercept by shrinking the heavier side; see
+    certificates.closing, which assembles the certificate proper from the same sums.
+    """
+    d = problem.data.d
+    plus = minus = 1.0
+    if problem.fit_intercept and sums[3] != sums[4]:
+        plus, minus = min(1.0, sums[4] / sums[3]), min(1.0, sums[3] / sums[4])
+    v = plus * sums[8 : 8 + d] + minus * sums[8 + d :]
+    primal = float(sums[0]) + problem.penalty_value(theta)
+    if problem.lam == 0.0:
+        return primal, 0.0
+    dual = -plus * float(sums[1]) - minus * float(sums[2]) - 0.5 * float(v @ v) / problem.lam
+    return primal, dual
+
+
+class Run:
+    """One run of a solver: its clock, its trace and the best certified point so far."""
+
+    def __init__(self, problem: Problem, stop: Stop) -> None:
+        self.problem, self.stop = problem, stop
+        self.began = time.perf_counter()
+        self.trace: list[TraceRecord] = []
+        self.best: tuple[float, FloatArray, Linearised | Explicit, FloatArray] | None = None
+        self.lower = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Time since the run began."""
+        return time.perf_counter() - self.began
+
+    def check_limits(self) -> None:
+        """Raise LimitReached when the user's time or passes are used up."""
+        if self.stop.time_limit is not None and self.seconds >= self.stop.time_limit:
+            raise LimitReached(Status.TIME_LIMIT)
+        if self.stop.max_passes is not None and self.problem.passes >= self.stop.max_passes:
+            raise LimitReached(Status.PASS_LIMIT)
+
+    def record(self, primal: float) -> None:
+        """One line of the trace, in reported units."""
+        scale = self.problem.penalty.scale
+        self.trace.append(
+            TraceRecord(self.problem.passes, self.seconds, scale * primal, scale * self.lower)
+        )
+
+    def close(self, theta: FloatArray, dual: Linearised | Explicit) -> bool:
+        """One closing pass: keeps the point if it is the best, says whether tol is reached."""
+        sums = self.problem.closing(theta, dual)
+        primal, lower = gap_of(self.problem, theta, sums)
+        self.lower = max(self.lower, lower)
+        gap = primal - lower
+        if np.isfinite(gap) and (self.best is None or gap < self.best[0]):
+            self.best = (gap, theta.copy(), dual, sums)
+        self.record(primal)
+        return bool(gap <= SAFETY * self.stop.tol * max(abs(primal), abs(lower)))
+
+    def solution(self, status: Status, theta: FloatArray, dual: Linearised | Explicit) -> Solution:
+        """What is handed over: the best closed point, or (theta, dual) if none was closed."""
+        sums = None
+        if self.best is not None:
+            _, theta, dual, sums = self.best
+        return Solution(
+            W=theta.reshape(-1, 1).copy(),
+            dual=dual,
+            status=status,
+            passes=self.problem.passes,
+            seconds=self.seconds,
+            trace=tuple(self.trace),
+            sums=sums,
+        )
+
+
+def linearised(base: FloatArray, step: FloatArray) -> Linearised:
+    """The Newton-dual point of one column."""
+    return Linearised(base.reshape(-1, 1).copy(), step.reshape(-1, 1).copy())

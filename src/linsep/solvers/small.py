@@ -1,0 +1,87 @@
+"""A whole fit in one native call (kernels/newton.hpp), for problems where Python would cost more than the work.
+
+Newton's method with Cholesky, as in ``newton.py``, on one block by one thread. It polishes: small problems are
+solved far below tol, because one more step costs microseconds and makes weight 2 = row twice visible in
+the coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.solution import Solution, Status, Stop
+from linsep.solvers import newton, recession, shortest
+from linsep.solvers.directions import Cholesky
+from linsep.solvers.run import SAFETY, Run, gap_of, linearised
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+ENTRIES = 500_000  # stored numbers of X
+FEATURES = 300
+_POLISH = 2e7  # multiply-adds of one Hessian below which polishing is free
+_STEPS = 200
+_GAP_CLOSED, _PRECISION, _SEPARABLE = 1, 2, 3
+
+
+def fits(problem: Problem) -> bool:
+    """Whether the problem is one native block of modest size."""
+    data = problem.data
+    small = data.n_entries <= ENTRIES and data.d <= FEATURES
+    return problem.native and small and data.whole is not None
+
+
+def run_native(
+    problem: Problem, theta: FloatArray, tol: float, polish: bool
+) -> tuple[int, FloatArray, FloatArray, FloatArray]:
+    """Status, base, step and closing sums of the native fit; theta becomes the answer."""
+    block = problem.data.whole
+    assert block is not None and problem.loss.native is not None
+    base, step = theta.copy(), np.zeros_like(theta)
+    sums = np.zeros(8 + 2 * problem.data.d)
+    status, _, sweeps, grams, _ = _kernels.newton(
+        block.rows,
+        block.targets,
+        _kernels.Loss(problem.loss.native, *problem.loss.params),
+        problem.lam,
+        tol,
+        _STEPS,
+        problem.fit_intercept,
+        polish,
+        theta,
+        base,
+        step,
+        sums,
+    )
+    problem.passes += sweeps + grams
+    return status, base, step, sums
+
+
+def solve(problem: Problem, theta: FloatArray, stop: Stop) -> Solution:
+    """The whole fit; falls back to the general Newton method when arithmetic overflows in the native one."""
+    run = Run(problem, stop)
+    start, data = theta, problem.data
+    theta = theta.copy()
+    polish = data.n_entries * (data.d + 8) <= _POLISH
+    status, base, step, sums = run_native(problem, theta, SAFETY * stop.tol, polish)
+    if status == _SEPARABLE:
+        raise recession.separable(theta)
+    dual = linearised(base, step)
+    if status == _PRECISION and problem.lam == 0.0:
+        recession.refuse_receding(problem, theta)
+        value, _ = problem.value_gradient(theta)
+        theta = shortest.among_minimisers(problem, theta)
+        run.record(value)
+        return run.solution(Status.WORKING_PRECISION, theta, dual)
+    if status == _GAP_CLOSED:
+        primal, run.lower = gap_of(problem, theta, sums)
+        if math.isfinite(primal):
+            run.best = (primal - run.lower, theta, dual, sums)
+            run.record(primal)
+            return run.solution(Status.CERTIFIED, theta, dual)
+    return newton.solve(problem, start, stop, Cholesky(problem.centre()))

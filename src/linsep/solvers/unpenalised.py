@@ -1,0 +1,67 @@
+"""No penalty and a loss that is flat beyond the margin: come from the penalised side.
+
+The squared and the Huberised hinge have no curvature on rows that are right by a margin, so without a penalty the
+Hessian may lose any direction on the way. With one it cannot: the penalty is lowered in stages, each
+started from the last. If a stage separates the classes, stretching it until the smallest margin is 1 makes
+every loss zero, which is a minimum. Otherwise the last stage is a start from which Newton's method ends at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Solution, Status, Stop
+from linsep.solvers.run import LimitReached, Run, linearised
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.solution import FloatArray
+
+STAGES = (1e2, 1e5, 1e8, 1e11)
+
+Solve = Callable[[Problem, "FloatArray", Stop, int], Solution]
+
+
+def applies(problem: Problem) -> bool:
+    """Whether the loss is flat beyond the margin and nothing is penalised."""
+    return problem.lam == 0.0 and problem.loss.name in ("squared_hinge", "huberised_hinge")
+
+
+def _stretched(problem: Problem, theta: FloatArray) -> FloatArray | None:
+    """Theta stretched to a smallest margin of 1, if it separates the classes (one pass)."""
+    problem.passes += 1
+    smallest: list[float] = []
+
+    def add(block: Block, out: FloatArray) -> None:
+        m = block.margins(block.scores(theta))[block.weights() > 0]
+        smallest.append(float(m.min(initial=np.inf)))
+
+    problem.data.sum(add, 1)
+    least = min(smallest)
+    return theta * ((1 + 1e-9) / least) if least > 0 else None
+
+
+def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, inner: Solve) -> Solution:
+    """Lower the penalty in stages; ``inner`` solves each of them, and the problem itself last."""
+    run = Run(problem, stop)
+    try:
+        for C in STAGES:
+            run.check_limits()
+            left = None if stop.time_limit is None else max(1e-3, stop.time_limit - run.seconds)
+            stage = Problem(problem.loss, ElasticNet(C), problem.data, problem.fit_intercept)
+            found = inner(stage, theta, Stop(1e-6, left), seed)
+            theta = np.ascontiguousarray(found.W[:, 0])
+            problem.passes += stage.passes
+            run.record(found.trace[-1].primal / C if found.trace else np.nan)
+            exact = _stretched(problem, theta)
+            if exact is not None:
+                dual = linearised(exact, np.zeros_like(exact))
+                return run.solution(Status.WORKING_PRECISION, exact, dual)
+    except LimitReached as limit:
+        return run.solution(limit.status, theta, linearised(theta, np.zeros_like(theta)))
+    return inner(problem, theta, stop, seed)

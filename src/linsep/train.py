@@ -1,0 +1,103 @@
+"""The one road: data + recipe -> fit.
+
+``train`` builds the problem, lets ``choose`` pick a solver whose needs are met, and hands what comes back to
+the certificates. Nothing else in linsep fits a model.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from linsep.certificates import Optimality, certify
+from linsep.data import Dataset
+from linsep.errors import BadInput, ConvergenceWarning
+from linsep.losses import Loss, Multinomial
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
+from linsep.solvers import choose
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What was asked."""
+
+    loss: Loss | Multinomial
+    penalty: ElasticNet
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    solver: str = "auto"
+    time_limit: float | None = None
+    max_passes: float | None = None
+    n_threads: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """All that came out. W is (d+1, k), the intercepts in its last row."""
+
+    recipe: Recipe
+    W: FloatArray
+    dual: Linearised | Explicit
+    certificate: Optimality
+    status: Status
+    n_passes: float
+    seconds: float
+    trace: tuple[TraceRecord, ...]
+    solver: str
+
+
+def _start(data: Dataset, k: int, start: FloatArray | None) -> FloatArray:
+    if start is None:
+        return np.zeros((data.d + 1, k))
+    if start.shape != (data.d + 1, k) or not np.isfinite(start).all():
+        raise BadInput(
+            f"A start must be finite and of shape {(data.d + 1, k)} (features and intercept, columns), "
+            f"got shape {start.shape}."
+        )
+    return np.array(start, dtype=np.float64)
+
+
+def _solve(
+    recipe: Recipe, data: Dataset, start: FloatArray | None
+) -> tuple[Problem, Solution, str]:
+    stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
+    assert isinstance(recipe.loss, Loss)
+    problem = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
+    solver = choose(problem, recipe.solver, stop)
+    theta = np.ascontiguousarray(_start(data, 1, start)[:, 0])
+    if not recipe.fit_intercept:
+        theta[-1] = 0.0
+    return problem, solver.run(problem, theta, stop, recipe.seed or 0), solver.name
+
+
+def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None) -> Fit:
+    """Fit, certify, and warn only if a limit or working precision left the gap above tol."""
+    began = time.perf_counter()
+    problem, solution, name = _solve(recipe, data, start)
+    certificate = certify(problem, solution, recipe.tol)
+    status = solution.status
+    if certificate.certified:
+        status = Status.CERTIFIED
+    elif status is Status.CERTIFIED:  # rounding took back what the solver believed
+        status = Status.WORKING_PRECISION
+    if status is not Status.CERTIFIED:
+        warnings.warn(
+            ConvergenceWarning(f"{status.message} Now: {certificate}", certificate), stacklevel=3
+        )
+    return Fit(
+        recipe=recipe,
+        W=solution.W,
+        dual=solution.dual,
+        certificate=certificate,
+        status=status,
+        n_passes=problem.passes,
+        seconds=time.perf_counter() - began,
+        trace=solution.trace,
+        solver=name,
+    )

@@ -1,0 +1,102 @@
+"""A fit needs little memory beside the data, whatever their layout."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads /proc"),
+]
+ALLOWED = 150.0  # MB beside the data, which take up to 1040 MB
+ROWS, COLUMNS = 1_300_000, 100
+
+#: Fills X in slices of bounded size, so that nothing before the fit counts; y follows the first columns.
+SCRIPT = """
+import gc, json, sys
+import numpy as np
+import scipy.sparse as sp
+from linsep import LinearRegressor, LogisticRegression, LinearClassifier
+
+def resident(name):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(name))
+
+def reset_peak():
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+
+n, d = {rows}, {columns}
+rng = np.random.default_rng(0)
+pool = rng.normal(size=(10_000, d))
+y = np.empty(n, bool)
+X = {make}
+for lo in range(0, n, 10_000):
+    part = pool * rng.choice([-1.0, 1.0], size=(1, d))
+    {fill}
+    y[lo : lo + 10_000] = part[:, 0] - part[:, 1] + rng.normal(size=10_000) > 0.5
+{finish}
+small = pool[:500]
+{model}.fit(small, y[:500])  # imports and thread pools are not the data's fault
+gc.collect()
+before = resident("VmRSS")
+reset_peak()
+model = {model}.fit(X, y)
+peak = resident("VmHWM")
+print(json.dumps(dict(extra=peak - before, before=before, proof=str(model.certificate_),
+                      certified=bool(model.certificate_.certified))))
+"""
+
+DENSE = {"fill": "X[lo : lo + 10_000] = part", "finish": ""}
+INT8 = {
+    "make": "np.empty((n, d), np.int8)",
+    "fill": "X[lo : lo + 10_000] = np.clip(40 * part, -127, 127)",
+    "finish": "",
+}
+CASES = {
+    "C order": {**DENSE, "make": "np.empty((n, d))"},
+    "Fortran order": {**DENSE, "make": "np.empty((n, d), order='F')"},
+    "float32": {**DENSE, "make": "np.empty((n, d), np.float32)"},
+    "int8": INT8,
+    "CSR": {
+        "make": "[]",
+        "fill": "part[np.abs(part) < 1.0] = 0.0; X.append(sp.csr_matrix(part))",
+        "finish": "X = sp.vstack(X, format='csr'); part = None",
+    },
+}
+
+
+def measure(model, **case):
+    script = textwrap.dedent(SCRIPT).format(rows=ROWS, columns=COLUMNS, model=model, **case)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("layout", CASES)
+def test_logistic_regression(layout):
+    found = measure("LogisticRegression()", **CASES[layout])
+    print(f"\n{layout}: {found['extra']:.0f} MB beside {found['before']:.0f} MB; {found['proof']}")
+    assert found["certified"]
+    assert found["extra"] <= ALLOWED
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "LinearClassifier(loss='squared_hinge')",
+        "LinearRegressor(loss='squared')",
+        "LogisticRegression(C=np.inf)",
+    ],
+)
+def test_other_models(model):
+    found = measure(model, **CASES["C order"])
+    print(f"\n{model}: {found['extra']:.0f} MB beside {found['before']:.0f} MB; {found['proof']}")
+    assert found["certified"]
+    assert found["extra"] <= ALLOWED
