@@ -1,0 +1,8 @@
+"""The door for scikit-learn users: estimators, thin. They check, ask ``train``, and remember."""
+
+from __future__ import annotations
+
+from linsep.estimators.linear import LinearClassifier, LinearRegressor
+from linsep.estimators.logistic import LogisticRegression
+
+__all__ = ["LinearClassifier", "LinearRegressor", "LogisticRegression"]

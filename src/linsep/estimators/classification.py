@@ -1,0 +1,110 @@
+"""What all linear classifiers share: from labels to subproblems, and from scores to labels.
+
+Two classes are one subproblem with sigma = -1, +1. Three or more are either one problem that
+couples them (multinomial), or one problem for each class against all the others (one-vs-rest).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from linsep.estimators import fitting, inputs, labels, parameters
+from linsep.estimators.fitting import Subproblem
+from linsep.estimators.inputs import FloatArray
+from linsep.estimators.scoring import scores
+from linsep.losses import Loss, Multinomial
+
+Model = TypeVar("Model", bound="Classification")
+
+
+class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A linear classifier: a concrete one names its loss and its multiclass schemes."""
+
+    _schemes: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def _two_class_loss(self) -> Loss:
+        """The loss on the margins of two classes, from the parameters."""
+
+    def fit(self: Model, X: Any, y: Any, sample_weight: Any = None) -> Model:
+        """Minimise the objective and certify it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe (n, d)
+            Finite numbers. Float arrays in C order and CSR matrices are not copied.
+        y : array (n,)
+            Class labels: strings, integers or booleans.
+        sample_weight : array (n,), optional
+            Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+
+        Returns
+        -------
+        self
+        """
+        owner = type(self).__name__
+        recipe = parameters.recipe(self, self._two_class_loss())
+        scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
+        rows, names = inputs.rows(X, owner)
+        known = labels.encode(y, rows.shape[0], owner)
+        weight = labels.weigh(
+            known, inputs.weights(sample_weight, rows.shape[0]), self.class_weight, owner
+        )
+        count = 1 if len(known.classes) == 2 else len(known.classes)
+        if scheme == "multinomial" and count > 1:
+            recipe, count = replace(recipe, loss=Multinomial(count)), 1
+        parts = _subproblems(recipe.loss, known)
+        start = self._start(known.classes, rows.shape[1])
+        fits = fitting.solve(recipe, parts, count, rows, names, weight, start)
+        fitting.store(self, fits, names, classes_=known.classes, _class_weight=self.class_weight)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores x.w + b: (n,) for two classes, positive for the second; (n, k) for more."""
+        Z = scores(self, X)
+        return Z[:, 0] if Z.shape[1] == 1 else Z
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each row; of two classes the second when the score is exactly 0."""
+        Z = scores(self, X)
+        at = (Z[:, 0] >= 0).astype(np.intp) if Z.shape[1] == 1 else Z.argmax(axis=1)
+        predicted: npt.NDArray[Any] = self.classes_[at]
+        return predicted
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _start(self, classes: npt.NDArray[Any], d: int) -> FloatArray | None:
+        if "classes_" not in vars(self) or not np.array_equal(self.classes_, classes):
+            return None
+        return fitting.earlier(self, (d + 1, 1 if len(classes) == 2 else len(classes)))
+
+    def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
+        """What an independent check needs, for each subproblem in turn."""
+        owner = type(self).__name__
+        rows = inputs.rows_again(self, X)
+        known = labels.encode_as(self.classes_, y, rows.shape[0], owner)
+        weight = labels.weigh(
+            known, inputs.weights(sample_weight, rows.shape[0]), self._class_weight, owner
+        )
+        parts = _subproblems(self._fits[0].recipe.loss, known)
+        yield from fitting.verification_parts(self, parts, rows, weight)
+
+
+def _subproblems(loss: Loss | Multinomial, known: labels.Labels) -> Iterator[Subproblem]:
+    if isinstance(loss, Multinomial):
+        yield Subproblem(loss, labels=known.codes)
+    elif len(known.classes) == 2:
+        yield Subproblem(loss, sigma=known.signs())
+    else:
+        for c in range(len(known.classes)):
+            yield Subproblem(loss, sigma=known.signs(c))

@@ -1,0 +1,71 @@
+"""Where the first NaN or infinity is, said so that the user finds it."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.errors import NonFinite
+
+_BLOCK = 1 << 18  # elements looked at together: the scratch stays in cache
+
+
+def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> None:
+    """Raise at the first NaN or infinity of X in row order; say nothing if there is none.
+
+    Parameters
+    ----------
+    X : ndarray (n, d) or CSR matrix
+    names : ndarray of str, optional
+        Column names, for the message.
+    """
+    if X.dtype.kind in "iub":
+        return
+    if sp.issparse(X):
+        at = _first(X.data[: X.nnz])
+        if at >= 0:
+            row = int(np.searchsorted(X.indptr, at, side="right")) - 1
+            _refuse(X.data[at], row, int(X.indices[at]), names)
+        return
+    n, d = X.shape
+    step = max(1, _BLOCK // d)
+    for start in range(0, n, step):
+        finite = np.isfinite(X[start : start + step])
+        if not finite.all():
+            row, col = divmod(int(np.argmin(finite)), d)
+            _refuse(X[start + row, col], start + row, col, names)
+
+
+def refuse_nonfinite_vector(v: npt.NDArray[np.float64], name: str) -> None:
+    """Raise at the first NaN or infinity of the vector that the user knows as ``name``."""
+    at = _first(v)
+    if at >= 0:
+        raise NonFinite(
+            f"Input {name} contains {_kind(v[at])}.\nThe first is at row {at} (counting from 0): "
+            f"every entry of {name} must be finite; correct it or leave that row out."
+        )
+
+
+def _refuse(value: Any, row: int, col: int, names: npt.NDArray[np.object_] | None) -> NoReturn:
+    name = "" if names is None else f" ({str(names[col])!r})"
+    raise NonFinite(
+        f"Input X contains {_kind(value)}.\nThe first is at row {row}, column {col}{name} "
+        "(counting from 0): every number must be finite; leave that row out, or fill the value "
+        "in, for instance with sklearn.impute.SimpleImputer in a pipeline."
+    )
+
+
+def _kind(value: Any) -> str:
+    return "NaN" if np.isnan(value) else f"infinity or a value too large for {value.dtype!r}"
+
+
+def _first(v: npt.NDArray[Any]) -> int:
+    """Position of the first NaN or infinity of v, or -1."""
+    for start in range(0, len(v), _BLOCK):
+        finite = np.isfinite(v[start : start + _BLOCK])
+        if not finite.all():
+            return start + int(np.argmin(finite))
+    return -1

@@ -1,0 +1,200 @@
+"""From subproblems to fitted attributes: what every linear estimator does in ``fit``.
+
+An estimator is one subproblem (two classes, coupled classes, a regression) or several that share
+the rows (one-vs-rest). Everything is computed first and stored at the very end, so that a fit that
+fails leaves the estimator as it was.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep import certificates
+from linsep.data import Memory
+from linsep.errors import ConvergenceWarning, NonFinite
+from linsep.estimators.finite import refuse_nonfinite
+from linsep.estimators.frames import Names
+from linsep.estimators.inputs import FloatArray
+from linsep.losses import Loss, Multinomial
+from linsep.solution import TraceRecord
+from linsep.train import Fit, Recipe, train
+
+_SCAN_LIMIT = 1_000_000  # elements: up to here a search costs nothing beside the fit
+
+
+@dataclass(frozen=True, eq=False)
+class Subproblem:
+    """Margins m_i = sigma_i z_i + offset_i of one loss, or the labels of a coupled one."""
+
+    loss: Loss | Multinomial
+    sigma: FloatArray | None = None
+    offset: FloatArray | None = None
+    labels: npt.NDArray[np.int64] | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of columns of its W."""
+        return self.loss.k if isinstance(self.loss, Multinomial) else 1
+
+
+def solve(
+    recipe: Recipe,
+    subproblems: Iterable[Subproblem],
+    count: int,
+    X: Any,
+    names: Names | None,
+    weight: FloatArray | None,
+    start: FloatArray | None,
+) -> list[Fit]:
+    """Train ``count`` subproblems on the same rows, whose columns may have names.
+
+    ``start`` is the (d+1, k) matrix of an earlier fit, or None. The user's limits hold for the
+    whole: each subproblem may use an equal share of what is left.
+
+    A small X is searched for NaN and infinity beforehand. A large one is not read twice: they
+    make the first value of the objective NaN, and only then is X searched.
+    """
+    if (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
+        refuse_nonfinite(X, names)
+    try:
+        if count == 1:
+            return _train(recipe, subproblems, count, X, weight, start)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fits = _train(recipe, subproblems, count, X, weight, start)
+    except NonFinite:
+        refuse_nonfinite(X, names)
+        raise  # X is finite: the objective is not
+    short = [fit for fit in fits if not fit.certificate.certified]
+    if short:
+        whole = certificates.combine([fit.certificate for fit in fits])
+        text = f"{len(short)} of {count} one-vs-rest problems: {short[0].status.message}"
+        warnings.warn(ConvergenceWarning(f"{text} Now: {whole}", whole), stacklevel=3)
+    return fits
+
+
+def _train(
+    recipe: Recipe,
+    subproblems: Iterable[Subproblem],
+    count: int,
+    X: Any,
+    weight: FloatArray | None,
+    start: FloatArray | None,
+) -> list[Fit]:
+    fits: list[Fit] = []
+    began = perf_counter()
+    at = 0
+    for done, part in enumerate(subproblems):
+        share = recipe
+        if count > 1 and (recipe.time_limit or recipe.max_passes):
+            share = _share_limits(recipe, fits, perf_counter() - began, count - done)
+        columns = slice(at, at + part.width)
+        at = columns.stop
+        before = None if start is None else start[:, columns]
+        data = Memory(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
+        X = data.X  # a small X in another layout has now been converted, once for all parts
+        with closing(data):
+            fits.append(train(share, data, before))
+    return fits
+
+
+def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:
+    """Write the fitted attributes, all at once; ``others`` adds to them or takes precedence."""
+    W = fits[0].W if len(fits) == 1 else np.hstack([fit.W for fit in fits])
+    trace = _joined_trace(fits)
+    attributes = {
+        "coef_": np.ascontiguousarray(W[:-1].T),
+        "intercept_": W[-1].copy(),
+        "n_features_in_": W.shape[0] - 1,
+        "certificate_": (
+            fits[0].certificate
+            if len(fits) == 1
+            else certificates.combine([fit.certificate for fit in fits])
+        ),
+        "n_passes_": sum(fit.n_passes for fit in fits),
+        "trace_": trace,
+        "n_iter_": max(1, len(trace)),
+        "_fits": fits,
+        **others,
+    }
+    state = vars(model)
+    if names is None:
+        state.pop("feature_names_in_", None)
+    else:
+        attributes["feature_names_in_"] = names
+    state.update(attributes)
+
+
+def stacked(model: Any) -> FloatArray:
+    """W (d+1, k) of a fitted model, rebuilt from its public attributes."""
+    return np.vstack([np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_)])
+
+
+def earlier(model: Any, shape: tuple[int, int]) -> FloatArray | None:
+    """W of the earlier fit to start from, if warm_start is set and the shape is the same."""
+    if not model.warm_start or "coef_" not in vars(model):
+        return None
+    W = stacked(model)
+    return W if W.shape == shape else None
+
+
+def verification_parts(
+    model: Any, subproblems: Iterable[Subproblem], X: Any, weight: FloatArray | None
+) -> Iterator[tuple[Any, ...]]:
+    """What an independent check of the model needs, for each subproblem.
+
+    Loss, penalty, fit_intercept, X, sigma, offset, weight, labels, W, dual, tol.
+    """
+    W = stacked(model)
+    at = 0
+    for part, fit in zip(subproblems, model._fits, strict=True):
+        columns = slice(at, at + part.width)
+        yield (
+            part.loss,
+            fit.recipe.penalty,
+            fit.recipe.fit_intercept,
+            X,
+            part.sigma,
+            part.offset,
+            weight,
+            part.labels,
+            W[:, columns],
+            fit.dual,
+            fit.recipe.tol,
+        )
+        at = columns.stop
+
+
+def _share_limits(recipe: Recipe, fits: list[Fit], seconds: float, left: int) -> Recipe:
+    """Equal shares of the remaining time and passes; at least a token of each."""
+    time_limit, max_passes = recipe.time_limit, recipe.max_passes
+    if time_limit is not None:
+        time_limit = max(time_limit - seconds, 1e-9) / left
+    if max_passes is not None:
+        max_passes = max((max_passes - sum(fit.n_passes for fit in fits)) / left, 1.0)
+    return replace(recipe, time_limit=time_limit, max_passes=max_passes)
+
+
+def _joined_trace(fits: list[Fit]) -> tuple[TraceRecord, ...]:
+    """One trace: the cost runs on from subproblem to subproblem."""
+    if len(fits) == 1:
+        return fits[0].trace
+    joined: list[TraceRecord] = []
+    passes = seconds = 0.0
+    for fit in fits:
+        joined += [
+            replace(line, passes=line.passes + passes, seconds=line.seconds + seconds)
+            for line in fit.trace
+        ]
+        passes += fit.n_passes
+        seconds += fit.seconds
+    return tuple(joined)

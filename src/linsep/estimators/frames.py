@@ -1,0 +1,73 @@
+"""Dataframes of any make (pandas, polars, pyarrow, ...) become column names and numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+
+Names = npt.NDArray[np.object_]
+
+# Booleans count as 0 and 1; what narwhals cannot name (objects, sparse columns) is tried.
+_ACCEPTED = (nw.Boolean, nw.Object, nw.Unknown)
+
+
+def open_frame(X: Any) -> tuple[Any, Names | None]:
+    """Values and column names of X if it is a dataframe; any other X comes back untouched.
+
+    The names are None unless all of them are strings, as in scikit-learn.
+    """
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except ValueError as error:
+        raise BadInput(f"X has columns of the same name; rename them. {error}") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise BadInput(
+            f"X is a lazy frame ({type(X).__name__}) and holds no rows yet; collect it first."
+        )
+    if not isinstance(frame, nw.DataFrame):
+        return X, None
+    schema = frame.collect_schema()
+    _refuse_text(schema)
+    return _values(frame, schema), _names(frame.columns)
+
+
+def _refuse_text(schema: Any) -> None:
+    wrong = [
+        f"{name!r} ({dtype})"
+        for name, dtype in schema.items()
+        if not dtype.is_numeric() and dtype not in _ACCEPTED
+    ]
+    if wrong:
+        shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+        raise BadInput(
+            f"X must hold numbers, but these columns do not: {shown}; encode them, for instance "
+            "with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or leave them out."
+        )
+
+
+def _values(frame: nw.DataFrame[Any], schema: Any) -> Any:
+    """Numbers in C order: float32 if every column is, float64 otherwise; a null becomes NaN."""
+    dtypes = list(schema.values())
+    if frame.implementation.is_pandas() and any(t in (nw.Object, nw.Unknown) for t in dtypes):
+        return frame.to_native()  # objects and sparse columns: scikit-learn knows them best
+    if not any(all(t == kind for t in dtypes) for kind in (nw.Float32, nw.Float64)):
+        frame = frame.select(nw.all().cast(nw.Float64))
+    return np.ascontiguousarray(frame.to_numpy())
+
+
+def _names(columns: list[Any]) -> Names | None:
+    """Column names, if all are strings; a mixture of strings and others is refused."""
+    strings = sum(isinstance(name, str) for name in columns)
+    if strings and strings < len(columns):
+        other = next(name for name in columns if not isinstance(name, str))
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but "
+            f"column {other!r} is a {type(other).__name__}; rename the columns, for instance "
+            "X.columns = X.columns.astype(str)."
+        )
+    return np.asarray(columns, dtype=object) if strings else None

@@ -1,0 +1,217 @@
+"""The border: whatever the user holds becomes rows, numbers and weights, or is refused.
+
+Plain float arrays pass untouched and at once. Everything else is converted here, once, and every
+refusal says what was given, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from linsep.errors import BadInput
+from linsep.estimators.finite import refuse_nonfinite_vector
+from linsep.estimators.frames import Names, open_frame
+from linsep.estimators.sparse_rows import to_csr
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Weights up to here leave room for the squares of their sums.
+LARGEST_WEIGHT = 1e100
+
+
+def is_plain(X: object) -> TypeGuard[npt.NDArray[Any]]:
+    """Whether X is a 2-D float32/float64 ndarray that can be read as it lies."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype.char in "fd"
+        and X.dtype.isnative
+        and X.flags.aligned
+    )
+
+
+def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
+    """Rows of X, a numeric array or CSR matrix, and the names of its columns if it has any.
+
+    Float32 stays float32, integers stay integers. Whether all are finite is not looked at here.
+    """
+    if is_plain(X) and X.size:
+        return X, None
+    names = None
+    if sp.issparse(X):
+        X = to_csr(X)
+    elif isinstance(X, np.ma.MaskedArray):
+        X = _unmasked(X, "X")
+    elif not isinstance(X, np.ndarray):
+        X, names = open_frame(X)
+    X = _refuse_text(X, names)
+    if X.ndim > 2:
+        raise BadInput(
+            f"Found array with dim {X.ndim}, while dim <= 2 is required: X has shape {X.shape}; "
+            "give one row per example, for instance X.reshape(len(X), -1)."
+        )
+    try:
+        X = check_array(
+            X, accept_sparse="csr", ensure_all_finite=False, estimator=owner, input_name="X"
+        )
+    except ValueError as error:
+        raise BadInput(str(error)) from error
+    if X.dtype.itemsize > 8:  # longdouble: what is too large for float64 becomes infinite
+        with np.errstate(over="ignore"):
+            X = X.astype(np.float64)
+    return X if sp.issparse(X) or X.flags.aligned else X.copy(), names
+
+
+def rows_again(model: Any, X: Any) -> Any:
+    """Rows of X for a fitted model: the same number of columns, the same names in the same order."""
+    check_is_fitted(model, "coef_")
+    values, _ = rows(X, type(model).__name__)
+    validate_data(model, X, reset=False, skip_check_array=True)
+    return values
+
+
+def column(y: Any, n: int, owner: str) -> npt.NDArray[Any]:
+    """The target y as a 1-D array, one entry for each of the n rows of X."""
+    values = y if type(y) is np.ndarray and y.ndim == 1 else _as_column(y, owner)
+    if len(values) != n:
+        raise BadInput(
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {n} rows, y has {len(values)}; give one y for each row of X."
+        )
+    if values.dtype.kind == "c":
+        raise BadInput(
+            f"Complex data not supported: y has dtype {values.dtype}; give real numbers."
+        )
+    return values
+
+
+def targets(y: Any, n: int, owner: str) -> FloatArray:
+    """Real targets, one for each of the n rows of X, all finite."""
+    y = column(y, n, owner)
+    if y.dtype.kind not in "fiub":
+        y = _numbers(y, owner)
+    t: FloatArray = np.ascontiguousarray(y, dtype=np.float64)
+    refuse_nonfinite_vector(t, "y")
+    return t
+
+
+def weights(sample_weight: Any, n: int) -> FloatArray | None:
+    """Sample weights, one for each of the n rows: finite, >= 0, not all zero. None means ones."""
+    if sample_weight is None:
+        return None
+    s = _weight_vector(sample_weight, n)
+    refuse_nonfinite_vector(s, "sample_weight")
+    if s.min() < 0:
+        row = int(np.argmax(s < 0))
+        raise BadInput(
+            f"sample_weight must not be negative, got {s[row]} at row {row} (counting from 0); "
+            "a weight says how often a row counts: use 0 to leave it out."
+        )
+    if s.max() == 0:
+        raise BadInput(
+            "sample_weight is zero in every row, so nothing is left to learn from; give at least "
+            "one row of each class a positive weight."
+        )
+    if s.max() > LARGEST_WEIGHT:
+        raise BadInput(
+            f"sample_weight is as large as {s.max()}, and sums of squares of such numbers overflow; "
+            "divide all weights by a constant and multiply C by it: the optimum is the same."
+        )
+    return s
+
+
+def _weight_vector(sample_weight: Any, n: int) -> FloatArray:
+    if isinstance(sample_weight, np.ma.MaskedArray):
+        sample_weight = _unmasked(sample_weight, "sample_weight")
+    try:
+        given = np.asarray(sample_weight)
+        if given.dtype.kind not in "fiubO":
+            raise ValueError(f"got dtype {given.dtype}")
+        s: FloatArray = np.asarray(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise BadInput(
+            f"sample_weight could not be read as numbers ({error}); give one number per row."
+        ) from error
+    if s.ndim == 0:
+        return np.full(n, s)
+    if s.shape != (n,):
+        raise BadInput(
+            f"sample_weight has shape {s.shape}, {(n,)} is needed: give one weight for each row "
+            "of X."
+        )
+    return s
+
+
+def _as_column(y: Any, owner: str) -> npt.NDArray[Any]:
+    if y is None:
+        raise BadInput(f"This {owner} estimator requires y to be passed, but the target y is None.")
+    if isinstance(y, np.ma.MaskedArray):
+        y = _unmasked(y, "y")
+    try:
+        values: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise BadInput(
+            f"{error}\n{owner} learns one target: y needs one entry for each row of X; for "
+            "several targets fit one model each."
+        ) from error
+    return values
+
+
+def _unmasked(a: Any, name: str) -> npt.NDArray[Any]:
+    """The values of a masked array in which nothing is masked."""
+    mask = np.ma.getmaskarray(a)
+    if mask.any():
+        at = tuple(int(i) for i in np.argwhere(mask)[0])
+        raise BadInput(
+            f"{name} is a masked array and its entry {at} is masked; there is no model for "
+            "missing values: fill them in (.filled) or leave those rows out."
+        )
+    values: npt.NDArray[Any] = np.ma.getdata(a)
+    return values
+
+
+def _refuse_text(X: Any, names: Names | None) -> Any:
+    """X, as an array unless it is a frame or a sparse matrix; text is refused, not parsed."""
+    if not isinstance(X, np.ndarray) and not sp.issparse(X) and not hasattr(X, "iloc"):
+        try:
+            X = np.asarray(X)
+        except ValueError as error:
+            raise BadInput(
+                f"X could not be read as a table: {error}; give every row the same number of "
+                "columns."
+            ) from error
+    if not isinstance(X, np.ndarray):
+        return X
+    if X.dtype.kind in "USVMmT":
+        raise BadInput(
+            f"X must hold numbers, got dtype {X.dtype}; convert it with X.astype(float), or "
+            "encode text, for instance with sklearn.preprocessing.OneHotEncoder."
+        )
+    if X.dtype.kind == "O" and X.ndim == 2:
+        for row, values in enumerate(X):
+            for col, value in enumerate(values):
+                if isinstance(value, str | bytes):
+                    name = "" if names is None else f" ({str(names[col])!r})"
+                    raise BadInput(
+                        f"X must hold numbers, got the text {value!r} at row {row}, column "
+                        f"{col}{name} (counting from 0); convert or encode that column."
+                    )
+    return X
+
+
+def _numbers(y: npt.NDArray[Any], owner: str) -> npt.NDArray[Any]:
+    """Objects that are all numbers, as float64."""
+    for row, value in enumerate(y.tolist()):
+        if not isinstance(value, Real):
+            raise BadInput(
+                f"y must hold numbers, got {value!r} at row {row} (counting from 0); {owner} "
+                "predicts numbers: correct it, or use a classifier for class labels."
+            )
+    return y.astype(np.float64)

@@ -1,0 +1,240 @@
+"""Class labels become positions in the sorted list of classes, and classes become weights.
+
+Labels are integers, booleans, strings, or floats that are whole numbers. Two values are found with
+one minimum, one maximum and two comparisons; small integers are counted; nothing is sorted unless
+it must be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+from linsep.estimators.finite import refuse_nonfinite_vector
+from linsep.estimators.inputs import LARGEST_WEIGHT, FloatArray, column
+
+_FEW = 16  # classes that are worth a vectorised comparison each
+_MISSING_TYPES = ("NAType", "NaTType")  # pandas' own words for missing
+
+
+@dataclass(frozen=True)
+class Labels:
+    """``classes`` in rising order, and ``codes``: for each row the position of its class.
+
+    ``codes`` is boolean when there are at most two classes, int64 otherwise.
+    """
+
+    classes: npt.NDArray[Any]
+    codes: npt.NDArray[Any]
+
+    def signs(self, positive: int = 1) -> FloatArray:
+        """+1.0 for the rows of class number ``positive``, -1.0 for the others."""
+        ours = self.codes if self.codes.dtype == np.bool_ else self.codes == positive
+        signs: FloatArray = ours.view(np.int8).astype(np.float64)  # far faster than np.where
+        signs += signs
+        signs -= 1.0
+        return signs
+
+
+def encode(y: Any, n: int, owner: str) -> Labels:
+    """Labels of the n rows of X; at least two classes are needed."""
+    labels = _encode(column(y, n, owner))
+    if len(labels.classes) < 2:
+        raise BadInput(
+            f"y holds one class only, {_show(labels.classes)}; {owner} needs at least 2 classes: "
+            "give it rows of another class."
+        )
+    return labels
+
+
+def encode_as(classes: npt.NDArray[Any], y: Any, n: int, owner: str) -> Labels:
+    """Labels of n rows in terms of the classes of a fitted model; a new class is refused."""
+    labels = _encode(column(y, n, owner))
+    place = {label: at for at, label in enumerate(classes.tolist())}
+    try:
+        moved = np.array([place[label] for label in labels.classes.tolist()])
+    except KeyError as error:
+        raise BadInput(
+            f"y holds the label {error.args[0]!r}, which is not one of the classes of this "
+            f"model: {_show(classes)}; give the labels the model was fitted to."
+        ) from None
+    codes = moved[labels.codes.astype(np.intp)]
+    return Labels(classes, codes == 1 if len(classes) == 2 else codes)
+
+
+def weigh(
+    labels: Labels, weight: FloatArray | None, class_weight: Any, owner: str
+) -> FloatArray | None:
+    """Sample weight times class weight, one number per row; None means ones.
+
+    ``"balanced"`` gives every class the same total: weight S / (k S_c), with S_c the sum of the
+    sample weights in class c, S their sum over all k classes.
+    """
+    if class_weight is None and (weight is None or weight.min() > 0):
+        return weight
+    k = len(labels.classes)
+    totals = np.bincount(labels.codes, weights=weight, minlength=k).astype(np.float64)
+    if class_weight is not None:
+        factors = _class_factors(labels.classes, totals, class_weight)
+        totals = totals * factors
+        if totals.max() > LARGEST_WEIGHT:
+            raise BadInput(
+                f"class_weight times sample_weight adds up to {totals.max()} in one class, and "
+                "squares of such numbers overflow; divide the weights by a constant and multiply "
+                "C by it: the optimum is the same."
+            )
+    if not totals.all():
+        empty = labels.classes[totals == 0]
+        raise BadInput(
+            f"the total weight of the rows of class {_show(empty)} is zero, so they count as "
+            f"absent; {owner} needs at least one row of positive weight in each class: leave "
+            "those rows out, or give them weight."
+        )
+    if class_weight is None:
+        return weight
+    of_rows: FloatArray = factors[labels.codes.astype(np.intp)]
+    return of_rows if weight is None else of_rows * weight
+
+
+def _class_factors(classes: npt.NDArray[Any], totals: FloatArray, class_weight: Any) -> FloatArray:
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        with np.errstate(divide="ignore"):
+            factors: FloatArray = totals.sum() / (len(classes) * totals)
+        return np.where(totals > 0, factors, 0.0)
+    if not isinstance(class_weight, Mapping):
+        raise BadInput(
+            f"class_weight must be a dict {{class: weight}}, 'balanced' or None, got "
+            f"{class_weight!r}."
+        )
+    factors = np.ones(len(classes))
+    place = {label: at for at, label in enumerate(classes.tolist())}
+    for label, value in class_weight.items():
+        if label not in place:
+            raise BadInput(
+                f"class_weight names the class {label!r}, which y does not hold; the classes of "
+                f"y are {_show(classes)}."
+            )
+        if not isinstance(value, Real) or not 0 <= float(value) <= LARGEST_WEIGHT:
+            raise BadInput(
+                f"class_weight[{label!r}] must be a number from 0 to {LARGEST_WEIGHT:g}, got "
+                f"{value!r}."
+            )
+        factors[place[label]] = value
+    return factors
+
+
+def _encode(y: npt.NDArray[Any]) -> Labels:
+    kind = y.dtype.kind
+    if kind in "iub":
+        return _encode_numbers(y)
+    if kind == "f":
+        refuse_nonfinite_vector(y, "y")
+        return _encode_numbers(y)
+    if kind == "U" and (few := _encode_few(y)) is not None:
+        return few
+    if kind in "UTO":
+        return _encode_objects(y)
+    if kind == "S":
+        raise BadInput(
+            "Unknown label type: bytes. y holds bytes, which scikit-learn's scores do not "
+            "accept; decode them: y = np.char.decode(y)."
+        )
+    raise BadInput(
+        f"Unknown label type: {y.dtype}. Class labels must be strings, integers or booleans; "
+        "convert y, for instance with y.astype(str)."
+    )
+
+
+def _encode_numbers(y: npt.NDArray[Any]) -> Labels:
+    low, high = y.min(), y.max()
+    upper = y == high
+    if low == high or np.count_nonzero(upper) + np.count_nonzero(y == low) == len(y):
+        classes = y[[int(np.argmin(upper)), int(np.argmax(upper))]] if low != high else y[:1]
+        _refuse_fractions(classes, y)
+        return Labels(classes, upper if low != high else ~upper)
+    _refuse_fractions(y, y)
+    low, high = int(low), int(high)
+    if -(2**53) < low and high < 2**53 and high - low < 4 * len(y) + 1024:
+        shifted = y.astype(np.int64) - low
+        present = np.flatnonzero(np.bincount(shifted))
+        codes = np.empty(int(present[-1]) + 1, dtype=np.int64)
+        codes[present] = np.arange(len(present))
+        return Labels((present + low).astype(y.dtype), codes[shifted])
+    classes, inverse = np.unique(y, return_inverse=True)
+    return Labels(classes, inverse.astype(np.int64))
+
+
+def _refuse_fractions(values: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
+    """Fractional numbers are measurements, not names of classes."""
+    if values.dtype.kind == "f" and not (values == np.floor(values)).all():
+        row = int(np.argmax(y != np.floor(y)))
+        raise BadInput(
+            f"Unknown label type: continuous. y holds fractions, the first is {y[row]} at row "
+            f"{row} (counting from 0); a classifier needs class labels: use a regressor to "
+            "predict numbers, or turn the numbers into names with y.astype(str)."
+        )
+
+
+def _encode_few(y: npt.NDArray[np.str_]) -> Labels | None:
+    """Labels of fixed-width strings, found one class at a time; None if there are many classes."""
+    names: list[str] = []
+    codes = np.full(len(y), -1)
+    at = 0
+    while codes[at] < 0:
+        if len(names) == _FEW:
+            return None
+        codes[y == y[at]] = len(names)
+        names.append(str(y[at]))
+        at = int(np.argmin(codes))
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.argsort(order)
+    codes = rank[codes].astype(np.int64, copy=False)
+    classes = np.array([names[at] for at in order], dtype=y.dtype)
+    return Labels(classes, codes == 1 if len(names) <= 2 else codes)
+
+
+def _encode_objects(y: npt.NDArray[Any]) -> Labels:
+    values = y.tolist()
+    try:
+        distinct = set(values)
+    except TypeError as error:
+        raise BadInput(
+            f"Unknown label type: {error}; give each row one string, integer or boolean."
+        ) from error
+    if any(map(_is_missing, distinct)):
+        row = next(i for i, value in enumerate(values) if _is_missing(value))
+        raise BadInput(
+            f"Input y contains NaN.\nThe label at row {row} (counting from 0) is missing "
+            f"({values[row]!r}); every row needs a label: leave that row out."
+        )
+    if all(isinstance(value, str) for value in distinct):
+        names = sorted(distinct)
+        place = {name: at for at, name in enumerate(names)}
+        codes = np.fromiter((place[value] for value in values), np.int64, len(values))
+        return Labels(np.array(names, dtype=y.dtype), codes == 1 if len(names) <= 2 else codes)
+    if all(isinstance(value, Real | np.bool_) for value in distinct):
+        return _encode(np.array(values))
+    kinds = sorted({type(value).__name__ for value in distinct})
+    raise BadInput(
+        f"Unknown label type: unknown. y holds labels of type {', '.join(kinds)}; they must be "
+        "all strings or all integers: convert y, for instance with y.astype(str)."
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in _MISSING_TYPES:
+        return True
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _show(classes: npt.NDArray[Any]) -> str:
+    """The classes as a list for a message, cut after ten."""
+    shown = ", ".join(repr(value) for value in classes[:10].tolist())
+    return shown if len(classes) <= 10 else f"{shown}, ... ({len(classes)} in all)"

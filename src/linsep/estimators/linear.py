@@ -1,0 +1,222 @@
+"""Linear models with a loss of the user's choice: one classifier, one regressor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from linsep.errors import LinsepError
+from linsep.estimators import fitting, inputs, parameters
+from linsep.estimators.classification import Classification
+from linsep.estimators.fitting import Subproblem
+from linsep.estimators.inputs import FloatArray
+from linsep.estimators.scoring import log_probabilities, probabilities, scores
+from linsep.losses import Loss
+
+
+def _has_probabilities(model: LinearClassifier) -> bool:
+    try:
+        return parameters.classification_loss(model.loss).probabilistic
+    except LinsepError:
+        return False
+
+
+class LinearClassifier(Classification):
+    """Linear classifier for any loss of the margin, with a certificate of optimality.
+
+    Two classes, y in {-1, +1}: minimise over w and b
+
+        (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(y_i (x_i.w + b))
+
+    The intercept is never penalised. Three or more classes: one such problem for each class
+    against the others.
+
+    Parameters
+    ----------
+    loss : str or Loss, default "logistic"
+        A name in ``linsep.losses.NAMES``, or an instance of ``linsep.losses.Loss``.
+    C : float, default 1.0
+        Weight of the loss against the penalty, in (0, inf]; inf means no penalty.
+    multiclass : {"ovr"}
+        How three or more classes are treated: one-vs-rest.
+    l1_ratio, fit_intercept, class_weight, tol, solver, time_limit, max_passes, n_threads, \
+warm_start, random_state
+        As in ``LogisticRegression``.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+feature_names_in_
+        As in ``LogisticRegression``.
+
+    Examples
+    --------
+    >>> from linsep import LinearClassifier
+    >>> model = LinearClassifier("squared_hinge").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.predict([[0.5], [2.5]])
+    array([0, 1])
+    """
+
+    _schemes = ("ovr",)
+
+    def __init__(
+        self,
+        loss: str | Loss = "logistic",
+        *,
+        C: float = 1.0,
+        multiclass: str = "ovr",
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        solver: str = "auto",
+        time_limit: float | None = None,
+        max_passes: float | None = None,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.multiclass = multiclass
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.solver = solver
+        self.time_limit = time_limit
+        self.max_passes = max_passes
+        self.n_threads = n_threads
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """P(class | x), one column for each of ``classes_``; only if the loss has a link."""
+        Z = scores(self, X)
+        return probabilities(self._fits[0].recipe.loss, Z)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of ``predict_proba``."""
+        Z = scores(self, X)
+        return log_probabilities(self._fits[0].recipe.loss, Z)
+
+    def _two_class_loss(self) -> Loss:
+        return parameters.classification_loss(self.loss)
+
+
+class LinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Linear regression for any even loss of the residual, with a certificate of optimality.
+
+    Minimise over w and b, for real targets t
+
+        (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(t_i - x_i.w - b)
+
+    The intercept is never penalised; with C = inf, the default, nothing is, and of several
+    minimisers of the squared loss the one of least norm is returned.
+
+    Parameters
+    ----------
+    loss : str or Loss, default "squared"
+        "squared" r^2, "absolute" |r|, "huber", or an instance of ``linsep.losses.Loss``.
+    C : float, default inf
+        Weight of the loss against the penalty, in (0, inf].
+    l1_ratio, fit_intercept, tol, solver, time_limit, max_passes, n_threads, warm_start, \
+random_state
+        As in ``LogisticRegression``.
+
+    Attributes
+    ----------
+    coef_ : ndarray (d,)
+    intercept_ : float
+    certificate_, n_passes_, trace_, n_iter_, n_features_in_, feature_names_in_
+        As in ``LogisticRegression``.
+
+    Examples
+    --------
+    >>> from linsep import LinearRegressor
+    >>> model = LinearRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
+    >>> model.predict([[3.0]]).round(3)
+    array([5.333])
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        *,
+        C: float = math.inf,
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        solver: str = "auto",
+        time_limit: float | None = None,
+        max_passes: float | None = None,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.solver = solver
+        self.time_limit = time_limit
+        self.max_passes = max_passes
+        self.n_threads = n_threads
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
+        """Minimise the objective and certify it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe (n, d)
+            Finite numbers. Float arrays in C order and CSR matrices are not copied.
+        y : array (n,)
+            Finite targets.
+        sample_weight : array (n,), optional
+            Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+
+        Returns
+        -------
+        self
+        """
+        recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
+        rows, names = inputs.rows(X, type(self).__name__)
+        part, weight = self._subproblem(recipe.loss, rows, y, sample_weight)
+        start = fitting.earlier(self, (rows.shape[1] + 1, 1))
+        fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
+        w, b = fits[0].W[:-1, 0].copy(), float(fits[0].W[-1, 0])
+        fitting.store(self, fits, names, coef_=w, intercept_=b)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """x.w + b for each row."""
+        return scores(self, X)[:, 0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _subproblem(
+        self, loss: Any, rows: Any, y: Any, sample_weight: Any
+    ) -> tuple[Subproblem, FloatArray | None]:
+        """Margins m = z + 1 - t, so that 1 - m is the residual t - z."""
+        n = rows.shape[0]
+        t = inputs.targets(y, n, type(self).__name__)
+        return Subproblem(loss, np.ones(n), 1.0 - t), inputs.weights(sample_weight, n)
+
+    def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
+        """As in the classifiers: what an independent check needs."""
+        rows = inputs.rows_again(self, X)
+        part, weight = self._subproblem(self._fits[0].recipe.loss, rows, y, sample_weight)
+        yield from fitting.verification_parts(self, [part], rows, weight)

@@ -1,0 +1,118 @@
+"""Logistic regression: the linear model of class probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linsep.estimators.classification import Classification
+from linsep.estimators.inputs import FloatArray
+from linsep.estimators.scoring import log_probabilities, probabilities, scores
+from linsep.losses import Logistic, Loss
+
+
+class LogisticRegression(Classification):
+    """Logistic regression with a certificate of optimality.
+
+    Two classes, y in {-1, +1}: minimise over w and b
+
+        (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i log(1 + exp(-y_i (x_i.w + b)))
+
+    The intercept is never penalised. Three or more classes: the softmax cross-entropy of k scores
+    (``multinomial``), or one such problem for each class against the others (``ovr``).
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Weight of the loss against the penalty, in (0, inf]; inf means no penalty.
+    multiclass : {"multinomial", "ovr"}
+        How three or more classes are treated.
+    l1_ratio : float, default 0.0
+        Share of the absolute norm in the penalty, in [0, 1].
+    fit_intercept : bool, default True
+        Whether b is fitted; otherwise it is 0.
+    class_weight : dict {class: weight}, "balanced" or None
+        Factor on the weights of the rows of a class; "balanced" makes the totals equal.
+    tol : float, default 1e-6
+        Relative duality gap at which the fit is optimal.
+    solver : str, default "auto"
+        Name of the solver; "auto" lets the problem decide.
+    time_limit, max_passes : float, optional
+        Seconds, and passes over the data, after which the fit ends with the gap it has proven.
+    n_threads : int, optional
+        Threads to use, all processors by default. The answer does not depend on it.
+    warm_start : bool, default False
+        Start from the earlier fit if it has the same classes and columns.
+    random_state : int, RandomState or None
+        Seed for solvers that draw at random.
+
+    Attributes
+    ----------
+    coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+    intercept_ : ndarray (1,) or (k,)
+    classes_ : ndarray (k,)
+        Labels in rising order; a positive score speaks for the second of two.
+    certificate_ : Optimality
+        Primal and dual value, the gap between them, and the coefficient error it implies.
+    n_passes_ : float
+        Passes over the data.
+    trace_ : tuple of TraceRecord
+        Passes, seconds, primal and dual value along the way.
+    n_iter_ : int
+        Number of records in the trace.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if the rows came with column names.
+
+    Examples
+    --------
+    >>> from linsep import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
+    >>> model.predict([[0.5], [2.5]])
+    array(['no', 'yes'], dtype='<U3')
+    >>> model.certificate_.certified
+    True
+    """
+
+    _schemes = ("multinomial", "ovr")
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        multiclass: str = "multinomial",
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        solver: str = "auto",
+        time_limit: float | None = None,
+        max_passes: float | None = None,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.multiclass = multiclass
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.solver = solver
+        self.time_limit = time_limit
+        self.max_passes = max_passes
+        self.n_threads = n_threads
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """P(class | x), one column for each of ``classes_``."""
+        Z = scores(self, X)
+        return probabilities(self._fits[0].recipe.loss, Z)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of ``predict_proba``, finite where that underflows to 0."""
+        Z = scores(self, X)
+        return log_probabilities(self._fits[0].recipe.loss, Z)
+
+    def _two_class_loss(self) -> Loss:
+        return Logistic()

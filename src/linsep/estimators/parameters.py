@@ -1,0 +1,107 @@
+"""What the user set, checked when ``fit`` is called, becomes a Recipe."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from linsep import losses
+from linsep.errors import BadInput
+from linsep.losses import Loss, Multinomial
+from linsep.penalties import ElasticNet
+from linsep.train import Recipe
+
+
+def recipe(model: Any, loss: Loss | Multinomial) -> Recipe:
+    """The Recipe of an estimator that has the common parameters as attributes."""
+    flag("warm_start", model.warm_start)
+    tol = _number("tol", model.tol)
+    if not 0 < tol < np.inf:
+        raise BadInput(
+            f"tol must be a positive finite number, got {model.tol!r}; it is the relative duality "
+            "gap at which a fit counts as optimal, for instance 1e-6."
+        )
+    return Recipe(
+        loss=loss,
+        penalty=ElasticNet(_number("C", model.C), _number("l1_ratio", model.l1_ratio)),
+        fit_intercept=flag("fit_intercept", model.fit_intercept),
+        tol=tol,
+        solver=model.solver,
+        time_limit=_limit("time_limit", model.time_limit, "seconds"),
+        max_passes=_limit("max_passes", model.max_passes, "passes over the data"),
+        n_threads=_threads(model.n_threads),
+        seed=_seed(model.random_state),
+    )
+
+
+def classification_loss(given: Any) -> Loss:
+    """The loss of that name, if it is one for class labels."""
+    return _loss_for("classification", "class labels", given)
+
+
+def regression_loss(given: Any) -> Loss:
+    """The loss of that name, if it is one for real targets."""
+    return _loss_for("regression", "real targets", given)
+
+
+def one_of(name: str, given: Any, known: tuple[str, ...]) -> str:
+    """The name given, if it is a known one."""
+    if not isinstance(given, str) or given not in known:
+        raise BadInput(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}.")
+    return given
+
+
+def flag(name: str, given: Any) -> bool:
+    """The truth value given; numbers and strings are not taken for one."""
+    if not isinstance(given, bool | np.bool_):
+        raise BadInput(f"{name} must be True or False, got {given!r}.")
+    return bool(given)
+
+
+def _loss_for(fact: str, what: str, given: Any) -> Loss:
+    loss = losses.get(given)
+    if not getattr(loss, fact):
+        fit = ", ".join(name for name in losses.NAMES if getattr(losses.get(name), fact))
+        raise BadInput(f"the loss {loss.name!r} is not meant for {what}; use one of {fit}.")
+    return loss
+
+
+def _number(name: str, given: Any) -> float:
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
+        raise BadInput(f"{name} must be a number, got {given!r} ({type(given).__name__}).")
+    return float(given)
+
+
+def _limit(name: str, given: Any, unit: str) -> float | None:
+    if given is None:
+        return None
+    limit = _number(name, given)
+    if not limit > 0:
+        raise BadInput(f"{name} must be a positive number of {unit}, or None, got {given!r}.")
+    return limit
+
+
+def _threads(given: Any) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
+        raise BadInput(
+            f"n_threads must be a whole number >= 1, or None for all processors, got {given!r}."
+        )
+    return int(given)
+
+
+def _seed(given: Any) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, Integral) and int(given) >= 0:
+        return int(given)
+    try:
+        return int(check_random_state(given).randint(2**31 - 1))
+    except ValueError as error:
+        raise BadInput(
+            f"random_state must be None, a whole number >= 0 or a numpy RandomState, got {given!r}."
+        ) from error

@@ -1,0 +1,76 @@
+"""Sparse matrices of any make become one CSR matrix whose indices can be trusted.
+
+The kernels read memory where the indices point, so an index is checked before it is followed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linsep.errors import BadInput
+
+
+def to_csr(X: Any) -> Any:
+    """X as a CSR matrix, each entry stored once; X itself if it is one already."""
+    if X.ndim != 2:
+        raise BadInput(
+            f"Expected 2D input, got a sparse array of shape {X.shape}. Reshape your data: "
+            "X.reshape(-1, 1) if it is one column, X.reshape(1, -1) if it is one row."
+        )
+    _check_structure(X)
+    if X.format != "csr":
+        X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if X.indices.dtype != X.indptr.dtype:
+        X = type(X)((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape)
+    return X
+
+
+def _check_structure(X: Any) -> None:
+    n, d = X.shape
+    if X.format in ("csr", "csc"):
+        major, minor = (n, d) if X.format == "csr" else (d, n)
+        _check_pointers(X, major)
+        _check_range(X, "indices", X.indices[: X.indptr[-1]], minor)
+    elif X.format == "coo":
+        _check_range(X, "row", X.row, n)
+        _check_range(X, "col", X.col, d)
+    elif X.format == "bsr":
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise _damaged(X, str(error)) from error
+
+
+def _check_pointers(X: Any, major: int) -> None:
+    pointers = X.indptr
+    if len(pointers) != major + 1:
+        raise _damaged(X, f"indptr has {len(pointers)} entries, {major + 1} are needed")
+    if pointers[0] != 0:
+        raise _damaged(X, f"indptr must begin with 0, not {pointers[0]}")
+    steps = np.diff(pointers)
+    if len(steps) and steps.min() < 0:
+        at = int(np.argmax(steps < 0))
+        raise _damaged(X, f"indptr falls from {pointers[at]} to {pointers[at + 1]} at {at}")
+    stored = min(len(X.indices), len(X.data))
+    if pointers[-1] > stored:
+        raise _damaged(X, f"indptr ends at {pointers[-1]}, but only {stored} entries are stored")
+
+
+def _check_range(X: Any, name: str, indices: Any, bound: int) -> None:
+    if len(indices) and (indices.min() < 0 or indices.max() >= bound):
+        at = int(np.argmax((indices < 0) | (indices >= bound)))
+        raise _damaged(
+            X, f"{name}[{at}] is {indices[at]}, outside 0..{bound - 1} for shape {X.shape}"
+        )
+
+
+def _damaged(X: Any, what: str) -> BadInput:
+    return BadInput(
+        f"X is a damaged {X.format.upper()} matrix: {what}; build it again, for instance from "
+        "scipy.sparse.coo_matrix((data, (row, col)), shape)."
+    )

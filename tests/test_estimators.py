@@ -1,0 +1,650 @@
+"""What the estimators promise: shapes, laws, and good manners among scikit-learn's tools."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.feature_selection import SelectFromModel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import get_tags
+
+import linsep
+from linsep import ConvergenceWarning, LinearClassifier, LinearRegressor, LogisticRegression
+from linsep.errors import LinsepError, SeparableData
+from linsep.losses import Exponential, HuberisedHinge, Logistic, Multinomial
+
+IRIS_X, IRIS_Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[IRIS_Y]
+X = np.ascontiguousarray(StandardScaler().fit_transform(IRIS_X)[50:])
+Y = IRIS_Y[50:]
+T = IRIS_X[:, 3] + IRIS_X[:, 0] ** 2
+RNG = np.random.default_rng(0)
+WEIGHT = RNG.integers(0, 4, size=len(Y)).astype(float)
+
+TWO_CLASSES = [
+    LogisticRegression(),
+    LogisticRegression(fit_intercept=False),
+    *(LinearClassifier(loss) for loss in ("squared_hinge", "squared", "exponential")),
+    LinearClassifier(HuberisedHinge(0.5)),
+]
+THREE_CLASSES = [
+    LogisticRegression(),
+    LogisticRegression(multiclass="ovr"),
+    LinearClassifier("squared_hinge"),
+]
+
+
+def close(one, other, rtol=1e-8):
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=rtol, atol=1e-9)
+    np.testing.assert_allclose(one.intercept_, other.intercept_, rtol=rtol, atol=1e-9)
+
+
+# --- what comes out
+
+
+def test_two_classes():
+    model = LogisticRegression().fit(X, Y)
+    assert model.coef_.shape == (1, 4)
+    assert model.intercept_.shape == (1,)
+    assert model.coef_.dtype == model.intercept_.dtype == np.float64
+    assert model.n_features_in_ == 4
+    assert not hasattr(model, "feature_names_in_")
+    np.testing.assert_array_equal(model.classes_, [1, 2])
+    assert model.certificate_.certified
+    assert "certified" in str(model.certificate_)
+    assert model.n_passes_ > 0
+    assert model.n_iter_ == max(1, len(model.trace_))
+    z = model.decision_function(X)
+    assert z.shape == (100,)
+    np.testing.assert_allclose(z, X @ model.coef_[0] + model.intercept_[0], rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), np.where(z >= 0, 2, 1))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], Logistic().proba(z), rtol=1e-12)
+    assert model.score(X, Y) > 0.9
+
+
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr"])
+def test_three_classes(multiclass):
+    model = LogisticRegression(multiclass=multiclass).fit(IRIS_X, NAMES)
+    assert model.coef_.shape == (3, 4)
+    assert model.intercept_.shape == (3,)
+    Z = model.decision_function(IRIS_X)
+    P = model.predict_proba(IRIS_X)
+    assert Z.shape == P.shape == (150, 3)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(np.log(P), model.predict_log_proba(IRIS_X), rtol=1e-9, atol=1e-14)
+    np.testing.assert_array_equal(model.predict(IRIS_X), model.classes_[P.argmax(axis=1)])
+    assert model.certificate_.certified
+    assert model.score(IRIS_X, NAMES) > 0.93
+    if multiclass == "ovr":
+        assert len(model.certificate_.parts) == 3
+        assert model.n_passes_ == sum(fit.n_passes for fit in model._fits)
+        passes = [line.passes for line in model.trace_]
+        assert passes == sorted(passes)
+    else:
+        np.testing.assert_allclose(P, Multinomial(3).proba(Z), rtol=1e-12)
+
+
+def test_one_vs_rest_is_three_fits():
+    ours = LogisticRegression(multiclass="ovr").fit(IRIS_X, NAMES)
+    theirs = OneVsRestClassifier(LogisticRegression()).fit(IRIS_X, NAMES)
+    for c, part in enumerate(theirs.estimators_):
+        np.testing.assert_allclose(ours.coef_[c], part.coef_[0], rtol=1e-8)
+        assert ours.certificate_.parts[c].primal == pytest.approx(part.certificate_.primal)
+    np.testing.assert_allclose(
+        ours.predict_proba(IRIS_X), theirs.predict_proba(IRIS_X), rtol=1e-7, atol=1e-12
+    )
+
+
+def test_multinomial_coefficients_of_the_classes_add_up_to_zero():
+    """The penalty picks this one of the equivalent answers; it does not see the intercepts."""
+    model = LogisticRegression(tol=1e-10).fit(IRIS_X, IRIS_Y)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-5)
+
+
+def test_regression_of_least_squares():
+    model = LinearRegressor().fit(X, T[50:])
+    assert model.coef_.shape == (4,)
+    assert np.ndim(model.intercept_) == 0
+    A = np.column_stack([X, np.ones(100)])
+    truth = np.linalg.lstsq(A, T[50:], rcond=None)[0]
+    found = np.append(model.coef_, model.intercept_)
+    np.testing.assert_allclose(found, truth, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.predict(X), A @ truth, rtol=1e-9)
+    assert model.certificate_.certified
+    assert model.certificate_.primal == pytest.approx(((A @ truth - T[50:]) ** 2).sum())
+
+
+def test_regression_with_a_penalty():
+    """1/2 |w|^2 + C |t - Xw - b|^2: ridge of strength 1/(2C) on centred columns."""
+    model = LinearRegressor(C=0.3).fit(X, T[50:])
+    A, t = X - X.mean(axis=0), T[50:] - T[50:].mean()
+    truth = np.linalg.solve(A.T @ A + np.eye(4) / 0.6, A.T @ t)
+    np.testing.assert_allclose(model.coef_, truth, rtol=1e-9)
+
+
+def test_minimum_norm_when_there_are_many_minimisers():
+    A = RNG.normal(size=(10, 30))
+    t = RNG.normal(size=10)
+    model = LinearRegressor(fit_intercept=False).fit(A, t)
+    np.testing.assert_allclose(model.coef_, np.linalg.pinv(A) @ t, rtol=1e-7, atol=1e-10)
+
+
+def test_huber_regression_resists_an_outlier():
+    t = X @ [1.0, 2.0, 3.0, 4.0]
+    t[7] += 1e3
+    model = LinearRegressor("huber").fit(X, t)
+    np.testing.assert_allclose(model.coef_, [1.0, 2.0, 3.0, 4.0], atol=0.1)
+
+
+def test_a_score_of_zero_is_the_second_class():
+    model = LogisticRegression(fit_intercept=False).fit([[-1.0], [1.0]], ["no", "yes"])
+    assert model.predict([[0.0]]) == ["yes"]
+    assert model.predict([[-0.0]]) == ["yes"]
+    assert model.intercept_ == [0.0]
+
+
+def test_probabilities_of_extreme_scores():
+    model = LogisticRegression(fit_intercept=False).fit([[-1.0], [1.0]], [0, 1])
+    model.coef_ = np.array([[1.0]])
+    far = np.array([[-800.0], [800.0], [-40.0]])
+    P = model.predict_proba(far)
+    np.testing.assert_array_equal(P[:2], [[1.0, 0.0], [0.0, 1.0]])
+    assert P[2, 1] == pytest.approx(np.exp(-40.0), rel=1e-12)
+    np.testing.assert_allclose(model.predict_log_proba(far)[:2], [[0, -800], [-800, 0]])
+    rest = LogisticRegression(multiclass="ovr", fit_intercept=False).fit(IRIS_X, IRIS_Y)
+    rest.coef_ = np.array([[1.0, 0, 0, 0], [1.1, 0, 0, 0], [1.2, 0, 0, 0]])
+    P = rest.predict_proba([[-1e4, 0, 0, 0]])
+    np.testing.assert_array_equal(P, [[1.0, 0.0, 0.0]])
+    assert np.isfinite(rest.predict_log_proba([[-1e4, 0, 0, 0]])).all()
+
+
+def test_probabilities_only_where_the_loss_has_them():
+    assert hasattr(LinearClassifier("logistic"), "predict_proba")
+    assert not hasattr(LinearClassifier("squared_hinge"), "predict_proba")
+    assert not hasattr(LinearClassifier("squared_hinge"), "predict_log_proba")
+    model = LinearClassifier("exponential").fit(X, Y)
+    z = model.decision_function(X)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], Exponential().proba(z))
+    np.testing.assert_allclose(
+        model.predict_log_proba(X), np.log(model.predict_proba(X)), rtol=1e-12
+    )
+
+
+def test_the_logistic_classifier_is_logistic_regression():
+    close(LinearClassifier("logistic").fit(X, Y), LogisticRegression().fit(X, Y), rtol=1e-12)
+    close(LinearClassifier(Logistic()).fit(X, Y), LogisticRegression().fit(X, Y), rtol=1e-12)
+
+
+# --- laws
+
+
+@pytest.mark.parametrize("model", TWO_CLASSES)
+def test_weight_two_is_the_row_twice(model):
+    twice = np.repeat(np.arange(100), WEIGHT.astype(int))
+    weighted = clone(model).fit(X, Y, sample_weight=WEIGHT)
+    repeated = clone(model).fit(X[twice], Y[twice])
+    close(weighted, repeated)
+    assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-12)
+
+
+@pytest.mark.parametrize("model", THREE_CLASSES)
+def test_weight_two_is_the_row_twice_with_three_classes(model):
+    s = RNG.integers(0, 3, size=150)
+    twice = np.repeat(np.arange(150), s)
+    close(
+        clone(model).fit(IRIS_X, IRIS_Y, sample_weight=s),
+        clone(model).fit(IRIS_X[twice], IRIS_Y[twice]),
+    )
+
+
+def test_weight_two_is_the_row_twice_in_regression():
+    twice = np.repeat(np.arange(100), WEIGHT.astype(int))
+    for model in (LinearRegressor(), LinearRegressor(C=0.1), LinearRegressor("huber", C=1.0)):
+        close(
+            clone(model).fit(X, T[50:], sample_weight=WEIGHT),
+            clone(model).fit(X[twice], T[50:][twice]),
+        )
+
+
+def test_a_number_as_weight_counts_for_every_row():
+    close(LogisticRegression().fit(X, Y, 2.0), LogisticRegression(C=2.0).fit(X, Y))
+
+
+@pytest.mark.parametrize("model", THREE_CLASSES)
+def test_class_weight_is_sample_weight(model):
+    factor = {0: 2.0, 2: 0.5}
+    by_class = clone(model).set_params(class_weight=factor).fit(IRIS_X, IRIS_Y)
+    by_row = clone(model).fit(
+        IRIS_X, IRIS_Y, sample_weight=np.array([factor.get(c, 1.0) for c in IRIS_Y])
+    )
+    close(by_class, by_row, rtol=1e-10)
+
+
+def test_balanced_class_weight():
+    few = slice(30, 100)  # 20 of one class, 50 of the other
+    balanced = LogisticRegression(class_weight="balanced").fit(X[few], Y[few])
+    factor = {1: 70 / (2 * 20), 2: 70 / (2 * 50)}
+    close(balanced, LogisticRegression(class_weight=factor).fit(X[few], Y[few]), rtol=1e-10)
+
+
+def test_balanced_class_weight_counts_weights():
+    """Weight 2 is the row twice here too."""
+    model = LogisticRegression(class_weight="balanced")
+    twice = np.repeat(np.arange(100), WEIGHT.astype(int))
+    close(
+        clone(model).fit(X, Y, sample_weight=WEIGHT),
+        clone(model).fit(X[twice], Y[twice]),
+    )
+
+
+@pytest.mark.parametrize("model", THREE_CLASSES)
+def test_names_of_classes_do_not_matter(model):
+    by_name = clone(model).fit(IRIS_X, NAMES)
+    by_number = clone(model).fit(IRIS_X, IRIS_Y)
+    np.testing.assert_array_equal(by_name.coef_, by_number.coef_)
+    np.testing.assert_array_equal(by_name.classes_, ["setosa", "versicolor", "virginica"])
+    predicted = np.array(["setosa", "versicolor", "virginica"])[by_number.predict(IRIS_X)]
+    np.testing.assert_array_equal(by_name.predict(IRIS_X), predicted)
+
+
+@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csr_array, sp.csc_matrix])
+@pytest.mark.parametrize("model", TWO_CLASSES)
+def test_sparse_is_dense(model, make):
+    dense = clone(model).fit(X, Y)
+    sparse = clone(model).fit(make(X), Y)
+    close(sparse, dense)
+    np.testing.assert_allclose(
+        sparse.decision_function(make(X)), dense.decision_function(X), rtol=1e-7, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("model", THREE_CLASSES)
+def test_sparse_is_dense_with_three_classes(model):
+    close(
+        clone(model).fit(sp.csr_matrix(IRIS_X), IRIS_Y),
+        clone(model).fit(IRIS_X, IRIS_Y),
+    )
+
+
+def test_single_precision_rows():
+    rows = X.astype(np.float32)
+    single = LogisticRegression().fit(rows, Y)
+    close(single, LogisticRegression().fit(rows.astype(np.float64), Y), rtol=1e-6)
+    assert single.coef_.dtype == single.decision_function(rows).dtype == np.float64
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_threads_do_not_change_a_bit(n_threads):
+    rows = RNG.normal(size=(40_000, 30))
+    labels = rows[:, 0] + RNG.normal(size=40_000) > 0
+    one = LogisticRegression(n_threads=1).fit(rows, labels)
+    several = LogisticRegression(n_threads=n_threads).fit(rows, labels)
+    np.testing.assert_array_equal(one.coef_, several.coef_)
+
+
+@pytest.mark.parametrize("model", [*TWO_CLASSES, LinearRegressor(), LinearRegressor(C=1.0)])
+def test_verify(model):
+    y = T[50:] if is_regressor(model) else Y
+    model = clone(model).fit(X, y, sample_weight=1.0 + WEIGHT)
+    verified = linsep.verify(model, X, y, sample_weight=1.0 + WEIGHT)
+    assert verified.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    model.coef_ = model.coef_ + 0.1
+    with pytest.raises(LinsepError):
+        linsep.verify(model, X, y, sample_weight=1.0 + WEIGHT)
+
+
+@pytest.mark.parametrize("model", THREE_CLASSES)
+def test_verify_with_three_classes_and_class_weights(model):
+    model = clone(model).set_params(class_weight="balanced").fit(IRIS_X, NAMES)
+    verified = linsep.verify(model, IRIS_X, NAMES)
+    assert verified.primal == pytest.approx(model.certificate_.primal, rel=1e-9)
+    with pytest.raises(LinsepError):
+        linsep.verify(model, IRIS_X, NAMES[::-1])
+    with pytest.raises(LinsepError, match="not one of the classes"):
+        linsep.verify(model, IRIS_X, IRIS_Y)
+
+
+def test_verify_wants_the_columns_of_the_fit():
+    model = LogisticRegression().fit(X, Y)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        linsep.verify(model, X[:, :3], Y)
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=list("abcd"))
+    model = LogisticRegression().fit(frame, Y)
+    assert linsep.verify(model, frame, Y).certified
+    with pytest.raises(ValueError, match="same order"):
+        linsep.verify(model, frame[list("dcba")], Y)
+
+
+def test_no_minimiser_no_model():
+    """Separable classes and no penalty: the error carries a separating direction."""
+    model = LogisticRegression(C=np.inf)
+    apart = X[:, 0] > 0
+    with pytest.raises(SeparableData) as error:
+        model.fit(X, apart)
+    assert not hasattr(model, "coef_")
+    w, b = error.value.direction
+    assert ((X @ w + b > 0) == apart).all()
+
+
+def test_verification_parts_describe_the_problem():
+    model = LinearRegressor(C=2.0).fit(X, T[50:])
+    (part,) = model._verification_parts(X, T[50:], None)
+    loss, penalty, fit_intercept, rows, sigma, offset, weight, labels, W, _, tol = part
+    assert (loss.name, penalty.C, fit_intercept, tol) == ("squared", 2.0, True, 1e-6)
+    assert rows is X
+    assert weight is None
+    assert labels is None
+    np.testing.assert_allclose(
+        sigma * (X @ W[:-1, 0] + W[-1, 0]) + offset, 1 - T[50:] + model.predict(X)
+    )
+
+
+# --- fitting again
+
+
+@pytest.mark.parametrize("model", [*TWO_CLASSES, *THREE_CLASSES])
+def test_warm_start_reaches_the_same_optimum_sooner(model):
+    cold = clone(model).set_params(C=1.1, tol=1e-9).fit(IRIS_X, IRIS_Y)
+    warm = clone(model).set_params(warm_start=True, tol=1e-9).fit(IRIS_X, IRIS_Y)
+    warm.set_params(C=1.1).fit(IRIS_X, IRIS_Y)
+    np.testing.assert_allclose(warm.coef_, cold.coef_, rtol=1e-3, atol=1e-4)
+    assert warm.certificate_.certified
+    if getattr(model, "loss", None) != "squared":  # which takes one step from anywhere
+        assert warm.n_passes_ <= cold.n_passes_
+
+
+def test_warm_start_with_other_classes_or_columns_starts_afresh():
+    model = LogisticRegression(warm_start=True).fit(IRIS_X, IRIS_Y)
+    close(model.fit(X, Y), LogisticRegression().fit(X, Y))
+    close(model.fit(X[:, :2], Y), LogisticRegression().fit(X[:, :2], Y))
+    close(model.fit(X[:, :2], Y == 2), LogisticRegression().fit(X[:, :2], Y == 2))
+
+
+def test_a_limit_ends_in_a_warning_that_carries_the_certificate():
+    model = LogisticRegression(max_passes=1, tol=1e-12)
+    rows, labels = load_breast_cancer(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="max_passes") as caught:
+        model.fit(rows, labels)
+    assert len(caught) == 1
+    assert caught[0].message.certificate == model.certificate_
+    assert not model.certificate_.certified
+    assert 0 < model.certificate_.gap < np.inf
+    assert np.isfinite(model.coef_).all()
+
+
+def test_limits_hold_for_all_parts_together():
+    model = LogisticRegression(multiclass="ovr", max_passes=6, tol=1e-14)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(IRIS_X, IRIS_Y)
+    assert len(caught) == 1
+    assert caught[0].message.certificate == model.certificate_
+    assert len(model.certificate_.parts) == 3
+    assert model.n_passes_ < 20
+
+
+def test_a_time_limit():
+    rows = RNG.normal(size=(20_000, 40))
+    labels = rows[:, 0] + RNG.normal(size=20_000) > 0
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = LogisticRegression(time_limit=1e-9, tol=1e-12).fit(rows, labels)
+    assert np.isfinite(model.coef_).all()
+
+
+@pytest.mark.parametrize("seed", [None, 0, np.int64(3), np.random.RandomState(0)])
+def test_seeds(seed):
+    assert LogisticRegression(random_state=seed).fit(X, Y).certificate_.certified
+
+
+def test_fitting_again_forgets_the_names_of_columns():
+    pd = pytest.importorskip("pandas")
+    model = LogisticRegression().fit(pd.DataFrame(X, columns=list("abcd")), Y)
+    assert hasattr(model, "feature_names_in_")
+    assert not hasattr(model.fit(X, Y), "feature_names_in_")
+
+
+# --- dataframes
+
+
+def pandas_frame(X, columns):
+    return pytest.importorskip("pandas").DataFrame(X, columns=columns)
+
+
+def polars_frame(X, columns):
+    return pytest.importorskip("polars").DataFrame(X, schema=columns)
+
+
+def arrow_table(X, columns):
+    return pytest.importorskip("pyarrow").table(dict(zip(columns, np.asarray(X).T, strict=True)))
+
+
+FRAMES = [pandas_frame, polars_frame, arrow_table]
+LETTERS = ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_frames(frame):
+    model = LogisticRegression().fit(frame(X, LETTERS), Y)
+    np.testing.assert_array_equal(model.feature_names_in_, LETTERS)
+    close(model, LogisticRegression().fit(X, Y), rtol=1e-12)
+    np.testing.assert_array_equal(
+        model.predict(frame(X, LETTERS)), LogisticRegression().fit(X, Y).predict(X)
+    )
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(frame(X, LETTERS[::-1]))
+    with pytest.raises(ValueError, match="yet now missing"):
+        model.predict(frame(X[:, :3], LETTERS[:3]))
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        model.predict(frame(X, [*LETTERS[:3], "e"]))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_frames_with_names_unknown_to_the_model(frame):
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        LogisticRegression().fit(X, Y).predict(frame(X, LETTERS))
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_bad_values_in_frames_are_named(frame):
+    bad = X.copy()
+    bad[7, 2] = np.nan
+    with pytest.raises(LinsepError, match=r"row 7, column 2 \('c'\)"):
+        LogisticRegression().fit(frame(bad, LETTERS), Y)
+    with pytest.raises(LinsepError, match=r"row 7, column 2 \('c'\)"):
+        LogisticRegression().fit(frame(X, LETTERS), Y).predict(frame(bad, LETTERS))
+
+
+def test_text_columns_are_named():
+    for module in ("pandas", "polars"):
+        frame = pytest.importorskip(module).DataFrame({"size": [1.0, 2.0], "city": ["x", "y"]})
+        with pytest.raises(LinsepError, match="'city'") as error:
+            LogisticRegression().fit(frame, [0, 1])
+        assert "OneHotEncoder" in str(error.value)
+        assert "size" not in str(error.value)
+
+
+def test_missing_entries_of_frames():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frames = [
+        pd.DataFrame({"n": pd.array([1, None, 3], dtype="Int64"), "m": [1.0, 2.0, 3.0]}),
+        pl.DataFrame({"n": [1, None, 3], "m": [1.0, 2.0, 3.0]}),
+    ]
+    for frame in frames:
+        with pytest.raises(LinsepError, match=r"NaN.*\n.*row 1, column 0 \('n'\)"):
+            LogisticRegression().fit(frame, [0, 1, 1])
+
+
+def test_frames_of_single_precision_and_of_integers():
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame(X.astype(np.float32), schema=LETTERS)
+    close(LogisticRegression().fit(frame, Y), LogisticRegression().fit(X.astype("f4"), Y), 1e-7)
+    whole = np.round(10 * X).astype(int)
+    frame = pl.DataFrame(whole, schema=LETTERS)
+    close(LogisticRegression().fit(frame, Y), LogisticRegression().fit(whole, Y), 1e-7)
+
+
+def test_columns_of_the_same_name_are_refused():
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(LinsepError, match="same name"):
+        LogisticRegression().fit(pd.DataFrame(X, columns=list("aacd")), Y)
+
+
+def test_a_series_is_not_a_table():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for series in (pd.Series, pl.Series):
+        with pytest.raises(LinsepError, match="Expected (a 2-dimensional|2D)"):
+            LogisticRegression().fit(series(X[:, 0]), Y)
+
+
+def test_lazy_frames_are_refused():
+    pl = pytest.importorskip("polars")
+    with pytest.raises(LinsepError, match="collect"):
+        LogisticRegression().fit(pl.LazyFrame(X, schema=LETTERS), Y)
+
+
+def test_series_as_labels_and_weights():
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    truth = LogisticRegression().fit(X, Y, sample_weight=1.0 + WEIGHT)
+    for series in (pd.Series, pl.Series):
+        model = LogisticRegression().fit(X, series(Y), sample_weight=series(1.0 + WEIGHT))
+        close(model, truth, rtol=1e-12)
+    for dtype in ("category", "string", object):
+        y = pd.Series(np.where(Y == 2, "yes", "no"), dtype=dtype)
+        np.testing.assert_array_equal(LogisticRegression().fit(X, y).classes_, ["no", "yes"])
+    y = pd.Series(Y, dtype="Int64").mask(np.arange(100) == 4)
+    with pytest.raises(ValueError, match="NaN"):
+        LogisticRegression().fit(X, y)
+
+
+def test_columns_that_are_not_called_by_strings():
+    pd = pytest.importorskip("pandas")
+    model = LogisticRegression().fit(pd.DataFrame(X), Y)
+    assert not hasattr(model, "feature_names_in_")
+    with pytest.raises(TypeError, match="string names"):
+        LogisticRegression().fit(pd.DataFrame(X, columns=["a", "b", "c", 3]), Y)
+
+
+# --- manners among scikit-learn's tools
+
+
+def test_tags():
+    assert is_classifier(LogisticRegression())
+    assert is_regressor(LinearRegressor())
+    for model in (LogisticRegression(), LinearClassifier(), LinearRegressor()):
+        assert get_tags(model).input_tags.sparse
+        assert not get_tags(model).input_tags.allow_nan
+
+
+@pytest.mark.parametrize("model", [*THREE_CLASSES, LinearRegressor(C=1.0)])
+def test_pickle_and_clone(model):
+    y = T if is_regressor(model) else IRIS_Y
+    fitted = clone(model).fit(IRIS_X, y)
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.coef_, fitted.coef_)
+    np.testing.assert_array_equal(copy.predict(IRIS_X), fitted.predict(IRIS_X))
+    assert copy.certificate_ == fitted.certificate_
+    assert not hasattr(clone(fitted), "coef_")
+    assert repr(model) == repr(clone(model))
+    assert "LogisticRegression" in LogisticRegression(C=3.0)._repr_html_()
+
+
+def test_pipeline_and_grid_search():
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    search = GridSearchCV(pipeline, {"logisticregression__C": [0.01, 1.0, 100.0]}, cv=3)
+    search.fit(IRIS_X, NAMES)
+    assert search.best_score_ > 0.9
+    assert search.best_estimator_[-1].certificate_.certified
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_grid_search_reports_failures():
+    search = GridSearchCV(LogisticRegression(), {"C": [-1.0, 1.0]}, cv=3, error_score=np.nan)
+    with pytest.warns(FitFailedWarning, match="C must lie in"):
+        search.fit(IRIS_X, IRIS_Y)
+    assert search.best_params_ == {"C": 1.0}
+
+
+def test_cross_validation_in_processes():
+    assert cross_val_score(LogisticRegression(), IRIS_X, NAMES, cv=3, n_jobs=2).mean() > 0.9
+
+
+def test_calibration_selection_voting_stacking():
+    for loss in ("squared_hinge", "logistic"):
+        calibrated = CalibratedClassifierCV(LinearClassifier(loss), cv=3).fit(IRIS_X, NAMES)
+        assert calibrated.score(IRIS_X, NAMES) > 0.9
+    assert SelectFromModel(LogisticRegression()).fit(IRIS_X, NAMES).get_support().any()
+    assert SelectFromModel(LinearRegressor()).fit(IRIS_X, T).get_support().any()
+    voters = [("a", LogisticRegression()), ("b", LogisticRegression(multiclass="ovr"))]
+    assert VotingClassifier(voters, voting="soft").fit(IRIS_X, NAMES).score(IRIS_X, NAMES) > 0.9
+    stack = StackingClassifier(voters, LogisticRegression(), cv=3).fit(IRIS_X, NAMES)
+    assert stack.score(IRIS_X, NAMES) > 0.9
+
+
+def test_columns_of_different_kinds():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"size": X[:, 0], "city": np.where(X[:, 1] > 0, "x", "y")})
+    encode = ColumnTransformer([("city", OneHotEncoder(), ["city"])], remainder="passthrough")
+    assert make_pipeline(encode, LogisticRegression()).fit(frame, Y).score(frame, Y) > 0.6
+
+
+def test_metadata_routing():
+    from sklearn import config_context
+
+    with config_context(enable_metadata_routing=True):
+        model = LogisticRegression().set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, model).fit(X, Y, sample_weight=1.0 + WEIGHT)
+    rows = StandardScaler().fit_transform(X)
+    close(pipeline[-1], LogisticRegression().fit(rows, Y, sample_weight=1.0 + WEIGHT), rtol=1e-12)
+
+
+def test_many_threads_may_predict_at_once():
+    model = LogisticRegression().fit(IRIS_X, IRIS_Y)
+    truth, wrong = model.predict(IRIS_X), []
+
+    def work():
+        for _ in range(50):
+            if not np.array_equal(model.predict(IRIS_X), truth):
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+# --- the package
+
+
+def test_public_names():
+    for name in linsep.__all__:
+        assert getattr(linsep, name) is not None
+        assert name in dir(linsep)
+    with pytest.raises(AttributeError, match="no attribute 'Perceptrons'"):
+        _ = linsep.Perceptrons
+
+
+def test_import_is_cheap():
+    code = (
+        "import sys, linsep; print([m for m in ('numpy', 'scipy', 'sklearn') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

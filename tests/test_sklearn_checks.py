@@ -1,0 +1,27 @@
+"""scikit-learn's own estimator checks, all of them, with no expected failure."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from linsep import LinearClassifier, LinearRegressor, LogisticRegression
+from linsep.losses import NAMES, get
+
+SMOOTH = [name for name in NAMES if get(name).smooth and get(name).classification]
+
+ESTIMATORS = [
+    LogisticRegression(),
+    LogisticRegression(multiclass="ovr"),
+    *(LinearClassifier(loss) for loss in SMOOTH),
+    LinearRegressor(),
+    LinearRegressor(C=1.0),
+    LinearRegressor("huber", C=1.0),
+]
+
+
+# Some checks warn on purpose, for instance by passing a column for y.
+@pytest.mark.filterwarnings("default")
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)

@@ -1,0 +1,165 @@
+"""verify: what a model claims about itself, against the data."""
+
+import dataclasses
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from small_problems import (
+    SMOOTH,
+    certificate,
+    duals_for,
+    naming,
+    optimum,
+    problem,
+    softmax_optimum,
+    softmax_problem,
+)
+
+from linsep import losses
+from linsep.certificates import Part, combine, recheck_part, verify
+from linsep.errors import CertificateError, Refused
+from linsep.losses import Absolute, Hinge, Logistic, Multinomial, Squared, SquaredHinge
+from linsep.penalties import ElasticNet
+from linsep.solution import Explicit, Linearised
+
+
+def model_of(*parts):
+    """A fitted model as verify sees it; its W may be tampered with afterwards."""
+    model = SimpleNamespace(parts=list(parts), fit=None)
+    model.certificate_ = combine([recheck_part(part) for part in parts])
+    model._verification_parts = lambda X, y, sample_weight: list(model.parts)
+    return model
+
+
+def solved(loss=None, seed=0, **settings):
+    part = problem(loss or Logistic(), seed, **settings)
+    best = optimum(part)
+    return part._replace(W=best[:, None], dual=duals_for(part, best)["newton"])
+
+
+class TestVerify:
+    @pytest.mark.parametrize("C", [0.1, 10.0, math.inf])
+    @pytest.mark.parametrize("loss", SMOOTH, ids=naming)
+    def test_true_claims_pass(self, loss, C):
+        found = verify(model_of(solved(loss, 7, n=60, C=C)), None, None)
+        assert found.certified
+        assert (found.kind == "local") or math.isfinite(C)
+
+    def test_the_better_of_two_bounds_is_reported(self):
+        part = solved(SquaredHinge(), 7, C=1e4)
+        slopes = part._replace(dual=Linearised(part.W, 0 * part.W))
+        by_duality = certificate(slopes)
+        assert recheck_part(slopes).gap <= by_duality.gap
+        assert recheck_part(slopes).certified
+
+    def test_several_parts(self):
+        found = verify(model_of(solved(seed=1), solved(seed=2)), None, None)
+        assert len(found.parts) == 2
+        assert found.certified
+
+    def test_coefficients_that_were_altered_are_found(self):
+        model = model_of(solved())
+        for change in (1.001, 0.0, -1.0, math.nan, math.inf):
+            model.parts = [solved()._replace(W=solved().W * change)]
+            with pytest.raises(CertificateError) as caught:
+                verify(model, None, None)
+            assert caught.value.certificate is not None
+
+    def test_other_data_are_found(self):
+        model, part = model_of(solved()), solved()
+        model.parts = [part._replace(X=part.X[::-1])]
+        with pytest.raises(CertificateError, match="same rows, order, targets and weights"):
+            verify(model, None, None)
+
+    @pytest.mark.parametrize(
+        "lie",
+        [
+            {"primal": 1.0},
+            {"dual": 1e9, "gap": 0.0},
+            {"tol": 1e-30},
+            {"gap": 0.0, "dual": 1.0, "relative_gap": 0.0},
+        ],
+        ids="-".join,
+    )
+    def test_claims_that_were_altered_are_found(self, lie):
+        model = model_of(solved())
+        model.certificate_ = dataclasses.replace(model.certificate_, **lie)
+        with pytest.raises(CertificateError, match="altered") as caught:
+            verify(model, None, None)
+        assert "Claimed:" in str(caught.value)
+        assert "Found:" in str(caught.value)
+
+    def test_a_gap_too_good_to_be_true_is_found(self):
+        part = problem(Squared(), 3)
+        theta = optimum(part) + 0.1
+        part = part._replace(W=theta[:, None], dual=duals_for(part, theta)["newton"], tol=0.5)
+        model = model_of(part)
+        assert verify(model, None, None).gap > 0.1
+        claimed = model.certificate_
+        model.certificate_ = dataclasses.replace(
+            claimed, dual=claimed.primal, gap=0.0, relative_gap=0.0, coef_error=0.0
+        )
+        with pytest.raises(CertificateError, match="smaller than the one that can be proven"):
+            verify(model, None, None)
+
+    def test_a_model_that_is_not_fitted(self):
+        with pytest.raises(NotFittedError):
+            verify(SimpleNamespace(), None, None)
+
+    def test_an_unfinished_model_is_not_verified(self):
+        part = solved()
+        model = model_of(part._replace(W=part.W + 0.1))
+        with pytest.raises(CertificateError, match="not proven optimal"):
+            verify(model, None, None)
+
+    def test_a_dual_point_of_another_fit_proves_less_but_no_lie(self):
+        """The dual point is only a proposal: the curvature still proves the answer."""
+        part = solved()
+        swapped = part._replace(dual=Explicit(np.full(len(part.X), 0.5)))
+        assert not certificate(swapped).certified
+        assert recheck_part(swapped).certified
+
+    def test_losses_without_duality_are_refused(self):
+        with pytest.raises(Refused, match="not convex"):
+            recheck_part(solved()._replace(loss=losses.ZeroOne()))
+
+    def test_multinomial(self):
+        X, labels, s = softmax_problem(5)
+        W = softmax_optimum(X, labels, s, 0.5).x.reshape(3, 3)
+        dual = Linearised(W, 0 * W)
+        part = Part(Multinomial(3), ElasticNet(2.0), True, X, None, None, s, labels, W, dual, 1e-6)
+        assert verify(model_of(part), None, None).certified
+        bare = part._replace(penalty=ElasticNet(math.inf))
+        assert not recheck_part(bare).certified
+
+    def test_median_with_explicit_dual(self):
+        """min_b sum |t - b| over 0, 1, 5, no penalty: the signs of the residuals prove the median."""
+        part = problem(Absolute())._replace(
+            X=np.zeros((3, 1)),
+            sigma=np.ones(3),
+            offset=1 - np.array([0.0, 1.0, 5.0]),
+            weight=None,
+            penalty=ElasticNet(math.inf),
+            W=np.array([[0.0], [1.0]]),
+            dual=Explicit(np.array([-1.0, 0.0, 1.0])),
+        )
+        assert verify(model_of(part), None, None).certified
+        assert not recheck_part(part._replace(W=np.array([[0.0], [1.1]]))).certified
+
+    def test_hinge_with_explicit_dual(self):
+        """Two points, hard by hand: w = 1, b = 0, alpha = 1/2 each, objective 1/2."""
+        part = problem(Hinge())._replace(
+            X=np.array([[1.0], [-1.0]]),
+            sigma=np.array([1.0, -1.0]),
+            weight=None,
+            W=np.array([[1.0], [0.0]]),
+            dual=Explicit(np.array([0.5, 0.5])),
+        )
+        found = recheck_part(part)
+        assert found.primal == 0.5
+        assert found.certified
+        assert found.gap < 1e-13
+        assert not recheck_part(part._replace(dual=Explicit(np.array([0.5, 0.4])))).certified
