@@ -1,0 +1,113 @@
+"""Run every Python block of the README and the docs, and every example.
+
+The blocks of a page run in order in one namespace. Where a ``text`` block follows a Python block
+directly, it is what the block prints: words must agree exactly, numbers to six digits, except numbers
+below 1e-2 (gaps, errors), whose size depends on the machine.
+"""
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from linsep import LogisticRegression
+from linsep.solvers import SOLVERS
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def same_number(a: str, b: str) -> bool:
+    x, y = float(a), float(b)
+    return abs(x - y) <= 1e-6 * max(abs(x), abs(y)) or max(abs(x), abs(y)) < 1e-2
+
+
+def same_output(printed: str, promised: str) -> bool:
+    words = [NUMBER.sub("#", text).split() for text in (printed, promised)]
+    numbers = [NUMBER.findall(text) for text in (printed, promised)]
+    return words[0] == words[1] and all(map(same_number, *numbers))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text()
+    namespace = {"__name__": "__main__"}
+    for block in BLOCK.finditer(text):
+        line = text[: block.start()].count("\n") + 1
+        code = compile("\n" * line + block[1], str(page), "exec")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)
+        if block[2] is not None:
+            assert same_output(printed.getvalue(), block[2]), (
+                f"{page}:{line} prints\n{printed.getvalue()}"
+            )
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=relative)
+def test_example(example, tmp_path):
+    command = [sys.executable, "-W", "error", str(example), str(tmp_path)]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_every_solver_is_on_its_page():
+    page = (ROOT / "docs" / "how-to-choose-a-solver.md").read_text()
+    assert all(f"| `{name}` |" in page for name in SOLVERS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_the_readme_promises_the_same_bits_for_any_number_of_threads(kind):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400_000, 20)).astype(
+        kind
+    )  # many blocks, so that threads do share the work
+    y = X @ rng.standard_normal(20) + rng.logistic(size=len(X)) > 0
+    one, *others = (LogisticRegression(n_threads=count).fit(X, y) for count in (1, 2, 3, 8))
+    for other in others:
+        assert np.array_equal(one.coef_, other.coef_)
+        assert np.array_equal(one.intercept_, other.intercept_)
+        assert one.certificate_ == other.certificate_
+
+
+@pytest.mark.parametrize(
+    ("printed", "promised", "same"),
+    [
+        ("gap 3.1e-09 of 12.345678", "gap 2.0e-10 of 12.345678", True),
+        ("objective 12.345678", "objective 12.345778", False),
+        ("certified", "not certified", False),
+    ],
+)
+def test_same_output(printed, promised, same):
+    assert same_output(printed, promised) is same
