@@ -143,6 +143,8 @@ struct Table {
                             const double* mu, double* out, double* scratch);
     void (*softmax_closing)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* base, const double* step,
                             const double* W, const double* bound, const double* dual, double* out, double* scratch);
+    // rows that the softmax passes add up in registers before they add to their outputs
+    int (*softmax_chunk)(Rows, std::int64_t k);
     // a whole fit: softmax_newton.hpp
     NewtonReport (*softmax_newton)(Rows, Classes, NewtonJob, double* W, double* base, double* step, double* closing,
                                    double* scratch);

@@ -456,11 +456,12 @@ NB_MODULE(_kernels, m) {
           nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("theta").noconvert(),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
     m.def("dual_cd", &dual_cd, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("k0"), nb::arg("k1"),
-          nb::arg("order"), nb::arg("bucket"), nb::arg("lam"), nb::arg("stiffness"), nb::arg("norms").noconvert(),
-          nb::arg("u"), nb::arg("z").noconvert(), nb::arg("theta").noconvert(), nb::arg("state"));
+          nb::arg("order").noconvert(), nb::arg("bucket"), nb::arg("lam"), nb::arg("stiffness"),
+          nb::arg("norms").noconvert(), nb::arg("u").noconvert(), nb::arg("z").noconvert(),
+          nb::arg("theta").noconvert(), nb::arg("state").noconvert());
     m.def("shifted", &shifted, nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("z").noconvert(), nb::arg("b"), nb::arg("out").noconvert());
-    m.def("shuffle", &shuffle, nb::arg("order"), nb::arg("seed"));
+    m.def("shuffle", &shuffle, nb::arg("order").noconvert(), nb::arg("seed"));
     nb::class_<PyClasses>(m, "Classes")
         .def(nb::init<Labels, std::optional<In>, int64_t>(), nb::arg("labels"), nb::arg("weight").none(), nb::arg("k"))
         .def_prop_ro("padded", &PyClasses::padded);
@@ -478,6 +479,9 @@ NB_MODULE(_kernels, m) {
     m.def("softmax_closing", &softmax_closing, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("W"), nb::arg("bound"),
           nb::arg("dual").none(), nb::arg("out").noconvert());
+    m.def(
+        "softmax_chunk", [](const PyRows& x, int64_t k) { return table->softmax_chunk(x.rows, k); }, nb::arg("rows"),
+        nb::arg("k"));
     m.def("softmax_newton", &softmax_newton, nb::arg("rows"), nb::arg("classes"), nb::arg("lam"), nb::arg("max_steps"),
           nb::arg("intercept"), nb::arg("W"), nb::arg("base").noconvert(), nb::arg("step").noconvert(),
           nb::arg("sums").noconvert());

@@ -1,4 +1,4 @@
-// The closing pass: the sums from which a certificate is assembled (src/linsep/certificates.py), in one read of X.
+// The closing pass: the sums from which a certificate is assembled (src/linsep/certificates/closing.py), in one read of X.
 //
 // Problem  P(theta) = lam/2 |w|^2 + sum s l(m),  dual  D(u) = -sum s (l*(-u) + u offset) - |v|^2/(2 lam),
 // v = sum s sign u x. The dual point is the Newton-dual one: at a base point with margins m0 and a step with score

@@ -92,6 +92,9 @@ void do_softmax_closing(Rows rows, i64 lo, i64 hi, Classes y, const double* base
                         const double* bound, const double* dual, double* out, double* scratch) {
     visit(rows, [&](const auto& X) { softmax_closing(X, lo, hi, y, base, step, W, bound, dual, out, scratch); });
 }
+int do_softmax_chunk(Rows rows, i64 k) {
+    return visit(rows, [&](const auto& X) { return X.dense ? (int)min64(X.chunk(), softmax_rows(k)) : 1; });
+}
 NewtonReport do_softmax_newton(Rows rows, Classes y, NewtonJob job, double* W, double* base, double* step, double* out,
                                double* scratch) {
     return visit(rows, [&](const auto& X) { return SoftmaxNewton(X, y, job, W, scratch).run(base, step, out); });
@@ -133,6 +136,7 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .softmax_cross = do_softmax_cross,
     .softmax_hessian = do_softmax_hessian,
     .softmax_closing = do_softmax_closing,
+    .softmax_chunk = do_softmax_chunk,
     .softmax_newton = do_softmax_newton,
     .dual_cd = do_dual_cd,
     .shifted = do_shifted,

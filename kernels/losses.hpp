@@ -1,5 +1,5 @@
 // The losses as functions of the margin m, a chunk of rows at a time: value, slope l'(m), curvature l''(m), and the
-// convex conjugate l*(-u) at a dual point u = -slope. The text of record is src/linsep/losses.py; the tests hold the
+// convex conjugate l*(-u) at a dual point u = -slope. The text of record is src/linsep/losses/; the tests hold the
 // two equal. A loss is a struct with two vector functions; nothing here branches on a lane.
 #pragma once
 #include "api.hpp"

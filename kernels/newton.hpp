@@ -54,7 +54,7 @@ struct Cholesky {
     }
 };
 
-// Primal minus dual value from the closing sums (certificates.py has the text with the rounding allowance).
+// Primal minus dual value from the closing sums (src/linsep/certificates/closing.py has the text with the rounding allowance).
 inline double gap_of(const double* c, i64 d, double lam, const double* theta, bool intercept, double* primal) {
     double kp = 1.0, km = 1.0;
     if (intercept) {
@@ -117,20 +117,27 @@ struct NewtonFit {
         ++report.sweeps;
     }
 
+    // The mean of the rows weighted by curvature: outliers that have run away do not count.
     void centre() {
         for (i64 j = 0; j < d; ++j) mu[j] = 0.0;
         if (!job.intercept || !R::dense) return;
-        double ones[kRoom];
+        double a[kRoom], sum = 0;
         int list[kRoom];
-        for (int i = 0; i < kMaxChunk; ++i) {
-            ones[i] = 1.0 / (double)n;
-            list[i] = i;
+        for (i64 r = 0; r < n; r += X.chunk()) {
+            const int nr = (int)min64(X.chunk(), n - r);
+            for (int i = 0; i < nr; ++i) {
+                a[i] = h[r + i];
+                sum += a[i];
+            }
+            const int count = keep_nonzero(a, nr, list);
+            X.add(r, list, count, a, mu);
         }
-        for (i64 r = 0; r < n; r += X.chunk()) X.add(r, list, (int)min64(X.chunk(), n - r), ones, mu);
+        for (i64 j = 0; j < d; ++j) mu[j] /= sum > 0.0 ? sum : 1.0;
     }
 
     // delta = -H^-1 gradient, with b = c - mu.w; returns the squared Newton decrement.
     double direction() {
+        centre();
         for (i64 j = 0; j < order * order; ++j) H[j] = 0.0;
         gram(X, 0, n, h, mu, H, pack);
         ++report.grams;
@@ -140,7 +147,12 @@ struct NewtonFit {
                 const double both = R::dense ? H[i * order + j] : H[i * order + j] + H[j * order + i];
                 H[i * order + j] = H[j * order + i] = both;
             }
-        for (i64 j = 0; j < d; ++j) H[j * order + j] += job.lam;
+        for (i64 j = 0; j < d; ++j) {
+            // A constant column is the intercept over again: what centring leaves of it is rounding noise.
+            if (H[j * order + j] <= 1e-24 * mu[j] * mu[j] * H[d * order + d])
+                for (i64 i = 0; i < order; ++i) H[j * order + i] = H[i * order + j] = 0.0;
+            H[j * order + j] += job.lam;
+        }
         const double gb = job.intercept ? g[1 + d] : 0.0;
         for (i64 j = 0; j < d; ++j) rhs[j] = -(g[1 + j] + job.lam * theta[j] - mu[j] * gb);
         rhs[d] = -gb;
@@ -263,7 +275,6 @@ struct NewtonFit {
     NewtonReport run(double* base, double* step, double* closing_out) {
         const bool bent = spec.id == LossId::huberised_hinge || spec.id == LossId::huber;
         const bool unbounded = job.lam == 0.0 && (spec.id == LossId::logistic || spec.id == LossId::exponential);
-        centre();
         value_and_gradient(theta);
         P = g[0] + penalty(theta);
         bool certified = false, settled = false;  // settled: even secant steps have become tiny

@@ -144,17 +144,18 @@ struct SoftmaxNewton {
                 report.status = 4;
                 break;
             }
-            const bool tiny = decrement <= 1e-13 * value;
+            const bool tiny = __builtin_fabs(decrement) <= 1e-13 * value;
             double length = 1.0, next = value;
             for (int halves = 0; halves < 40; ++halves, length *= 0.5) {
                 for (i64 j = 0; j < order * K; ++j) trial[j] = W[j] + length * D[j];
                 next = evaluate(trial);
                 if (tiny || next <= value - 1e-4 * length * decrement) break;
             }
-            if (tiny)
-                report.status = 1;
-            else if (!(next < value))
+            if (!(tiny ? next <= value * (1.0 + 1e-12) : next < value)) {
                 report.status = 2;
+                break;
+            }
+            if (tiny) report.status = 1;
             for (i64 j = 0; j < order * K; ++j) {
                 base[j] = W[j];
                 step[j] = D[j];

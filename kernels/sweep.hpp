@@ -28,6 +28,13 @@ inline double weighted_total(const double* a, const double* w, int np) {
     return total(s);
 }
 
+// 0, or NaN if a margin is not finite: a loss may well be 0 at infinity, but an infinite feature is never right.
+inline double not_finite(const double* m, int np) {
+    vd s{};
+    for (int i = 0; i < np; i += VL) s += load(m + i) - load(m + i);
+    return total(s);
+}
+
 // Keeps the nonzero entries of a: their positions in list, their values moved to the front.
 inline int keep_nonzero(double* a, int nr, int* list) {
     int count = 0;
@@ -61,7 +68,7 @@ void sweep(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const do
         X.dots(r, nr, theta, theta[X.d], c.m);
         margins(c, t, r, nr);
         loss.at(np, spec.width, c.m, c.value, c.slope, c.curvature);
-        out[0] += weighted_total(c.value, c.weight, np);
+        out[0] += weighted_total(c.value, c.weight, np) + not_finite(c.m, np);
         if (curvature && blend > 0.0) blend_secant(c, nr, blend);
         if (curvature)
             for (int i = 0; i < nr; ++i) curvature[r + i] = c.weight[i] * c.curvature[i];

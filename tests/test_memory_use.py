@@ -57,16 +57,20 @@ INT8 = {
     "fill": "X[lo : lo + 10_000] = np.clip(40 * part, -127, 127)",
     "finish": "",
 }
+#: Every third column, stored in arrays made beforehand.
+CSR = {
+    "make": "None; k = 33; values = np.empty(n * k); indices = np.empty(n * k, np.int32)",
+    "fill": "c = lo // 10_000 % 3 + 3 * np.arange(k); part = part[:, c]; "
+    "values[lo * k : (lo + 10_000) * k] = part.ravel(); "
+    "indices[lo * k : (lo + 10_000) * k] = np.tile(c, 10_000)",
+    "finish": "X = sp.csr_matrix((values, indices, np.arange(n + 1, dtype=np.int32) * k), (n, d))",
+}
 CASES = {
     "C order": {**DENSE, "make": "np.empty((n, d))"},
     "Fortran order": {**DENSE, "make": "np.empty((n, d), order='F')"},
     "float32": {**DENSE, "make": "np.empty((n, d), np.float32)"},
     "int8": INT8,
-    "CSR": {
-        "make": "[]",
-        "fill": "part[np.abs(part) < 1.0] = 0.0; X.append(sp.csr_matrix(part))",
-        "finish": "X = sp.vstack(X, format='csr'); part = None",
-    },
+    "CSR": CSR,
 }
 
 
@@ -88,15 +92,15 @@ def test_logistic_regression(layout):
 
 
 @pytest.mark.parametrize(
-    "model",
+    ("model", "allowed"),
     [
-        "LinearClassifier(loss='squared_hinge')",
-        "LinearRegressor(loss='squared')",
-        "LogisticRegression(C=np.inf)",
+        ("LinearClassifier(loss='squared_hinge')", ALLOWED),
+        ("LinearRegressor(loss='squared')", ALLOWED),
+        ("LogisticRegression(C=np.inf)", 200.0),  # its proof looks at every row in several ways
     ],
 )
-def test_other_models(model):
+def test_other_models(model, allowed):
     found = measure(model, **CASES["C order"])
     print(f"\n{model}: {found['extra']:.0f} MB beside {found['before']:.0f} MB; {found['proof']}")
     assert found["certified"]
-    assert found["extra"] <= ALLOWED
+    assert found["extra"] <= allowed

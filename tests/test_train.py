@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from catalogue import MAKERS, SMOOTH, Sample, naming, objective, plain
+from catalogue import MAKERS, SMOOTH, Sample, fit, naming, objective, plain, takes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,14 +20,6 @@ from linsep.train import Fit, Recipe, train
 
 each_smooth = pytest.mark.parametrize("loss", SMOOTH, ids=naming)
 each_solver = pytest.mark.parametrize("solver", SOLVERS)
-
-
-def fit(sample, loss="logistic", C=1.0, start=None, **options):
-    return train(Recipe(get(loss), ElasticNet(C), **options), sample.memory(), start)
-
-
-def takes(solver, sample, loss="logistic"):
-    return not SOLVERS[solver].missing(sample.problem(get(loss)))
 
 
 def test_what_comes_out():
@@ -120,6 +112,7 @@ def test_without_an_intercept_it_stays_zero():
             found = fit(plain(), solver=solver, fit_intercept=False, start=start)
             assert found.W[-1, 0] == 0.0 and found.certificate.certified
             assert found.dual.base[-1, 0] == 0.0 and found.dual.step[-1, 0] == 0.0
+    assert (start == 1.0).all()
 
 
 @each_solver

@@ -135,6 +135,7 @@ def softmax_closing(
     dual: _F | None,
     out: _F,
 ) -> None: ...
+def softmax_chunk(rows: Rows, k: int) -> int: ...
 def softmax_newton(
     rows: Rows,
     classes: Classes,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -43,7 +44,7 @@ def _rows(X: Any) -> _kernels.Rows:
     if sp.issparse(X):
         indices, indptr = X.indices, X.indptr
         if indices.dtype != indptr.dtype:
-            indptr = indptr.astype(indices.dtype)
+            indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
         return _kernels.Rows(X.data, indices, indptr, X.shape[1])
     return _kernels.Rows(X)
 
@@ -51,6 +52,14 @@ def _rows(X: Any) -> _kernels.Rows:
 @lru_cache(maxsize=1)
 def _usable_threads() -> int:
     return default_threads()
+
+
+def _room(kept: dict[str, FloatArray], n: int, part: slice, name: str) -> FloatArray:
+    """Room for one number per row of the part, made on first use."""
+    room = kept.get(name)
+    if room is None:
+        room = kept.setdefault(name, np.zeros(n))
+    return room[part]
 
 
 class Memory(Dataset):
@@ -70,6 +79,8 @@ class Memory(Dataset):
         n_threads: int | None = None,
     ) -> None:
         self.n, self.d = int(X.shape[0]), int(X.shape[1])
+        if sp.issparse(X) and X.format != "csr":
+            X = X.tocsr()
         if not _native(X) and self._size_of(X) <= CONVERT_BYTES:
             X = _converted(X)
         self.X = X
@@ -79,6 +90,7 @@ class Memory(Dataset):
         self.n_threads = _usable_threads() if n_threads is None else n_threads
         self._kept: dict[str, FloatArray] = {}
         self._pool: ThreadPoolExecutor | None = None
+        self._owner = 0  # the process whose threads these are
         self._edges = self._block_edges()
         self._whole = None
         if _native(X):
@@ -133,13 +145,8 @@ class Memory(Dataset):
             lo=lo,
             hi=hi,
             first=first,
-            kept=lambda name: self._room(name)[part],
+            kept=partial(_room, self._kept, self.n, part),
         )
-
-    def _room(self, name: str) -> FloatArray:
-        """Room for one number per row, made on first use."""
-        room = self._kept.get(name)
-        return self._kept.setdefault(name, np.zeros(self.n)) if room is None else room
 
     def _open(self, k: int) -> Block:
         lo, hi = int(self._edges[k]), int(self._edges[k + 1])
@@ -190,9 +197,8 @@ class Memory(Dataset):
         if workers == 1:
             walk(0)
         else:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self.n_threads - 1, "linsep")
-            others = [self._pool.submit(walk, w) for w in range(1, workers)]
+            pool = self._threads()
+            others = [pool.submit(walk, w) for w in range(1, workers)]
             try:
                 walk(0)
                 for task in others:
@@ -221,6 +227,13 @@ class Memory(Dataset):
     @property
     def whole(self) -> Block | None:
         return self._whole
+
+    def _threads(self) -> ThreadPoolExecutor:
+        """The helpers of this process: a forked child does not inherit its parent's."""
+        if self._pool is None or self._owner != os.getpid():
+            self._pool = ThreadPoolExecutor(self.n_threads - 1, "linsep")
+            self._owner = os.getpid()
+        return self._pool
 
     def close(self) -> None:
         """End the threads."""

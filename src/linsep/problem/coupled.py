@@ -281,6 +281,15 @@ class CoupledProblem:
         at, base, step = (np.ascontiguousarray(a[:, : self.k]) for a in (at, base, step))
         return status == 1, at, Linearised(base, step), self._closing_sums(out)
 
+    def longest_sum(self, size: int) -> int:
+        """Bound on the terms added one after another in any of ``size`` sums over rows of a pass (no pass).
+
+        Dense kernels add up some rows in registers, and then these sums: far fewer roundings than rows.
+        """
+        rows, whole = self.data.longest_sum(size), self.data.whole
+        chunk = 1 if whole is None else _kernels.softmax_chunk(whole.rows, self.k)
+        return min(rows, chunk + 2 * (rows // chunk + 1))  # twice: blocks may begin amid a chunk
+
     def centre(self) -> FloatArray:
         """Column means of some rows (zero for sparse rows, or without an intercept to absorb them)."""
         data = self.data

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from linsep.solution import Explicit, FloatArray, Linearised
 
 CURVATURE = "curvature"
-_SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean serves
+_SAMPLE = 256  # rows whose median centres the Hessian
 
 
 class _Native:
@@ -119,17 +119,23 @@ class Problem:
             g[-1] = 0.0
         return value, g
 
-    def start(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """The first evaluation: numbers that are not finite are the data's fault, and said so."""
+    def start(self, theta: FloatArray) -> tuple[FloatArray, float, FloatArray]:
+        """The first evaluation: at theta, or at 0 if that is better.
+
+        Numbers that are not finite at 0 are the data's fault, and said so.
+        """
+        value, g = self.value_gradient(theta)
+        finite = np.isfinite(value) and np.isfinite(g).all()
+        if finite and (not theta.any() or value <= self.null_value()):
+            return theta, value, g
+        theta = np.zeros_like(theta)
         value, g = self.value_gradient(theta)
         if not (np.isfinite(value) and np.isfinite(g).all()):
-            zero, g0 = self.value_gradient(np.zeros_like(theta))
-            if not (np.isfinite(zero) and np.isfinite(g0).all()):
-                raise NonFinite(
-                    "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
-                    "or numbers too large to square. Find and repair those rows."
-                )
-        return value, g
+            raise NonFinite(
+                "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
+                "or numbers too large to square. Find and repair those rows."
+            )
+        return theta, value, g
 
     def hessian(self, mu: FloatArray) -> FloatArray:
         """Hessian in the coordinates (w, c), c = b + mu.w, from the curvatures of the last sweep."""
@@ -140,10 +146,18 @@ class Problem:
             _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out)
 
         H = self.data.sum(add, order * order).reshape(order, order)
+        if not np.isfinite(H).all():
+            raise NonFinite(
+                "The Hessian is not finite: some features are too large to square in float64. Divide those "
+                "columns by a power of ten."
+            )
         upper = np.triu(H, 1)
         if self.data.sparse:  # sparse kernels add each pair once, to either triangle
             upper += np.tril(H, -1).T
         H = upper + upper.T + np.diag(np.diag(H))
+        # A constant column is the intercept over again: what centring leaves of it is rounding noise.
+        noise = np.append(np.diag(H)[:-1] <= 1e-24 * mu * mu * H[-1, -1], False)
+        H[noise], H[:, noise] = 0.0, 0.0
         H[np.arange(order - 1), np.arange(order - 1)] += self.lam
         if not self.fit_intercept:
             H[-1], H[:, -1] = 0.0, 0.0
@@ -198,13 +212,24 @@ class Problem:
             lambda b, o: self._run.closing(b, base, step, theta, u, o), 8 + 2 * self.data.d
         )
 
+    def null_value(self) -> float:
+        """P at w = 0, b = 0: what no model at all costs (labels only, no pass over X)."""
+
+        def add(block: Block, out: FloatArray) -> None:
+            m = block.margins(np.zeros(block.hi - block.lo))
+            out[0] += block.weights() @ self.loss.value(m)
+
+        return float(self.data.sum(add, 1)[0])
+
     def centre(self) -> FloatArray:
-        """Column means of some rows (zero for sparse rows, or without an intercept to absorb them)."""
+        """Column medians of some rows, whatever outliers there are; 0 if sparse or without intercept.
+
+        Any point amid the rows serves: the Hessian of rows centred there loses no digits to their mean.
+        """
         data = self.data
         if data.sparse or not self.fit_intercept:
             return np.zeros(data.d)
         rows = np.unique(np.linspace(0, data.n - 1, min(data.n, _SAMPLE)).astype(np.int64))
-        total = data.sample(rows).sum(
-            lambda b, o: _kernels.moments(b.rows, b.lo, b.hi, None, o), 2 * data.d + 1
-        )
-        return np.ascontiguousarray(total[data.d : 2 * data.d] / len(rows))
+        if data.weight is not None and (data.weight[rows] > 0).any():
+            rows = rows[data.weight[rows] > 0]
+        return np.ascontiguousarray(np.median(np.asarray(data.X[rows], dtype=np.float64), axis=0))

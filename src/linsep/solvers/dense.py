@@ -118,6 +118,8 @@ def solve_preconditioned(
     data = problem.data
     if data.n < MANY * data.d:
         return newton.solve(problem, theta, stop, Adaptive(problem, None))
+    if theta.any():
+        theta, _, _ = problem.start(theta)
     sub = pilot.sub_problem(problem, int(PILOT_PART * data.n), seed)
     hessian = PilotHessian(sub)
     hessian.refresh(theta)

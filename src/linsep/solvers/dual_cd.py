@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 LOSSES = ("logistic", "squared", "squared_hinge", "huberised_hinge", "huber")
-RHO = 0.1  # stiffness of the intercept in units of mean |x|^2 / lam; 0.03 to 0.1 serve alike, 0.3 is slower
-PATIENCE = 60  # epochs still to come, as foretold, at which the ascent gives up
+RHO = 0.1  # stiffness of the intercept in units of mean |x|^2 / lam; 0.03 serves as well, 0.3 is slower
+NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
+EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 _SPARE = 10  # epochs between closing passes while the gap is not foretold to be near tol
 _IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
+_MANY = 2_000_000  # entries from which Newton's passes are shared by threads; epochs never are
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
 
 
@@ -72,34 +74,29 @@ class Ascent:
         self.order = np.arange(-(-n // self.bucket), dtype=np.int64)
         self.seed, self.epochs = seed, 0
         self.z, self.state = np.zeros(n), np.zeros(2)
-        self.stiffness = self._stiffness() if problem.fit_intercept else 0.0
+        weight = self.block.weights()
+        total, size = float(weight.sum()), dot(weight, self.norms)
+        self.hardness = hardness(problem, size / max(1, int(np.count_nonzero(weight))))
+        free = problem.fit_intercept and total > 0.0
+        self.stiffness = RHO * size / (total * problem.lam) if free else 0.0
         self.slacks: list[float] = []
         self.primal = math.inf
         if theta[:-1].any():
             self.u, self.theta = self._near(theta)
         else:
             self.u, self.theta = np.zeros(n), np.zeros_like(theta)
-            self.theta[-1] = self._intercept(float(theta[-1]), 60)
+            self.theta[-1] = self._intercept(float(theta[-1]), 1e-6)
             if not math.isfinite(self.primal):
                 problem.start(theta)  # says whose fault it is
-
-    def _stiffness(self) -> float:
-        """RHO mean |x|^2 / lam, or where that is next to nothing what moves b by a Newton step."""
-        weight = self.block.weights()
-        total = float(weight.sum())
-        if not total > 0.0:
-            return 0.0
-        mean = dot(weight, self.norms) / total
-        return max(RHO * mean / self.problem.lam, 2.0 / (total * self.problem.loss.curvature_bound))
 
     def _near(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A start from theta: the slopes there, times the factor that brings w = v/lam nearest to it."""
         problem, block = self.problem, self.block
-        m = block.margins(scores(problem, theta))
-        u, spare = np.empty_like(m), np.empty((3, len(m)))
-        _kernels.pointwise(self.loss, m, spare[0], u, spare[1], spare[2])
-        mass = block.weights() * block.sign * -u
-        problem.passes += 1
+        self.z = block.scores(theta)
+        u = -self._slopes(block.margins(self.z))
+        self.z -= theta[-1]
+        mass = block.weights() * block.sign * u
+        problem.passes += 2
         v = problem.data.sum(
             lambda b, out: _kernels.combine(b.rows, b.lo, b.hi, mass, out), problem.order
         )
@@ -108,7 +105,7 @@ class Ascent:
         start = (t / problem.lam) * v
         start[-1] = theta[-1]
         self.state[0] = t * float(v[-1])
-        return -t * u, start
+        return t * u, start
 
     def epoch(self, run: Run | None = None) -> None:
         """One visit to every row, in a new order, then the new multiplier."""
@@ -118,33 +115,38 @@ class Ascent:
         _kernels.shuffle(self.order, (self.seed * 0x9E3779B1 + self.epochs) % 2**64)
         step = max(1, _ENTRIES_PER_CALL * count // max(1, problem.data.n_entries))
         self.state[1] = 0.0
-        for k in range(0, count, step):
-            if run is not None and k > 0:
-                run.check_limits()
-            _kernels.dual_cd(
-                self.block.rows,
-                self.block.targets,
-                self.loss,
-                k,
-                min(count, k + step),
-                self.order,
-                self.bucket,
-                problem.lam,
-                self.stiffness,
-                self.norms,
-                self.u,
-                self.z,
-                self.theta,
-                self.state,
-            )
-        self.theta[-1] += self.stiffness * float(self.state[0])
-        self.theta[-1] = self._intercept(float(self.theta[-1]), 2)
+        try:
+            for k in range(0, count, step):
+                if run is not None and k > 0:
+                    run.check_limits()
+                self._visit(k, min(count, k + step))
+        finally:  # also when a limit ends the epoch
+            self.theta[-1] += self.stiffness * float(self.state[0])
+            self.theta[-1] = self._intercept(float(self.theta[-1]), 1e-3)
         self.slacks.append(float(self.state[1]))
 
-    def _intercept(self, b: float, steps: int) -> float:
-        """Newton's method for b at the scores z, kept between the b whose slopes are known to bracket it."""
+    def _visit(self, k0: int, k1: int) -> None:
+        _kernels.dual_cd(
+            self.block.rows,
+            self.block.targets,
+            self.loss,
+            k0,
+            k1,
+            self.order,
+            self.bucket,
+            self.problem.lam,
+            self.stiffness,
+            self.norms,
+            self.u,
+            self.z,
+            self.theta,
+            self.state,
+        )
+
+    def _intercept(self, b: float, fine: float) -> float:
+        """Newton's method for b at the scores z, between the b whose slopes are known to enclose the best."""
         low, high = -math.inf, math.inf
-        for _ in range(steps if self.problem.fit_intercept else 1):
+        for _ in range(60):
             out = np.zeros(3)
             _kernels.shifted(self.block.targets, self.loss, 0, len(self.z), self.z, b, out)
             value, slope, curvature = out.tolist()
@@ -157,36 +159,61 @@ class Ascent:
             )  # far out a slope without curvature says nothing about distance
             move = -slope / curvature if curvature > 0.0 else math.copysign(reach, -slope)
             move = min(max(move, -reach), reach)
-            if abs(move) <= 1e-9 * (1.0 + abs(b)):
+            b = b + move if low <= b + move <= high else 0.5 * (low + high)
+            if abs(move) <= fine * (1.0 + abs(b)):
                 break
-            b = b + move if low < b + move < high else 0.5 * (low + high)
         return b
 
     def foretold(self) -> float:
-        """The duality gap now, as the slacks of the last two epochs let it be guessed."""
+        """The duality gap now, as guessed from the slacks of the last epoch and how fast they shrink.
+
+        The first epoch starts from afar: its slacks tell nothing about the rate.
+        """
         if len(self.slacks) < 2:
             return math.inf
         before, last = self.slacks[-2:]
-        return last * min(1.0, last / before) if before > 0.0 else last
+        rate = 0.3 if len(self.slacks) == 2 or not before > 0.0 else last / before
+        return last * min(1.0, max(0.05, rate))
 
     def epochs_to(self, gap: float) -> float:
-        """Epochs until the gap is that small, if it goes on falling as in the last three."""
-        if len(self.slacks) < 5:
-            return 0.0
-        now, rate = self.foretold(), (self.slacks[-1] / self.slacks[-4]) ** (1 / 3)
+        """Epochs until the gap is that small, if it goes on falling as in the last half of them."""
+        span = max(3, self.epochs // 2)
+        now, before, last = self.foretold(), self.slacks[-1 - span], self.slacks[-1]
         if now <= gap:
             return 0.0
-        return math.log(now / gap) / -math.log(rate) if 0.0 < rate < 1.0 and gap > 0.0 else math.inf
+        falling = 0.0 < last < before and gap > 0.0
+        return span * math.log(now / gap) / math.log(before / last) if falling else math.inf
+
+    def hopeless(self, tol: float, patience: float) -> bool:
+        """Whether more epochs are foretold than are worth it, and a few more would not help Newton either."""
+        if not self.finite():
+            return True
+        if self.epochs < 6:  # too early to tell
+            return False
+        if self.epochs_to(tol * self.primal) <= patience and self.epochs <= 3.0 * patience:
+            return False
+        near = NEAR * self.primal
+        return self.foretold() <= near or self.epochs_to(near) > 10
+
+    def finite(self) -> bool:
+        """Whether no number has overflowed."""
+        return math.isfinite(sum(self.slacks[-1:]) + self.primal + float(self.theta[-1]))
 
     def point(self) -> tuple[FloatArray, Explicit]:
-        """Theta, and u made feasible for the intercept by shrinking its heavier side."""
+        """Theta, and a dual point for which e = 0: the slopes at the scores as last seen, with the best b.
+
+        To shrink the u of one class would do, but costs first-order where u is at the end of its domain.
+        """
         if not self.problem.fit_intercept:
             return self.theta.copy(), Explicit(self.u.copy())
-        mass = self.block.weights() * self.block.sign * self.u
-        plus, minus = float(mass[mass > 0.0].sum()), -float(mass[mass < 0.0].sum())
-        heavy = mass > 0.0 if plus > minus else mass < 0.0
-        factor = min(plus, minus) / max(plus, minus) if plus != minus else 1.0
-        return self.theta.copy(), Explicit(np.where(heavy, factor * self.u, self.u))
+        self.theta[-1] = self._intercept(float(self.theta[-1]), 1e-9)
+        m = self.block.margins(self.z + self.theta[-1])
+        return self.theta.copy(), Explicit(-self._slopes(m))
+
+    def _slopes(self, m: FloatArray) -> FloatArray:
+        slope, spare = np.empty_like(m), np.empty_like(m)
+        _kernels.pointwise(self.loss, m, spare, slope, spare, spare)
+        return slope
 
 
 def row_norms(problem: Problem) -> FloatArray:
@@ -203,16 +230,47 @@ def row_norms(problem: Problem) -> FloatArray:
     return norms
 
 
-def scores(problem: Problem, theta: FloatArray) -> FloatArray:
-    """x.w + b of every row (one pass)."""
-    problem.passes += 1
-    z = np.zeros(problem.data.n)
+def hardness(problem: Problem, mean: float) -> float:
+    """C times the mean of s |x|^2, times the curvature of the loss as a multiple of the logistic one."""
+    return 4.0 * problem.loss.curvature_bound * mean / problem.lam
 
-    def fill(block: Block, out: FloatArray) -> None:
-        z[block.first + block.lo : block.first + block.hi] = block.scores(theta)
 
-    problem.data.sum(fill, 1)
-    return z
+def newton_passes(problem: Problem, hard: float, tol: float) -> float:
+    """Passes of truncated Newton, as fitted by eye to the table at ``prefers``."""
+    passes = 22.0 * hard**0.25 if problem.loss.native == "logistic" else 16.0 * hard**0.5
+    shared = 1.8 if problem.data.n_entries >= _MANY else 1.0  # by two threads; more is not assumed
+    return float(max(8.0, passes) * (0.4 - 0.1 * math.log10(max(tol, 1e-15))) / shared)
+
+
+def prefers(problem: Problem, tol: float) -> bool:
+    """Whether to begin with coordinate ascent and not with truncated Newton.
+
+    Passes to a certified gap of 1e-3, 1e-6 (ascent then Newton / Newton alone), k = C mean |x|^2:
+
+    TABLE
+
+    One epoch takes 1.1 to 1.7 of Newton's passes. The choice may not depend on the number of threads, or the
+    bits of the answer would; so large data, whose passes threads do share, begin with Newton a little
+    longer. Where ascent is slow (large k, many rows, noisy labels) six epochs tell.
+    """
+    if not applies(problem):
+        return False
+    least = 0.001 if problem.data.n_entries < _MANY else 0.5
+    return hardness(problem, sampled_mean(problem)) >= least
+
+
+def sampled_mean(problem: Problem) -> float:
+    """Mean of s |x|^2 over some rows from everywhere."""
+    block, n = problem.data.whole, problem.data.n
+    assert block is not None
+    norms = np.zeros(n)
+    seen = 0
+    for k in range(16 if n >= 1024 else 1):
+        lo = k * (n // 16)
+        hi = min(n, lo + 64) if n >= 1024 else n
+        _kernels.row_norms(block.rows, lo, hi, norms)
+        seen += hi - lo
+    return dot(block.weights(), norms) / max(1, seen)
 
 
 def solve(
@@ -220,29 +278,29 @@ def solve(
 ) -> Solution:
     """Ascend until the gap closes.
 
-    Other ends: a limit of the user (its status), or as many epochs as given, or progress so slow that more than
-    PATIENCE epochs are foretold. In the last two cases the status is WORKING_PRECISION, and W is a start for
-    Newton's method.
+    Other ends: a limit of the user (its status); as many epochs as given, or progress so slow that Newton's
+    method would be faster (status WORKING_PRECISION). In the last case W is a good start for it if the
+    gap, which the last record of the trace shows, is below 0.3 of the objective.
     """
     run = Run(problem, stop)
     ascent = Ascent(problem, theta, seed)
-    status, closed, bias = Status.WORKING_PRECISION, 0, 1.0
+    patience = newton_passes(problem, ascent.hardness, stop.tol) / EPOCH
+    status, closed, bias, last = Status.WORKING_PRECISION, 0, 1.0, False
     try:
-        while epochs is None or ascent.epochs < epochs:
+        while not last:
             run.check_limits()
             ascent.epoch(run)
-            target, foretold = stop.tol * ascent.primal, ascent.foretold()
-            if bias * foretold <= target or ascent.epochs - closed >= _SPARE:
+            count, foretold = ascent.epochs, ascent.foretold()
+            last = ascent.hopeless(stop.tol, patience) if epochs is None else count >= epochs
+            if not ascent.finite():
+                return run.solution(status, theta, Explicit(np.zeros_like(ascent.u)))
+            if last or count - closed >= _SPARE or bias * foretold <= stop.tol * ascent.primal:
+                closed = count
                 if run.close(*ascent.point()):
                     status = Status.CERTIFIED
                     break
-                closed = ascent.epochs
                 gap = run.trace[-1].primal - run.trace[-1].dual
                 bias = min(4.0, max(0.5, gap / (problem.penalty.scale * foretold or 1.0)))
-            if not math.isfinite(foretold + ascent.primal) and ascent.epochs > 1:
-                break
-            if epochs is None and ascent.epochs_to(target) > PATIENCE:
-                break
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, *ascent.point())

@@ -21,11 +21,13 @@ from linsep.solvers import recession
 from linsep.solvers.run import NEAR, LimitReached, Run, linearised
 
 if TYPE_CHECKING:
+    from linsep.data import Block
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
 FINE = 1e-15  # a decrement below this share of P is rounding noise
 SHORT = 0.1  # length of a step that shows the curvatures to be wrong
+SEARCHES = 12  # passes of a line search, at most
 MAX_STEPS = 500
 
 
@@ -40,28 +42,33 @@ class Direction(Protocol):
 
 
 def exact_step(run: Run, theta: FloatArray, delta: FloatArray, slope: float) -> float:
-    """Minimiser of P along theta + t delta for t in (0, 1]: three passes, eight steps in each."""
-    a, b, fa = 0.0, 1.0, slope
-    best = (np.inf, 0.0)
+    """Minimiser of P along theta + t delta, t in (0, 1]: a few passes, eight steps in each.
+
+    The derivative rises from ``slope`` < 0; its zero is bracketed by even steps and by the secant, which
+    hits it as soon as the bracket lies within one piece of a piecewise quadratic.
+    """
+    a, b, fa, fb = 0.0, 1.0, slope, np.inf
     steps = 2.0 ** -np.arange(8.0)[::-1]
-    for _ in range(3):
+    best = (np.inf, 0.0)
+    for _ in range(SEARCHES):
         run.check_limits()
         values, slopes = run.problem.along(theta, delta, steps)
-        k = int(np.nanargmin(np.where(np.isfinite(values), values, np.inf)))
+        values = np.where(np.isfinite(values), values, np.inf)
+        k = int(np.argmin(values))
         best = min(best, (float(values[k]), float(steps[k])))
         rising = np.flatnonzero(~(slopes < 0))
         first = int(rising[0]) if len(rising) else len(steps)
         if first > 0:
             a, fa = float(steps[first - 1]), float(slopes[first - 1])
-        if first == len(steps):
-            if b == 1.0 and a == 1.0:
-                break
-        else:
-            b = float(steps[first])
-            fb = float(slopes[first])
-            if np.isfinite(fb) and fb > 0 and b - a < 1e-3 * b:
-                return a - fa * (b - a) / (fb - fa)
-        steps = a + (b - a) * np.arange(1, 9) / 9
+        if first < len(steps):
+            b, fb = float(steps[first]), float(slopes[first])
+        elif fb == np.inf:
+            return 1.0  # still falling at the unit step
+        if min(-fa, abs(fb)) <= -1e-9 * slope or b - a <= 1e-12 * b:
+            return a if -fa <= abs(fb) else b
+        steps = a + (b - a) * np.arange(1, 8) / 8
+        if np.isfinite(fb):
+            steps = np.unique(np.append(steps, a - fa * (b - a) / (fb - fa)))
     return best[1]
 
 
@@ -84,8 +91,10 @@ class _Curvatures:
         self.blend, self._left, self._hold = 1.0, self._hold, min(16, 2 * self._hold)
         return True
 
-    def stepped(self, tiny: bool) -> bool:
-        """Count a secant step; says whether it is time for Newton's own again."""
+    def after_step(self, length: float, tiny: bool) -> bool:
+        """Count the step; says whether the next one needs other curvatures."""
+        if not self.blend:
+            return length < SHORT and self.to_secant()
         self._left -= 1
         if self._left > 0 and not tiny:
             return False
@@ -93,9 +102,15 @@ class _Curvatures:
         return True
 
 
-def _ignores(problem: Problem, g: FloatArray, delta: FloatArray) -> bool:
-    """Whether the step leaves an intercept alone that has a gradient: no row has curvature."""
-    return bool(problem.fit_intercept and g[-1] != 0.0 and not delta.any())
+def _no_curvature(problem: Problem, g: FloatArray) -> bool:
+    """Whether the intercept has a gradient but no row has curvature (no pass over X)."""
+    if not problem.straight_tails or not problem.fit_intercept or g[-1] == 0.0:
+        return False
+
+    def add(block: Block, out: FloatArray) -> None:
+        out[0] += block.kept("curvature")[block.lo : block.hi].sum()
+
+    return bool(problem.data.sum(add, 1)[0] == 0.0)
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, direction: Direction) -> Solution:
@@ -106,37 +121,34 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, direction: Direction)
     status = Status.WORKING_PRECISION
     curvatures = _Curvatures(problem.straight_tails)
     try:
-        value, g = problem.start(theta)
+        theta, value, g = problem.start(theta)
         run.record(value)
         for _ in range(MAX_STEPS):
             run.check_limits()
-            delta, decrement, left = direction(run, theta, value, g)
-            if _ignores(problem, g, delta) and curvatures.to_secant():
+            if not curvatures.blend and _no_curvature(problem, g):
+                curvatures.to_secant()
                 value, g = problem.value_gradient(theta, curvatures.blend)
-                continue
-            if curvatures.blend == 0.0:
+            delta, decrement, left = direction(run, theta, value, g)
+            if not curvatures.blend:
                 dual = linearised(theta, delta)
                 if _short(problem, stop, value, decrement, left) and run.close(theta + delta, dual):
                     status = Status.CERTIFIED
                     break
             run.check_limits()
             tiny = decrement <= FINE * value
-            length, trial, new_value, new_g = _advance(run, theta, value, delta, decrement, curvatures)
-            if not tiny and not new_value < value:
-                if not curvatures.to_secant():
+            length, trial, new_value, g = _advance(run, theta, value, delta, decrement, curvatures)
+            if tiny or new_value < value:
+                theta, value = trial, new_value
+                run.record(value)
+                recession.refuse_separated(problem, theta)
+                if not curvatures.blend and (tiny or value == 0.0):
                     break
-                value, g = problem.value_gradient(theta, curvatures.blend)
-                continue
-            theta, value, g = trial, new_value, new_g
-            run.record(value)
-            recession.refuse_separated(problem, theta)
-            if curvatures.blend:
-                if curvatures.stepped(tiny):
-                    value, g = problem.value_gradient(theta)
-                continue
-            if tiny or value == 0.0:
-                break
-            if length < SHORT and curvatures.to_secant():
+                changed = curvatures.after_step(length, tiny)
+            else:
+                changed = curvatures.to_secant()
+                if not changed:
+                    break
+            if changed:
                 value, g = problem.value_gradient(theta, curvatures.blend)
     except LimitReached as limit:
         status = limit.status

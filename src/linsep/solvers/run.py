@@ -35,8 +35,10 @@ def gap_of(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float
     """
     d = problem.data.d
     plus = minus = 1.0
-    if problem.fit_intercept and sums[3] != sums[4]:
-        plus, minus = min(1.0, sums[4] / sums[3]), min(1.0, sums[3] / sums[4])
+    if problem.fit_intercept and sums[3] > sums[4]:
+        plus = sums[4] / sums[3]
+    elif problem.fit_intercept and sums[4] > sums[3]:
+        minus = sums[3] / sums[4]
     v = plus * sums[8 : 8 + d] + minus * sums[8 + d :]
     primal = float(sums[0]) + problem.penalty_value(theta)
     if problem.lam == 0.0:

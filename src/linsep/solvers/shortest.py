@@ -38,7 +38,7 @@ def among_minimisers(problem: Problem, theta: FloatArray) -> FloatArray:
         S = S - np.outer(shift, H[:-1, -1])
         mean = mu + shift
     # A column that is constant up to rounding is absent: its variance is noise beside its square.
-    noise = 1e-14 * np.diag(H)[:-1] + 1e-28 * H[-1, -1] * mean**2
+    noise = 1e-14 * np.diag(H)[:-1] + 1e-24 * H[-1, -1] * mean**2
     varies = np.diag(S) > noise
     away = np.where(varies, 0.0, theta[:-1])
     if varies.any():

@@ -65,7 +65,10 @@ def run_native(
 def solve(problem: Problem, theta: FloatArray, stop: Stop) -> Solution:
     """The whole fit; falls back to the general Newton method when arithmetic overflows in the native one."""
     run = Run(problem, stop)
-    start, data = theta, problem.data
+    data = problem.data
+    if theta.any():
+        theta, _, _ = problem.start(theta)
+    start = theta
     theta = theta.copy()
     polish = data.n_entries * (data.d + 8) <= _POLISH
     status, base, step, sums = run_native(problem, theta, SAFETY * stop.tol, polish)

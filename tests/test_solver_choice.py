@@ -1,0 +1,217 @@
+"""Which solver runs, what is refused, how limits end, and that the machine does not matter."""
+
+import warnings
+
+import numpy as np
+import pytest
+from catalogue import (
+    CONVEX,
+    KINKED,
+    MAKERS,
+    Sample,
+    fit,
+    in_python,
+    naming,
+    objective,
+    plain,
+    takes,
+)
+
+from linsep import losses
+from linsep.data import memory
+from linsep.errors import BadInput, ConvergenceWarning, Refused
+from linsep.losses import get
+from linsep.penalties import ElasticNet
+from linsep.solution import Status
+from linsep.solvers import NAMES, SOLVERS, pilot, small
+from linsep.train import Recipe, train
+
+each_solver = pytest.mark.parametrize("solver", SOLVERS)
+
+
+@pytest.mark.parametrize("loss", CONVEX, ids=naming)
+@pytest.mark.parametrize("storage", ["dense64", "csr64-int32"])
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_a_refusal_names_what_takes_the_problem(loss, storage, C):
+    sample = plain().stored(storage)
+    able = [name for name in SOLVERS if takes(name, sample, loss, C)]
+    for solver in SOLVERS:
+        if solver in able:
+            continue
+        with pytest.raises(Refused) as refusal:
+            fit(sample, loss, C, solver)
+        text = str(refusal.value)
+        assert solver in text and all(name in text for name in able)
+        assert all(need in text for need in SOLVERS[solver].missing(sample.problem(loss, C)))
+
+
+@pytest.mark.parametrize("loss", KINKED, ids=naming)
+@pytest.mark.parametrize("solver", NAMES)
+def test_losses_with_a_kink_are_refused_until_a_solver_takes_them(loss, solver):
+    sample = MAKERS["plain"]()
+    problem = sample.problem(loss)
+    able = [name for name, one in SOLVERS.items() if not one.missing(problem)]
+    if solver in able or (solver == "auto" and able):
+        return
+    with pytest.raises(Refused) as refusal:
+        fit(sample, loss, solver=solver)
+    text = str(refusal.value)
+    assert "smooth loss" in text
+    assert loss.name in text if solver == "auto" else solver in text
+    assert all(name in text for name in able)
+
+
+@pytest.mark.parametrize("solver", NAMES)
+def test_an_absolute_penalty_is_refused_until_a_solver_takes_it(solver):
+    sample = MAKERS["plain"]()
+    data = sample.memory()
+    recipe = Recipe(get("logistic"), ElasticNet(1.0, l1_ratio=0.5), solver=solver)
+    with pytest.raises(Refused, match="l1_ratio=0"):
+        train(recipe, data)
+
+
+def test_losses_that_are_not_convex_are_refused():
+    with pytest.raises(Refused, match="convex"):
+        fit(MAKERS["plain"](), losses.ZeroOne())
+
+
+def test_an_unknown_solver_is_named_with_the_known_ones():
+    with pytest.raises(BadInput) as error:
+        fit(MAKERS["plain"](), "logistic", solver="gradient-descent")
+    assert "gradient-descent" in str(error.value)
+    assert all(name in str(error.value) for name in ("auto", *SOLVERS))
+
+
+def test_needs_are_computed(monkeypatch):
+    sample = plain(60, 4)
+    monkeypatch.setattr(small, "ENTRIES", 100)
+    with pytest.raises(Refused, match=r"one block in memory.*newton"):
+        fit(sample, "logistic", solver="small")
+    with pytest.raises(Refused, match="dense rows"):
+        fit(sample.stored("csr64-int32"), "logistic", solver="newton-pilot")
+    with pytest.raises(Refused, match="finite C"):
+        fit(sample, "logistic", np.inf, solver="newton-pilot")
+    with pytest.raises(Refused, match="compiled loss"):
+        fit(sample, in_python(get("logistic")), solver="small")
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "storage", "options", "expected"),
+    [
+        (100, 5, "dense64", {}, "small"),
+        (100, 5, "dense64", {"max_passes": 1000}, "newton"),
+        (100, 5, "csr64-int32", {}, "small"),
+        (100, 400, "dense64", {}, "newton-cg"),
+        (1000, 400, "dense64", {}, "newton-pilot"),
+    ],
+)
+def test_the_automatic_choice(n, d, storage, options, expected):
+    sample = plain(n, d).stored(storage)
+    found = fit(sample, "logistic", 0.01, **options)
+    assert found.solver == expected and found.certificate.certified
+
+
+# Limits.
+
+
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
+@pytest.mark.parametrize(
+    ("limit", "status"),
+    [({"max_passes": 2}, Status.PASS_LIMIT), ({"time_limit": 0.0}, Status.TIME_LIMIT)],
+    ids=["passes", "time"],
+)
+@pytest.mark.parametrize("storage", ["dense64", "csr64-int32"])
+def test_limits_end_with_the_gap_so_far(solver, limit, status, storage):
+    sample = plain(400, 5).stored(storage)
+    if solver == "small" or (solver != "auto" and not takes(solver, sample, "logistic", 1e4)):
+        return
+    with pytest.warns(ConvergenceWarning) as caught:
+        found = fit(sample, "logistic", 1e4, solver, **limit)
+    assert len(caught) == 1
+    proof = found.certificate
+    assert caught[0].message.certificate is proof
+    assert found.status is status and status.message in str(caught[0].message)
+    assert not proof.certified and np.isfinite(proof.gap) and proof.gap > 0
+    value = objective(get("logistic"), 1e4, sample, found.W[:, 0])[0]
+    best = fit(sample, "logistic", 1e4, "small").certificate
+    np.testing.assert_allclose(proof.primal, value, rtol=1e-11)
+    assert proof.dual <= best.primal and value <= best.primal + proof.gap
+
+
+@each_solver
+def test_limits_that_are_not_reached_change_nothing(solver):
+    sample = plain(400, 5)
+    if takes(solver, sample, "logistic"):
+        free = fit(sample, "logistic", solver=solver)
+        bound = fit(sample, "logistic", solver=solver, time_limit=100.0, max_passes=10_000)
+        assert (free.W == bound.W).all() and bound.status is Status.CERTIFIED
+
+
+@each_solver
+def test_more_passes_never_raise_the_gap(solver):
+    sample, gaps = plain(400, 5), []
+    if solver == "small" or not takes(solver, sample, "logistic"):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for limit in (1, 3, 6, 10, 20, 60):
+            found = fit(sample, "logistic", 10.0, solver, max_passes=limit)
+            assert found.n_passes <= limit + 10  # a pass in progress is finished, then certified
+            gaps.append(found.certificate.gap)
+    assert gaps[-1] < gaps[0] and gaps[-1] <= 1e-6 * found.certificate.primal
+
+
+# The same bits, whatever the machine is doing.
+
+
+@pytest.fixture
+def many_blocks(monkeypatch):
+    """Blocks of 256 rows; and small problems count as large, so that pilots are drawn."""
+    monkeypatch.setattr(memory, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(small, "ENTRIES", 10_000)
+
+
+@pytest.mark.parametrize("storage", ["dense64", "dense32", "csr64-int32", "fortran64"])
+@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
+def test_the_number_of_threads_does_not_change_a_bit(solver, storage, many_blocks, monkeypatch):
+    monkeypatch.setattr(memory, "CONVERT_BYTES", 0)
+    if solver == "small":
+        monkeypatch.setattr(small, "ENTRIES", 100_000)
+    sample = plain(5000, 6, seed=2).stored(storage)
+    for loss in ("logistic", "squared_hinge"):
+        if solver != "auto" and not takes(solver, sample, loss):
+            continue
+        found = [fit(sample, loss, 3.0, solver, n_threads=k) for k in (1, 2, 8)]
+        assert found[0].certificate.certified
+        for other in found[1:]:
+            assert (found[0].W == other.W).all()
+            assert found[0].certificate == other.certificate
+            assert found[0].n_passes == other.n_passes
+
+
+@pytest.mark.parametrize("solver", ["newton", "newton-pilot"])
+@pytest.mark.parametrize("share", [0.5, 0.02])
+def test_pilots_are_drawn_the_same_way_twice(solver, share, many_blocks):
+    sample = plain(6000, 5, seed=1)
+    if share < 0.1:
+        sample = Sample(sample.X, np.where(np.arange(6000) % 50 == 0, 1.0, -1.0))
+    first, again = (fit(sample, "logistic", 1.0, solver, seed=7) for _ in range(2))
+    other = fit(sample, "logistic", 1.0, solver, seed=8)
+    assert (first.W == again.W).all() and first.certificate == again.certificate
+    assert first.certificate.certified and other.certificate.certified
+    assert (first.W != other.W).any()  # the pilot does matter
+    apart = np.linalg.norm(first.W[:-1] - other.W[:-1])
+    assert apart <= first.certificate.coef_error + other.certificate.coef_error
+
+
+@pytest.mark.parametrize("rare", [0, 3, 40, 2500])
+def test_a_pilot_stands_for_all_rows(rare):
+    sign = -np.ones(5000)
+    sign[np.linspace(0, 4999, rare).astype(int)] = 1.0
+    rows, share = pilot.draw(sign, 500, 0)
+    assert (np.diff(rows) > 0).all() and rows[0] >= 0 and rows[-1] < 5000
+    assert 250 <= len(rows) <= 500 and (share > 0).all()
+    np.testing.assert_allclose(share.sum(), 5000)
+    if 0 < rare < 500:
+        assert np.count_nonzero(sign[rows] > 0) >= min(rare, 200)
+        np.testing.assert_allclose(share[sign[rows] > 0].sum(), rare)
