@@ -106,12 +106,12 @@ class TestSoftmax:
 
 def test_flat_layout():
     d, k = 3, 2
-    flat = np.arange(4.0 + 2 * k + 2 * d * k + 1)
-    assert SoftmaxSums.from_flat(flat[:-1], d, k).spread == 0.0
+    flat = np.arange(4.0 + 2 * k + 2 * d * k + 2)
+    assert SoftmaxSums.from_flat(flat[:-2], d, k).spread == 0.0
     soft = SoftmaxSums.from_flat(flat, d, k)
     assert (soft.loss, soft.entropy, soft.magnitude, soft.absolute) == (0, 1, 2, 3)
     assert soft.mass.tolist() == [4, 5]
     assert soft.residual.tolist() == [6, 7]
     assert soft.v.tolist() == [[8, 9], [10, 11], [12, 13]]
     assert soft.features[0].tolist() == [14, 15]
-    assert soft.spread == 20
+    assert (soft.spread, soft.bulk) == (20, 21)

@@ -69,25 +69,25 @@ def _balanced(sums: Sums) -> tuple[float, float, FloatArray]:
     n, e = sums.mass, sums.residual
     short = e < 0.0
     t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
-    if t == 0.0:
-        return 0.0, sums.entropy, sums.v
     r = np.maximum(t * n + (1.0 - t) * e, 0.0)
+    if t == 0.0 or not r.sum() > 0.0:  # balanced, or so nearly that e is far below its own rounding
+        return 0.0, sums.entropy, sums.v
     r /= r.sum()
     entropy = (1.0 - t) * sums.entropy + t * float(n.sum()) * _entropy(r)
     M = sums.features
     return t, entropy, (1.0 - t) * sums.v + t * (M - np.outer(M.sum(axis=1), r))
 
 
-def _exactness(sums: Sums, v: FloatArray, at: FloatArray, lam: float, chain: float) -> float:
-    """Cost of class sums that vanish exactly, though e is known only up to rounding.
+def _exactness(sums: Sums, v: FloatArray, at: FloatArray, lam: float, error: float) -> float:
+    """Cost of class sums that vanish exactly, though they are known only up to rounding.
 
-    e_c errs by at most ``chain`` sum_i s_i |U_ic| <= ``chain`` (2 n_c + |e_c|). Mixing once more, with a share t of
-    the largest (2 + |e_c|/n_c) ``chain``, removes that; D moves by at most t (entropy + <at, V> + <at, M> +
+    e_c errs by at most ``error`` sum_i s_i |U_ic| <= ``error`` (2 n_c + |e_c|). Mixing once more, with a share t of
+    the largest (2 + |e_c|/n_c) ``error``, removes that; D moves by at most t (entropy + <at, V> + <at, M> +
     max_c |at_c . m|) plus the square of the change of V, with at = V/lam.
     """
     if not sums.mass.min() > 0.0:
         return math.inf
-    t = 1.01 * chain * float((2.0 + np.abs(sums.residual) / sums.mass).max())
+    t = 1.01 * error * float((2.0 + np.abs(sums.residual) / sums.mass).max())
     m = sums.features.sum(axis=1)
     first = abs(sums.entropy) + abs(float(np.vdot(at, v))) + abs(float(np.vdot(at, sums.features)))
     first += float(np.abs(m @ at).max())
@@ -96,19 +96,26 @@ def _exactness(sums: Sums, v: FloatArray, at: FloatArray, lam: float, chain: flo
 
 
 def bounds(
-    flat: FloatArray, W: FloatArray, *, lam: float, fit_intercept: bool, rows_per_sum: float
+    flat: FloatArray,
+    W: FloatArray,
+    *,
+    lam: float,
+    fit_intercept: bool,
+    rows_per_sum: float,
+    rows: float,
 ) -> Bounds:
     """Primal value, lower bound and rounding allowance, internal units, from the sums at W (d+1, k).
 
     The dual point is by definition the U that were computed, so only these errors count: scores, (d + k + 8) u times
     ``magnitude``; adding up, ``chain`` times the absolute values of the terms, for V times |at| with
     at = W + off: magnitude for the first part, ``spread`` |off| for the second, ``bulk`` for what mixing brings in.
-    ``rows_per_sum`` is the length of the longest chain of additions. With lam = 0 the lower bound is 0.
+    ``rows_per_sum`` is the length of the longest chain of additions in the sums of losses and of U, ``rows`` (all of
+    them, to be safe) in mass and M. With lam = 0 the lower bound is 0.
     """
     (d, k), w = (len(W) - 1, W.shape[1]), W[:-1]
     sums = read(flat, d, k)
     primal = sums.loss + 0.5 * lam * float(np.vdot(w, w))
-    chain = (rows_per_sum + k + 8) * ROUNDOFF
+    chain, plain = (rows_per_sum + k + 8) * ROUNDOFF, (rows + 8) * ROUNDOFF
     rounding = (d + k + 8) * ROUNDOFF * sums.magnitude + chain * (sums.absolute + sums.magnitude)
     dual = 0.0
     if lam > 0.0:
@@ -116,10 +123,10 @@ def bounds(
         at = v / lam
         dual = entropy - 0.5 * float(np.vdot(v, at))
         off = math.sqrt(float(np.vdot(at - w, at - w)))
-        error, extra = chain * sums.spread, chain * 2.0 * t * sums.bulk
+        error, extra = chain * sums.spread, plain * 2.0 * t * sums.bulk
         rounding += error * off + extra * math.sqrt(float(np.vdot(at, at)))
         rounding += 0.5 * (error + extra) ** 2 / lam
         if fit_intercept:
-            rounding += _exactness(sums, v, at, lam, chain)
+            rounding += _exactness(sums, v, at, lam, chain + t * plain)
     rounding += (d * k + 8) * ROUNDOFF * (primal + abs(dual))
     return Bounds(primal, dual, rounding)

@@ -17,9 +17,9 @@ from linsep.data import Dataset
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.losses import Loss, Multinomial
 from linsep.penalties import ElasticNet
-from linsep.problem import Problem
+from linsep.problem import CoupledProblem, Problem
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
-from linsep.solvers import choose
+from linsep.solvers import choose, choose_coupled
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Fit:
     solver: str
 
 
-def _start(data: Dataset, k: int, start: FloatArray | None) -> FloatArray:
+def _start(data: Dataset, k: int, start: FloatArray | None, fit_intercept: bool) -> FloatArray:
     if start is None:
         return np.zeros((data.d + 1, k))
     if start.shape != (data.d + 1, k) or not np.isfinite(start).all():
@@ -60,23 +60,30 @@ def _start(data: Dataset, k: int, start: FloatArray | None) -> FloatArray:
             f"A start must be finite and of shape {(data.d + 1, k)} (features and intercept, columns), "
             f"got shape {start.shape}."
         )
-    return np.array(start, dtype=np.float64)
+    W = np.array(start, dtype=np.float64)
+    if not fit_intercept:
+        W[-1] = 0.0
+    return W
 
 
 def _solve(
     recipe: Recipe, data: Dataset, start: FloatArray | None
-) -> tuple[Problem, Solution, str]:
+) -> tuple[Problem | CoupledProblem, Solution, str]:
+    """Build the problem, choose a solver, run it."""
     stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
-    assert isinstance(recipe.loss, Loss)
+    seed = recipe.seed or 0
+    if isinstance(recipe.loss, Multinomial):
+        coupled = CoupledProblem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
+        solve = choose_coupled(coupled, recipe.solver)
+        W = _start(data, recipe.loss.k, start, recipe.fit_intercept)
+        return coupled, solve(coupled, W, stop, seed), "newton"
     problem = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
     solver = choose(problem, recipe.solver, stop)
-    theta = np.ascontiguousarray(_start(data, 1, start)[:, 0])
-    if not recipe.fit_intercept:
-        theta[-1] = 0.0
-    return problem, solver.run(problem, theta, stop, recipe.seed or 0), solver.name
+    theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
+    return problem, solver.run(problem, theta, stop, seed), solver.name
 
 
-def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None) -> Fit:
+def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:
     """Fit, certify, and warn only if a limit or working precision left the gap above tol."""
     began = time.perf_counter()
     problem, solution, name = _solve(recipe, data, start)
@@ -86,10 +93,9 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None) -> Fit
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # rounding took back what the solver believed
         status = Status.WORKING_PRECISION
-    if status is not Status.CERTIFIED:
-        warnings.warn(
-            ConvergenceWarning(f"{status.message} Now: {certificate}", certificate), stacklevel=3
-        )
+    if warn and status is not Status.CERTIFIED:
+        text = f"{status.message} Now: {certificate}"
+        warnings.warn(ConvergenceWarning(text, certificate), stacklevel=2)
     return Fit(
         recipe=recipe,
         W=solution.W,

@@ -8,6 +8,10 @@ import numpy as np
 
 from linsep.certificates.closing import ClosingSums, from_sums
 from linsep.certificates.local import LARGEST, local_certificate
+from linsep.certificates.optimality import preference
+from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums
+from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.problem import CoupledProblem
 from linsep.solution import Status
 
 if TYPE_CHECKING:
@@ -16,13 +20,15 @@ if TYPE_CHECKING:
     from linsep.solution import Solution
 
 
-def certify(problem: Problem, solution: Solution, tol: float) -> Optimality:
+def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -> Optimality:
     """Certify what a solver proposes.
 
     With a penalty: duality, from the sums of the closing pass at exactly this W and dual point; the pass is
     made here unless the solver ended with it. Without one, or where rounding of the dual point is magnified
     by a huge C: curvature around the answer.
     """
+    if isinstance(problem, CoupledProblem):
+        return _certify_coupled(problem, solution, tol)
     if problem.lam == 0.0:
         return _local(problem, solution, tol)
     theta = np.ascontiguousarray(solution.W[:, 0])
@@ -41,7 +47,44 @@ def certify(problem: Problem, solution: Solution, tol: float) -> Optimality:
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     if found.certified or not precise or not problem.loss.smooth or problem.data.d >= LARGEST:
         return found
-    return min(found, _local(problem, solution, tol), key=lambda c: c.gap)
+    return min(found, _local(problem, solution, tol), key=preference)
+
+
+def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) -> Optimality:
+    data, W, penalty = problem.data, solution.W, problem.penalty
+    assert data.labels is not None
+    bounds = []
+    if problem.lam > 0.0:
+        sums = solution.sums
+        if sums is None:
+            sums = problem.closing(W, solution.dual)
+        found = from_softmax_sums(
+            SoftmaxSums.from_flat(sums, data.d, problem.k),
+            W[:-1],
+            lam=problem.lam,
+            fit_intercept=problem.fit_intercept,
+            scale=penalty.scale,
+            tol=tol,
+            rows_per_sum=problem.longest_sum(len(sums)),
+        )
+        precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
+        if found.certified or not precise or W.size > LARGEST:
+            return found
+        bounds.append(found)
+    bounds.append(
+        softmax_local_certificate(
+            problem.loss,
+            data.X,
+            data.labels,
+            data.weight,
+            W,
+            lam=problem.lam,
+            fit_intercept=problem.fit_intercept,
+            scale=penalty.scale,
+            tol=tol,
+        )
+    )
+    return min(bounds, key=preference)
 
 
 def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
@@ -57,4 +100,5 @@ def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
         fit_intercept=problem.fit_intercept,
         scale=problem.penalty.scale,
         tol=tol,
+        dual=solution.dual,
     )

@@ -143,7 +143,8 @@ def _drop(loss: Loss, part: Rows, at: _Answer) -> tuple[float, float]:
         return math.inf, math.inf
     metric, by_gram = part.metric(h)
     straight = (h == 0.0) & at.sloped & (part.weight > 0.0)
-    if not metric.full and (straight.any() or not metric.reaches(at.g, at.spill)):
+    blind = straight.any() and part.overlooked_by(metric)
+    if not metric.full and (blind or not metric.reaches(at.g, at.spill)):
         return math.inf, math.inf
     reach = part.reach(metric)
     # The error of a slope acts along its own row; the error of adding up may act in any direction.

@@ -68,6 +68,8 @@ class Optimality:
         failing = sum(not part.certified for part in self.parts)
         where = f"{failing} of {len(self.parts)} parts fall short: " if failing else ""
         scale = max(abs(self.primal), abs(self.dual))
+        if scale == 0.0:
+            return f"{where}nothing is left of the objective to be relative to"
         if self.rounding > self.tol * scale:
             return (
                 f"{where}rounding alone may account for {self.rounding / scale:.1e}: "
@@ -117,7 +119,8 @@ def enclose(  # noqa: PLR0913
     coef_error = math.inf
     if math.isfinite(distance):
         coef_error = distance * math.sqrt(gap if drop is None else min(drop, gap))
-    exact_fit = primal <= rounding and gap <= tol * null
+    nothing_to_fit = primal == 0.0 and null == 0.0
+    exact_fit = nothing_to_fit or (primal <= rounding and gap <= tol * null)
     share = 0.0 if exact_fit else relative(gap, primal, dual)
     return Optimality(
         primal=scale * primal,
@@ -130,6 +133,11 @@ def enclose(  # noqa: PLR0913
         rounding=scale * rounding,
         kind=kind,
     )
+
+
+def preference(bound: Optimality) -> tuple[bool, float]:
+    """Of two proofs of one fit the smaller is better: certified first, then the gap."""
+    return not bound.certified, bound.gap
 
 
 def combine(parts: Sequence[Optimality]) -> Optimality:

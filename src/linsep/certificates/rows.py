@@ -95,6 +95,13 @@ class Rows:
             return metric, True
         return Metric.from_factor(*self.factor(h)), False
 
+    def overlooked_by(self, metric: Metric) -> bool:
+        """Whether rows move in directions that the metric does not see (to working precision)."""
+        if metric.full:
+            return False
+        everything, _ = self.metric(self.weight)
+        return bool(everything.T.shape[1] > metric.T.shape[1])
+
     def reach(self, metric: Metric) -> FloatArray:
         """sqrt(x~' M^-1 x~) for every row, not rounded below it."""
         reach = np.empty(self.X.shape[0])

@@ -27,7 +27,7 @@ from scipy.special import entr
 
 from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.recheck import Dual, add_up, chunks, given, row_norms, score
+from linsep.certificates.recheck import Dual, add_up, chunks, given, row_norms, score, weigh
 from linsep.losses import Multinomial
 from linsep.solution import Explicit
 
@@ -44,8 +44,8 @@ class SoftmaxSums:
 
     ``entropy`` is sum s entropy(p); ``magnitude`` is sum s |U_c| (|x|.|w_c| + |b_c|) over rows and classes,
     ``absolute`` the sum of the absolute values of all terms; ``mass`` (k,) the weight of each class,
-    ``residual`` (k,) is e, ``v`` (d, k) is V and ``features`` (d, k) is M; ``spread`` is
-    sum s |U_i| |x_i|, or 0 if the pass does not collect it.
+    ``residual`` (k,) is e, ``v`` (d, k) is V and ``features`` (d, k) is M. ``spread`` is sum s |U_i| |x_i|
+    and ``bulk`` is sum s |x_i|; they, too, only bound rounding errors.
     """
 
     loss: float
@@ -57,15 +57,14 @@ class SoftmaxSums:
     v: FloatArray
     features: FloatArray
     spread: float = 0.0
+    bulk: float = 0.0
 
     @classmethod
     def from_flat(cls, vec: FloatArray, d: int, k: int) -> SoftmaxSums:
-        """Read [loss, entropy, magnitude, absolute, mass (k), residual (k), V (d, k), M (d, k), spread]."""
+        """Read [loss, entropy, magnitude, absolute, mass, residual, V, M, spread, bulk]."""
         head: tuple[float, float, float, float] = tuple(vec[:HEADER].tolist())
-        mass, residual, v, features, spread = np.split(
-            vec[HEADER:], np.cumsum([k, k, d * k, d * k])
-        )
-        return cls(*head, mass, residual, v.reshape(d, k), features.reshape(d, k), *spread.tolist())
+        mass, residual, v, features, tail = np.split(vec[HEADER:], np.cumsum([k, k, d * k, d * k]))
+        return cls(*head, mass, residual, v.reshape(d, k), features.reshape(d, k), *tail.tolist())
 
 
 def from_softmax_sums(
@@ -83,47 +82,53 @@ def from_softmax_sums(
     d, k = w.shape
     chain, score_error = (rows_per_sum + k + 8) * ROUNDOFF, (d + k + 8) * ROUNDOFF
     rounding = score_error * sums.magnitude + chain * (sums.absolute + sums.magnitude)
+    bound = 0.0
     if lam > 0.0:
-        bound, v = _mixed(sums) if fit_intercept else (sums.entropy, sums.v)
-        off = v / lam - w
-        error = chain * sums.spread
-        bound -= 0.5 * float((v * v).sum()) / lam
-        rounding += error * math.sqrt(float((off * off).sum())) + 0.5 * error * error / lam
-        rounding += _repair(sums, v, lam, chain) if fit_intercept else 0.0
-    else:
-        bound = 0.0
+        t, entropy, v = _mixed(sums) if fit_intercept else (0.0, sums.entropy, sums.v)
+        at = v / lam
+        bound = entropy - 0.5 * float(np.vdot(v, at))
+        # V errs by chain times ``spread`` at most, M by chain times ``bulk``: see ``closing.allowance``.
+        error, mixed_in = chain * sums.spread, 2.0 * t * chain * sums.bulk
+        rounding += error * _length(at - w) + mixed_in * _length(at)
+        rounding += 0.5 * (error + mixed_in) ** 2 / lam
+        rounding += _repair(sums, v, at, lam=lam, chain=chain) if fit_intercept else 0.0
     rounding += (d * k + 8) * ROUNDOFF * (primal + abs(bound))
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
     return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
 
 
-def _mixed(sums: SoftmaxSums) -> tuple[float, FloatArray]:
-    """Entropy and V after mixing with the r that makes the class sums vanish."""
+def _length(a: FloatArray) -> float:
+    return math.sqrt(float(np.vdot(a, a)))
+
+
+def _mixed(sums: SoftmaxSums) -> tuple[float, float, FloatArray]:
+    """The share t of r that makes the class sums vanish; entropy and V after mixing."""
     n, e = sums.mass, sums.residual
     short = e < 0.0
     t = float((-e[short] / (n - e)[short]).max(initial=0.0))
     if t == 0.0:
-        return sums.entropy, sums.v
+        return 0.0, sums.entropy, sums.v
     r = np.maximum(t * n + (1.0 - t) * e, 0.0)
     r /= r.sum()
     entropy = (1.0 - t) * sums.entropy + t * float(n.sum() * entr(r).sum())
-    return entropy, (1.0 - t) * sums.v + t * (
-        sums.features - np.outer(sums.features.sum(axis=1), r)
-    )
+    spread_out = sums.features - np.outer(sums.features.sum(axis=1), r)
+    return t, entropy, (1.0 - t) * sums.v + t * spread_out
 
 
-def _repair(sums: SoftmaxSums, v: FloatArray, lam: float, chain: float) -> float:
+def _repair(sums: SoftmaxSums, v: FloatArray, at: FloatArray, *, lam: float, chain: float) -> float:
     """Cost of making the class sums vanish exactly.
 
     e_c errs by at most ``chain`` times sum s |U_c| <= 2 n_c + |e_c|, so mixing once more with a share t of
-    ``chain`` max_c (2 + |e_c|/n_c) closes it, and moves D by t times the terms below.
+    ``chain`` max_c (2 + |e_c|/n_c) closes it. With at = V/lam, D moves by at most t times the entropy and
+    <at, M - m r' - V>, m = M 1, plus the square of the change of V; r is any distribution.
     """
     if not sums.mass.min() > 0.0:
         return math.inf
-    t = chain * float((2.0 + np.abs(sums.residual) / sums.mass).max())
-    norm = math.sqrt(float((v * v).sum()))
-    moved = math.sqrt(float((sums.features**2).sum())) * (1.0 + math.sqrt(len(sums.mass))) + norm
-    return t * (abs(sums.entropy) + (norm * moved + t * moved * moved) / lam)
+    t = 1.01 * chain * float((2.0 + np.abs(sums.residual) / sums.mass).max())
+    total = sums.features.sum(axis=1)
+    pull = abs(float(np.vdot(at, sums.features))) + float(np.abs(total @ at).max())
+    move = t * (_length(sums.features) + _length(total) + _length(v))
+    return t * (abs(sums.entropy) + pull + abs(float(np.vdot(at, v)))) + 0.5 * move * move / lam
 
 
 def softmax_sums_numpy(
@@ -145,11 +150,12 @@ def softmax_sums_numpy(
         own = np.zeros_like(Z)
         own[np.arange(len(y)), y] = s
         sU = s[:, None] * U
-        value, entropy = s * loss.value(Z, y), -s * loss.conjugate(-U, y)
+        value, entropy = weigh(s, loss.value(Z, y)), -s * loss.conjugate(-U, y)
         reach = score(abs(block), np.abs(W))
         # Within an error e of the scores no |slope| exceeds e^(2 e) times itself.
         stretch = np.exp(2.0 * (d + 6) * ROUNDOFF * reach.max(axis=1, keepdims=True))
         steep = np.maximum(np.abs(U), np.abs(loss.slope(Z, y)) * stretch)
+        lengths = row_norms(block)
         mass += own.sum(axis=0)
         residual += sU.sum(axis=0)
         v += block.T @ sU
@@ -160,11 +166,13 @@ def softmax_sums_numpy(
                 entropy.sum(),
                 (s[:, None] * steep * reach).sum(),
                 (value + np.abs(entropy)).sum(),
-                (np.sqrt((sU * sU).sum(axis=1)) * row_norms(block)).sum(),
+                (np.sqrt((sU * sU).sum(axis=1)) * lengths).sum(),
+                float(s @ lengths),
             )
         )
-    total, entropies, magnitude, absolute, spread = add_up(scalars)
-    return SoftmaxSums(total, entropies, magnitude, absolute, mass, residual, v, features, spread)
+    total, entropies, magnitude, absolute, spread, bulk = add_up(scalars)
+    head = total, entropies, magnitude, absolute
+    return SoftmaxSums(*head, mass, residual, v, features, spread, bulk)
 
 
 def _dual_point(

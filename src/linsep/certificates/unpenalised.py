@@ -63,7 +63,8 @@ def repaired_bound(
             u[rows] -= part.sigma[rows] * room[rows] * (A @ y)
     rho, slack = _residual(part, u)
     stuck = (room == 0.0) & (u != 0.0) & (part.weight > 0.0)
-    if not metric.full and (stuck.any() or not metric.reaches(rho, slack)):
+    blind = stuck.any() and part.overlooked_by(metric)
+    if not metric.full and (blind or not metric.reaches(rho, slack)):
         return _NOTHING  # rho may point where no row with room can follow
     return _charged(loss, part, u, room, reach, _norm(metric, rho, slack))
 

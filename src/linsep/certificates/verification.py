@@ -16,8 +16,8 @@ from sklearn.exceptions import NotFittedError
 
 from linsep.certificates.closing import ROUNDOFF, from_sums
 from linsep.certificates.exact import exact_certificate
-from linsep.certificates.local import local_certificate
-from linsep.certificates.optimality import Optimality, combine
+from linsep.certificates.local import LARGEST, local_certificate
+from linsep.certificates.optimality import Optimality, combine, preference
 from linsep.certificates.recheck import Dual, closing_sums_numpy, longest_sum
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
@@ -28,9 +28,7 @@ from linsep.penalties import ElasticNet
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-#: With a penalty, the local bound is tried as well up to this many features ...
-_SECOND_BOUND_FEATURES = 500
-#: ... and, if duality already suffices, only when it costs next to nothing.
+#: Where duality already suffices, the local bound is tried as well if it costs next to nothing.
 _SECOND_BOUND_WORK = 2e8
 
 
@@ -109,16 +107,16 @@ def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
     best = None if local_only else _by_duality(part)
     if local_only or (best is not None and _second_bound_pays(part, best)):
         local = _by_curvature(part)
-        if best is None or local.gap < best.gap:
-            best = local
+        best = local if best is None else min(best, local, key=preference)
     assert best is not None
     return best
 
 
 def _second_bound_pays(part: Part, dual: Optimality) -> bool:
+    """Where duality falls short, always; elsewhere it may still improve the bound, where it is cheap."""
     n, d = part.X.shape
     size = (d + 1) * part.W.shape[1]
-    if part.penalty.l1 > 0.0 or not part.loss.smooth or size > _SECOND_BOUND_FEATURES:
+    if part.penalty.l1 > 0.0 or not part.loss.smooth or size > LARGEST:
         return False
     return not dual.certified or n * size * size <= _SECOND_BOUND_WORK
 

@@ -19,14 +19,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linsep.errors import BadInput, Refused
-from linsep.solvers import dense, newton, small, sparse, unpenalised
+from linsep.solvers import dense, multinomial, newton, small, sparse, unpenalised
 from linsep.solvers.directions import ConjugateGradients
 
 if TYPE_CHECKING:
-    from linsep.problem import Problem
+    from linsep.problem import CoupledProblem, Problem
     from linsep.solution import FloatArray, Solution, Stop
 
-__all__ = ["SOLVERS", "Solver", "choose"]
+__all__ = ["SOLVERS", "Solver", "choose", "choose_coupled"]
+
+CoupledSolve = Callable[["CoupledProblem", "FloatArray", "Stop", int], "Solution"]
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,22 @@ def _preferred(problem: Problem, stop: Stop) -> str:
     if data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL:
         return "newton-pilot"
     return "newton-cg"
+
+
+def choose_coupled(problem: CoupledProblem, name: str) -> CoupledSolve:
+    """The solver of the multinomial loss: Newton's method, which picks its own linear algebra."""
+    if name not in NAMES:
+        raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(NAMES)}.")
+    if problem.penalty.l1_ratio:
+        raise Refused(
+            f"The {problem.loss.name} loss needs l1_ratio=0: no solver takes it with an L1 part yet."
+        )
+    if name not in ("auto", "newton"):
+        raise Refused(
+            f"solver={name!r} does not take the {problem.loss.name} loss, which couples the classes. "
+            "Use solver='newton' or 'auto', or multiclass='ovr'."
+        )
+    return multinomial.solve
 
 
 def choose(problem: Problem, name: str, stop: Stop) -> Solver:

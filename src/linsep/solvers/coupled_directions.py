@@ -36,20 +36,22 @@ _BLOCK_ORDER = 2000  # features of a block that is inverted at all
 _BLOCK_NUMBERS = 20_000_000  # of all inverses
 _SPARSE_PENALTY = 6.0  # a scattered multiply-add of a sparse Gram, in those of a product
 _WORTH = 30  # products that the first block may cost: without it the first steps need more
+_PATIENCE = 0.5  # of the price of new blocks, in products of one step
 _PRODUCTS = 1000
 _RELATIVE = 0.25  # residual of a step far from the optimum, in the norm of the preconditioner
 
 
 @dataclass(frozen=True)
 class Target:
-    """How accurate a step must be: |R|^2 <= ``residual``, or ``relative`` if that comes first.
+    """How accurate a step must be.
 
-    ``near`` says of a decrement whether the step is (nearly) the last; else a rough solution does.
+    Far from the optimum, and ``near`` tells that from the decrement, a rough solution does. Near it |R|^2 must be
+    at most ``residual``, a function of the decrement, or the residual ``relative``, if that comes first.
     """
 
-    residual: float
-    relative: float
     near: Callable[[float], bool]
+    residual: Callable[[float], float]
+    relative: float
 
 
 def zero_sum(V: FloatArray) -> FloatArray:
@@ -153,7 +155,8 @@ class ConjugateGradients:
         self.problem, self.sample, self._check = problem, sample, check
         self.mu = problem.centre()
         self.apply: Blocks | Diagonal | None = None
-        self._products = 0  # since the preconditioner was made
+        self._products = 0.0  # with a diagonal preconditioner
+        self._rounds = 0  # products of this step, or of the last one
         self._fresh = False
         self._shared_price = block_price(problem, sample.data.n)
         self._planes = block_count(problem)
@@ -166,8 +169,7 @@ class ConjugateGradients:
         if sample is not self.problem:
             sample.value_gradient(W)
         h = sample.curvatures()
-        dear = self._shared_price > _WORTH if first else self._products < self._price
-        if dear:
+        if self._shared_price > _WORTH if first else self._products < self._price:
             self.apply = Diagonal(sample.own_moments(h), lam, sample.fit_intercept)
         else:
             if self._planes == 1 or (first and not W.any()):
@@ -175,20 +177,23 @@ class ConjugateGradients:
                 if first and not W.any():
                     h /= 1.0 - 1.0 / sample.k
             self.apply = Blocks(sample.own_blocks(h, self.mu), self.mu, lam)
-            self._products = 0
+            self._products = np.inf  # never diagonal again
         sample.passes = before
         self.problem.passes += sample.data.n / self.problem.data.n
         self._fresh = True
 
-    def _stale(self) -> bool:
-        diagonal = isinstance(self.apply, Diagonal)
-        return not self._fresh and (diagonal or self._products >= self._price)
+    def _outdated(self) -> bool:
+        """Whether better blocks pay: products have cost more than making them would."""
+        if isinstance(self.apply, Diagonal):
+            return self._products >= self._price
+        return not self._fresh and self._rounds >= _PATIENCE * self._price
 
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
         """Return D."""
         self._fresh = False
-        if self.apply is None or self._stale():
+        if not isinstance(self.apply, Blocks) or self._outdated():
             self._refresh(W, self.apply is None)
+        self._rounds = 0
         D, R = self._solve(W, g, target)
         if self.problem.fit_intercept:
             B = self.problem.intercept_hessian()
@@ -202,11 +207,11 @@ class ConjugateGradients:
         D, R = np.zeros_like(g), zero_sum(-g)
         Y = zero_sum(self.apply(R))
         Q, rho = Y, float(np.vdot(R, Y))
-        first, rounds = rho, 0
-        while rho > 1e-28 * first and rounds < _PRODUCTS:
+        first = rho
+        while rho > 1e-28 * first and self._rounds < _PRODUCTS:
             self._check()
             HQ = self.problem.hess_vec(Q)
-            rounds += 1
+            self._rounds += 1
             self._products += 1
             curve = float(np.vdot(Q, HQ))
             if not curve > 0.0:
@@ -217,7 +222,7 @@ class ConjugateGradients:
             rho, old = float(np.vdot(R, Y)), rho
             if self._enough(R, -float(np.vdot(g, D)), rho / first, target):
                 break
-            if self._stale():  # goes on from D with a better preconditioner
+            if self._outdated():  # goes on from D with a better preconditioner
                 self._refresh(W, False)
                 Y = zero_sum(self.apply(R))
                 Q, rho = Y, float(np.vdot(R, Y))
@@ -233,4 +238,4 @@ class ConjugateGradients:
         rest = R[:-1] - np.outer(
             self.mu, R[-1]
         )  # as it will be when the intercepts have been solved for
-        return float(np.vdot(rest, rest)) <= target.residual
+        return float(np.vdot(rest, rest)) <= target.residual(decrement)

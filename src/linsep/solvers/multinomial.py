@@ -49,8 +49,9 @@ _PILOT_ROWS = 50  # per unknown: the pilot's optimum then exceeds the minimum by
 _PILOT_SHARE = 0.15  # of the rows, at most
 _SAMPLE_ROWS = 20  # per feature, for the preconditioner
 _SAMPLE_LEAST = 4096
-_SAMPLE_PRICE = 10  # products that the blocks may cost before fewer rows are taken
+_SAMPLE_PRICE = 3  # products that the blocks may cost before fewer rows are taken
 _PER_CLASS = 20  # rows of each class in a sample, at least (all of them if there are fewer)
+_STALLS = 3  # steps of rounding noise that are enough
 _RECESSION = 8  # without a penalty: every so many steps missing minimisers are looked for
 
 
@@ -85,14 +86,15 @@ class _Run:
         problem = self.problem
         if sums is None:
             sums = problem.closing(W, dual)
-        primal, lower, _ = bounds(
+        primal, lower, rounding = bounds(
             sums,
             W,
             lam=problem.lam,
             fit_intercept=problem.fit_intercept,
-            rows_per_sum=problem.data.longest_sum(len(sums)),
+            rows_per_sum=problem.longest_sum(len(sums)),
+            rows=problem.data.n,
         )
-        self.lower = max(self.lower, lower)
+        self.lower = max(self.lower, lower - rounding)
         gap = primal - lower
         if np.isfinite(gap) and (self.best is None or gap < self.best[0]):
             self.best = (gap, W, dual, sums)
@@ -148,66 +150,123 @@ def _pilot(problem: CoupledProblem, W: FloatArray, run: _Run, seed: int) -> Floa
     sub = _sample(problem, m, seed)
     limit = run.stop.time_limit
     rest = None if limit is None else max(0.0, limit - run.seconds())
-    start = _newton(_Run(sub, Stop(_PILOT_TOL, rest)), W, seed, polish=False).W
+    start = _Newton(_Run(sub, Stop(_PILOT_TOL, rest)), W, seed, polish=False).solve().W
     problem.passes += sub.passes * sub.data.n / data.n
     return start
 
 
-def _shorter(run: _Run, W: FloatArray, D: FloatArray) -> tuple[float, FloatArray]:
-    """The best of many steps along D, and its value: one pass."""
-    steps = 0.5 ** np.arange(1.0, 21.0)
-    values, _ = run.problem.along(W, D, steps)
-    best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
-    return float(values[best]), W + steps[best] * D
+class _Newton:
+    """Newton's method on one problem: where it stands, and the next step."""
 
+    def __init__(self, run: _Run, W: FloatArray, seed: int, polish: bool) -> None:
+        self.run, self.problem, self.lam = run, run.problem, run.problem.lam
+        self.W, self.seed = W, seed
+        self.value, self.g = np.inf, W
+        self.dual = Linearised(W, np.zeros_like(W))
+        self.to_the_end = polish or self.lam == 0.0
+        self.fine = _FINEST if self.lam == 0.0 else _FINE  # of the last decrement, if to the end
+        self.near = _NEAR * np.sqrt(run.stop.tol)
+        self.stalls = 0  # steps that found only rounding noise
+        self.stuck = False
 
-def _newton(run: _Run, W: FloatArray, seed: int, polish: bool) -> Solution:
-    problem, stop, lam = run.problem, run.stop, run.problem.lam
-    dual = Linearised(W, np.zeros_like(W))
-    status, near, stalls = Status.WORKING_PRECISION, _NEAR * np.sqrt(stop.tol), 0
-    to_the_end = polish or lam == 0.0
-    fine = _FINEST if lam == 0.0 else _FINE if polish else 0.0
-    try:
-        value, g = problem.start(W)
-        run.record(value)
-        direction = _direction(run, seed)
-        for step in range(1, MAX_STEPS + 1):
-            run.check()
-            last = max(fine, 0.0 if to_the_end else near) * value
-            target = Target(
-                residual=0.0 if to_the_end else 0.4 * lam * stop.tol * value,
-                relative=1e-6 if to_the_end else 1e-9,
-                near=lambda decrement, at=near * value: decrement <= at,  # type: ignore[misc]
-            )
-            D = direction(W, g, target)
-            decrement = -float(np.vdot(g, D))
-            dual, trial = Linearised(W, D), W + D
-            if lam > 0.0 and decrement <= last:
-                if run.close(trial, dual):
+    def solve(self) -> Solution:
+        """Until the gap is closed, nothing moves any more, or a limit is reached."""
+        status = Status.WORKING_PRECISION
+        try:
+            self._start()
+            direction = _direction(self.run, self.seed)
+            for step in range(1, MAX_STEPS + 1):
+                self.run.check()
+                with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                    D = direction(self.W, self.g, self._target())
+                    decrement = -float(np.vdot(self.g, D))
+                if not (abs(decrement) < np.inf and decrement >= -_FINE * self.value):
+                    self.stuck = True
+                    break
+                last = decrement <= (self.fine if self.to_the_end else self.near) * self.value
+                if self._finish(D, last):
                     status = Status.CERTIFIED
                     break
-                near *= 0.3
-            run.check()
-            new, new_g = problem.value_gradient(trial)
-            noise = not decrement > 1e-13 * value
-            if not noise and not new <= value - 1e-4 * decrement:
-                new, trial = _shorter(run, W, D)
-                new, new_g = problem.value_gradient(trial)
-                noise = not new < value
-            stalls += noise
-            W, moved, value, g = trial, trial - W, new, new_g
-            run.record(value)
-            if lam == 0.0:
-                ends = decrement <= last or value == 0.0
-                refuse_separable(problem, W, moved, ends or step % _RECESSION == 0)
-                if ends:
-                    W = shortest(problem, W)
+                if not self._advance(D, decrement, step, last) or self.stalls >= _STALLS:
                     break
-            if stalls >= 3:
-                break
-    except LimitReached as limit:
-        status = limit.status
-    return run.solution(status, W, dual)
+            if status is not Status.CERTIFIED and self.lam > 0.0:
+                if self.run.close(self.W, self.dual):  # nothing moves any more
+                    status = Status.CERTIFIED
+        except LimitReached as limit:
+            status = limit.status
+        except np.linalg.LinAlgError:
+            self.stuck = True
+        return self.run.solution(status, self.W, self.dual)
+
+    def _start(self) -> None:
+        """The first evaluation; W = 0, whose value is known, is never worse than the start."""
+        problem = self.problem
+        self.value, self.g = problem.start(self.W)
+        weight = problem.data.weight
+        flat = np.log(problem.k) * (problem.data.n if weight is None else float(weight.sum()))
+        if self.W.any() and not self.value <= flat:
+            self.W = np.zeros_like(self.W)
+            self.value, self.g = problem.value_gradient(self.W)
+        self.run.record(self.value)
+
+    def _target(self) -> Target:
+        """The accuracy of the next step: the gap after a last one is its slack and |R|^2/(2 lam)."""
+        P, lam, tol = self.value, self.lam, self.run.stop.tol
+
+        def residual(decrement: float) -> float:
+            if self.to_the_end:
+                return 0.0
+            return 2.0 * lam * P * max(0.2 * tol, 0.7 * tol - (decrement / P) ** 2)
+
+        return Target(
+            near=lambda decrement: decrement <= self.near * P,
+            residual=residual,
+            relative=1e-6 if self.to_the_end else 1e-9,
+        )
+
+    def _finish(self, D: FloatArray, last: bool) -> bool:
+        """Take the step D if it is the last and closes the gap."""
+        self.dual = Linearised(self.W, D)
+        if not last or self.lam == 0.0:
+            return False
+        if self.run.close(self.W + D, self.dual):
+            return True
+        self.near *= 0.3
+        self.run.check()
+        return False
+
+    def _advance(self, D: FloatArray, decrement: float, step: int, last: bool) -> bool:
+        """Move along D; False at the end of the road."""
+        problem, W = self.problem, self.W
+        trial = W + D
+        new, g = problem.value_gradient(trial)
+        noise = decrement <= _FINE * self.value
+        if not new <= (self.value * (1 + 1e-12) if noise else self.value - 1e-4 * decrement):
+            trial = self._shorter(D)
+            new, g = problem.value_gradient(trial)
+            if not new < self.value:
+                self.stuck = not noise
+                return False
+        self.W, self.value, self.g = trial, new, g
+        self.stalls += noise
+        self.run.record(new)
+        if self.lam > 0.0:
+            return True
+        ends = last or new == 0.0
+        refuse_separable(problem, trial, trial - W, ends or step % _RECESSION == 0)
+        if ends:
+            self.W = shortest(problem, trial)
+        return not ends
+
+    def _shorter(self, D: FloatArray) -> FloatArray:
+        """The best of many steps along D: one pass."""
+        self.run.check()
+        steps = 0.5 ** np.arange(1.0, 25.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values, _ = self.problem.along(self.W, D, steps)
+            best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
+            out: FloatArray = self.W + steps[best] * D
+        return out
 
 
 def _direction(run: _Run, seed: int) -> Exact | ConjugateGradients:
@@ -229,4 +288,9 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
         precise, at, dual, sums = problem.newton(W, MAX_STEPS)
         if precise and run.close(at, dual, sums):
             return run.solution(Status.CERTIFIED, at, dual)
-    return _newton(run, _pilot(problem, W, run, seed), seed, polish=_work(problem) < _POLISH)
+    polish = _work(problem) < _POLISH
+    method = _Newton(run, _pilot(problem, W, run, seed), seed, polish)
+    solution = method.solve()
+    if method.stuck and W.any():  # a bad start: exponentials saturate, and H says nothing there
+        solution = _Newton(run, np.zeros_like(W), seed, polish).solve()
+    return solution
