@@ -1,27 +1,17 @@
-"""What the estimators promise: shapes, laws, and good manners among scikit-learn's tools."""
+"""What the estimators promise: what comes out of a fit, and the laws it obeys."""
 
 from __future__ import annotations
 
-import pickle
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer
+from sklearn.base import clone, is_regressor
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.ensemble import StackingClassifier, VotingClassifier
-from sklearn.exceptions import FitFailedWarning
-from sklearn.feature_selection import SelectFromModel
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils import get_tags
+from sklearn.preprocessing import StandardScaler
 
 import linsep
 from linsep import ConvergenceWarning, LinearClassifier, LinearRegressor, LogisticRegression
@@ -319,17 +309,6 @@ def test_verify_with_three_classes_and_class_weights(model):
         linsep.verify(model, IRIS_X, IRIS_Y)
 
 
-def test_verify_wants_the_columns_of_the_fit():
-    model = LogisticRegression().fit(X, Y)
-    with pytest.raises(ValueError, match="X has 3 features"):
-        linsep.verify(model, X[:, :3], Y)
-    frame = pytest.importorskip("pandas").DataFrame(X, columns=list("abcd"))
-    model = LogisticRegression().fit(frame, Y)
-    assert linsep.verify(model, frame, Y).certified
-    with pytest.raises(ValueError, match="same order"):
-        linsep.verify(model, frame[list("dcba")], Y)
-
-
 def test_no_minimiser_no_model():
     """Separable classes and no penalty: the error carries a separating direction."""
     model = LogisticRegression(C=np.inf)
@@ -339,6 +318,14 @@ def test_no_minimiser_no_model():
     assert not hasattr(model, "coef_")
     w, b = error.value.direction
     assert ((X @ w + b > 0) == apart).all()
+
+
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr"])
+def test_no_minimiser_no_model_of_three_classes(multiclass):
+    model = LogisticRegression(C=np.inf, multiclass=multiclass)
+    with pytest.raises(SeparableData, match="setosa" if multiclass == "ovr" else "separable"):
+        model.fit(IRIS_X, NAMES)
+    assert not hasattr(model, "coef_")
 
 
 def test_verification_parts_describe_the_problem():
@@ -408,227 +395,6 @@ def test_a_time_limit():
 @pytest.mark.parametrize("seed", [None, 0, np.int64(3), np.random.RandomState(0)])
 def test_seeds(seed):
     assert LogisticRegression(random_state=seed).fit(X, Y).certificate_.certified
-
-
-def test_fitting_again_forgets_the_names_of_columns():
-    pd = pytest.importorskip("pandas")
-    model = LogisticRegression().fit(pd.DataFrame(X, columns=list("abcd")), Y)
-    assert hasattr(model, "feature_names_in_")
-    assert not hasattr(model.fit(X, Y), "feature_names_in_")
-
-
-# --- dataframes
-
-
-def pandas_frame(X, columns):
-    return pytest.importorskip("pandas").DataFrame(X, columns=columns)
-
-
-def polars_frame(X, columns):
-    return pytest.importorskip("polars").DataFrame(X, schema=columns)
-
-
-def arrow_table(X, columns):
-    return pytest.importorskip("pyarrow").table(dict(zip(columns, np.asarray(X).T, strict=True)))
-
-
-FRAMES = [pandas_frame, polars_frame, arrow_table]
-LETTERS = ["a", "b", "c", "d"]
-
-
-@pytest.mark.parametrize("frame", FRAMES)
-def test_frames(frame):
-    model = LogisticRegression().fit(frame(X, LETTERS), Y)
-    np.testing.assert_array_equal(model.feature_names_in_, LETTERS)
-    close(model, LogisticRegression().fit(X, Y), rtol=1e-12)
-    np.testing.assert_array_equal(
-        model.predict(frame(X, LETTERS)), LogisticRegression().fit(X, Y).predict(X)
-    )
-    with pytest.raises(ValueError, match="same order"):
-        model.predict(frame(X, LETTERS[::-1]))
-    with pytest.raises(ValueError, match="yet now missing"):
-        model.predict(frame(X[:, :3], LETTERS[:3]))
-    with pytest.raises(ValueError, match="unseen at fit time"):
-        model.predict(frame(X, [*LETTERS[:3], "e"]))
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        model.predict(X)
-
-
-@pytest.mark.parametrize("frame", FRAMES)
-def test_frames_with_names_unknown_to_the_model(frame):
-    with pytest.warns(UserWarning, match="fitted without feature names"):
-        LogisticRegression().fit(X, Y).predict(frame(X, LETTERS))
-
-
-@pytest.mark.parametrize("frame", FRAMES)
-def test_bad_values_in_frames_are_named(frame):
-    bad = X.copy()
-    bad[7, 2] = np.nan
-    with pytest.raises(LinsepError, match=r"row 7, column 2 \('c'\)"):
-        LogisticRegression().fit(frame(bad, LETTERS), Y)
-    with pytest.raises(LinsepError, match=r"row 7, column 2 \('c'\)"):
-        LogisticRegression().fit(frame(X, LETTERS), Y).predict(frame(bad, LETTERS))
-
-
-def test_text_columns_are_named():
-    for module in ("pandas", "polars"):
-        frame = pytest.importorskip(module).DataFrame({"size": [1.0, 2.0], "city": ["x", "y"]})
-        with pytest.raises(LinsepError, match="'city'") as error:
-            LogisticRegression().fit(frame, [0, 1])
-        assert "OneHotEncoder" in str(error.value)
-        assert "size" not in str(error.value)
-
-
-def test_missing_entries_of_frames():
-    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    frames = [
-        pd.DataFrame({"n": pd.array([1, None, 3], dtype="Int64"), "m": [1.0, 2.0, 3.0]}),
-        pl.DataFrame({"n": [1, None, 3], "m": [1.0, 2.0, 3.0]}),
-    ]
-    for frame in frames:
-        with pytest.raises(LinsepError, match=r"NaN.*\n.*row 1, column 0 \('n'\)"):
-            LogisticRegression().fit(frame, [0, 1, 1])
-
-
-def test_frames_of_single_precision_and_of_integers():
-    pl = pytest.importorskip("polars")
-    frame = pl.DataFrame(X.astype(np.float32), schema=LETTERS)
-    close(LogisticRegression().fit(frame, Y), LogisticRegression().fit(X.astype("f4"), Y), 1e-7)
-    whole = np.round(10 * X).astype(int)
-    frame = pl.DataFrame(whole, schema=LETTERS)
-    close(LogisticRegression().fit(frame, Y), LogisticRegression().fit(whole, Y), 1e-7)
-
-
-def test_columns_of_the_same_name_are_refused():
-    pd = pytest.importorskip("pandas")
-    with pytest.raises(LinsepError, match="same name"):
-        LogisticRegression().fit(pd.DataFrame(X, columns=list("aacd")), Y)
-
-
-def test_a_series_is_not_a_table():
-    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    for series in (pd.Series, pl.Series):
-        with pytest.raises(LinsepError, match="Expected (a 2-dimensional|2D)"):
-            LogisticRegression().fit(series(X[:, 0]), Y)
-
-
-def test_lazy_frames_are_refused():
-    pl = pytest.importorskip("polars")
-    with pytest.raises(LinsepError, match="collect"):
-        LogisticRegression().fit(pl.LazyFrame(X, schema=LETTERS), Y)
-
-
-def test_series_as_labels_and_weights():
-    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    truth = LogisticRegression().fit(X, Y, sample_weight=1.0 + WEIGHT)
-    for series in (pd.Series, pl.Series):
-        model = LogisticRegression().fit(X, series(Y), sample_weight=series(1.0 + WEIGHT))
-        close(model, truth, rtol=1e-12)
-    for dtype in ("category", "string", object):
-        y = pd.Series(np.where(Y == 2, "yes", "no"), dtype=dtype)
-        np.testing.assert_array_equal(LogisticRegression().fit(X, y).classes_, ["no", "yes"])
-    y = pd.Series(Y, dtype="Int64").mask(np.arange(100) == 4)
-    with pytest.raises(ValueError, match="NaN"):
-        LogisticRegression().fit(X, y)
-
-
-def test_columns_that_are_not_called_by_strings():
-    pd = pytest.importorskip("pandas")
-    model = LogisticRegression().fit(pd.DataFrame(X), Y)
-    assert not hasattr(model, "feature_names_in_")
-    with pytest.raises(TypeError, match="string names"):
-        LogisticRegression().fit(pd.DataFrame(X, columns=["a", "b", "c", 3]), Y)
-
-
-# --- manners among scikit-learn's tools
-
-
-def test_tags():
-    assert is_classifier(LogisticRegression())
-    assert is_regressor(LinearRegressor())
-    for model in (LogisticRegression(), LinearClassifier(), LinearRegressor()):
-        assert get_tags(model).input_tags.sparse
-        assert not get_tags(model).input_tags.allow_nan
-
-
-@pytest.mark.parametrize("model", [*THREE_CLASSES, LinearRegressor(C=1.0)])
-def test_pickle_and_clone(model):
-    y = T if is_regressor(model) else IRIS_Y
-    fitted = clone(model).fit(IRIS_X, y)
-    copy = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copy.coef_, fitted.coef_)
-    np.testing.assert_array_equal(copy.predict(IRIS_X), fitted.predict(IRIS_X))
-    assert copy.certificate_ == fitted.certificate_
-    assert not hasattr(clone(fitted), "coef_")
-    assert repr(model) == repr(clone(model))
-    assert "LogisticRegression" in LogisticRegression(C=3.0)._repr_html_()
-
-
-def test_pipeline_and_grid_search():
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    search = GridSearchCV(pipeline, {"logisticregression__C": [0.01, 1.0, 100.0]}, cv=3)
-    search.fit(IRIS_X, NAMES)
-    assert search.best_score_ > 0.9
-    assert search.best_estimator_[-1].certificate_.certified
-
-
-@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
-def test_grid_search_reports_failures():
-    search = GridSearchCV(LogisticRegression(), {"C": [-1.0, 1.0]}, cv=3, error_score=np.nan)
-    with pytest.warns(FitFailedWarning, match="C must lie in"):
-        search.fit(IRIS_X, IRIS_Y)
-    assert search.best_params_ == {"C": 1.0}
-
-
-def test_cross_validation_in_processes():
-    assert cross_val_score(LogisticRegression(), IRIS_X, NAMES, cv=3, n_jobs=2).mean() > 0.9
-
-
-def test_calibration_selection_voting_stacking():
-    for loss in ("squared_hinge", "logistic"):
-        calibrated = CalibratedClassifierCV(LinearClassifier(loss), cv=3).fit(IRIS_X, NAMES)
-        assert calibrated.score(IRIS_X, NAMES) > 0.9
-    assert SelectFromModel(LogisticRegression()).fit(IRIS_X, NAMES).get_support().any()
-    assert SelectFromModel(LinearRegressor()).fit(IRIS_X, T).get_support().any()
-    voters = [("a", LogisticRegression()), ("b", LogisticRegression(multiclass="ovr"))]
-    assert VotingClassifier(voters, voting="soft").fit(IRIS_X, NAMES).score(IRIS_X, NAMES) > 0.9
-    stack = StackingClassifier(voters, LogisticRegression(), cv=3).fit(IRIS_X, NAMES)
-    assert stack.score(IRIS_X, NAMES) > 0.9
-
-
-def test_columns_of_different_kinds():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"size": X[:, 0], "city": np.where(X[:, 1] > 0, "x", "y")})
-    encode = ColumnTransformer([("city", OneHotEncoder(), ["city"])], remainder="passthrough")
-    assert make_pipeline(encode, LogisticRegression()).fit(frame, Y).score(frame, Y) > 0.6
-
-
-def test_metadata_routing():
-    from sklearn import config_context
-
-    with config_context(enable_metadata_routing=True):
-        model = LogisticRegression().set_fit_request(sample_weight=True)
-        scaler = StandardScaler().set_fit_request(sample_weight=False)
-        pipeline = make_pipeline(scaler, model).fit(X, Y, sample_weight=1.0 + WEIGHT)
-    rows = StandardScaler().fit_transform(X)
-    close(pipeline[-1], LogisticRegression().fit(rows, Y, sample_weight=1.0 + WEIGHT), rtol=1e-12)
-
-
-def test_many_threads_may_predict_at_once():
-    model = LogisticRegression().fit(IRIS_X, IRIS_Y)
-    truth, wrong = model.predict(IRIS_X), []
-
-    def work():
-        for _ in range(50):
-            if not np.array_equal(model.predict(IRIS_X), truth):
-                wrong.append(1)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong
 
 
 # --- the package

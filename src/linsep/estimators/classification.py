@@ -106,5 +106,6 @@ def _subproblems(loss: Loss | Multinomial, known: labels.Labels) -> Iterator[Sub
     elif len(known.classes) == 2:
         yield Subproblem(loss, sigma=known.signs())
     else:
-        for c in range(len(known.classes)):
-            yield Subproblem(loss, sigma=known.signs(c))
+        for c, label in enumerate(known.classes.tolist()):
+            title = f"class {label!r} against the others"
+            yield Subproblem(loss, sigma=known.signs(c), title=title)

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from linsep import certificates
 from linsep.data import Memory
-from linsep.errors import ConvergenceWarning, NonFinite
+from linsep.errors import ConvergenceWarning, NonFinite, SeparableData
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
 from linsep.estimators.inputs import FloatArray
@@ -33,12 +33,16 @@ _SCAN_LIMIT = 1_000_000  # elements: up to here a search costs nothing beside th
 
 @dataclass(frozen=True, eq=False)
 class Subproblem:
-    """Margins m_i = sigma_i z_i + offset_i of one loss, or the labels of a coupled one."""
+    """Margins m_i = sigma_i z_i + offset_i of one loss, or the labels of a coupled one.
+
+    ``title`` says which of several subproblems it is.
+    """
 
     loss: Loss | Multinomial
     sigma: FloatArray | None = None
     offset: FloatArray | None = None
     labels: npt.NDArray[np.int64] | None = None
+    title: str = ""
 
     @property
     def width(self) -> int:
@@ -66,19 +70,16 @@ def solve(
     if (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
     try:
-        if count == 1:
-            return _train(recipe, subproblems, count, X, weight, start)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            fits = _train(recipe, subproblems, count, X, weight, start)
+        fits = _train(recipe, subproblems, count, X, weight, start)
     except NonFinite:
         refuse_nonfinite(X, names)
         raise  # X is finite: the objective is not
     short = [fit for fit in fits if not fit.certificate.certified]
     if short:
         whole = certificates.combine([fit.certificate for fit in fits])
-        text = f"{len(short)} of {count} one-vs-rest problems: {short[0].status.message}"
-        warnings.warn(ConvergenceWarning(f"{text} Now: {whole}", whole), stacklevel=3)
+        which = f"{len(short)} of {count} one-vs-rest problems: " if count > 1 else ""
+        text = f"{which}{short[0].status.message} Now: {whole}"
+        warnings.warn(ConvergenceWarning(text, whole), stacklevel=3)
     return fits
 
 
@@ -102,8 +103,13 @@ def _train(
         before = None if start is None else start[:, columns]
         data = Memory(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
         X = data.X  # a small X in another layout has now been converted, once for all parts
-        with closing(data):
-            fits.append(train(share, data, before))
+        try:
+            with closing(data):
+                fits.append(train(share, data, before, warn=False))
+        except SeparableData as error:
+            if not part.title:
+                raise
+            raise SeparableData(f"{part.title}: {error}", error.direction, error.rows) from None
     return fits
 
 
