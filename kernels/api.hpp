@@ -123,6 +123,9 @@ struct Table {
     // pointwise loss, for the tests: value, slope, curvature, conjugate at -u (u given in m)
     void (*pointwise)(LossSpec, std::int64_t n, const double* m, double* value, double* slope, double* curvature,
                       double* conjugate);
+    // x = A^-1 b for a symmetric positive semidefinite A of order n, refined once; drop: leave dependent columns alone
+    // (newton.hpp). Room for n * (n + 2) doubles. One thread, the same bits always: LAPACK wakes others for nothing.
+    void (*spd_solve)(std::int64_t n, const double* A, const double* b, int drop, double* x, double* scratch);
     // a whole fit: newton.hpp
     NewtonReport (*newton)(Rows, Targets, LossSpec, NewtonJob, double* theta, double* base, double* step,
                            double* closing, double* scratch);
@@ -148,9 +151,9 @@ struct Table {
     // a whole fit: softmax_newton.hpp
     NewtonReport (*softmax_newton)(Rows, Classes, NewtonJob, double* W, double* base, double* step, double* closing,
                                    double* scratch);
-    // visits the buckets order[k0 .. k1) and moves u, z, theta = (w, b0) and state: dual_cd.hpp
+    // visits the buckets order[k0 .. k1) and moves u, z, b, theta = (w, b0) and state: dual_cd.hpp
     void (*dual_cd)(Rows, std::int64_t k0, std::int64_t k1, Targets, LossSpec, CdJob, const double* norms, double* u,
-                    double* z, double* theta, double* state);
+                    double* z, double* b, double* theta, double* state);
     // out: sums of s l, s sign l', s l'' at the scores z + b
     void (*shifted)(std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* z, double b, double* out);
     // a seeded permutation, in place

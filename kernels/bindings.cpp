@@ -254,6 +254,16 @@ void pointwise(const PyLoss& l, In m, Out value, Out slope, Out curvature, Out c
     table->pointwise(l.spec, n, m.data(), value.data(), slope.data(), curvature.data(), conjugate.data());
 }
 
+void spd_solve(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> A, In b, bool drop, Out x) {
+    const int64_t n = static_cast<int64_t>(A.shape(0));
+    need(static_cast<int64_t>(A.shape(1)) == n, "A is square");
+    vector_of(b, n, "b has an entry per row of A");
+    vector_of(x, n, "x has an entry per row of A");
+    nb::gil_scoped_release release;
+    const auto room = scratch(n * (n + 2));
+    table->spd_solve(n, A.data(), b.data(), drop, x.data(), room.get());
+}
+
 // theta is the start and becomes the answer; base, step and sums describe the dual point.
 std::tuple<int, int, int, int, double> newton(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam,
                                               double tol, int max_steps, bool intercept, bool polish, Out theta,
@@ -268,9 +278,9 @@ std::tuple<int, int, int, int, double> newton(const PyRows& x, const PyTargets& 
     return {r.status, r.steps, r.sweeps, r.grams, r.primal};
 }
 
-// Visits the buckets order[k0 .. k1) of `bucket` rows each; moves u, z, theta = (w, b0) and state = (e, slack).
+// Visits the buckets order[k0 .. k1) of `bucket` rows each; moves u, z, b, theta = (w, b0), state = (e, slack).
 void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, int64_t k1, Order order, int64_t bucket,
-             double lam, double stiffness, In norms, Out u, Out z, Out theta, Out state) {
+             double lam, double stiffness, In norms, Out u, Out z, Out b, Out theta, Out state) {
     t.match(x);
     need(l.spec.id != LossId::exponential, "the exponential loss has no dual step");
     need(bucket >= 1 && lam > 0.0 && stiffness >= 0.0, "bucket and lam are positive, stiffness is not negative");
@@ -280,11 +290,12 @@ void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, i
     vector_of(norms, x.n(), "norms has n entries");
     vector_of(u, x.n(), "u has n entries");
     vector_of(z, x.n(), "z has n entries");
+    vector_of(b, x.n(), "b has n entries");
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
     vector_of(state, 2, "state has two entries");
     nb::gil_scoped_release release;
     table->dual_cd(x.rows, k0, k1, t.view, l.spec, {lam, stiffness, order.data(), bucket}, norms.data(), u.data(),
-                   z.data(), theta.data(), state.data());
+                   z.data(), b.data(), theta.data(), state.data());
 }
 
 void shifted(const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In z, double b, Out out) {
@@ -452,12 +463,13 @@ NB_MODULE(_kernels, m) {
     m.def("row_norms", &row_norms, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("norms").noconvert());
     m.def("pointwise", &pointwise, nb::arg("loss"), nb::arg("m"), nb::arg("value").noconvert(),
           nb::arg("slope").noconvert(), nb::arg("curvature").noconvert(), nb::arg("conjugate").noconvert());
+    m.def("spd_solve", &spd_solve, nb::arg("A"), nb::arg("b"), nb::arg("drop"), nb::arg("x").noconvert());
     m.def("newton", &newton, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"), nb::arg("tol"),
           nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("theta").noconvert(),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
     m.def("dual_cd", &dual_cd, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("k0"), nb::arg("k1"),
           nb::arg("order").noconvert(), nb::arg("bucket"), nb::arg("lam"), nb::arg("stiffness"),
-          nb::arg("norms").noconvert(), nb::arg("u").noconvert(), nb::arg("z").noconvert(),
+          nb::arg("norms").noconvert(), nb::arg("u").noconvert(), nb::arg("z").noconvert(), nb::arg("b").noconvert(),
           nb::arg("theta").noconvert(), nb::arg("state").noconvert());
     m.def("shifted", &shifted, nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("z").noconvert(), nb::arg("b"), nb::arg("out").noconvert());

@@ -123,7 +123,7 @@ inline void fetch_row(const CsrRows<T, I>& X, i64 i) {
 // x.w of each row as it is after the row's own move; state: e (moves), sum of s * slack (added to).
 template <class R, class L>
 void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const CdJob& job, const double* norms,
-            double* u, double* z, double* theta, double* state) {
+            double* u, double* z, double* b, double* theta, double* state) {
     const double inverse = 1.0 / job.lam, b0 = theta[X.d];
     double e = state[0], slack = 0.0;
     for (i64 k = k0; k < k1; ++k) {
@@ -145,6 +145,7 @@ void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const C
             const double mass = s * t.sign[i] * (move.u - u[i]);
             slack += s * move.slack;
             z[i] = score + mass * inverse * norms[i];
+            b[i] = b0 + job.stiffness * (e + mass);
             if (mass == 0.0) continue;
             u[i] = move.u;
             e += mass;
@@ -157,11 +158,11 @@ void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const C
 
 template <class R>
 void dual_cd(const R& X, i64 k0, i64 k1, const Targets& t, LossSpec spec, const CdJob& job, const double* norms,
-             double* u, double* z, double* theta, double* state) {
+             double* u, double* z, double* b, double* theta, double* state) {
     if (spec.id == LossId::logistic)
-        ascend(X, k0, k1, t, LogisticMove{}, job, norms, u, z, theta, state);
+        ascend(X, k0, k1, t, LogisticMove{}, job, norms, u, z, b, theta, state);
     else
-        ascend(X, k0, k1, t, parabola(spec), job, norms, u, z, theta, state);
+        ascend(X, k0, k1, t, parabola(spec), job, norms, u, z, b, theta, state);
 }
 
 // At the scores z + b: the sums of s l, s sign l' and s l'', which is all that Newton's method for b needs.

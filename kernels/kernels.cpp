@@ -99,13 +99,18 @@ NewtonReport do_softmax_newton(Rows rows, Classes y, NewtonJob job, double* W, d
                                double* scratch) {
     return visit(rows, [&](const auto& X) { return SoftmaxNewton(X, y, job, W, scratch).run(base, step, out); });
 }
+void do_spd_solve(i64 n, const double* A, const double* b, int drop, double* x, double* scratch) {
+    Cholesky chol{n, scratch + 2 * n, scratch};
+    chol.factor(A, drop != 0);
+    chol.solve_refined(A, b, x, scratch + n);
+}
 NewtonReport do_newton(Rows rows, Targets t, LossSpec l, NewtonJob job, double* theta, double* base, double* step,
                        double* out, double* scratch) {
     return visit(rows, [&](const auto& X) { return NewtonFit(X, t, l, job, theta, scratch).run(base, step, out); });
 }
-void do_dual_cd(Rows rows, i64 k0, i64 k1, Targets t, LossSpec l, CdJob job, const double* norms, double* u,
-                double* z, double* theta, double* state) {
-    visit(rows, [&](const auto& X) { dual_cd(X, k0, k1, t, l, job, norms, u, z, theta, state); });
+void do_dual_cd(Rows rows, i64 k0, i64 k1, Targets t, LossSpec l, CdJob job, const double* norms, double* u, double* z,
+                double* b, double* theta, double* state) {
+    visit(rows, [&](const auto& X) { dual_cd(X, k0, k1, t, l, job, norms, u, z, b, theta, state); });
 }
 void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b, double* out) {
     shifted(lo, hi, t, l, z, b, out);
@@ -127,6 +132,7 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .scores = do_scores,
     .ray = do_ray,
     .pointwise = do_pointwise,
+    .spd_solve = do_spd_solve,
     .newton = do_newton,
     .row_norms = do_row_norms,
     .scores_k = do_scores_k,

@@ -52,6 +52,14 @@ struct Cholesky {
         }
         for (i64 i = 0; i < n; ++i) x[i] *= scale[i];
     }
+    // x = A^-1 b with one step of refinement; res is room for n numbers.
+    void solve_refined(const double* A, const double* b, double* x, double* res) const {
+        solve(b, x);
+        for (i64 i = 0; i < n; ++i) res[i] = scale[i] == 0.0 ? 0.0 : b[i] - dot_n(A + i * n, x, n);
+        solve_in_place(res);
+        for (i64 i = 0; i < n; ++i) x[i] += res[i];
+    }
+    void solve_in_place(double* x) const { solve(x, x); }
 };
 
 // Primal minus dual value from the closing sums (src/linsep/certificates/closing.py has the text with the rounding allowance).
@@ -161,13 +169,9 @@ struct NewtonFit {
             H[d * order + d] = 0.0;
         }
         chol.factor(H, job.lam == 0.0);
-        chol.solve(rhs, delta);
-        for (i64 i = 0; i < order; ++i)
-            res[i] = chol.scale[i] == 0.0 ? 0.0 : rhs[i] - dot_n(H + i * order, delta, order);
-        chol.solve(res, trial);
+        chol.solve_refined(H, rhs, delta, res);
         double decrement = 0, most = 0, unseen = 0;
         for (i64 i = 0; i < order; ++i) {
-            delta[i] += trial[i];
             decrement += rhs[i] * delta[i];
             const double a = __builtin_fabs(rhs[i]);
             if (a > most) most = a;

@@ -381,6 +381,24 @@ def test_newton_finds_the_stationary_point(instructions, storage, loss, intercep
         np.testing.assert_array_equal(sums, again)
 
 
+@pytest.mark.parametrize("loss", SMOOTH, ids=naming)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_newton_stops_on_a_true_gap(instructions, loss, intercept):
+    """The sums prove the tolerance: a dual point, made feasible for the intercept, as near as claimed."""
+    for seed, tol in enumerate([1e-1, 1e-2, 1e-3, 1e-5, 1e-8]):
+        sample, lam = plain(80, 3, seed=seed), 0.1
+        found = fit_natively(sample, loss, lam, tol=tol, intercept=intercept)
+        (status, *_), theta, _, _, sums = found
+        plus, minus = sums[3], sums[4]
+        k = min(1.0, minus / plus), min(1.0, plus / minus)
+        if not intercept:
+            k = 1.0, 1.0
+        v = k[0] * sums[8:11] + k[1] * sums[11:14]
+        bound = -k[0] * sums[1] - k[1] * sums[2] - v @ v / (2 * lam)
+        value = lam * objective(loss, 1 / lam, sample, theta, intercept)[0]
+        assert status == 1 and value - bound <= 1.001 * tol * value
+
+
 def test_newton_says_how_it_ended(instructions):
     sample = plain(60, 3)
     assert fit_natively(sample, get("logistic"), 0.1, steps=1, tol=1e-12)[0][0] == 0

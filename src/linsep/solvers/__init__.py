@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linsep.errors import BadInput, Refused
-from linsep.solvers import dense, multinomial, newton, small, sparse, unpenalised
+from linsep.solvers import dense, dual_cd, multinomial, newton, small, sparse, unpenalised
 from linsep.solvers.directions import ConjugateGradients
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ _SMALL = Need(
     small.fits,
 )
 _PENALTY = Need("a finite C", lambda p: p.lam > 0)
-_COORDINATES = Need("a loss with a coordinate step", sparse.has_coordinate_step)
+_COORDINATES = Need(
+    f"rows in memory, a finite C and one of the losses {', '.join(dual_cd.LOSSES)}", dual_cd.applies
+)
 _DENSE = Need("dense rows", lambda p: not p.data.sparse)
 _BASIC = (_CONVEX, _SMOOTH, _NO_L1)
 
@@ -93,7 +95,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("newton", _newton, _BASIC),
         Solver("newton-pilot", dense.solve_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
         Solver("newton-cg", _truncated, _BASIC),
-        Solver("dual-cd", sparse.solve_dual, (*_BASIC, _PENALTY, _COORDINATES)),
+        Solver("dual-cd", sparse.solve_dual, (*_BASIC, _COORDINATES)),
     )
 }
 NAMES = ("auto", *SOLVERS)
@@ -114,7 +116,7 @@ def _preferred(problem: Problem, stop: Stop) -> str:
         cheap_gram = data.d <= _SPARSE_FACTORISE and row * row / 2 <= 20 * row
         if cheap_gram or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
             return "newton"
-        if not SOLVERS["dual-cd"].missing(problem) and sparse.prefers_dual(problem, stop):
+        if dual_cd.prefers(problem, stop.tol):
             return "dual-cd"
         return "newton-cg"
     if data.d <= _FACTORISE or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg as sl
 
+from linsep import _kernels
 from linsep.solvers.run import NEAR
 
 if TYPE_CHECKING:
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 
 #: The step, the squared Newton decrement -g.delta, and |r|^2 of the residual r = H delta + g (weights).
 Step = tuple["FloatArray", float, float]
-SPARSE_SHARE = (
-    0.1  # of the diagonal of X'HX beside lam: rows of text are of one size, columns are not
-)
-DROP = (
-    1e-13  # relative eigenvalue below which a direction counts as absent when nothing penalises it
-)
+# Order up to which a system is solved by the kernels.
+NATIVE = 320
+# Of the diagonal of X'HX beside lam: rows of text are of one size, columns are not.
+SPARSE_SHARE = 0.1
+# Relative eigenvalue below which a direction counts as absent when nothing penalises it.
+DROP = 1e-13
 
 
 class Factor:
@@ -84,6 +85,15 @@ class Factor:
         return x + self.apply(np.where(self.scale > 0, r - self.H @ x, 0.0))
 
 
+def solved(H: FloatArray, rhs: FloatArray, definite: bool) -> FloatArray:
+    """H^-1 rhs; small systems by the kernels, where LAPACK's threads would cost more than the work."""
+    if len(H) > NATIVE:
+        return Factor(H, definite).solve(rhs)
+    x = np.empty_like(rhs)
+    _kernels.spd_solve(np.ascontiguousarray(H), rhs, not definite, x)
+    return x
+
+
 class Cholesky:
     """The full Hessian, one more pass of n d^2 work."""
 
@@ -94,7 +104,7 @@ class Cholesky:
         H = run.problem.hessian(self.mu)
         rhs = -g
         rhs[:-1] += self.mu * g[-1]
-        delta = Factor(H, definite=run.problem.lam > 0).solve(rhs)
+        delta = solved(H, rhs, definite=run.problem.lam > 0)
         decrement = float(rhs @ delta)
         delta[-1] -= self.mu @ delta[:-1]
         return delta, decrement, 0.0

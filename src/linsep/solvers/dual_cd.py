@@ -73,7 +73,7 @@ class Ascent:
         self.bucket = 2 if 12 * problem.data.n_entries <= _IN_CACHE else 8
         self.order = np.arange(-(-n // self.bucket), dtype=np.int64)
         self.seed, self.epochs = seed, 0
-        self.z, self.state = np.zeros(n), np.zeros(2)
+        self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(2)
         weight = self.block.weights()
         total, size = float(weight.sum()), dot(weight, self.norms)
         self.hardness = hardness(problem, size / max(1, int(np.count_nonzero(weight))))
@@ -85,7 +85,7 @@ class Ascent:
             self.u, self.theta = self._near(theta)
         else:
             self.u, self.theta = np.zeros(n), np.zeros_like(theta)
-            self.theta[-1] = self._intercept(float(theta[-1]), 1e-6)
+            self.theta[-1] = self._intercept(self.z, float(theta[-1]), 1e-6)
             if not math.isfinite(self.primal):
                 problem.start(theta)  # says whose fault it is
 
@@ -95,6 +95,7 @@ class Ascent:
         self.z = block.scores(theta)
         u = -self._slopes(block.margins(self.z))
         self.z -= theta[-1]
+        self.b += theta[-1]
         mass = block.weights() * block.sign * u
         problem.passes += 2
         v = problem.data.sum(
@@ -122,7 +123,7 @@ class Ascent:
                 self._visit(k, min(count, k + step))
         finally:  # also when a limit ends the epoch
             self.theta[-1] += self.stiffness * float(self.state[0])
-            self.theta[-1] = self._intercept(float(self.theta[-1]), 1e-3)
+            self.theta[-1] = self._intercept(self.z, float(self.theta[-1]), 1e-3)
         self.slacks.append(float(self.state[1]))
 
     def _visit(self, k0: int, k1: int) -> None:
@@ -139,16 +140,17 @@ class Ascent:
             self.norms,
             self.u,
             self.z,
+            self.b,
             self.theta,
             self.state,
         )
 
-    def _intercept(self, b: float, fine: float) -> float:
+    def _intercept(self, z: FloatArray, b: float, fine: float) -> float:
         """Newton's method for b at the scores z, between the b whose slopes are known to enclose the best."""
         low, high = -math.inf, math.inf
         for _ in range(60):
             out = np.zeros(3)
-            _kernels.shifted(self.block.targets, self.loss, 0, len(self.z), self.z, b, out)
+            _kernels.shifted(self.block.targets, self.loss, 0, len(z), z, b, out)
             value, slope, curvature = out.tolist()
             self.primal = value + 0.5 * self.problem.lam * dot(self.theta[:-1], self.theta[:-1])
             if not self.problem.fit_intercept or slope == 0.0 or not math.isfinite(slope):
@@ -167,13 +169,14 @@ class Ascent:
     def foretold(self) -> float:
         """The duality gap now, as guessed from the slacks of the last epoch and how fast they shrink.
 
-        The first epoch starts from afar: its slacks tell nothing about the rate.
+        The first epoch starts from afar: its slacks tell nothing, but the hardness does.
         """
         if len(self.slacks) < 2:
-            return math.inf
+            return 0.1 * self.hardness * self.primal if self.slacks else math.inf
         before, last = self.slacks[-2:]
-        rate = 0.3 if len(self.slacks) == 2 or not before > 0.0 else last / before
-        return last * min(1.0, max(0.05, rate))
+        if len(self.slacks) == 2:
+            return last * min(0.3, max(0.03, 0.1 * self.hardness))
+        return last * (min(1.0, max(0.05, last / before)) if before > 0.0 else 1.0)
 
     def epochs_to(self, gap: float) -> float:
         """Epochs until the gap is that small, if it goes on falling as in the last half of them."""
@@ -206,8 +209,8 @@ class Ascent:
         """
         if not self.problem.fit_intercept:
             return self.theta.copy(), Explicit(self.u.copy())
-        self.theta[-1] = self._intercept(float(self.theta[-1]), 1e-9)
-        m = self.block.margins(self.z + self.theta[-1])
+        seen = self.z + self.b
+        m = self.block.margins(seen + self._intercept(seen, 0.0, 1e-9))
         return self.theta.copy(), Explicit(-self._slopes(m))
 
     def _slopes(self, m: FloatArray) -> FloatArray:

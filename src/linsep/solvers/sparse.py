@@ -1,22 +1,36 @@
-"""Sparse rows with many features: coordinate descent in the dual, truncated Newton to finish."""
+"""Sparse rows with many features: coordinate ascent in the dual, truncated Newton to finish.
+
+Ascent is quick while C |x|^2 is moderate. Where it foretells too many epochs it hands over to Newton's method,
+which starts from what was reached, or from zero if that is no gain.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.solution import Status
+from linsep.solvers import dual_cd, newton
+from linsep.solvers.directions import ConjugateGradients
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
     from linsep.solution import FloatArray, Solution, Stop
 
 
-def has_coordinate_step(problem: Problem) -> bool:
-    """Whether the dual has a one-dimensional step in the kernels."""
-    return False
-
-
-def prefers_dual(problem: Problem, stop: Stop) -> bool:
-    return False
-
-
 def solve_dual(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    raise AssertionError
+    """Ascent, then Newton's method if the gap is still open."""
+    first = dual_cd.solve(problem, theta, stop, seed=seed)
+    if first.status is not Status.WORKING_PRECISION:
+        return first
+    last = first.trace[-1] if first.trace else None
+    near = last is not None and last.primal - last.dual <= dual_cd.NEAR * abs(last.primal)
+    start = np.ascontiguousarray(first.W[:, 0]) if near else theta
+    rest = stop
+    if stop.time_limit is not None:
+        rest = replace(stop, time_limit=max(1e-3, stop.time_limit - first.seconds))
+    second = newton.solve(problem, start, rest, ConjugateGradients())
+    seconds = first.seconds + second.seconds
+    return replace(second, seconds=seconds, trace=first.trace + second.trace)
