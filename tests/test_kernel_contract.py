@@ -141,7 +141,7 @@ def test_spd_solve_is_a_linear_solver(n):
     scales = 10.0 ** rng.integers(-6, 7, n)
     A = rng.normal(size=(2 * n, n)) * scales
     H, b, x = A.T @ A, rng.normal(size=n) * scales, np.empty(n)
-    _kernels.spd_solve(H, b, False, x)
+    K.spd_solve(H, b, False, x)
     np.testing.assert_allclose((H @ x) / scales, b / scales, rtol=1e-7, atol=1e-7)
 
 
@@ -151,7 +151,7 @@ def test_spd_solve_leaves_dependent_columns_alone_when_asked():
     A = np.column_stack([A, A[:, 0], np.zeros(20)])
     H, x = A.T @ A, np.empty(5)
     b = H @ np.array([1.0, 2.0, 3.0, 0.0, 0.0])
-    _kernels.spd_solve(H, b, True, x)
+    K.spd_solve(H, b, True, x)
     np.testing.assert_allclose(x, [1, 2, 3, 0, 0], atol=1e-9)
     with pytest.raises(ValueError, match="square"):
-        _kernels.spd_solve(np.zeros((2, 3)), np.zeros(2), True, np.zeros(2))
+        K.spd_solve(np.zeros((2, 3)), np.zeros(2), True, np.zeros(2))
