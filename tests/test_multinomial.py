@@ -12,12 +12,12 @@ from sklearn.linear_model import LogisticRegression
 
 from linsep import _kernels
 from linsep.certificates import SoftmaxSums, softmax_sums_numpy
+from linsep.certificates.softmax import SoftmaxSums, bounds
 from linsep.data import Memory
 from linsep.errors import NonFinite, SeparableData
 from linsep.losses import Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem.coupled import CoupledProblem
-from linsep.simplex import bounds
 from linsep.solution import Explicit, Linearised, Status, Stop
 from linsep.solvers import coupled_directions, multinomial
 from linsep.solvers.multinomial import solve
@@ -50,8 +50,8 @@ def gap_of(problem, solution):
     """Guaranteed gap and primal value, internal units, recomputed."""
     sums = problem.closing(solution.W, solution.dual)
     primal, dual, rounding = bounds(
-        sums,
-        solution.W,
+        SoftmaxSums.from_flat(sums, problem.data.d, problem.k),
+        solution.W[:-1],
         lam=problem.lam,
         fit_intercept=problem.fit_intercept,
         rows_per_sum=problem.longest_sum(len(sums)),
@@ -294,8 +294,9 @@ class TestOptimum:
         for size in (1e-9, 1e-5, 1e-2, 1.0, 30.0):
             W, D = solution.W + size * rng.normal(size=(2, 5, 4))
             sums = problem.closing(W, Linearised(W, 0.1 * size * (D - solution.W)))
+            named = SoftmaxSums.from_flat(sums, 4, 4)
             primal, dual, rounding = bounds(
-                sums, W, lam=2.0, fit_intercept=True, rows_per_sum=201, rows=200
+                named, W[:-1], lam=2.0, fit_intercept=True, rows_per_sum=201, rows=200
             )
             assert primal == pytest.approx(Plain(X, y, s, 2.0).value(W), rel=1e-12)
             assert dual - rounding <= least

@@ -66,6 +66,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
             scale=penalty.scale,
             tol=tol,
             rows_per_sum=problem.longest_sum(len(sums)),
+            rows=data.n,
         )
         precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
         if found.certified or not precise or W.size > LARGEST:

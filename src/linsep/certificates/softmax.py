@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +67,14 @@ class SoftmaxSums:
         return cls(*head, mass, residual, v.reshape(d, k), features.reshape(d, k), *tail.tolist())
 
 
+class Bounds(NamedTuple):
+    """P at W, a lower bound on the minimum of P, and what rounding may have done to their difference."""
+
+    primal: float
+    dual: float
+    rounding: float
+
+
 def from_softmax_sums(
     sums: SoftmaxSums,
     w: FloatArray,
@@ -76,25 +84,50 @@ def from_softmax_sums(
     scale: float,
     tol: float,
     rows_per_sum: float,
+    rows: float = 0.0,
 ) -> Optimality:
     """Assemble the certificate of the coefficients ``w`` (d, k), without the intercepts."""
-    primal = sums.loss + 0.5 * lam * float((w * w).sum())
+    found = bounds(
+        sums, w, lam=lam, fit_intercept=fit_intercept, rows_per_sum=rows_per_sum, rows=rows
+    )
+    distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
+    return enclose(*found, scale=scale, tol=tol, distance=distance, kind="dual")
+
+
+def bounds(
+    sums: SoftmaxSums,
+    w: FloatArray,
+    *,
+    lam: float,
+    fit_intercept: bool,
+    rows_per_sum: float,
+    rows: float = 0.0,
+) -> Bounds:
+    """Primal value, lower bound and rounding allowance in internal units.
+
+    The dual point is by definition the U that were computed, so only these errors count: scores, (d + k + 8) u
+    times ``magnitude``; adding up, ``chain`` times the absolute values of the terms, for V times |at| with
+    at = V/lam = w + off: magnitude for the first part, ``spread`` |off| for the second, ``bulk`` for what mixing
+    brings in. ``rows_per_sum`` is the longest chain of additions in the sums of losses and of U, ``rows`` (if
+    longer) in mass and M. With lam = 0 the lower bound is 0.
+    """
     d, k = w.shape
-    chain, score_error = (rows_per_sum + k + 8) * ROUNDOFF, (d + k + 8) * ROUNDOFF
-    rounding = score_error * sums.magnitude + chain * (sums.absolute + sums.magnitude)
-    bound = 0.0
+    primal = sums.loss + 0.5 * lam * float(np.vdot(w, w))
+    chain = (rows_per_sum + k + 8) * ROUNDOFF
+    plain = (max(rows, rows_per_sum) + k + 8) * ROUNDOFF
+    rounding = (d + k + 8) * ROUNDOFF * sums.magnitude + chain * (sums.absolute + sums.magnitude)
+    dual = 0.0
     if lam > 0.0:
         t, entropy, v = _mixed(sums) if fit_intercept else (0.0, sums.entropy, sums.v)
         at = v / lam
-        bound = entropy - 0.5 * float(np.vdot(v, at))
-        # V errs by chain times ``spread`` at most, M by chain times ``bulk``: see ``closing.allowance``.
-        error, mixed_in = chain * sums.spread, 2.0 * t * chain * sums.bulk
+        dual = entropy - 0.5 * float(np.vdot(v, at))
+        error, mixed_in = chain * sums.spread, 2.0 * t * plain * sums.bulk
         rounding += error * _length(at - w) + mixed_in * _length(at)
         rounding += 0.5 * (error + mixed_in) ** 2 / lam
-        rounding += _repair(sums, v, at, lam=lam, chain=chain) if fit_intercept else 0.0
-    rounding += (d * k + 8) * ROUNDOFF * (primal + abs(bound))
-    distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
-    return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
+        if fit_intercept:
+            rounding += _repair(sums, v, at, lam=lam, chain=chain + t * plain)
+    rounding += (d * k + 8) * ROUNDOFF * (primal + abs(dual))
+    return Bounds(primal, dual, rounding)
 
 
 def _length(a: FloatArray) -> float:
@@ -105,10 +138,10 @@ def _mixed(sums: SoftmaxSums) -> tuple[float, float, FloatArray]:
     """The share t of r that makes the class sums vanish; entropy and V after mixing."""
     n, e = sums.mass, sums.residual
     short = e < 0.0
-    t = float((-e[short] / (n - e)[short]).max(initial=0.0))
-    if t == 0.0:
-        return 0.0, sums.entropy, sums.v
+    t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
     r = np.maximum(t * n + (1.0 - t) * e, 0.0)
+    if t == 0.0 or not r.sum() > 0.0:  # balanced, as far as float64 can tell
+        return 0.0, sums.entropy, sums.v
     r /= r.sum()
     entropy = (1.0 - t) * sums.entropy + t * float(n.sum() * entr(r).sum())
     spread_out = sums.features - np.outer(sums.features.sum(axis=1), r)

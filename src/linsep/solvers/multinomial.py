@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.problem.coupled import CoupledProblem
-from linsep.simplex import bounds
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers.coupled_directions import (
     MOST_EXACT,
@@ -55,6 +54,30 @@ _STALLS = 3  # steps of rounding noise that are enough
 _RECESSION = 8  # without a penalty: every so many steps missing minimisers are looked for
 
 
+def gap_of(problem: CoupledProblem, W: FloatArray, sums: FloatArray) -> tuple[float, float]:
+    """Primal and dual value from the sums of a closing pass, without the rounding allowance.
+
+    All p are mixed with one distribution r so that the class sums e of U vanish; certificates.softmax derives
+    this and assembles the certificate proper from the same sums.
+    """
+    d, k, w = problem.data.d, problem.k, W[:-1]
+    primal = float(sums[0]) + problem.penalty_value(W)
+    if problem.lam == 0.0:
+        return primal, 0.0
+    entropy = float(sums[1])
+    n, e, v, M, _ = np.split(sums[4:], np.cumsum([k, k, d * k, d * k]))
+    short = e < 0.0
+    t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
+    r = np.maximum(t * n + (1.0 - t) * e, 0.0)
+    v, M = v.reshape(w.shape), M.reshape(w.shape)
+    if problem.fit_intercept and t > 0.0 and r.sum() > 0.0:
+        r /= r.sum()
+        logs = np.log(np.where(r > 0.0, r, 1.0))
+        entropy = (1.0 - t) * entropy - t * float(n.sum() * (r @ logs))
+        v = (1.0 - t) * v + t * (M - np.outer(M.sum(axis=1), r))
+    return primal, entropy - 0.5 * float(np.vdot(v, v)) / problem.lam
+
+
 class _Run:
     """One run: its clock, its trace, the best point with a dual bound so far."""
 
@@ -86,15 +109,8 @@ class _Run:
         problem = self.problem
         if sums is None:
             sums = problem.closing(W, dual)
-        primal, lower, rounding = bounds(
-            sums,
-            W,
-            lam=problem.lam,
-            fit_intercept=problem.fit_intercept,
-            rows_per_sum=problem.longest_sum(len(sums)),
-            rows=problem.data.n,
-        )
-        self.lower = max(self.lower, lower - rounding)
+        primal, lower = gap_of(problem, W, sums)
+        self.lower = max(self.lower, lower)
         gap = primal - lower
         if np.isfinite(gap) and (self.best is None or gap < self.best[0]):
             self.best = (gap, W, dual, sums)

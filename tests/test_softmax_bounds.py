@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from linsep.certificates.softmax import SoftmaxSums, bounds
 from linsep.data import Memory
 from linsep.losses import Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem.coupled import CoupledProblem
-from linsep.simplex import bounds
 from linsep.solution import Explicit
 
 
@@ -29,8 +29,9 @@ def found(X, y, s, W, P, lam, fit_intercept=True):
         Multinomial(k), ElasticNet(1.0 / lam), Memory(X, weight=s, labels=y), fit_intercept
     )
     sums = problem.closing(W, Explicit(np.eye(k)[y] - P))
+    named = SoftmaxSums.from_flat(sums, X.shape[1], k)
     return bounds(
-        sums, W, lam=lam, fit_intercept=fit_intercept, rows_per_sum=len(y) + 1, rows=len(y)
+        named, W[:-1], lam=lam, fit_intercept=fit_intercept, rows_per_sum=len(y) + 1, rows=len(y)
     )
 
 
@@ -106,7 +107,8 @@ def test_without_intercept_nothing_is_mixed():
 
 def test_no_penalty_means_no_bound_but_zero():
     flat = np.ones(4 + 3 + 3 + 6 + 6 + 2)
-    got = bounds(flat, np.zeros((3, 3)), lam=0.0, fit_intercept=True, rows_per_sum=10, rows=10)
+    named = SoftmaxSums.from_flat(flat, 2, 3)
+    got = bounds(named, np.zeros((2, 3)), lam=0.0, fit_intercept=True, rows_per_sum=10)
     assert got.dual == 0.0
     assert got.primal == 1.0
 
@@ -137,6 +139,7 @@ def test_class_sums_too_small_to_divide_by():
     d, k = 1, 3
     tiny = np.array([-1e-320, 1e-320, 0.0])
     flat = np.concatenate([[1.0, 1.0, 1.0, 2.0], np.ones(k), tiny, np.zeros(2 * d * k), [0.0, 0.0]])
-    got = bounds(flat, np.zeros((2, k)), lam=1.0, fit_intercept=True, rows_per_sum=3, rows=3)
+    named = SoftmaxSums.from_flat(flat, d, k)
+    got = bounds(named, np.zeros((d, k)), lam=1.0, fit_intercept=True, rows_per_sum=3)
     assert got.dual == 1.0
     assert 0 < got.rounding < 1e-13
