@@ -119,8 +119,9 @@ inline void fetch_row(const CsrRows<T, I>& X, i64 i) {
     fetch(X.index + p, count);
 }
 
-// Visits the buckets order[k0 .. k1), each of job.bucket consecutive rows. theta = (w, b0), w moves; z gets the score
-// x.w of each row as it is after the row's own move; state: e (moves), sum of s * slack (added to).
+// Visits the buckets order[k0 .. k1), each of job.bucket consecutive rows. theta = (w, b0), w moves. z and b get the
+// score x.w of each row and the intercept as they are after the row's own move: its u is the slope there.
+// state: e (moves), sum of s * slack (added to).
 template <class R, class L>
 void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const CdJob& job, const double* norms,
             double* u, double* z, double* b, double* theta, double* state) {

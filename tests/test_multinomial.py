@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from linsep import _kernels
 from linsep.certificates import SoftmaxSums, softmax_sums_numpy
-from linsep.certificates.softmax import SoftmaxSums, bounds
+from linsep.certificates.softmax import bounds
 from linsep.data import Memory
 from linsep.errors import NonFinite, SeparableData
 from linsep.losses import Multinomial
