@@ -25,7 +25,6 @@ class Dataset(ABC):
     X: Any  #: the rows as they were given
     offset: FloatArray | None
     labels: npt.NDArray[np.int64] | None
-    n_classes: int
 
     @abstractmethod
     def sum(self, fn: Callable[[Block, FloatArray], None], size: int) -> FloatArray:

@@ -86,7 +86,6 @@ class Memory(Dataset):
         self.X = X
         self._sign = np.ones(self.n) if sign is None else np.ascontiguousarray(sign, float)
         self.offset, self._weight, self.labels = offset, weight, labels
-        self.n_classes = 1 if labels is None else int(labels.max()) + 1
         self.n_threads = _usable_threads() if n_threads is None else n_threads
         self._kept: dict[str, FloatArray] = {}
         self._pool: ThreadPoolExecutor | None = None

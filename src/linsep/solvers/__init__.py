@@ -108,8 +108,7 @@ _SPARSE_FACTORISE = 500
 def _preferred(problem: Problem, stop: Stop) -> str:
     """The measured rule."""
     data = problem.data
-    limited = stop.time_limit is not None or stop.max_passes is not None
-    if small.fits(problem) and not limited:
+    if small.fits(problem) and small.ends_before(stop):
         return "small"
     if data.sparse:
         row = data.n_entries / max(1, data.n)

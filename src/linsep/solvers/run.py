@@ -80,7 +80,7 @@ class Run:
         """One closing pass: keeps the point if it is the best, says whether tol is reached."""
         sums = self.problem.closing(theta, dual)
         primal, lower = gap_of(self.problem, theta, sums)
-        self.lower = max(self.lower, lower)
+        self.lower = max(self.lower, float(lower))
         gap = primal - lower
         if np.isfinite(gap) and (self.best is None or gap < self.best[0]):
             self.best = (gap, theta.copy(), dual, sums)

@@ -26,6 +26,7 @@ ENTRIES = 500_000  # stored numbers of X
 FEATURES = 300
 _POLISH = 2e7  # multiply-adds of one Hessian below which polishing is free
 _STEPS = 200
+_SECONDS = 1.0  # longer than any native fit takes
 _GAP_CLOSED, _PRECISION, _SEPARABLE = 1, 2, 3
 
 
@@ -34,6 +35,12 @@ def fits(problem: Problem) -> bool:
     data = problem.data
     small = data.n_entries <= ENTRIES and data.d <= FEATURES
     return problem.native and small and data.whole is not None
+
+
+def ends_before(stop: Stop) -> bool:
+    """Whether a native fit, which does not look at the clock, surely ends before the user's limits."""
+    in_time = stop.time_limit is None or stop.time_limit >= _SECONDS
+    return in_time and (stop.max_passes is None or stop.max_passes >= 3 * _STEPS + 1)
 
 
 def run_native(
@@ -64,6 +71,8 @@ def run_native(
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop) -> Solution:
     """The whole fit; falls back to the general Newton method when arithmetic overflows in the native one."""
+    if not ends_before(stop):
+        return newton.solve(problem, theta, stop, Cholesky(problem.centre()))  # stops in between
     run = Run(problem, stop)
     data = problem.data
     if theta.any():

@@ -32,5 +32,9 @@ def solve_dual(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -
     if stop.time_limit is not None:
         rest = replace(stop, time_limit=max(1e-3, stop.time_limit - first.seconds))
     second = newton.solve(problem, start, rest, ConjugateGradients())
+    lower = last.dual if last is not None else 0.0
+    later = tuple(
+        replace(t, seconds=t.seconds + first.seconds, dual=max(t.dual, lower)) for t in second.trace
+    )
     seconds = first.seconds + second.seconds
-    return replace(second, seconds=seconds, trace=first.trace + second.trace)
+    return replace(second, seconds=seconds, trace=first.trace + later)
