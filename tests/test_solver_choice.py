@@ -99,7 +99,9 @@ def test_needs_are_computed(monkeypatch):
     ("n", "d", "storage", "options", "expected"),
     [
         (100, 5, "dense64", {}, "small"),
-        (100, 5, "dense64", {"max_passes": 1000}, "newton"),
+        (100, 5, "dense64", {"max_passes": 1000, "time_limit": 10.0}, "small"),
+        (100, 5, "dense64", {"max_passes": 100}, "newton"),
+        (100, 5, "dense64", {"time_limit": 0.5}, "newton"),
         (100, 5, "csr64-int32", {}, "small"),
         (100, 400, "dense64", {}, "newton-cg"),
         (1000, 400, "dense64", {}, "newton-pilot"),

@@ -61,6 +61,11 @@ class ClosingSums:
         return cls(*head, vec[HEADER : HEADER + d], vec[HEADER + d : HEADER + 2 * d])
 
 
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    """a.b by one thread: BLAS wakes others for long vectors, at a price beyond that of a whole pass."""
+    return float(np.einsum("i,i->", a, b))
+
+
 def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:
     """The two factors <= 1 that give both sides the same mass."""
     if mass_plus > mass_minus:
@@ -91,11 +96,11 @@ def from_sums(
     conj = k_plus * sums.conj_plus, k_minus * sums.conj_minus
     v_plus, v_minus = k_plus * sums.v_plus, k_minus * sums.v_minus
     v = v_plus + v_minus
-    norm_penalty = 0.5 * lam * float(w @ w) + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
+    norm_penalty = 0.5 * lam * _dot(w, w) + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
     primal = sums.loss + norm_penalty
     if lam > 0.0:
         at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
-        bound = -conj[0] - conj[1] - 0.5 * lam * float(at @ at)
+        bound = -conj[0] - conj[1] - 0.5 * lam * _dot(at, at)
     else:
         # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance.
         largest = float(np.abs(v).max(initial=0.0)) + (rows_per_sum + 8) * ROUNDOFF * sums.spread
@@ -103,7 +108,7 @@ def from_sums(
         at = w
         bound = -shrink * (conj[0] + conj[1])
     rounding = allowance(sums, w, at, lam=lam, rows_per_sum=rows_per_sum)
-    rounding += (len(w) + 8) * ROUNDOFF * (norm_penalty + 0.5 * lam * float(at @ at))
+    rounding += (len(w) + 8) * ROUNDOFF * (norm_penalty + 0.5 * lam * _dot(at, at))
     if fit_intercept:
         rounding += repair(conj, (v_plus, v_minus), at, lam=lam, rows_per_sum=rows_per_sum)
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
@@ -132,7 +137,7 @@ def allowance(
     if sums.spread and lam > 0.0:
         off = at - w
         error = chain * sums.spread
-        total += error * math.sqrt(float(off @ off)) + 0.5 * error * error / lam
+        total += error * math.sqrt(_dot(off, off)) + 0.5 * error * error / lam
     return total
 
 
@@ -152,8 +157,8 @@ def repair(
     """
     share = 2.0 * (rows_per_sum + 9) * ROUNDOFF
     costs = (
-        share * (abs(a) + abs(float(side @ at)))
-        + (0.5 * share * share / lam * float(side @ side) if lam > 0.0 else 0.0)
+        share * (abs(a) + abs(_dot(side, at)))
+        + (0.5 * share * share / lam * _dot(side, side) if lam > 0.0 else 0.0)
         for a, side in zip(conj, v, strict=True)
     )
     return max(costs)

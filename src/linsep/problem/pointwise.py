@@ -29,6 +29,11 @@ CURVATURE = "curvature"
 _SAMPLE = 256  # rows whose median centres the Hessian
 
 
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """a.b by one thread: BLAS wakes others for long vectors, and its bits depend on how many."""
+    return float(np.einsum("i,i->", a, b))
+
+
 class _Native:
     """The compiled passes of a loss that has a kernel."""
 
@@ -99,7 +104,7 @@ class Problem:
     def penalty_value(self, theta: FloatArray) -> float:
         """lam/2 |w|^2 (no pass)."""
         w = theta[:-1]
-        return 0.5 * self.lam * float(w @ w) if self.lam else 0.0
+        return 0.5 * self.lam * dot(w, w) if self.lam else 0.0
 
     @property
     def straight_tails(self) -> bool:
@@ -197,7 +202,7 @@ class Problem:
             lambda b, o: self._run.ray(b, theta, delta, steps, o), 2 * len(steps)
         ).reshape(-1, 2)
         w, dw = theta[:-1], delta[:-1]
-        ww, wd, dd = float(w @ w), float(w @ dw), float(dw @ dw)
+        ww, wd, dd = dot(w, w), dot(w, dw), dot(dw, dw)
         values = out[:, 0] + 0.5 * self.lam * (ww + 2 * steps * wd + steps**2 * dd)
         return values, out[:, 1] + self.lam * (wd + steps * dd)
 

@@ -22,6 +22,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from linsep import _kernels
+from linsep.problem import dot
 from linsep.solvers.run import NEAR
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Cholesky:
         rhs = -g
         rhs[:-1] += self.mu * g[-1]
         delta = solved(H, rhs, definite=run.problem.lam > 0)
-        decrement = float(rhs @ delta)
+        decrement = dot(rhs, delta)
         delta[-1] -= self.mu @ delta[:-1]
         return delta, decrement, 0.0
 
@@ -142,14 +143,14 @@ class ConjugateGradients:
 
         def product(v: FloatArray) -> FloatArray:
             room[:-1] = v
-            room[-1] = -float(mean @ v) if intercept else 0.0
+            room[-1] = -dot(mean, v) if intercept else 0.0
             out: FloatArray = problem.hess_vec(room)[:-1]
             return out
 
         dw, left = self._solve(run, product, apply, rhs, value)
-        db = -(g[-1] / h + float(mean @ dw)) if intercept else 0.0
+        db = -(g[-1] / h + dot(mean, dw)) if intercept else 0.0
         delta = np.append(dw, db)
-        return delta, -float(g @ delta), left
+        return delta, -dot(g, delta), left
 
     def _solve(
         self,
@@ -163,7 +164,7 @@ class ConjugateGradients:
         lam, tol = run.problem.lam, run.stop.tol
         x, r = np.zeros_like(rhs), rhs.copy()
         y = apply(r)
-        p, rho = y.copy(), float(r @ y)
+        p, rho = y.copy(), dot(r, y)
         first = rho
         self.products, self.stalled = 0, False
         while self.products < self.limit and rho > 1e-30 * first:
@@ -171,20 +172,20 @@ class ConjugateGradients:
                 run.check_limits()
             Sp = product(p)
             self.products += 1
-            curve = float(p @ Sp)
+            curve = dot(p, Sp)
             if not curve > 0:
                 break
             a = rho / curve
             x += a * p
             r -= a * Sp
-            if self._enough(float(r @ r), float(rhs @ x), lam, tol, value, rho, first):
-                return x, float(r @ r)
+            if self._enough(dot(r, r), dot(rhs, x), lam, tol, value, rho, first):
+                return x, dot(r, r)
             y = apply(r)
-            rho, old = float(r @ y), rho
+            rho, old = dot(r, y), rho
             p *= rho / old
             p += y
         self.stalled = self.products >= self.limit
-        return x, float(r @ r)
+        return x, dot(r, r)
 
     @staticmethod
     def _enough(

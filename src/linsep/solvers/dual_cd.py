@@ -27,6 +27,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.errors import NonFinite
+from linsep.problem import dot
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.run import LimitReached, Run
 
@@ -49,11 +50,6 @@ def applies(problem: Problem) -> bool:
     """Whether there is a penalty, a kernel for the loss, and rows in memory as the kernel reads them."""
     penalised = problem.lam > 0.0 and problem.penalty.l1 == 0.0
     return penalised and problem.loss.native in LOSSES and problem.data.whole is not None
-
-
-def dot(a: FloatArray, b: FloatArray) -> float:
-    """a.b by one thread: that of BLAS wakes others for long vectors, and its bits depend on how many."""
-    return float(np.einsum("i,i->", a, b))
 
 
 class Ascent:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.problem import dot
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def gap_of(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float
     primal = float(sums[0]) + problem.penalty_value(theta)
     if problem.lam == 0.0:
         return primal, 0.0
-    dual = -plus * float(sums[1]) - minus * float(sums[2]) - 0.5 * float(v @ v) / problem.lam
+    dual = -plus * float(sums[1]) - minus * float(sums[2]) - 0.5 * dot(v, v) / problem.lam
     return primal, dual
 
 
@@ -85,7 +86,8 @@ class Run:
         if np.isfinite(gap) and (self.best is None or gap < self.best[0]):
             self.best = (gap, theta.copy(), dual, sums)
         self.record(primal)
-        return bool(gap <= SAFETY * self.stop.tol * max(abs(primal), abs(lower)))
+        limit = SAFETY * self.stop.tol * max(abs(primal), abs(lower))
+        return bool(np.isfinite(gap) and gap <= limit)
 
     def solution(self, status: Status, theta: FloatArray, dual: Linearised | Explicit) -> Solution:
         """What is handed over: the best closed point, or (theta, dual) if none was closed."""

@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray, Solution, Stop
 
 
+WORTH = 0.3  # relative gap below which Newton's method gains by the start, above which it loses
+
+
 def solve_dual(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Ascent, then Newton's method if the gap is still open."""
     first = dual_cd.solve(problem, theta, stop, seed=seed)
     if first.status is not Status.WORKING_PRECISION:
         return first
     last = first.trace[-1] if first.trace else None
-    near = last is not None and last.primal - last.dual <= dual_cd.NEAR * abs(last.primal)
+    near = last is not None and last.primal - last.dual <= WORTH * abs(last.primal)
     start = np.ascontiguousarray(first.W[:, 0]) if near else theta
     rest = stop
     if stop.time_limit is not None:
