@@ -117,10 +117,8 @@ def test_rows(model, name):
     refused(model, ROWS[name][0], Y, ROWS[name][1])
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", ROWS.keys() - {"too few rows"})  # any number can be predicted
 def test_rows_to_be_predicted(name):
-    if name == "too few rows":
-        pytest.skip("any number of rows can be predicted")
     model = LogisticRegression().fit(X, Y)
     bad, words = ROWS[name]
     for method in (model.predict, model.predict_proba, model.decision_function):

@@ -100,7 +100,7 @@ class Adaptive:
         self._gradients = ConjugateGradients(hessian, limit=max(20, d // GRAM_PASSES))
         self._cholesky: Cholesky | None = None
 
-    def __call__(self, run: Run, theta: FloatArray, value: float, g: FloatArray) -> Step:
+    def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         if self._cholesky is None:
             if self._hessian is not None and self._gradients.products > HARD:
                 self._hessian.refresh(theta)

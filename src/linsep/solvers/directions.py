@@ -26,6 +26,7 @@ from linsep.problem import dot
 from linsep.solvers.run import NEAR
 
 if TYPE_CHECKING:
+    from linsep.problem import Problem
     from linsep.solution import FloatArray
     from linsep.solvers.run import Run
 
@@ -101,7 +102,7 @@ class Cholesky:
     def __init__(self, mu: FloatArray) -> None:
         self.mu = mu
 
-    def __call__(self, run: Run, theta: FloatArray, value: float, g: FloatArray) -> Step:
+    def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         H = run.problem.hessian(self.mu)
         rhs = -g
         rhs[:-1] += self.mu * g[-1]
@@ -125,7 +126,7 @@ class ConjugateGradients:
         self.products = 0  # Hessian products of the last step
         self.stalled = False  # whether the last step ended at the limit
 
-    def __call__(self, run: Run, theta: FloatArray, value: float, g: FloatArray) -> Step:
+    def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         problem = run.problem
         squares, hx, h = problem.moments()
         intercept = problem.fit_intercept and h > 0
@@ -154,7 +155,7 @@ class ConjugateGradients:
 
     def _solve(
         self,
-        run: Run,
+        run: Run[Problem],
         product: Callable[[FloatArray], FloatArray],
         apply: Preconditioner,
         rhs: FloatArray,

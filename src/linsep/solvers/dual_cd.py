@@ -105,7 +105,7 @@ class Ascent:
         self.state[0] = t * float(v[-1])
         return t * u, start
 
-    def epoch(self, run: Run | None = None) -> None:
+    def epoch(self, run: Run[Problem] | None = None) -> None:
         """One visit to every row, in a new order, then the new multiplier."""
         problem, count = self.problem, len(self.order)
         self.epochs += 1

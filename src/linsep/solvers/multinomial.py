@@ -15,13 +15,12 @@ Many rows per feature: a pilot on a sample of the rows, in which every class is 
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
+from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.coupled_directions import (
     MOST_EXACT,
     ConjugateGradients,
@@ -32,7 +31,7 @@ from linsep.solvers.coupled_directions import (
     zero_sum,
 )
 from linsep.solvers.coupled_recession import refuse_separable, shortest
-from linsep.solvers.run import SAFETY, LimitReached
+from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
@@ -78,55 +77,6 @@ def gap_of(problem: CoupledProblem, W: FloatArray, sums: FloatArray) -> tuple[fl
     return primal, entropy - 0.5 * float(np.vdot(v, v)) / problem.lam
 
 
-class _Run:
-    """One run: its clock, its trace, the best point with a dual bound so far."""
-
-    def __init__(self, problem: CoupledProblem, stop: Stop) -> None:
-        self.problem, self.stop = problem, stop
-        self.began = time.perf_counter()
-        self.trace: list[TraceRecord] = []
-        self.lower = 0.0
-        self.best: tuple[float, FloatArray, Linearised, FloatArray] | None = None
-
-    def seconds(self) -> float:
-        return time.perf_counter() - self.began
-
-    def check(self) -> None:
-        """Raise LimitReached when the user's time or passes are used up."""
-        if self.stop.time_limit is not None and self.seconds() >= self.stop.time_limit:
-            raise LimitReached(Status.TIME_LIMIT)
-        if self.stop.max_passes is not None and self.problem.passes >= self.stop.max_passes:
-            raise LimitReached(Status.PASS_LIMIT)
-
-    def record(self, primal: float) -> None:
-        scale = self.problem.penalty.scale
-        self.trace.append(
-            TraceRecord(self.problem.passes, self.seconds(), scale * primal, scale * self.lower)
-        )
-
-    def close(self, W: FloatArray, dual: Linearised, sums: FloatArray | None = None) -> bool:
-        """One closing pass: keeps the point if it is the best, says whether tol is reached."""
-        problem = self.problem
-        if sums is None:
-            sums = problem.closing(W, dual)
-        primal, lower = gap_of(problem, W, sums)
-        self.lower = max(self.lower, lower)
-        gap = primal - lower
-        if np.isfinite(gap) and (self.best is None or gap < self.best[0]):
-            self.best = (gap, W, dual, sums)
-        self.record(primal)
-        return bool(gap <= SAFETY * self.stop.tol * max(abs(primal), abs(lower)))
-
-    def solution(self, status: Status, W: FloatArray, dual: Linearised | Explicit) -> Solution:
-        """The best closed point, or (W, dual) if none was closed."""
-        sums = None
-        if self.best is not None:
-            _, W, dual, sums = self.best
-        return Solution(
-            W, dual, status, self.problem.passes, self.seconds(), tuple(self.trace), sums
-        )
-
-
 def _work(problem: CoupledProblem) -> int:
     """Multiply-adds of a pass, up to a factor: n d k for dense rows."""
     return problem.data.n_entries * problem.k
@@ -156,7 +106,9 @@ def _sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
     return CoupledProblem(problem.loss, problem.penalty, data, problem.fit_intercept)
 
 
-def _pilot(problem: CoupledProblem, W: FloatArray, run: _Run, seed: int) -> FloatArray:
+def _pilot(
+    problem: CoupledProblem, W: FloatArray, run: Run[CoupledProblem], seed: int
+) -> FloatArray:
     """The optimum of a pilot to three digits, where that saves passes."""
     data, k = problem.data, problem.k
     m = int(max(0.05 * data.n, _PILOT_ROWS * data.d * (k - 1)))
@@ -165,8 +117,8 @@ def _pilot(problem: CoupledProblem, W: FloatArray, run: _Run, seed: int) -> Floa
         return W
     sub = _sample(problem, m, seed)
     limit = run.stop.time_limit
-    rest = None if limit is None else max(0.0, limit - run.seconds())
-    start = _Newton(_Run(sub, Stop(_PILOT_TOL, rest)), W, seed, polish=False).solve().W
+    rest = None if limit is None else max(0.0, limit - run.seconds)
+    start = _Newton(Run(sub, Stop(_PILOT_TOL, rest), gap_of), W, seed, polish=False).solve().W
     problem.passes += sub.passes * sub.data.n / data.n
     return start
 
@@ -174,7 +126,7 @@ def _pilot(problem: CoupledProblem, W: FloatArray, run: _Run, seed: int) -> Floa
 class _Newton:
     """Newton's method on one problem: where it stands, and the next step."""
 
-    def __init__(self, run: _Run, W: FloatArray, seed: int, polish: bool) -> None:
+    def __init__(self, run: Run[CoupledProblem], W: FloatArray, seed: int, polish: bool) -> None:
         self.run, self.problem, self.lam = run, run.problem, run.problem.lam
         self.W, self.seed = W, seed
         self.value, self.g = np.inf, W
@@ -192,7 +144,7 @@ class _Newton:
             self._start()
             direction = _direction(self.run, self.seed)
             for step in range(1, MAX_STEPS + 1):
-                self.run.check()
+                self.run.check_limits()
                 with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                     D = direction(self.W, self.g, self._target())
                     decrement = -float(np.vdot(self.g, D))
@@ -248,7 +200,7 @@ class _Newton:
         if self.run.close(self.W + D, self.dual):
             return True
         self.near *= 0.3
-        self.run.check()
+        self.run.check_limits()
         return False
 
     def _advance(self, D: FloatArray, decrement: float, step: int, last: bool) -> bool:
@@ -276,7 +228,7 @@ class _Newton:
 
     def _shorter(self, D: FloatArray) -> FloatArray:
         """The best of many steps along D: one pass."""
-        self.run.check()
+        self.run.check_limits()
         steps = 0.5 ** np.arange(1.0, 25.0)
         with np.errstate(over="ignore", invalid="ignore"):
             values, _ = self.problem.along(self.W, D, steps)
@@ -285,19 +237,19 @@ class _Newton:
         return out
 
 
-def _direction(run: _Run, seed: int) -> Exact | ConjugateGradients:
+def _direction(run: Run[CoupledProblem], seed: int) -> Exact | ConjugateGradients:
     problem, data = run.problem, run.problem.data
     if _is_small(problem) or (problem.lam == 0.0 and problem.order * problem.k <= MOST_EXACT):
         return Exact(problem)
     price = block_count(problem) * block_price(problem, data.n)
     m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * min(1.0, _SAMPLE_PRICE / price)))
     sample = problem if 2 * data.n <= 3 * m or price == np.inf else _sample(problem, m, seed)
-    return ConjugateGradients(problem, sample, run.check)
+    return ConjugateGradients(problem, sample, run.check_limits)
 
 
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Newton's method from W (d+1, k)."""
-    run = _Run(problem, stop)
+    run = Run(problem, stop, gap_of)
     W = zero_sum(W)  # shorter, and the same scores up to a number for each row
     limited = stop.time_limit is not None or stop.max_passes is not None
     if _is_small(problem) and problem.lam > 0.0 and problem.data.whole is not None and not limited:

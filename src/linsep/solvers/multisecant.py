@@ -44,7 +44,7 @@ class Multisecant:
         self._norm = np.inf
         self._slow = self._calls = 0
 
-    def __call__(self, run: Run, theta: FloatArray, value: float, g: FloatArray) -> Step:
+    def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         if self._gave_up:
             return self._fallback(run, theta, value, g)
         mu = self.mu

@@ -35,13 +35,13 @@ class Direction(Protocol):
     """Solves H delta = -g at theta, where the last sweep was made."""
 
     def __call__(
-        self, run: Run, theta: FloatArray, value: float, g: FloatArray
+        self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray
     ) -> tuple[FloatArray, float, float]:
         """Return the step, the squared decrement -g.delta, and |r|^2 of its residual r = H delta + g."""
         ...
 
 
-def exact_step(run: Run, theta: FloatArray, delta: FloatArray, slope: float) -> float:
+def exact_step(run: Run[Problem], theta: FloatArray, delta: FloatArray, slope: float) -> float:
     """Minimiser of P along theta + t delta, t in (0, 1]: a few passes, eight steps in each.
 
     The derivative rises from ``slope`` < 0; its zero is bracketed by even steps and by the secant, which
@@ -165,7 +165,7 @@ def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: f
 
 
 def _advance(
-    run: Run,
+    run: Run[Problem],
     theta: FloatArray,
     value: float,
     delta: FloatArray,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -11,13 +12,17 @@ from linsep.problem import dot
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 
 if TYPE_CHECKING:
-    from linsep.problem import Problem
+    from linsep.problem import CoupledProblem, Problem
     from linsep.solution import FloatArray
 
 NEAR = (
     2e-3  # half the squared decrement, as a share of P, below which a Newton step may close the gap
 )
 SAFETY = 0.9  # solvers stop a little below tol: the certificate adds its rounding allowance
+
+
+P = TypeVar("P", bound="Problem | CoupledProblem")
+Gap = Callable[[Any, "FloatArray", "FloatArray"], tuple[float, float]]
 
 
 class LimitReached(Exception):
@@ -48,11 +53,15 @@ def gap_of(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float
     return primal, dual
 
 
-class Run:
-    """One run of a solver: its clock, its trace and the best certified point so far."""
+class Run(Generic[P]):
+    """One run of a solver: its clock, its trace and the best certified point so far.
 
-    def __init__(self, problem: Problem, stop: Stop) -> None:
-        self.problem, self.stop = problem, stop
+    Points are theta (d+1,) or, for losses that couple the classes, W (d+1, k); ``gap`` gives the primal
+    and the dual value at a point from the sums of its closing pass.
+    """
+
+    def __init__(self, problem: P, stop: Stop, gap: Gap = gap_of) -> None:
+        self.problem, self.stop, self._gap = problem, stop, gap
         self.began = time.perf_counter()
         self.trace: list[TraceRecord] = []
         self.best: tuple[float, FloatArray, Linearised | Explicit, FloatArray] | None = None
@@ -77,25 +86,28 @@ class Run:
             TraceRecord(self.problem.passes, self.seconds, scale * primal, scale * self.lower)
         )
 
-    def close(self, theta: FloatArray, dual: Linearised | Explicit) -> bool:
-        """One closing pass: keeps the point if it is the best, says whether tol is reached."""
-        sums = self.problem.closing(theta, dual)
-        primal, lower = gap_of(self.problem, theta, sums)
+    def close(
+        self, at: FloatArray, dual: Linearised | Explicit, sums: FloatArray | None = None
+    ) -> bool:
+        """One closing pass, unless its sums are known: keeps the best point, says whether tol is met."""
+        if sums is None:
+            sums = self.problem.closing(at, dual)
+        primal, lower = self._gap(self.problem, at, sums)
         self.lower = max(self.lower, float(lower))
         gap = primal - lower
-        if np.isfinite(gap) and (self.best is None or gap < self.best[0]):
-            self.best = (gap, theta.copy(), dual, sums)
+        finite = bool(np.isfinite(gap))
+        if finite and (self.best is None or gap < self.best[0]):
+            self.best = (gap, at.copy(), dual, sums)
         self.record(primal)
-        limit = SAFETY * self.stop.tol * max(abs(primal), abs(lower))
-        return bool(np.isfinite(gap) and gap <= limit)
+        return finite and gap <= SAFETY * self.stop.tol * max(abs(primal), abs(lower))
 
-    def solution(self, status: Status, theta: FloatArray, dual: Linearised | Explicit) -> Solution:
-        """What is handed over: the best closed point, or (theta, dual) if none was closed."""
+    def solution(self, status: Status, at: FloatArray, dual: Linearised | Explicit) -> Solution:
+        """What is handed over: the best closed point, or (at, dual) if none was closed."""
         sums = None
         if self.best is not None:
-            _, theta, dual, sums = self.best
+            _, at, dual, sums = self.best
         return Solution(
-            W=theta.reshape(-1, 1).copy(),
+            W=at.reshape(len(at), -1).copy(),
             dual=dual,
             status=status,
             passes=self.problem.passes,
