@@ -246,6 +246,7 @@ REAL = {"iris": load_iris, "wine": load_wine}
 
 
 class TestOptimum:
+    @pytest.mark.slow  # it is the reference that is slow
     @pytest.mark.parametrize("C", [1e-2, 1.0, 1e3])
     @pytest.mark.parametrize("name", REAL)
     def test_is_below_scikit_learn(self, name, C):
@@ -258,6 +259,7 @@ class TestOptimum:
         assert C * gap >= C * primal - reference
         assert C * primal >= reference * (1 - 1e-6)
 
+    @pytest.mark.slow  # it is the reference that is slow
     def test_digits(self):
         X, y = load_digits(return_X_y=True)
         X, y = X[:600], y[:600]
