@@ -154,6 +154,8 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, direction: Direction)
         status = limit.status
     if status is Status.WORKING_PRECISION:
         recession.refuse_receding(problem, theta)
+        if problem.lam > 0.0 and run.settle(theta, dual):
+            status = Status.CERTIFIED
     return run.solution(status, theta, dual)
 
 

@@ -66,6 +66,7 @@ class Run(Generic[P]):
         self.trace: list[TraceRecord] = []
         self.best: tuple[float, FloatArray, Linearised | Explicit, FloatArray] | None = None
         self.lower = 0.0
+        self.best_dual: Linearised | Explicit | None = None  # the one that gave it
 
     @property
     def seconds(self) -> float:
@@ -93,13 +94,21 @@ class Run(Generic[P]):
         if sums is None:
             sums = self.problem.closing(at, dual)
         primal, lower = self._gap(self.problem, at, sums)
-        self.lower = max(self.lower, float(lower))
+        if lower > self.lower:
+            self.lower, self.best_dual = float(lower), dual
         gap = primal - lower
         finite = bool(np.isfinite(gap))
         if finite and (self.best is None or gap < self.best[0]):
             self.best = (gap, at.copy(), dual, sums)
         self.record(primal)
         return finite and gap <= SAFETY * self.stop.tol * max(abs(primal), abs(lower))
+
+    def settle(self, at: FloatArray, dual: Linearised | Explicit) -> bool:
+        """The last word of a run that ended short of tol: its last point, with the best dual point too."""
+        done = self.close(at, dual)
+        if not done and self.best_dual is not None and self.best_dual is not dual:
+            done = self.close(at, self.best_dual)
+        return done
 
     def solution(self, status: Status, at: FloatArray, dual: Linearised | Explicit) -> Solution:
         """What is handed over: the best closed point, or (at, dual) if none was closed."""
