@@ -279,6 +279,8 @@ struct NewtonFit {
     NewtonReport run(double* base, double* step, double* closing_out) {
         const bool bent = spec.id == LossId::huberised_hinge || spec.id == LossId::huber;
         const bool unbounded = job.lam == 0.0 && (spec.id == LossId::logistic || spec.id == LossId::exponential);
+        // The gap after a step is about the square of its decrement, as shares of P: earlier closing passes are in vain.
+        const double near = __builtin_sqrt(10.0 * job.tol) < 0.3 ? __builtin_sqrt(10.0 * job.tol) : 0.3;
         value_and_gradient(theta);
         P = g[0] + penalty(theta);
         bool certified = false, settled = false;  // settled: even secant steps have become tiny
@@ -309,7 +311,7 @@ struct NewtonFit {
             }
             if (job.lam == 0.0) {
                 if (decrement <= 1e-18 * P || P == 0.0) return finish(2);
-            } else if (decrement <= 0.1 * P) {
+            } else if (decrement <= near * P) {
                 certified = closes(base, step, closing_out);
                 if (certified && (!job.polish || decrement <= 1e-12 * P)) return finish(1);
             }

@@ -146,6 +146,9 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
     if name not in NAMES:
         raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(NAMES)}.")
     if name == "auto":
+        wanted = _preferred(problem, stop)
+        if not SOLVERS[wanted].missing(problem):
+            return SOLVERS[wanted]
         able = {n: s for n, s in SOLVERS.items() if not s.missing(problem)}
         if not able:
             lacking = sorted({text for s in SOLVERS.values() for text in s.missing(problem)})
@@ -153,8 +156,7 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
                 f"No solver takes the {problem.loss.name} loss with this penalty and data yet: "
                 f"every one of {', '.join(SOLVERS)} needs some of: {'; '.join(lacking)}."
             )
-        wanted = _preferred(problem, stop)
-        return able[wanted] if wanted in able else next(iter(able.values()))
+        return next(iter(able.values()))
     solver = SOLVERS[name]
     missing = solver.missing(problem)
     if missing:

@@ -161,7 +161,10 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, direction: Direction)
 
 def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
     """Whether the step is so short, and its residual so small, that its dual point may close the gap."""
-    if problem.lam == 0.0 or 0.5 * decrement > NEAR * value:
+    near = max(
+        NEAR, min(0.05, float(np.sqrt(2 * stop.tol)))
+    )  # the gap goes like the decrement squared
+    if problem.lam == 0.0 or 0.5 * decrement > near * value:
         return False
     return left <= 2 * problem.lam * stop.tol * value
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ENTRIES = 500_000  # stored numbers of X
 FEATURES = 300
-_POLISH = 2e7  # multiply-adds of one Hessian below which polishing is free
+_POLISH = 3e6  # multiply-adds of one Hessian below which polishing is free
 _STEPS = 200
 _SECONDS = 1.0  # longer than any native fit takes
 _GAP_CLOSED, _PRECISION, _SEPARABLE = 1, 2, 3
