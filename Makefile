@@ -105,6 +105,8 @@ $(BENCH_READY): benchmarks/requirements.txt
 	    || echo "not installed: $$pin"; done
 	touch $@
 
-$(BENCH_BUILT): $(BENCH_READY) pyproject.toml CMakeLists.txt $(KERNELS)
-	$(BENCH)/python -m pip install --quiet --no-build-isolation --editable . --config-settings=build-dir=build/bench
+# A copy of the package, not a link: a long race must not see files that change meanwhile.
+$(BENCH_BUILT): $(BENCH_READY) pyproject.toml CMakeLists.txt $(KERNELS) $(shell find src -name '*.py')
+	$(BENCH)/python -m pip install --quiet --no-build-isolation --force-reinstall --no-deps . \
+	  --config-settings=build-dir=build/bench
 	touch $@

@@ -63,7 +63,7 @@ class ClosingSums:
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
     """a.b by one thread: BLAS wakes others for long vectors, at a price beyond that of a whole pass."""
-    return float(np.dot(a, b)) if len(a) < 1000 else float(np.einsum("i,i->", a, b))
+    return float(np.einsum("i,i->", a, b))
 
 
 def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:

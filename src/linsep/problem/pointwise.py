@@ -31,7 +31,7 @@ _SAMPLE = 256  # rows whose median centres the Hessian
 
 def dot(a: FloatArray, b: FloatArray) -> float:
     """a.b by one thread: BLAS wakes others for long vectors, and its bits depend on how many."""
-    return float(np.dot(a, b)) if len(a) < 1000 else float(np.einsum("i,i->", a, b))
+    return float(np.einsum("i,i->", a, b))
 
 
 class _Native:
