@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import generators
@@ -94,13 +95,15 @@ def main() -> None:
                 seconds = tables.best(model.fit, X, y, at_least=1)
                 mine[tol] = seconds if model.certificate_.certified else float("inf")
                 table.add(name, C, tol, "linsep", mine[tol], judge(model), model.n_passes_, 1.0)
-            for solver in SOLVERS:
+            for solver, threads in product(SOLVERS, sorted({1, asked.threads})):
 
                 def fit(tol: float, X: Any = X, y: Any = y, C: float = C, how: str = solver) -> Any:
                     return Theirs(C=C, solver=how, tol=tol, max_iter=100_000).fit(X, y)
 
-                for target, (seconds, reached) in rival_times(fit, judge, limit).items():
-                    who = f"scikit-learn {solver}"
+                with threadpool_limits(threads):
+                    times = rival_times(fit, judge, limit)
+                for target, (seconds, reached) in times.items():
+                    who = f"scikit-learn {solver}, {threads} thr."
                     ratio = seconds / mine[target]
                     table.add(name, C, target, who, seconds, reached, float("nan"), ratio)
     table.write()

@@ -21,6 +21,7 @@ from rivals.contest import Contestant
 
 HERE = Path(__file__).resolve().parent
 TARGETS = (1e-3, 1e-6)
+_LEAST = 0.1  # seconds that every rival is given
 _GRACE = 3.0  # seconds for judging a fit
 _FINALISTS = 3
 _CLOSE = 2.0  # times slower than the fastest
@@ -35,11 +36,12 @@ class Pace:
     rounds: int  # of the final, in alternation
     at_most: float  # seconds of repetition inside a round
     halvings: int  # of the bracket around the best setting of a rival
+    follow: float  # a rival this many times slower than the best rival is not followed further
     repeats: int = 20
 
 
-QUICK = Pace(cap=1.0, factor=10.0, rounds=3, at_most=0.05, halvings=1)
-FULL = Pace(cap=20.0, factor=100.0, rounds=5, at_most=0.2, halvings=2)
+QUICK = Pace(cap=1.0, factor=10.0, rounds=3, at_most=0.05, halvings=1, follow=2.0)
+FULL = Pace(cap=20.0, factor=100.0, rounds=5, at_most=0.2, halvings=2, follow=1e9)
 
 
 class Remote:
@@ -161,6 +163,15 @@ class Cell:
             if before is None or reply.get("seconds", 1e9) < before.get("seconds", 1e9):
                 self.ours[tol] = reply
 
+    def limit(self, runner: Runner) -> float:
+        """Seconds after which a fit of this rival can no longer matter."""
+        ahead = [
+            other.best[TARGETS[-1]].seconds
+            for other in self.runners
+            if runner.rival.intercept != "free" or other.rival.intercept == "free"
+        ]
+        return min(self.cap, max(_LEAST, self.pace.follow * min(ahead, default=float("inf"))))
+
     def run_rival(self, runner: Runner, setting: float, repeats: int = 1) -> dict[str, Any]:
         bounds = self.reference(runner.rival.intercept)
         if runner.prepared != self.remote.started or self.remote.process is None:
@@ -168,14 +179,15 @@ class Cell:
             if ready:
                 return ready
             runner.prepared = self.remote.started
+        cap = self.limit(runner)
         reply = self._ask(
-            2.0 * self.cap + _GRACE,
+            2.0 * cap + _GRACE,
             op="rival",
             name=runner.name,
             setting=setting,
             repeats=repeats,
             at_most=self.pace.at_most,
-            cap=self.cap,
+            cap=cap,
             upper=bounds["upper"],
             lower=bounds["lower"],
         )
@@ -189,7 +201,7 @@ class Cell:
         """From loose to tight until the last target is reached, the cap is passed, or nothing more is gained."""
         warm = self.run_rival(runner, runner.rival.sweep[0])  # caches and compilers warm up
         if "capped" in warm:
-            runner.status = f"not within {self.cap:.3g} s"
+            runner.status = f"not within {self.limit(runner):.3g} s"
             return
         runner.tried.clear()
         for setting in runner.rival.sweep:
@@ -197,8 +209,8 @@ class Cell:
             if "error" in reply:
                 runner.status = reply["error"]
                 return
-            if "capped" in reply or reply["bare"] > self.cap:
-                runner.status = f"not within {self.cap:.3g} s"
+            if "capped" in reply or reply["bare"] > self.limit(runner):
+                runner.status = f"not within {self.limit(runner):.3g} s"
                 return
             if reply["suboptimality"] <= TARGETS[-1]:
                 runner.status = "reached"
@@ -243,8 +255,8 @@ class Cell:
     def run(self, wanted: list[str]) -> None:
         self.run_ours()
         slowest = self.ours[TARGETS[-1]].get("seconds", self.pace.cap)
-        self.cap = min(self.pace.cap, max(0.25, self.pace.factor * slowest))
-        entered = contestants()
+        self.cap = min(self.pace.cap, max(_LEAST, self.pace.factor * slowest))
+        entered = contestants(self.remote.threads)
         names = self._ask(60.0, op="entrants").get("names", [])
         for name in names:
             if any(word in name for word in wanted) or not wanted:

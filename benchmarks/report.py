@@ -165,6 +165,16 @@ def geometric_mean(values: list[float]) -> float:
     return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else math.nan
 
 
+def _mean_line(title: str, ratios: list[float]) -> str:
+    finite = [r for r in ratios if 0.0 < r < math.inf]
+    alone = sum(math.isinf(r) for r in ratios)
+    lost_here = sum(r < 1.0 for r in ratios)
+    return (
+        f"{title}: geometric mean of the ratio {geometric_mean(finite):.2f} over {len(finite)} cells, "
+        f"{lost_here} of them lost; {alone} more that linsep alone reaches within the cap"
+    )
+
+
 def summary(rows: list[Row]) -> list[str]:
     """Geometric means of the ratio best rival / linsep, and the cells that are lost."""
     found = duels(rows)
@@ -172,17 +182,14 @@ def summary(rows: list[Row]) -> list[str]:
     lines = []
     for kind in ("dense", "sparse"):
         for target in (1e-3, 1e-6):
-            ratios = [
-                by[target].ratio(by[target].best)
-                for key, by in found.items()
-                if kinds[key] == kind and target in by
-            ]
-            finite = [r for r in ratios if 0.0 < r < math.inf]
-            alone = sum(math.isinf(r) for r in ratios)
-            if ratios:
+            here = [by[target] for key, by in found.items() if kinds[key] == kind and target in by]
+            if here:
+                title = f"{kind:<7}{target:.0e}"
                 lines.append(
-                    f"{kind:<7}{target:.0e}: geometric mean of the ratio {geometric_mean(finite):.2f} over "
-                    f"{len(finite)} cells; {alone} more that linsep alone reaches within the cap"
+                    _mean_line(f"{title}, any objective ", [d.ratio(d.best) for d in here])
+                )
+                lines.append(
+                    _mean_line(f"{title}, same objective", [d.ratio(d.same) for d in here])
                 )
     return lines + lost(found)
 

@@ -116,6 +116,8 @@ def race(options: argparse.Namespace) -> tuple[dict[str, str], list[report.Row]]
         pace = replace(pace, cap=options.cap)
     facts = {**machine.facts(options.threads), **rivals.versions()}
     facts["cap"] = f"{pace.cap:g} s, and {pace.factor:g} times linsep's own time"
+    if pace.follow < 1e6:
+        facts["cap"] += f", and {pace.follow:g} times the best rival's"
     for name, value in facts.items():
         print(f"{name}: {value}")
     print(report.HEADER, flush=True)

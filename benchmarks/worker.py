@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 Job = dict[str, Any]
 
@@ -69,7 +69,8 @@ class Worker:
         from rivals import contestants
 
         self.threads = threads
-        self.contestants = contestants()
+        self.contestants = contestants(threads)
+        self.pools = ThreadpoolController()
         self.X: Any = None
         self.y = np.zeros(0)
         self.name = ""
@@ -146,10 +147,12 @@ class Worker:
         from rivals.contest import Task
 
         entered = self.contestants[job["name"]]
-        task = Task(self.X, self.y, job["loss"], job["C"], self.threads, job["cap"])
+        threads = 1 if entered.single else self.threads
+        task = Task(self.X, self.y, job["loss"], job["C"], threads, job["cap"])
         key = (job["name"], job["loss"], job["C"])
         self.prepared[key] = entered.prepare(task), entered.conversion(task)
         threadpool_limits(self.threads)  # of libraries that have just been loaded
+        self.pools = ThreadpoolController()
         gc.collect()
         gc.freeze()
         return {}
@@ -159,7 +162,8 @@ class Worker:
 
         entered = self.contestants[job["name"]]
         fit, conversion = self.prepared[(job["name"], job["loss"], job["C"])]
-        with cap(1.5 * job["cap"] + job["at_most"]):
+        threads = 1 if entered.single else self.threads
+        with self.pools.limit(limits=threads), cap(1.5 * job["cap"] + job["at_most"]):
             (w, b), wall, processor = best_of(
                 lambda: fit(job["setting"]), job["repeats"], job["at_most"]
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
@@ -30,12 +31,19 @@ def versions() -> dict[str, str]:
     return found
 
 
-def contestants() -> dict[str, Contestant]:
-    """Every contestant of every library that is installed, by name "library solver"."""
+def contestants(threads: int = 1) -> dict[str, Contestant]:
+    """Every contestant of every library that is installed, by name "library solver".
+
+    More threads can be slower (small products in a threaded BLAS), and users can choose: who can use several
+    is entered twice, the second time with one thread.
+    """
     present = versions()
     entered: dict[str, Contestant] = {}
     for module, distribution in LIBRARIES.items():
         if present[distribution] != "absent":
             for contestant in import_module(f"rivals.{module}").CONTESTANTS:
-                entered[f"{distribution} {contestant.name}"] = contestant
+                name = f"{distribution} {contestant.name}"
+                entered[name] = contestant
+                if threads > 1 and contestant.threads == "all":
+                    entered[f"{name}, 1 thread"] = replace(contestant, single=True)
     return entered

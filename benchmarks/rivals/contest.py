@@ -64,9 +64,10 @@ class Contestant:
     knob: str
     sweep: tuple[float, ...]  # from loose to tight
     prepare: Callable[[Task], Fit]
-    threads: str  # "all": as many as are given to everybody, else "1"
+    threads: str  # "all": as many as are given, and entered once more with one; "1": never more
     takes: Callable[[Task], bool] = field(default=anything)
     conversion: Callable[[Task], float] = field(default=nothing)
+    single: bool = False  # this entry runs with one thread although it could use more
 
 
 def linear(model: Any) -> Answer:
