@@ -96,6 +96,26 @@ inline std::int64_t softmax_newton_scratch(const Rows& r, std::int64_t k) {
            softmax_scratch(k) + gram_rows(r.d) + gram_scratch(r);
 }
 
+// Many models on the same rows, each near one of a few base points: grid.hpp. Arrays with a column per base or model
+// are padded to whole vectors; the padding columns are 0.
+constexpr int kGridRows = 64;
+struct GridJob {
+    const std::int64_t* part;  // of each row, -1 for none
+    std::int64_t bases, models, padded_bases, padded_models;
+    const double* bases_at;       // (d + 1, padded_bases)
+    const double* steps;          // (d + 1, padded_models)
+    const std::int64_t* base_of;  // of each model
+    const std::int64_t* part_of;  // that is held out from each model, -1 for none
+    const double* reach;          // (models, 2): |w| and |b| of base and step together, for the rounding allowance
+    double* held;  // (n, slots), may be null: scores of the rows of its part, at the column of each model
+    std::int64_t slots;
+    const std::int64_t* slot_of;
+};
+inline std::int64_t grid_scratch(const GridJob& job) {
+    const std::int64_t wider = job.padded_bases > job.padded_models ? job.padded_bases : job.padded_models;
+    return kGridRows * (wider + 3 * job.padded_bases + job.padded_models);
+}
+
 // All kernels work on rows [lo, hi), are single-threaded and ADD to their outputs.
 struct Table {
     const char* name;
@@ -156,6 +176,13 @@ struct Table {
                     double* z, double* b, double* theta, double* state);
     // out: sums of s l, s sign l', s l'' at the scores z + b
     void (*shifted)(std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* z, double b, double* out);
+    // sums of each part of the rows, and of all models at once: grid.hpp
+    void (*part_sweep)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const std::int64_t* part,
+                       std::int64_t parts, const double* theta, double* out, double* curvature);
+    void (*part_gram)(Rows, std::int64_t lo, std::int64_t hi, const std::int64_t* part, std::int64_t parts,
+                      const double* h, const double* mu, double* out, double* scratch);
+    void (*grid_closing)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, GridJob, double* out,
+                         double* scratch);
     // a seeded permutation, in place
     void (*shuffle)(std::int64_t count, std::uint64_t seed, std::int64_t* order);
 };

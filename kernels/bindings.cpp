@@ -307,6 +307,73 @@ void shifted(const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In z, 
     table->shifted(lo, hi, t.view, l.spec, z.data(), b, out.data());
 }
 
+void in_range(Labels a, int64_t lo, int64_t hi, const char* what) {
+    for (std::size_t i = 0; i < a.shape(0); ++i) need(lo <= a.data()[i] && a.data()[i] < hi, what);
+}
+
+// The caller has checked part once (0 .. parts - 1, or -1): it is as long as the data.
+void part_sweep(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, Labels part,
+                int64_t parts, In theta, Out out, Out curvature) {
+    x.range(lo, hi);
+    t.match(x);
+    need(static_cast<int64_t>(part.shape(0)) == x.n(), "part has n entries");
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(out, (parts + 1) * (x.d() + 2), "out has (parts + 1)(d + 2) entries");
+    vector_of(curvature, x.n(), "curvature has n entries");
+    nb::gil_scoped_release release;
+    table->part_sweep(x.rows, lo, hi, t.view, l.spec, part.data(), parts, theta.data(), out.data(), curvature.data());
+}
+
+void part_gram(const PyRows& x, int64_t lo, int64_t hi, Labels part, int64_t parts, In h, In mu, Out out) {
+    x.range(lo, hi);
+    need(static_cast<int64_t>(part.shape(0)) == x.n(), "part has n entries");
+    vector_of(h, x.n(), "h has n entries");
+    vector_of(mu, x.d(), "mu has d entries");
+    vector_of(out, (parts + 1) * (x.d() + 1) * (x.d() + 1), "out has parts + 1 matrices of order d + 1");
+    nb::gil_scoped_release release;
+    const auto room = scratch(gram_rows(x.d()) + gram_scratch(x.rows));
+    table->part_gram(x.rows, lo, hi, part.data(), parts, h.data(), mu.data(), out.data(), room.get());
+}
+
+void grid_closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, Labels part, In2 bases,
+                  In2 steps, Labels base_of, Labels part_of, In2 reach, std::optional<Out2> held, Labels slot_of,
+                  Out out) {
+    x.range(lo, hi);
+    t.match(x);
+    const int64_t d = x.d(), K = static_cast<int64_t>(steps.shape(1)), Kb = static_cast<int64_t>(bases.shape(1));
+    const int64_t models = static_cast<int64_t>(base_of.shape(0));
+    const int64_t slots = held ? static_cast<int64_t>(held->shape(1)) : 0;
+    need(K % 8 == 0 && Kb % 8 == 0 && models <= K, "bases and steps have their columns padded to a multiple of 8");
+    matrix_of(bases, d + 1, Kb, "bases has d + 1 rows");
+    matrix_of(steps, d + 1, K, "steps has d + 1 rows");
+    matrix_of(reach, models, 2, "reach has two entries per model");
+    need(static_cast<int64_t>(part.shape(0)) == x.n(), "part has n entries");
+    need(static_cast<int64_t>(part_of.shape(0)) == models && static_cast<int64_t>(slot_of.shape(0)) == models,
+         "base_of, part_of and slot_of have an entry per model");
+    in_range(base_of, 0, Kb, "a model names a base that is not there");
+    if (held) {
+        need(static_cast<int64_t>(held->shape(0)) == x.n(), "held has n rows");
+        in_range(slot_of, 0, slots, "a model names a column of held that is not there");
+    }
+    vector_of(out, (8 + 2 * d) * K, "out has (8 + 2 d) entries per padded model");
+    nb::gil_scoped_release release;
+    const GridJob job{part.data(),
+                      Kb,
+                      models,
+                      Kb,
+                      K,
+                      bases.data(),
+                      steps.data(),
+                      base_of.data(),
+                      part_of.data(),
+                      reach.data(),
+                      held ? held->data() : nullptr,
+                      slots,
+                      slot_of.data()};
+    const auto room = scratch(grid_scratch(job));
+    table->grid_closing(x.rows, lo, hi, t.view, l.spec, job, out.data(), room.get());
+}
+
 void shuffle(Order order, std::uint64_t seed) {
     need(order.shape(0) < (std::size_t{1} << 31), "too many entries to shuffle");
     nb::gil_scoped_release release;
@@ -473,6 +540,15 @@ NB_MODULE(_kernels, m) {
           nb::arg("theta").noconvert(), nb::arg("state").noconvert());
     m.def("shifted", &shifted, nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("z").noconvert(), nb::arg("b"), nb::arg("out").noconvert());
+    m.def("part_sweep", &part_sweep, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("part").noconvert(), nb::arg("parts"), nb::arg("theta").noconvert(), nb::arg("out").noconvert(),
+          nb::arg("curvature").noconvert());
+    m.def("part_gram", &part_gram, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("part").noconvert(),
+          nb::arg("parts"), nb::arg("h").noconvert(), nb::arg("mu").noconvert(), nb::arg("out").noconvert());
+    m.def("grid_closing", &grid_closing, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"),
+          nb::arg("hi"), nb::arg("part").noconvert(), nb::arg("bases").noconvert(), nb::arg("steps").noconvert(),
+          nb::arg("base_of").noconvert(), nb::arg("part_of").noconvert(), nb::arg("reach").noconvert(),
+          nb::arg("held").noconvert().none(), nb::arg("slot_of").noconvert(), nb::arg("out").noconvert());
     m.def("shuffle", &shuffle, nb::arg("order").noconvert(), nb::arg("seed"));
     nb::class_<PyClasses>(m, "Classes")
         .def(nb::init<Labels, std::optional<In>, int64_t>(), nb::arg("labels"), nb::arg("weight").none(), nb::arg("k"))

@@ -3,6 +3,7 @@
 #include "closing.hpp"
 #include "dual_cd.hpp"
 #include "gram.hpp"
+#include "grid.hpp"
 #include "newton.hpp"
 #include "softmax_newton.hpp"
 #include "sweep.hpp"
@@ -115,6 +116,17 @@ void do_dual_cd(Rows rows, i64 k0, i64 k1, Targets t, LossSpec l, CdJob job, con
 void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b, double* out) {
     shifted(lo, hi, t, l, z, b, out);
 }
+void do_part_sweep(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const i64* part, i64 parts, const double* theta,
+                   double* out, double* curvature) {
+    visit(rows, [&](const auto& X) { part_sweep(X, lo, hi, t, l, part, parts, theta, out, curvature); });
+}
+void do_part_gram(Rows rows, i64 lo, i64 hi, const i64* part, i64 parts, const double* h, const double* mu, double* out,
+                  double* scratch) {
+    visit(rows, [&](const auto& X) { part_gram(X, lo, hi, part, parts, h, mu, out, scratch); });
+}
+void do_grid_closing(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, GridJob job, double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { grid_closing(X, lo, hi, t, l, job, out, scratch); });
+}
 void do_shuffle(i64 count, std::uint64_t seed, i64* order) { shuffle(count, seed, order); }
 
 }  // namespace
@@ -146,6 +158,9 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .softmax_newton = do_softmax_newton,
     .dual_cd = do_dual_cd,
     .shifted = do_shifted,
+    .part_sweep = do_part_sweep,
+    .part_gram = do_part_gram,
+    .grid_closing = do_grid_closing,
     .shuffle = do_shuffle,
 };
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from linsep import LinearClassifier, LinearRegressor, LogisticRegression
+from linsep import LinearClassifier, LinearRegressor, LogisticRegression, LogisticRegressionCV
 from linsep.losses import NAMES, get
 
 SMOOTH = [name for name in NAMES if get(name).smooth and get(name).classification]
@@ -17,6 +17,7 @@ ESTIMATORS = [
     LinearRegressor(),
     LinearRegressor(C=1.0),
     LinearRegressor("huber", C=1.0),
+    LogisticRegressionCV([0.1, 10.0], cv=2),
 ]
 
 

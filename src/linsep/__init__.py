@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from linsep import errors, losses
     from linsep.certificates import verify
     from linsep.errors import ConvergenceWarning
-    from linsep.estimators import LinearClassifier, LinearRegressor, LogisticRegression
+    from linsep.estimators import (
+        LinearClassifier,
+        LinearRegressor,
+        LogisticRegression,
+        LogisticRegressionCV,
+    )
+    from linsep.tuning import path, tune
 
     __version__: str
 
@@ -26,9 +32,12 @@ __all__ = [
     "LinearClassifier",
     "LinearRegressor",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "__version__",
     "errors",
     "losses",
+    "path",
+    "tune",
     "verify",
 ]
 
@@ -38,8 +47,11 @@ _HOME = {
     "LinearClassifier": "linsep.estimators",
     "LinearRegressor": "linsep.estimators",
     "LogisticRegression": "linsep.estimators",
+    "LogisticRegressionCV": "linsep.estimators",
     "errors": "linsep.errors",
     "losses": "linsep.losses",
+    "path": "linsep.tuning",
+    "tune": "linsep.tuning",
     "verify": "linsep.certificates",
 }
 

@@ -149,5 +149,43 @@ def softmax_newton(
     step: _F,
     sums: _F,
 ) -> tuple[int, int, int, int, float]: ...
+def part_sweep(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lo: int,
+    hi: int,
+    part: npt.NDArray[np.int64],
+    parts: int,
+    theta: _F,
+    out: _F,
+    curvature: _F,
+) -> None: ...
+def part_gram(
+    rows: Rows,
+    lo: int,
+    hi: int,
+    part: npt.NDArray[np.int64],
+    parts: int,
+    h: _F,
+    mu: _F,
+    out: _F,
+) -> None: ...
+def grid_closing(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lo: int,
+    hi: int,
+    part: npt.NDArray[np.int64],
+    bases: _F,
+    steps: _F,
+    base_of: npt.NDArray[np.int64],
+    part_of: npt.NDArray[np.int64],
+    reach: _F,
+    held: _F | None,
+    slot_of: npt.NDArray[np.int64],
+    out: _F,
+) -> None: ...
 def instruction_set() -> str: ...
 def use_instruction_set(name: str) -> None: ...

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from linsep.estimators.cross_validated import LogisticRegressionCV
 from linsep.estimators.linear import LinearClassifier, LinearRegressor
 from linsep.estimators.logistic import LogisticRegression
 
-__all__ = ["LinearClassifier", "LinearRegressor", "LogisticRegression"]
+__all__ = ["LinearClassifier", "LinearRegressor", "LogisticRegression", "LogisticRegressionCV"]

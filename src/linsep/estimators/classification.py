@@ -13,13 +13,15 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from linsep.estimators import fitting, inputs, labels, parameters
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import scores
 from linsep.losses import Loss, Multinomial
+from linsep.train import Fit
+from linsep.tuning.shared import Shared
 
 Model = TypeVar("Model", bound="Classification")
 
@@ -82,6 +84,39 @@ class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _examined(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
+        """Rows, names of the columns, and labels, as fit reads them."""
+        owner = type(self).__name__
+        rows, names = inputs.rows(X, owner)
+        known = labels.encode(y, rows.shape[0], owner)
+        return rows, names, known.classes[known.codes.astype(np.intp)]
+
+    def _shared_problem(self, X: Any, y: Any, weight: FloatArray | None) -> Shared | None:
+        """The problem that all models of a grid of C share; None for several classes.
+
+        "balanced" class weights are those of the rows a model sees, so they differ from fold to fold.
+        """
+        owner = type(self).__name__
+        if isinstance(self.class_weight, str):
+            return None
+        recipe = parameters.recipe(self, self._two_class_loss())
+        rows, names = inputs.rows(X, owner)
+        known = labels.encode(y, rows.shape[0], owner)
+        if len(known.classes) > 2:
+            return None
+        weight = labels.weigh(
+            known, inputs.weights(weight, rows.shape[0]), self.class_weight, owner
+        )
+        stored = {"classes_": known.classes}
+        return Shared(recipe, rows, names, known.signs(), None, weight, stored)
+
+    def _judge(self, given: Shared, fit: Fit) -> Classification:
+        """A fitted model whose one feature is the score of another one: w = 1, b = 0."""
+        judge: Classification = clone(self)
+        unit = replace(fit, W=np.array([[1.0], [0.0]]))
+        fitting.store(judge, [unit], None, **given.stored)
+        return judge
 
     def _start(self, classes: npt.NDArray[Any], d: int) -> FloatArray | None:
         if "classes_" not in vars(self) or not np.array_equal(self.classes_, classes):

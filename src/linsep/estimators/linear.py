@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 from linsep.errors import LinsepError
@@ -17,6 +17,8 @@ from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import log_probabilities, probabilities, scores
 from linsep.losses import Loss
+from linsep.train import Fit
+from linsep.tuning.shared import Shared
 
 
 def _has_probabilities(model: LinearClassifier) -> bool:
@@ -214,6 +216,24 @@ random_state
         n = rows.shape[0]
         t = inputs.targets(y, n, type(self).__name__)
         return Subproblem(loss, np.ones(n), 1.0 - t), inputs.weights(sample_weight, n)
+
+    def _examined(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
+        """Rows, names of the columns, and targets, as fit reads them."""
+        rows, names = inputs.rows(X, type(self).__name__)
+        return rows, names, inputs.targets(y, rows.shape[0], type(self).__name__)
+
+    def _shared_problem(self, X: Any, y: Any, weight: FloatArray | None) -> Shared | None:
+        """The problem that all models of a grid of C share."""
+        recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
+        rows, names = inputs.rows(X, type(self).__name__)
+        part, weight = self._subproblem(recipe.loss, rows, y, weight)
+        return Shared(recipe, rows, names, part.sigma, part.offset, weight, {})
+
+    def _judge(self, given: Shared, fit: Fit) -> LinearRegressor:
+        """A fitted model whose one feature is the prediction of another one."""
+        judge: LinearRegressor = clone(self)
+        fitting.store(judge, [fit], None, coef_=np.ones(1), intercept_=0.0, n_features_in_=1)
+        return judge
 
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """As in the classifiers: what an independent check needs."""

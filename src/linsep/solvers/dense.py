@@ -34,7 +34,7 @@ HARD = 12  # products in a step after which the pilot's Hessian is made anew
 _PILOT_TOL = 1e-3
 
 
-def _pilot_start(problem: Problem, theta: FloatArray, seed: int) -> FloatArray:
+def pilot_start(problem: Problem, theta: FloatArray, seed: int) -> FloatArray:
     """The optimum of a small pilot, to three digits."""
     data = problem.data
     m = int(max(PILOT_SHARE * data.n, PILOT_ROWS * data.d, 1000))
@@ -52,7 +52,7 @@ def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 
     data = problem.data
     if data.n >= WORTH_A_PILOT * data.d and data.n_entries > small.ENTRIES and not theta.any():
         if problem.lam > 0:
-            theta = _pilot_start(problem, theta, seed)
+            theta = pilot_start(problem, theta, seed)
     solution = newton.solve(problem, theta, stop, Cholesky(problem.centre()))
     if problem.lam == 0.0 and solution.status is Status.WORKING_PRECISION:
         theta = np.ascontiguousarray(solution.W[:, 0])

@@ -1,0 +1,124 @@
+"""Estimators that choose their own C by cross-validation: ``tune`` behind ``fit``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linsep.estimators.logistic import LogisticRegression
+from linsep.tuning import tune
+
+
+class LogisticRegressionCV(LogisticRegression):
+    """Logistic regression whose C is chosen by cross-validation; every model on the way is certified.
+
+    Parameters
+    ----------
+    Cs : int or array of floats, default 10
+        The values to try, or how many from 1e-4 to 1e4 on a logarithmic scale.
+    cv : int, scikit-learn splitter or list of (train, held out) pairs, default 5
+        Stratified folds for an int; shuffled if ``random_state`` is given.
+    scoring : {"error", "log_loss", "auc"}, scikit-learn scorer or None
+        What held-out rows are judged by; None means "error".
+    rule : {"best", "one_standard_error"}
+        The best mean score, or the smallest C within one standard error of it.
+    multiclass, l1_ratio, fit_intercept, class_weight, tol, solver, time_limit, max_passes, \
+n_threads, warm_start, random_state
+        As in ``LogisticRegression``.
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen C.
+    Cs_ : ndarray (c,)
+    scores_ : ndarray (c, folds)
+        Held-out scores.
+    tuning_ : Tuning
+        Curve, certificates of the whole grid, timings.
+    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+feature_names_in_
+        Of the model with ``C_``, fitted to all rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from linsep import LogisticRegressionCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegressionCV(Cs=[0.01, 1.0, 100.0]).fit(X, y)
+    >>> model.tuning_.certified
+    True
+    """
+
+    def __init__(
+        self,
+        Cs: Any = 10,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        rule: str = "best",
+        multiclass: str = "multinomial",
+        l1_ratio: float = 0.0,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        solver: str = "auto",
+        time_limit: float | None = None,
+        max_passes: float | None = None,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.multiclass = multiclass
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.solver = solver
+        self.time_limit = time_limit
+        self.max_passes = max_passes
+        self.n_threads = n_threads
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> LogisticRegressionCV:
+        """Choose C, then fit it to all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``LogisticRegression.fit``.
+        groups : array (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        choices = {"Cs", "cv", "scoring", "rule"}
+        common = {k: v for k, v in self.get_params(deep=False).items() if k not in choices}
+        tuning = tune(
+            LogisticRegression(**common),
+            X,
+            y,
+            self.Cs,
+            cv=self.cv,
+            scoring=self.scoring,
+            rule=self.rule,
+            sample_weight=sample_weight,
+            groups=groups,
+            random_state=self.random_state,
+        )
+        fitted = vars(tuning.best_estimator_)
+        state = self.__dict__
+        state.pop("feature_names_in_", None)
+        state.update({k: v for k, v in fitted.items() if k.endswith("_") or k.startswith("_")})
+        self.C_ = tuning.best_C
+        self.Cs_ = tuning.curve.Cs
+        self.scores_ = tuning.curve.scores
+        self.tuning_ = tuning
+        return self

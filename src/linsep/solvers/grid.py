@@ -1,0 +1,365 @@
+"""Many models at once: a grid of C, each trained without one part (fold) of the rows.
+
+Problem, for every C and every part f::
+
+    min_theta  lam/2 |w|^2 + sum over rows outside f of s l(m),        lam = 1/C
+
+All these optima lie near a path of few points. At a base point on it one pass gives the loss, gradient and Hessian of
+each part; those of a model are the sums over the other parts, for any C. So its Newton step costs a small linear
+solve and no pass. One more pass, for all models together (kernels/grid.hpp), gives the sums of their certificates
+by the Newton-dual point of (base, step), and the scores of the rows that were held out. Models whose gap is still open
+get a base nearer to them; what a few rounds leave open is for the caller to fit on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep import _kernels
+from linsep.errors import NonFinite
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem, dot
+from linsep.solution import Linearised
+from linsep.solvers import dense
+from linsep.solvers.directions import solved
+from linsep.solvers.run import SAFETY, LimitReached, Run, gap_of, linearised
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.solution import FloatArray, Stop
+
+IntArray = npt.NDArray[np.int64]
+
+FEATURES = 300  # beyond, a Hessian for each part costs more than fits of their own
+WIDTH = 64  # models that share a pass: their scores of a chunk of rows stay in cache
+_NEAR = 3e-3  # half the squared decrement, as a share of P, that one step from a base may cover
+ROUNDS = 3  # of bases moved nearer
+_STEPS = 30  # towards one C
+
+
+@dataclass(frozen=True, eq=False)
+class GridModel:
+    """One model of the grid: C number ``c``, trained on the rows outside ``part``."""
+
+    c: int
+    part: int
+    theta: FloatArray
+    dual: Linearised
+    sums: FloatArray  # of its closing pass
+    closed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """A point and, for each part, the loss, the gradient and the Hessian of its rows (no penalty)."""
+
+    theta: FloatArray
+    value: FloatArray  # (parts + 1,): rows of no part come first
+    gradient: FloatArray  # (parts + 1, d + 1)
+    hessian: FloatArray  # (parts + 1, d + 1, d + 1) in the coordinates (w, c), c = b + mu.w
+
+    def without(self, part: int) -> tuple[float, FloatArray, FloatArray]:
+        """The sums of all rows but those of the part; of all rows for part -1."""
+        value, gradient, hessian = self.value.sum(), self.gradient.sum(0), self.hessian.sum(0)
+        if part >= 0:
+            value = value - self.value[part + 1]
+            gradient = gradient - self.gradient[part + 1]
+            hessian = hessian - self.hessian[part + 1]
+        return float(value), gradient, hessian
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """A model to be closed: its base, and the step from there."""
+
+    c: int
+    part: int
+    base: FloatArray
+    step: FloatArray
+
+
+class Grid:
+    """The models of one loss on one data set, by C (rising) and by part."""
+
+    def __init__(self, problem: Problem, part: IntArray, Cs: Sequence[float]) -> None:
+        self.problem = problem  # any C: it lends its data, its loss and its passes
+        self.part = np.ascontiguousarray(part, dtype=np.int64)
+        self.parts = int(self.part.max(initial=-1)) + 1
+        self.held_out = (
+            range(self.parts) if self.parts else (-1,)
+        )  # what models are trained without
+        self.Cs = list(Cs)
+        weight = problem.data.weight
+        total = len(part) if weight is None else weight.sum()
+        inside = float((part >= 0).sum() if weight is None else weight[part >= 0].sum())
+        self.share = 1.0 - inside / (max(1, self.parts) * total)  # of the weight that a model sees
+        self.mu = problem.centre()
+        assert problem.loss.native is not None
+        self._loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
+
+    def at(self, theta: FloatArray) -> _Base:
+        """The sums of each part at theta: two passes."""
+        return self._base(theta, self._sweep(theta))
+
+    def _sweep(self, theta: FloatArray) -> FloatArray:
+        """Loss and gradient of each part, (parts + 1, d + 2); the curvatures of the rows are kept."""
+        d, parts = self.problem.data.d, self.parts
+
+        def add(block: Block, out: FloatArray) -> None:
+            h, part = block.kept("curvature"), self._part_of(block)
+            _kernels.part_sweep(
+                block.rows,
+                block.targets,
+                self._loss,
+                block.lo,
+                block.hi,
+                part,
+                parts,
+                theta,
+                out,
+                h,
+            )
+
+        self.problem.passes += 1
+        return self.problem.data.sum(add, (parts + 1) * (d + 2)).reshape(parts + 1, d + 2)
+
+    def _base(self, theta: FloatArray, sums: FloatArray) -> _Base:
+        """The base at theta, where the last sweep was made."""
+        parts, order = self.parts, self.problem.order
+        if not np.isfinite(sums).all():
+            raise NonFinite(
+                "The objective is not finite: X, y or sample_weight contain NaN, infinity or numbers "
+                "too large to square. Find and repair those rows."
+            )
+
+        def add(block: Block, out: FloatArray) -> None:
+            h, part = block.kept("curvature"), self._part_of(block)
+            _kernels.part_gram(block.rows, block.lo, block.hi, part, parts, h, self.mu, out)
+
+        self.problem.passes += 1
+        H = self.problem.data.sum(add, (parts + 1) * order**2).reshape(parts + 1, order, order)
+        return _Base(theta.copy(), sums[:, 0], sums[:, 1:], self._symmetric(H))
+
+    def _part_of(self, block: Block) -> IntArray:
+        return self.part[block.first : block.first + block.rows.n]
+
+    def _symmetric(self, H: FloatArray) -> FloatArray:
+        upper = np.triu(H, 1)
+        if self.problem.data.sparse:
+            upper = upper + np.tril(H, -1).transpose(0, 2, 1)
+        full = upper + upper.transpose(0, 2, 1)
+        at = np.arange(H.shape[1])
+        full[:, at, at] = H[:, at, at]
+        # A constant column is the intercept over again: what centring leaves of it is rounding noise.
+        total = full.sum(0)
+        noise = np.append(np.diag(total)[:-1] <= 1e-24 * self.mu**2 * total[-1, -1], False)
+        full[:, noise] = 0.0
+        full[:, :, noise] = 0.0
+        return full
+
+    def step(self, base: _Base, C: float, part: int) -> tuple[FloatArray, float, float]:
+        """The Newton step of a model from the base, half its squared decrement, and P at the base."""
+        lam = 1.0 / C
+        value, g, H = base.without(part)
+        w = base.theta[:-1]
+        value += 0.5 * lam * dot(w, w)
+        g = g.copy()
+        g[:-1] += lam * w
+        at = np.arange(len(w))
+        H[at, at] += lam
+        if not self.problem.fit_intercept:
+            g[-1], H[-1], H[:, -1] = 0.0, 0.0, 0.0
+        rhs = -g
+        rhs[:-1] += self.mu * g[-1]
+        delta = solved(H, rhs, definite=True)
+        half = 0.5 * dot(rhs, delta)
+        delta[-1] -= dot(self.mu, delta[:-1])
+        return delta, half, value
+
+    def reach(self, C: float, part: int, base: _Base, near: float, run: Run[Problem]) -> _Base:
+        """Newton's method until one step of the model is short; the base it ends at."""
+        for _ in range(_STEPS):
+            delta, half, value = self.step(base, C, part)
+            if not half > near * value:
+                break
+            length = 1.0
+            while length > 1e-6:
+                run.check_limits()
+                theta = base.theta + length * delta
+                sums = self._sweep(theta)
+                w, loss = theta[:-1], sums[:, 0].sum() - (sums[part + 1, 0] if part >= 0 else 0.0)
+                if loss + 0.5 * dot(w, w) / C <= value - 2e-4 * length * half:
+                    break
+                length *= 0.4
+            else:
+                break
+            base = self._base(theta, sums)
+        return base
+
+    def close(self, plans: Sequence[_Plan], tol: float, held: FloatArray | None) -> list[GridModel]:
+        """One pass for up to WIDTH models: the sums of their certificates, and the scores held out."""
+        models: list[GridModel] = []
+        for first in range(0, len(plans), WIDTH):
+            models += self._close(plans[first : first + WIDTH], tol, held)
+        return models
+
+    def _close(
+        self, plans: Sequence[_Plan], tol: float, held: FloatArray | None
+    ) -> list[GridModel]:
+        d, data = self.problem.data.d, self.problem.data
+        bases: list[FloatArray] = []
+        base_of = []
+        for plan in plans:
+            known = next((k for k, b in enumerate(bases) if b is plan.base), None)
+            if known is None:
+                known = len(bases)
+                bases.append(plan.base)
+            base_of.append(known)
+        B, S = _columns(bases), _columns([plan.step for plan in plans])
+        lengths = [
+            [
+                float(np.linalg.norm(p.base[:-1]) + np.linalg.norm(p.step[:-1])),
+                abs(float(p.base[-1])) + abs(float(p.step[-1])),
+            ]
+            for p in plans
+        ]
+        reach = np.array(lengths)
+        ids = np.array(base_of, dtype=np.int64)
+        parts = np.array([plan.part for plan in plans], dtype=np.int64)
+        slots = np.array([plan.c for plan in plans], dtype=np.int64)
+
+        def add(block: Block, out: FloatArray) -> None:
+            mine = None if held is None else held[block.first : block.first + block.rows.n]
+            _kernels.grid_closing(
+                block.rows,
+                block.targets,
+                self._loss,
+                block.lo,
+                block.hi,
+                self._part_of(block),
+                B,
+                S,
+                ids,
+                parts,
+                reach,
+                mine,
+                slots,
+                out,
+            )
+
+        self.problem.passes += 1
+        K = S.shape[1]
+        sums = data.sum(add, (8 + 2 * d) * K).reshape(8 + 2 * d, K)
+        return [self._model(plan, sums[:, k].copy(), tol) for k, plan in enumerate(plans)]
+
+    def _model(self, plan: _Plan, sums: FloatArray, tol: float) -> GridModel:
+        theta = plan.base + plan.step
+        problem = Problem(
+            self.problem.loss,
+            ElasticNet(self.Cs[plan.c]),
+            self.problem.data,
+            self.problem.fit_intercept,
+        )
+        primal, lower = gap_of(problem, theta, sums)
+        gap = primal - lower
+        closed = bool(gap <= SAFETY * tol * max(abs(primal), abs(lower)))
+        return GridModel(plan.c, plan.part, theta, linearised(plan.base, plan.step), sums, closed)
+
+
+def _columns(vectors: Sequence[FloatArray]) -> FloatArray:
+    """The vectors as columns, padded with zeros to a multiple of eight."""
+    out = np.zeros((len(vectors[0]), -(-len(vectors) // 8) * 8))
+    for k, vector in enumerate(vectors):
+        out[:, k] = vector
+    return out
+
+
+def solve(
+    grid: Grid, stop: Stop, held: FloatArray | None = None, seed: int = 0
+) -> dict[tuple[int, int], GridModel]:
+    """All models of the grid, by (number of C, part); some may be left open.
+
+    ``held`` (n, number of Cs) gets the scores of every row by the models that were trained without it. A limit of the
+    user ends it early, with the models closed so far.
+    """
+    run = Run(grid.problem, stop)
+    near = min(_NEAR, 0.1 * stop.tol**0.5)
+    found: dict[tuple[int, int], GridModel] = {}
+    todo = [(c, f) for c in range(len(grid.Cs)) for f in grid.held_out]
+    try:
+        plans = _along_all_rows(grid, near, run, seed)
+        for _ in range(ROUNDS):
+            found.update({(m.c, m.part): m for m in grid.close(plans, stop.tol, held)})
+            todo = [key for key in todo if not found[key].closed]
+            if not todo:
+                break
+            plans = _along_parts(grid, todo, found, near, run)
+    except LimitReached:
+        pass
+    return found
+
+
+def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> list[_Plan]:
+    """The path of all rows, C rising; every model takes its step from the base of its C.
+
+    Without its part a model has less loss beside the same penalty: the optimum of all rows nearest to it is that of a
+    C smaller by as much. On many rows the path of a pilot, solved beforehand, foretells how theirs goes on.
+    """
+    problem = grid.problem
+    Cs = [C * grid.share for C in grid.Cs]
+    guide = _pilot_path(problem, Cs, seed)
+    base = grid.at(guide[0] if guide is not None else np.zeros(problem.order))
+    plans: list[_Plan] = []
+    last = base.theta  # the optimum before, as far as known
+    for c, C in enumerate(Cs):
+        _, half, value = grid.step(base, C, -1)
+        if c and half > near * value and guide is not None:
+            trial = grid.at(last + guide[c] - guide[c - 1])
+            if grid.step(trial, C, -1)[1] < half:
+                base = trial
+        base = grid.reach(C, -1, base, near, run)
+        last = base.theta + grid.step(base, C, -1)[0]
+        for f in grid.held_out:
+            plans.append(_Plan(c, f, base.theta, grid.step(base, grid.Cs[c], f)[0]))
+    return plans
+
+
+def _pilot_path(problem: Problem, Cs: Sequence[float], seed: int) -> list[FloatArray] | None:
+    """The optima of a pilot for every C, to three digits; None where all rows are as cheap."""
+    data = problem.data
+    if data.n < dense.WORTH_A_PILOT * data.d:
+        return None
+    theta = np.zeros(problem.order)
+    path = []
+    for C in Cs:
+        now = Problem(problem.loss, ElasticNet(C), data, problem.fit_intercept)
+        theta = dense.pilot_start(now, theta, seed)
+        problem.passes += now.passes
+        path.append(theta)
+    return path
+
+
+def _along_parts(
+    grid: Grid,
+    todo: Sequence[tuple[int, int]],
+    found: dict[tuple[int, int], GridModel],
+    near: float,
+    run: Run[Problem],
+) -> list[_Plan]:
+    """The path of each part that has open models: bases of its own, from where they are now."""
+    plans: list[_Plan] = []
+    for f in sorted({f for _, f in todo}):
+        base: _Base | None = None
+        for c in (c for c, part in todo if part == f):
+            if base is not None:
+                _, half, value = grid.step(base, grid.Cs[c], f)
+            if base is None or half > near * value:
+                base = grid.at(found[c, f].theta)
+            base = grid.reach(grid.Cs[c], f, base, near, run)
+            plans.append(_Plan(c, f, base.theta, grid.step(base, grid.Cs[c], f)[0]))
+    return plans

@@ -1,0 +1,32 @@
+"""The values of C to try."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+
+DEFAULT = 10
+LOWEST, HIGHEST = 1e-4, 1e4
+
+
+def grid_of(Cs: Any) -> npt.NDArray[np.float64]:
+    """Rising positive values of C: those given, or as many as said from 1e-4 to 1e4."""
+    if Cs is None:
+        Cs = DEFAULT
+    if isinstance(Cs, int | np.integer) and type(Cs) is not bool:
+        if Cs < 2:
+            raise BadInput(f"Cs={Cs!r}: a grid needs at least 2 values; or give the values.")
+        return np.geomspace(LOWEST, HIGHEST, int(Cs))
+    try:
+        values = np.asarray(Cs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"Cs must be numbers, got {Cs!r} ({error}).") from error
+    if values.ndim != 1 or not values.size:
+        raise BadInput(f"Cs must be a list of numbers or a count, got {Cs!r}.")
+    if not (values > 0).all():
+        raise BadInput(f"every C must be positive (inf means no penalty), got {values.tolist()}.")
+    return np.unique(values)

@@ -1,0 +1,171 @@
+"""What tuning hands back: the validation curve, the chosen C, the certificates, the path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates import Optimality
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationCurve:
+    """Held-out scores of every C.
+
+    Attributes
+    ----------
+    Cs : ndarray (c,)
+        Rising.
+    scores : ndarray (c, folds)
+        Score of each model on the rows it has not seen.
+    scoring : str
+        What the scores are.
+    greater_is_better : bool
+        Whether a good score is a large one (it is not for "error" and "log_loss").
+    """
+
+    Cs: FloatArray
+    scores: FloatArray
+    scoring: str
+    greater_is_better: bool
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean over the folds, (c,)."""
+        mean: FloatArray = self.scores.mean(axis=1)
+        return mean
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Standard error of the mean, (c,); nan with one fold.
+
+        It treats the folds as independent, which they are not quite: their training rows overlap.
+        """
+        folds = self.scores.shape[1]
+        if folds == 1:
+            return np.full(len(self.Cs), np.nan)
+        return np.asarray(self.scores.std(axis=1, ddof=1) / np.sqrt(folds))
+
+    @property
+    def best(self) -> int:
+        """Position of the best mean; of several equal ones the smallest C."""
+        mean = -self.mean if self.greater_is_better else self.mean
+        return int(np.nanargmin(mean))
+
+    @property
+    def within_one_error(self) -> int:
+        """Position of the smallest C whose mean is within one standard error of the best."""
+        mean = -self.mean if self.greater_is_better else self.mean
+        error = self.standard_error[self.best]
+        limit = mean[self.best] + (error if np.isfinite(error) else 0.0)
+        return int(np.flatnonzero(mean <= limit)[0])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curve with a band of one standard error; needs matplotlib. Returns the axes."""
+        from matplotlib import pyplot as plt  # noqa: PLC0415
+
+        if ax is None:
+            ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")[1]
+        mean, error = self.mean, np.nan_to_num(self.standard_error)
+        ax.fill_between(self.Cs, mean - error, mean + error, color="#0072B2", alpha=0.2, lw=0)
+        ax.plot(self.Cs, mean, "o-", color="#0072B2", label=f"{self.scoring}, mean of the folds")
+        ax.axvline(
+            self.Cs[self.best], color="#D55E00", ls="--", label=f"C = {self.Cs[self.best]:g}"
+        )
+        ax.set(xscale="log", xlabel="C", ylabel=self.scoring.replace("_", " "))
+        ax.legend(frameon=False)
+        return ax
+
+    def __str__(self) -> str:
+        lines = [f"{'C':>10}  {self.scoring:>12}  {'+-':>9}"]
+        for C, mean, error in zip(self.Cs, self.mean, self.standard_error, strict=True):
+            lines.append(f"{C:>10.4g}  {mean:>12.6f}  {error:>9.6f}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """The outcome of :func:`linsep.tune`.
+
+    Attributes
+    ----------
+    best_C : float
+        The chosen C.
+    rule : {"best", "one_standard_error"}
+        How it was chosen from the curve.
+    curve : ValidationCurve
+    certificates : ndarray of Optimality (c, folds)
+        One for every model of the grid.
+    best_estimator_ : estimator or None
+        Fitted with the chosen C to all rows but those of the test part; None with refit=False.
+    test_score : float or None
+        Score of the chosen model on the test part, if one was asked for.
+    test_bound : float or None
+        With scoring="error": the true error is below it with probability 0.95 (exact binomial).
+    seconds : float
+    """
+
+    best_C: float
+    rule: str
+    curve: ValidationCurve
+    certificates: npt.NDArray[Any]
+    best_estimator_: Any
+    test_score: float | None
+    test_bound: float | None
+    seconds: float
+
+    @property
+    def certified(self) -> bool:
+        """Whether every model of the grid is certified."""
+        return all(c.certified for c in self.certificates.flat)
+
+    def __str__(self) -> str:
+        at = int(np.flatnonzero(self.curve.Cs == self.best_C)[0])
+        count = sum(c.certified for c in self.certificates.flat)
+        text = (
+            f"C = {self.best_C:g} ({self.rule.replace('_', ' ')}): {self.curve.scoring} "
+            f"{self.curve.mean[at]:.6g} over {self.curve.scores.shape[1]} held-out part(s); "
+            f"{count} of {self.certificates.size} models certified"
+        )
+        if self.test_score is not None:
+            text += f"; on the test part {self.test_score:.6g}"
+            if self.test_bound is not None:
+                text += f" (below {self.test_bound:.4g} with probability 0.95)"
+        return text
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The outcome of :func:`linsep.path`: the models of rising C.
+
+    Attributes
+    ----------
+    Cs : ndarray (c,)
+        Rising.
+    coefs : ndarray (c, k, d)
+    intercepts : ndarray (c, k)
+    certificates : tuple of Optimality
+    n_passes : float
+        Passes over the data for all of them.
+    """
+
+    Cs: FloatArray
+    coefs: FloatArray
+    intercepts: FloatArray
+    certificates: tuple[Optimality, ...]
+    n_passes: float
+
+    def __len__(self) -> int:
+        return len(self.Cs)
+
+    def __str__(self) -> str:
+        count = sum(c.certified for c in self.certificates)
+        return (
+            f"{len(self)} models, C from {self.Cs[0]:g} to {self.Cs[-1]:g}, "
+            f"{count} certified, {self.n_passes:.4g} passes"
+        )

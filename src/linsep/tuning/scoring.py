@@ -1,0 +1,97 @@
+"""Scores of held-out rows: error, log-loss, AUC, or whatever scikit-learn calls a scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import get_scorer
+
+from linsep.errors import BadInput
+
+NAMES = ("error", "log_loss", "auc")
+
+
+@dataclass(frozen=True)
+class Score:
+    """A name, an orientation, and the function (model, X, y, weight) -> float."""
+
+    name: str
+    greater_is_better: bool
+    of: Callable[[Any, Any, npt.NDArray[Any], Any], float]
+
+
+def resolve(scoring: Any, regression: bool) -> Score:
+    """The score of that name; None means error for classes, mean squared error for targets."""
+    if scoring is None:
+        scoring = "mean_squared_error" if regression else "error"
+    if isinstance(scoring, str) and scoring in _OWN:
+        return _OWN[scoring]
+    if callable(scoring):
+        return Score(getattr(scoring, "__name__", "score"), True, _scorer(scoring))
+    try:
+        scorer = get_scorer(scoring)
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"Unknown scoring {scoring!r}. Use one of {', '.join(NAMES)}, the name of a scikit-learn "
+            "scorer (sklearn.metrics.get_scorer_names()), or a function (model, X, y) -> float."
+        ) from error
+    return Score(str(scoring), True, _scorer(scorer))
+
+
+def _scorer(scorer: Any) -> Callable[[Any, Any, npt.NDArray[Any], Any], float]:
+    def of(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
+        return float(scorer(model, X, y))
+
+    return of
+
+
+def _mean(values: npt.NDArray[Any], weight: Any) -> float:
+    return float(np.average(values, weights=weight))
+
+
+def _error(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
+    return _mean(model.predict(X) != y, weight)
+
+
+def _log_loss(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
+    if not hasattr(model, "predict_log_proba"):
+        raise BadInput(
+            f"scoring='log_loss' needs probabilities, which {type(model).__name__} does not give; "
+            "use scoring='error' or 'auc'."
+        )
+    logs = model.predict_log_proba(X)
+    at = np.searchsorted(model.classes_, y)
+    return _mean(-logs[np.arange(len(at)), at], weight)
+
+
+def _auc(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
+    from sklearn.metrics import roc_auc_score  # noqa: PLC0415
+
+    if len(model.classes_) != 2:
+        raise BadInput("scoring='auc' is for two classes; use scikit-learn's 'roc_auc_ovr'.")
+    z = model.decision_function(X)
+    return float(roc_auc_score(y == model.classes_[1], z, sample_weight=weight))
+
+
+def _squared(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
+    return _mean((model.predict(X) - y) ** 2, weight)
+
+
+def _absolute(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
+    return _mean(np.abs(model.predict(X) - y), weight)
+
+
+_OWN = {
+    score.name: score
+    for score in (
+        Score("error", False, _error),
+        Score("log_loss", False, _log_loss),
+        Score("auc", True, _auc),
+        Score("mean_squared_error", False, _squared),
+        Score("mean_absolute_error", False, _absolute),
+    )
+}

@@ -1,0 +1,139 @@
+"""The whole grid of C and folds together: ``solvers.grid`` proposes, the certificates dispose, model by model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.certificates import ClosingSums, from_sums
+from linsep.data import Memory
+from linsep.losses import Multinomial
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Status, Stop
+from linsep.solvers import grid
+from linsep.train import Fit, Recipe, train
+
+_ROWS = 30  # per feature: with fewer, folds differ too much to share a base
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """One pointwise problem on rows in memory, as an estimator would pose it."""
+
+    recipe: Recipe
+    rows: Any
+    names: Any
+    sigma: FloatArray | None
+    offset: FloatArray | None
+    weight: FloatArray | None
+    stored: dict[str, Any]  #: further fitted attributes (classes_, ...)
+
+
+def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
+    """Whether the grid can be fitted together: dense, few features, smooth, and both classes in every model."""
+    recipe = given.recipe
+    loss = recipe.loss
+    if isinstance(loss, Multinomial) or loss.native is None or not (loss.smooth and loss.convex):
+        return False
+    if recipe.penalty.l1_ratio or recipe.solver != "auto" or not np.isfinite(Cs).all():
+        return False
+    n, d = given.rows.shape
+    if sp.issparse(given.rows) or d > grid.FEATURES or n < _ROWS * d:
+        return False
+    if loss.classification and given.sigma is not None:
+        counted = np.ones(len(part)) if given.weight is None else given.weight
+        for sign in (-1.0, 1.0):
+            mine = (given.sigma == sign) & (counted > 0)
+            inside = np.bincount(part[mine] + 1, minlength=int(part.max()) + 2)
+            if (inside.sum() - inside[1:] <= 0).any():
+                return False
+    return True
+
+
+def fit_grid(
+    given: Shared, Cs: Sequence[float], part: IntArray, held: FloatArray | None
+) -> dict[tuple[int, int], Fit]:
+    """A fit for every C and part (part -1 if there are none), all certified or honestly not.
+
+    ``held`` (n, c) gets the score of every row by the models that have not seen it.
+    """
+    recipe = given.recipe
+    began = perf_counter()
+    assert not isinstance(recipe.loss, Multinomial)
+    data = Memory(given.rows, given.sigma, given.offset, given.weight, None, recipe.n_threads)
+    with closing(data):
+        problem = Problem(recipe.loss, ElasticNet(Cs[0]), data, recipe.fit_intercept)
+        models = grid.Grid(problem, part, Cs)
+        stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
+        found = grid.solve(models, stop, held, recipe.seed or 0)
+        share = problem.passes / max(1, len(found))
+        longest = data.longest_sum((8 + 2 * data.d) * grid.WIDTH)
+        fits = {}
+        for (c, f), model in found.items():
+            mine = replace(recipe, penalty=ElasticNet(Cs[c]))
+            fit = _certified(mine, model, longest, share, perf_counter() - began)
+            if not fit.certificate.certified:
+                fit = _alone(given, mine, part, f, fit, held, c)
+            fits[c, f] = fit
+    for key in ((c, f) for c in range(len(Cs)) for f in models.held_out if (c, f) not in fits):
+        mine = replace(recipe, penalty=ElasticNet(Cs[key[0]]))
+        fits[key] = _alone(given, mine, part, key[1], None, held, key[0])
+    return fits
+
+
+def _certified(
+    recipe: Recipe, model: grid.GridModel, longest: float, passes: float, seconds: float
+) -> Fit:
+    d = len(model.theta) - 1
+    certificate = from_sums(
+        ClosingSums.from_flat(model.sums, d),
+        model.theta[:-1],
+        lam=recipe.penalty.l2,
+        fit_intercept=recipe.fit_intercept,
+        scale=recipe.penalty.scale,
+        tol=recipe.tol,
+        rows_per_sum=longest,
+    )
+    return Fit(
+        recipe=recipe,
+        W=model.theta.reshape(-1, 1),
+        dual=model.dual,
+        certificate=certificate,
+        status=Status.CERTIFIED if certificate.certified else Status.WORKING_PRECISION,
+        n_passes=passes,
+        seconds=seconds,
+        trace=(),
+        solver="grid",
+    )
+
+
+def _alone(
+    given: Shared,
+    recipe: Recipe,
+    part: IntArray,
+    f: int,
+    start: Fit | None,
+    held: FloatArray | None,
+    c: int,
+) -> Fit:
+    """A model of its own, from where the grid left it; the rows of its part have weight 0."""
+    outside = (part != f) if f >= 0 else np.ones(len(part), dtype=bool)
+    weight = outside.astype(np.float64) if given.weight is None else given.weight * outside
+    data = Memory(given.rows, given.sigma, given.offset, weight, None, recipe.n_threads)
+    with closing(data):
+        fit = train(recipe, data, None if start is None else start.W, warn=False)
+    if held is not None and f >= 0:
+        X = given.rows[part == f]
+        held[part == f, c] = np.asarray(X, dtype=np.float64) @ fit.W[:-1, 0] + fit.W[-1, 0]
+    return fit

@@ -1,0 +1,118 @@
+"""Which rows each model of the grid is trained on, and which it is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import StratifiedKFold, check_cv, train_test_split
+
+from linsep.errors import BadInput
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Pairs of row numbers (trained on, held out), and the rows of the test part."""
+
+    pairs: tuple[tuple[IntArray, IntArray], ...]
+    test: IntArray | None
+    rest: IntArray | None  #: all rows outside the test part; None if there is none
+
+    def parts(self, n: int) -> IntArray | None:
+        """The part of each row, if the held-out parts are disjoint and each model sees all other rows.
+
+        Then a grid can be fitted together. Rows of the test part, which no model sees, rule it out.
+        """
+        if self.test is not None:
+            return None
+        part = np.full(n, -1, dtype=np.int64)
+        for f, (train, held) in enumerate(self.pairs):
+            if (part[held] >= 0).any() or len(train) + len(held) != n:
+                return None
+            part[held] = f
+        for train, held in self.pairs:
+            seen = np.zeros(n, dtype=bool)
+            seen[train] = True
+            if seen[held].any() or int(seen.sum()) != len(train):
+                return None
+        return part
+
+
+def make(
+    y: npt.NDArray[Any],
+    *,
+    cv: Any,
+    validation: Any,
+    test: Any,
+    groups: Any,
+    classifier: bool,
+    seed: int | None,
+) -> Splits:
+    """Splits of the n rows of y: first the test part, then folds or one validation part of the rest."""
+    n = len(y)
+    rows = np.arange(n)
+    held_out = None
+    if test is not None:
+        rows, held_out = _split(rows, y, _share("test", test), classifier, seed)
+    if validation is not None:
+        part = _split(rows, y[rows], _share("validation", validation), classifier, seed)
+        pairs: Sequence[tuple[IntArray, IntArray]] = [part]
+    else:
+        pairs = _folds(rows, y[rows], cv, None if groups is None else np.asarray(groups)[rows],
+                       classifier, seed)  # fmt: skip
+    return Splits(tuple(pairs), held_out, None if held_out is None else rows)
+
+
+def _folds(
+    rows: IntArray, y: npt.NDArray[Any], cv: Any, groups: Any, classifier: bool, seed: int | None
+) -> list[tuple[IntArray, IntArray]]:
+    if isinstance(cv, int | np.integer) and type(cv) is not bool:
+        if cv < 2:
+            raise BadInput(
+                f"cv must be at least 2 folds, got {cv}; for one split use validation=0.25."
+            )
+        if classifier:
+            _, counts = np.unique(y, return_counts=True)
+            if counts.min() < cv:
+                raise BadInput(
+                    f"the rarest class has {counts.min()} row(s), too few for {cv} folds: every fold "
+                    "needs one; use a smaller cv, or validation=0.25."
+                )
+        if classifier and seed is not None:
+            cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
+    try:
+        splitter = check_cv(cv, y, classifier=classifier)
+        pairs = [
+            (rows[np.asarray(train)], rows[np.asarray(held)])
+            for train, held in splitter.split(np.zeros((len(y), 1)), y, groups)
+        ]
+    except (ValueError, TypeError, IndexError) as error:
+        raise BadInput(f"cv={cv!r} gives no splits of {len(y)} rows: {error}") from error
+    if not pairs or any(len(train) == 0 or len(held) == 0 for train, held in pairs):
+        raise BadInput(f"cv={cv!r} gives a split without rows on one side.")
+    return pairs
+
+
+def _split(
+    rows: IntArray, y: npt.NDArray[Any], share: float, classifier: bool, seed: int | None
+) -> tuple[IntArray, IntArray]:
+    """The rows without a random part of that share, and the part; classes in proportion."""
+    try:
+        a, b = train_test_split(
+            rows, test_size=share, stratify=y if classifier else None, random_state=seed or 0
+        )
+    except ValueError as error:
+        raise BadInput(f"no part of {share:g} of the rows can be set aside: {error}") from error
+    return np.sort(a), np.sort(b)
+
+
+def _share(name: str, given: Any) -> float:
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < 1:
+        raise BadInput(f"{name} must be a share of the rows between 0 and 1, got {given!r}.")
+    return float(given)

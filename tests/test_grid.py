@@ -1,0 +1,210 @@
+"""Many models at once: the sums of the grid kernels, the steps, the certificates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from catalogue import INSTRUCTION_SETS, KINDS, NATIVE, SMOOTH, dense, naming, plain, weighted
+
+from linsep import _kernels, losses
+from linsep.certificates import Part, closing_sums_numpy, recheck_part
+from linsep.data import Memory
+from linsep.errors import NonFinite
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Linearised, Stop
+from linsep.solvers import grid
+from linsep.solvers.run import linearised
+
+STORED = ["dense64", "dense32", "csr64-int32", "csr32-int64"]
+CS = [1e-3, 0.1, 1.0, 100.0]
+
+
+def parted(n, parts=3, seed=0, some_without=True):
+    part = np.random.default_rng(seed).integers(-1 if some_without else 0, parts, n)
+    part[:parts] = np.arange(parts)
+    return part.astype(np.int64)
+
+
+def grid_of(sample, loss, part, Cs=CS, C=1.0, **options):
+    return grid.Grid(Problem(loss, ElasticNet(C), sample.memory(**options)), part, Cs)
+
+
+@pytest.mark.parametrize("kind", STORED)
+@pytest.mark.parametrize("loss", NATIVE, ids=naming)
+def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
+    sample = weighted().stored(kind)
+    if loss.regression:
+        sample = replace(sample, offset=np.linspace(-1.0, 1.0, len(sample.sign)))
+    part = parted(len(sample.sign))
+    theta = np.linspace(-0.4, 0.5, sample.X.shape[1] + 1)
+    base = grid_of(sample, loss, part).at(theta)
+    X = dense(sample.X)
+    A = np.column_stack([X, np.ones(len(X))])
+    offset = 0.0 if sample.offset is None else sample.offset
+    m = sample.sign * (A @ theta) + offset
+    mu = grid_of(sample, loss, part).mu
+    centred = np.column_stack([X - mu, np.ones(len(X))])
+    for f in range(-1, 3):
+        s = sample.weight * (part == f)
+        assert np.isclose(base.value[f + 1], s @ loss.value(m), rtol=1e-11)
+        g = A.T @ (s * sample.sign * loss.slope(m))
+        assert np.allclose(base.gradient[f + 1], g, rtol=1e-11, atol=1e-11)
+        H = centred.T @ ((s * loss.curvature(m))[:, None] * centred)
+        assert np.allclose(base.hessian[f + 1], H, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("instructions", INSTRUCTION_SETS)
+@pytest.mark.parametrize("kind", STORED)
+@pytest.mark.parametrize("loss", NATIVE, ids=naming)
+def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructions):
+    sample = weighted().stored(kind)
+    if loss.regression:
+        sample = replace(sample, offset=np.linspace(-1.0, 1.0, len(sample.sign)))
+    n, d = sample.X.shape
+    part = parted(n)
+    rng = np.random.default_rng(3)
+    bases = [0.3 * rng.normal(size=d + 1) for _ in range(2)]
+    plans = [
+        grid._Plan(c, f, bases[c % 2], 0.05 * rng.normal(size=d + 1))
+        for c in range(4)
+        for f in range(-1, 3)
+    ]
+    held = np.full((n, 4), np.nan)
+    before = _kernels.instruction_set()
+    _kernels.use_instruction_set(instructions)
+    try:
+        models = grid_of(sample, loss, part).close(plans, 1e-6, held)
+    finally:
+        _kernels.use_instruction_set(before)
+    for plan, model in zip(plans, models, strict=True):
+        outside = part != plan.part if plan.part >= 0 else np.ones(n, dtype=bool)
+        W = (plan.base + plan.step).reshape(-1, 1)
+        expected = closing_sums_numpy(
+            loss,
+            sample.X,
+            sample.sign,
+            sample.offset,
+            sample.weight * outside,
+            W,
+            linearised(plan.base, plan.step),
+        )
+        head = model.sums[:5]
+        wanted = [
+            expected.loss,
+            expected.conj_plus,
+            expected.conj_minus,
+            expected.mass_plus,
+            expected.mass_minus,
+        ]
+        assert np.allclose(head, wanted, rtol=1e-10, atol=1e-12)
+        assert model.sums[5] >= expected.magnitude * (1 - 1e-12)  # a bound on the exact one
+        assert np.isclose(model.sums[6], expected.absolute, rtol=1e-10)
+        assert np.allclose(model.sums[8 : 8 + d], expected.v_plus, rtol=1e-9, atol=1e-11)
+        assert np.allclose(model.sums[8 + d :], expected.v_minus, rtol=1e-9, atol=1e-11)
+        if plan.part >= 0:
+            z = dense(sample.X)[~outside] @ W[:-1, 0] + W[-1, 0]
+            assert np.allclose(held[~outside, plan.c], z, rtol=1e-11, atol=1e-12)
+    assert np.isnan(held[part == -1]).all()
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", SMOOTH, ids=naming)
+def test_every_model_is_proven_by_code_that_shares_nothing_with_the_grid(loss, fit_intercept):
+    sample = plain(n=400, d=3, seed=5)
+    if loss.regression and not loss.classification:
+        target = sample.X @ np.array([1.0, 2.0, -1.0]) + np.random.default_rng(0).normal(size=400)
+        sample = replace(sample, sign=np.ones(400), offset=1.0 - target)
+    part = parted(400, 4, some_without=False)
+    problem = Problem(loss, ElasticNet(1.0), sample.memory(), fit_intercept)
+    found = grid.solve(grid.Grid(problem, part, CS), Stop(1e-6))
+    assert len(found) == 16
+    closed = [model for model in found.values() if model.closed]
+    # bent losses may leave some for a fit of their own
+    assert len(closed) == 16 or (len(closed) >= 8 and loss.name != "logistic")
+    for model in closed:
+        outside = (part != model.part).astype(float)
+        proof = recheck_part(
+            Part(
+                loss,
+                ElasticNet(CS[model.c]),
+                fit_intercept,
+                sample.X,
+                sample.sign,
+                sample.offset,
+                outside,
+                None,
+                model.theta.reshape(-1, 1),
+                model.dual,
+                1e-6,
+            )
+        )
+        assert proof.certified, proof
+
+
+def test_the_newton_step_of_a_model_solves_its_own_system():
+    sample = plain(n=200, d=3)
+    part = parted(200, 3)
+    models = grid_of(sample, losses.get("logistic"), part)
+    base = models.at(np.array([0.2, -0.1, 0.3, 0.1]))
+    C, f = 0.3, 1
+    delta, half, value = models.step(base, C, f)
+    outside = part != f
+    A = np.column_stack([sample.X, np.ones(200)])[outside]
+    m = sample.sign[outside] * (A @ base.theta)
+    loss = losses.get("logistic")
+    ridge = np.diag([1 / C, 1 / C, 1 / C, 0.0])
+    H = A.T @ (loss.curvature(m)[:, None] * A) + ridge
+    g = A.T @ (sample.sign[outside] * loss.slope(m)) + ridge @ base.theta
+    assert np.allclose(H @ delta, -g, rtol=1e-9, atol=1e-9)
+    assert np.isclose(half, -0.5 * g @ delta)
+    assert np.isclose(value, loss.value(m).sum() + 0.5 * base.theta @ ridge @ base.theta)
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 20))
+    sign = np.where(X @ rng.normal(size=20) + rng.normal(size=60_000) > 0, 1.0, -1.0)
+    part = parted(60_000, 5, some_without=False)
+    answers = []
+    for threads in (1, 2, 5):
+        data = Memory(X, sign, n_threads=threads)
+        held = np.zeros((60_000, 2))
+        problem = Problem(losses.get("logistic"), ElasticNet(1.0), data)
+        found = grid.solve(grid.Grid(problem, part, [0.01, 1.0]), Stop(1e-6), held)
+        data.close()
+        answers.append((held, *(found[key].theta for key in sorted(found))))
+    for other in answers[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(answers[0], other, strict=True))
+
+
+def test_no_parts_is_the_path_of_all_rows():
+    sample = plain(n=300, d=3)
+    nowhere = np.full(300, -1, dtype=np.int64)
+    found = grid.solve(grid_of(sample, losses.get("logistic"), nowhere), Stop(1e-6))
+    assert sorted(found) == [(c, -1) for c in range(4)]
+    for (c, _), model in found.items():
+        assert model.closed and isinstance(model.dual, Linearised)
+        problem = sample.problem(losses.get("logistic"), CS[c])
+        _, g = problem.value_gradient(model.theta)
+        assert np.abs(g).max() <= 1e-2 / CS[c]
+
+
+def test_a_limit_ends_the_grid_early_with_what_is_closed():
+    sample = plain(n=300, d=3)
+    found = grid.solve(grid_of(sample, losses.get("logistic"), parted(300)), Stop(max_passes=3.0))
+    assert found == {}
+
+
+def test_numbers_that_are_not_finite_are_refused():
+    sample = plain(n=100, d=3)
+    X = sample.X.copy()
+    X[17, 1] = np.inf
+    with pytest.raises(NonFinite, match="not finite"):
+        grid.solve(grid_of(replace(sample, X=X), losses.get("logistic"), parted(100)), Stop(1e-6))
+
+
+def test_every_native_storage_is_covered():
+    assert set(STORED) <= set(KINDS)

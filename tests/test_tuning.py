@@ -1,0 +1,310 @@
+"""tune and path: the same numbers as separate fits, every model certified, clear choices and errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import binom
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from linsep import (
+    ConvergenceWarning,
+    LinearClassifier,
+    LinearRegressor,
+    LogisticRegression,
+    LogisticRegressionCV,
+    path,
+    tune,
+    verify,
+)
+from linsep.errors import BadInput
+from linsep.tuning import ValidationCurve, shared
+
+CS = [1e-3, 0.1, 10.0]
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:, :10], np.where(y == 1, "benign", "malignant")
+
+
+def separately(model, X, y, pairs, score, weight=None):
+    """The reference: one cold fit for each C and fold."""
+    out = np.empty((len(CS), len(pairs)))
+    for f, (train, held) in enumerate(pairs):
+        for c, C in enumerate(CS):
+            own = None if weight is None else weight[train]
+            model.set_params(C=C).fit(X[train], y[train], sample_weight=own)
+            assert model.certificate_.certified
+            out[c, f] = score(model, X[held], y[held])
+    return out
+
+
+def error(model, X, y):
+    return np.mean(model.predict(X) != y)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huberised_hinge", "squared"])
+def test_curve_equals_that_of_separate_fits(cancer, loss):
+    X, y = cancer
+    tuning = tune(LinearClassifier(loss), X, y, CS)
+    pairs = list(StratifiedKFold(5).split(X, y))
+    expected = separately(LinearClassifier(loss), X, y, pairs, error)
+    assert np.array_equal(tuning.curve.scores, expected)
+    assert tuning.certified
+    assert tuning.best_C == CS[int(np.argmin(expected.mean(axis=1)))]
+    assert tuning.certificates.shape == (3, 5)
+    assert verify(tuning.best_estimator_, X, y).certified
+    assert tuning.best_estimator_.C == tuning.best_C
+
+
+def test_the_shared_engine_is_used_and_agrees_with_the_other(cancer, monkeypatch):
+    X, y = cancer
+    assert shared.applies(
+        LogisticRegression()._shared_problem(X, y, None), CS, np.arange(len(y)) % 5
+    )
+    together = tune(LogisticRegression(), X, y, CS, scoring="log_loss")
+    monkeypatch.setattr(shared, "applies", lambda *given: False)
+    apart = tune(LogisticRegression(), X, y, CS, scoring="log_loss")
+    assert np.allclose(together.curve.scores, apart.curve.scores, rtol=1e-4)
+    for a, b in zip(together.certificates.flat, apart.certificates.flat, strict=True):
+        assert max(a.dual, b.dual) <= min(a.primal, b.primal) * (1 + 1e-12)
+
+
+def test_log_loss_and_auc_are_those_of_scikit_learn(cancer):
+    X, y = cancer
+    pairs = list(StratifiedKFold(5).split(X, y))
+    model = LogisticRegression()
+    logs = separately(
+        model, X, y, pairs, lambda m, X, y: log_loss(y, m.predict_proba(X), labels=m.classes_)
+    )
+    areas = separately(model, X, y, pairs, lambda m, X, y: roc_auc_score(y, m.decision_function(X)))
+    assert np.allclose(tune(model, X, y, CS, scoring="log_loss").curve.scores, logs, rtol=1e-4)
+    by_area = tune(model, X, y, CS, scoring="auc")
+    assert np.allclose(by_area.curve.scores, areas, rtol=1e-4)
+    assert by_area.curve.greater_is_better
+    assert by_area.best_C == CS[int(np.argmax(areas.mean(axis=1)))]
+
+
+def test_any_scorer_of_scikit_learn_serves(cancer):
+    X, y = cancer
+    named = tune(LogisticRegression(), X, y, CS, scoring="balanced_accuracy")
+    own = tune(LogisticRegression(), X, y, CS, scoring=lambda m, X, y: -error(m, X, y))
+    plain = tune(LogisticRegression(), X, y, CS)
+    assert named.curve.greater_is_better and 0.5 < named.curve.mean.max() <= 1.0
+    assert np.allclose(own.curve.scores, -plain.curve.scores)
+    assert own.best_C == plain.best_C
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        3,
+        KFold(4, shuffle=True, random_state=1),
+        ShuffleSplit(3, random_state=0),
+        TimeSeriesSplit(3),
+        [(np.arange(0, 300), np.arange(300, 569)), (np.arange(200, 569), np.arange(0, 150))],
+    ],
+    ids=["int", "kfold", "shuffle", "time", "pairs"],
+)
+def test_splitters(cancer, cv):
+    X, y = cancer
+    tuning = tune(LogisticRegression(), X, y, CS, cv=cv)
+    pairs = (
+        cv
+        if isinstance(cv, list)
+        else list((StratifiedKFold(cv) if isinstance(cv, int) else cv).split(X, y))
+    )
+    assert np.array_equal(tuning.curve.scores, separately(LogisticRegression(), X, y, pairs, error))
+
+
+def test_groups_stay_together(cancer):
+    X, y = cancer
+    groups = np.arange(len(y)) // 7
+    tuning = tune(LogisticRegression(), X, y, CS, cv=GroupKFold(4), groups=groups)
+    pairs = list(GroupKFold(4).split(X, y, groups))
+    assert np.array_equal(tuning.curve.scores, separately(LogisticRegression(), X, y, pairs, error))
+
+
+def test_sample_and_class_weights(cancer):
+    X, y = cancer
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(0.5, 2.0, len(y))
+    for class_weight in (None, {"benign": 3.0, "malignant": 1.0}, "balanced"):
+        model = LogisticRegression(class_weight=class_weight)
+        tuning = tune(model, X, y, CS, sample_weight=weight)
+        expected = np.empty((3, 5))
+        for f, (train, held) in enumerate(StratifiedKFold(5).split(X, y)):
+            for c, C in enumerate(CS):
+                model.set_params(C=C).fit(X[train], y[train], sample_weight=weight[train])
+                wrong = model.predict(X[held]) != y[held]
+                expected[c, f] = np.average(wrong, weights=weight[held])
+        assert np.allclose(tuning.curve.scores, expected)
+
+
+def test_several_classes_sparse_rows_and_frames():
+    pd = pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True)
+    pairs = list(StratifiedKFold(5).split(X, y))
+    several = tune(LogisticRegression(), X, y, CS)
+    assert np.array_equal(
+        several.curve.scores, separately(LogisticRegression(), X, y, pairs, error)
+    )
+    sparse = tune(LogisticRegression(), sp.csr_matrix(X), y == 1, CS)
+    plain = tune(LogisticRegression(), X, y == 1, CS)
+    assert np.array_equal(sparse.curve.scores, plain.curve.scores)
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "e"])
+    named = tune(LogisticRegression(), frame, y == 1, CS)
+    assert np.array_equal(named.curve.scores, plain.curve.scores)
+    assert list(named.best_estimator_.feature_names_in_) == ["a", "b", "c", "e"]
+
+
+def test_regression():
+    X, t = load_diabetes(return_X_y=True)
+    tuning = tune(LinearRegressor(), X, t, [0.1, 10.0, 1000.0])
+    assert tuning.curve.scoring == "mean_squared_error"
+    for f, (train, held) in enumerate(KFold(5).split(X)):
+        for c, C in enumerate([0.1, 10.0, 1000.0]):
+            model = LinearRegressor(C=C).fit(X[train], t[train])
+            expected = np.mean((model.predict(X[held]) - t[held]) ** 2)
+            assert np.isclose(tuning.curve.scores[c, f], expected, rtol=1e-4)
+
+
+def test_train_validation_test(cancer):
+    X, y = cancer
+    tuning = tune(LogisticRegression(), X, y, CS, validation=0.25, test=0.2, random_state=3)
+    assert tuning.curve.scores.shape == (3, 1)
+    assert np.isnan(tuning.curve.standard_error).all()
+    assert 0.0 <= tuning.test_score <= tuning.test_bound <= 1.0
+    n = round(0.2 * len(y))
+    wrong = round(tuning.test_score * n)
+    # Clopper-Pearson: at the bound, so few errors or fewer have probability 0.05
+    assert np.isclose(binom.cdf(wrong, n, tuning.test_bound), 0.05)
+    assert f"{tuning.test_score:.6g}" in str(tuning)
+    again = tune(LogisticRegression(), X, y, CS, validation=0.25, test=0.2, random_state=3)
+    assert np.array_equal(again.curve.scores, tuning.curve.scores)
+
+
+def test_one_standard_error_rule():
+    curve = ValidationCurve(
+        np.array([0.1, 1.0, 10.0]),
+        np.array([[0.30, 0.32], [0.21, 0.23], [0.20, 0.22]]),
+        "error",
+        False,
+    )
+    assert curve.best == 2
+    assert np.allclose(curve.standard_error, 0.01)
+    assert curve.within_one_error == 1
+    up = ValidationCurve(curve.Cs, 1.0 - curve.scores, "auc", True)
+    assert up.best == 2 and up.within_one_error == 1
+    assert "0.310000" in str(curve)
+
+
+def test_a_random_state_shuffles_the_folds(cancer):
+    X, y = cancer
+    a = tune(LogisticRegression(), X, y, CS, random_state=1)
+    b = tune(LogisticRegression(), X, y, CS, random_state=1)
+    c = tune(LogisticRegression(), X, y, CS, random_state=2)
+    assert np.array_equal(a.curve.scores, b.curve.scores)
+    assert not np.array_equal(a.curve.scores, c.curve.scores)
+
+
+def test_what_is_not_certified_is_said(cancer):
+    X, y = cancer
+    with pytest.warns(
+        ConvergenceWarning, match=r"of 15 models of the grid are not certified"
+    ) as seen:
+        tuning = tune(LogisticRegression(max_passes=2.0), X, y, CS, refit=False)
+    assert not tuning.certified
+    assert not seen[0].message.certificate.certified
+    assert tuning.best_estimator_ is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"Cs": [1.0, -2.0]}, "every C must be positive"),
+        ({"Cs": []}, "list of numbers"),
+        ({"Cs": ["a"]}, "must be numbers"),
+        ({"Cs": 1}, "at least 2 values"),
+        ({"cv": 1}, "at least 2 folds"),
+        ({"cv": 300}, "rarest class has"),
+        ({"cv": "five"}, "gives no splits"),
+        ({"validation": 1.5}, "validation must be a share"),
+        ({"test": 0.0}, "test must be a share"),
+        ({"scoring": "beauty"}, "Unknown scoring"),
+        ({"rule": "worst"}, "rule must be one of"),
+        ({"random_state": "x"}, "random_state"),
+    ],
+)
+def test_bad_requests(cancer, options, words):
+    X, y = cancer
+    with pytest.raises(BadInput, match=words):
+        tune(LogisticRegression(), X, y, **{"Cs": CS, **options})
+
+
+def test_estimators_without_a_strength_are_refused(cancer):
+    X, y = cancer
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
+    for ask in (tune, path):
+        with pytest.raises(BadInput, match="parameter C"):
+            ask(pipeline, X, y)
+    with pytest.raises(BadInput, match="needs probabilities"):
+        tune(LinearClassifier("squared_hinge"), X, y, CS, scoring="log_loss")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_path_is_certified_at_every_strength(cancer, loss):
+    X, y = cancer
+    found = path(LinearClassifier(loss), X, y, [100.0, 1e-3, 1.0])
+    assert found.Cs.tolist() == [1e-3, 1.0, 100.0] and len(found) == 3
+    for C, coef, b, proof in zip(
+        found.Cs, found.coefs, found.intercepts, found.certificates, strict=True
+    ):
+        model = LinearClassifier(loss, C=C, tol=1e-10).fit(X, y)
+        assert proof.certified
+        assert proof.primal >= model.certificate_.dual
+        assert proof.dual <= model.certificate_.primal
+        distance = np.linalg.norm(coef - model.coef_)
+        assert distance <= proof.coef_error + model.certificate_.coef_error
+        assert b.shape == (1,)
+    several = path(LogisticRegression(), *load_iris(return_X_y=True), [0.1, 1.0])
+    assert several.coefs.shape == (2, 3, 4)
+    assert "2 certified" in str(several)
+
+
+def test_the_estimator_that_tunes_itself(cancer):
+    X, y = cancer
+    model = LogisticRegressionCV(CS).fit(X, y)
+    tuning = tune(LogisticRegression(), X, y, CS)
+    assert model.C_ == tuning.best_C
+    assert np.array_equal(model.scores_, tuning.curve.scores)
+    assert np.array_equal(model.coef_, tuning.best_estimator_.coef_)
+    assert model.predict_proba(X).shape == (len(y), 2)
+    assert verify(model, X, y).certified
+    nested = cross_val_score(make_pipeline(StandardScaler(), LogisticRegressionCV(CS)), X, y, cv=3)
+    assert nested.min() > 0.85
+
+
+def test_the_curve_can_be_drawn(cancer):
+    pytest.importorskip("matplotlib").use("Agg")
+    X, y = cancer
+    tuning = tune(LogisticRegression(), X, y, CS)
+    ax = tuning.curve.plot()
+    line = ax.lines[0]
+    assert np.array_equal(line.get_xdata(), CS)
+    assert np.allclose(line.get_ydata(), tuning.curve.mean)
+    assert ax.get_xscale() == "log" and ax.get_xlabel() == "C"
