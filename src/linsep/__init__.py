@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         LogisticRegression,
         LogisticRegressionCV,
     )
+    from linsep.inference import summary
     from linsep.tuning import path, tune
 
     __version__: str
@@ -37,6 +38,7 @@ __all__ = [
     "errors",
     "losses",
     "path",
+    "summary",
     "tune",
     "verify",
 ]
@@ -51,6 +53,7 @@ _HOME = {
     "errors": "linsep.errors",
     "losses": "linsep.losses",
     "path": "linsep.tuning",
+    "summary": "linsep.inference",
     "tune": "linsep.tuning",
     "verify": "linsep.certificates",
 }

@@ -1,0 +1,145 @@
+"""Standard errors, confidence intervals and p-values, where they are valid, and a reason where they are not.
+
+Maximum likelihood without a penalty: the coefficients are asymptotically normal around the truth with covariance
+the inverse Fisher information,
+
+* logistic: ``(X~'diag(s p (1 - p)) X~)^-1``, Wald intervals from the normal distribution;
+* least squares: ``sigma^2 (X~'diag(s) X~)^-1`` with ``sigma^2 = RSS / (N - rank)``, t intervals, exact for normal
+  errors.
+
+``X~ = (X, 1)``; a sample weight counts rows (weight 2 = row twice), so N is the sum of the weights. A penalty biases
+the coefficients towards zero by an unknown amount: then no interval is given, and the summary says why. What is
+known of a penalised model is its held-out error, with an exact binomial bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy import stats
+
+from linsep.certificates import Part
+from linsep.inference.results import Coefficient
+from linsep.losses import Logistic, Loss, Multinomial, Squared
+
+FloatArray = npt.NDArray[np.float64]
+
+INTERCEPT = "(intercept)"
+_DEPENDENT = (
+    1e-12  # of the largest eigenvalue of the scaled information: below, columns are dependent
+)
+_BLOCK = 1 << 20  # numbers of X that are read together
+
+
+def refusal(part: Part) -> str | None:
+    """Why there can be no intervals, before looking at the rows."""
+    if part.penalty.l2 > 0.0 or part.penalty.l1 > 0.0:
+        return (
+            "the coefficients are penalised, which biases them towards zero by an unknown amount. Fit with C=inf for "
+            "inference, or judge the model by its held-out error."
+        )
+    if isinstance(part.loss, Multinomial):
+        return (
+            "only differences between the classes of a multinomial model are identified. Use multiclass='ovr' for one "
+            "table for each class."
+        )
+    if not isinstance(part.loss, Logistic | Squared):
+        return (
+            f"the {part.loss.name} loss is not a likelihood. Use the logistic or the squared loss."
+        )
+    if isinstance(part.loss, Squared) and part.offset is None:
+        return "the squared loss of class labels is not a likelihood. Use the logistic loss."
+    return None
+
+
+def rows(part: Part) -> Iterator[tuple[FloatArray, Any, Any, FloatArray]]:
+    """(rows of X~ in float64, signs, offsets, weights), block by block."""
+    n, d = part.X.shape
+    step = max(1, _BLOCK // (d + 1))
+    for lo in range(0, n, step):
+        here = slice(lo, min(n, lo + step))
+        X = part.X[here]
+        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        ones = np.full((len(X), 1), float(part.fit_intercept))
+        offset = 0.0 if part.offset is None else part.offset[here]
+        weight = np.ones(len(X)) if part.weight is None else part.weight[here]
+        yield np.hstack([X, ones]), part.sigma[here], offset, weight
+
+
+def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
+    """Covariance of (w, b), degrees of freedom (inf for the normal), and which intervals follow.
+
+    None, 0 and the reason if columns are linearly dependent or too few rows are left.
+    """
+    assert isinstance(part.loss, Loss)
+    theta = part.W[:, 0]
+    order = len(theta) if part.fit_intercept else len(theta) - 1
+    squared = isinstance(part.loss, Squared)
+    information = np.zeros((len(theta), len(theta)))
+    residuals = total = 0.0
+    for A, sign, offset, weight in rows(part):
+        m = sign * (A @ theta) + offset
+        h = weight if squared else weight * part.loss.curvature(m)
+        information += A.T @ (h[:, None] * A)
+        residuals += float(weight @ (1.0 - m) ** 2)
+        total += float(weight.sum())
+    information = information[:order, :order]
+    scale = 1.0 / np.sqrt(np.where(np.diag(information) > 0, np.diag(information), 1.0))
+    values, vectors = np.linalg.eigh(information * scale * scale[:, None])
+    if values[0] <= _DEPENDENT * values[-1]:
+        return (
+            None,
+            0.0,
+            (
+                "columns of X are linearly dependent (a constant column beside the intercept, a full set of "
+                "indicators, ...), so single coefficients are not identified. Leave some columns out."
+            ),
+        )
+    inverse = scale[:, None] * ((vectors / values) @ vectors.T) * scale
+    if not squared:
+        return (
+            inverse,
+            np.inf,
+            (
+                "Wald intervals from the inverse Fisher information: valid for many rows if the model is right and "
+                "the rows independent."
+            ),
+        )
+    freedom = total - order
+    if freedom <= 0:
+        return None, 0.0, "there are not more rows than coefficients."
+    text = "t intervals of least squares: exact if errors are normal, independent and of equal variance."
+    return inverse * (residuals / freedom), freedom, text
+
+
+def with_intervals(
+    part: Part, names: list[str], spread: FloatArray, freedom: float, level: float
+) -> tuple[Coefficient, ...]:
+    """One line per coefficient: normal law where ``freedom`` is infinite, Student's t elsewhere."""
+    law = stats.norm() if np.isinf(freedom) else stats.t(freedom)
+    reach = float(law.ppf(0.5 + 0.5 * level))
+    logistic = isinstance(part.loss, Logistic)
+    lines = []
+    titles = [*names, INTERCEPT] if part.fit_intercept else names
+    for j, name in enumerate(titles):
+        value, error = float(part.W[j, 0]), float(np.sqrt(spread[j, j]))
+        low, high = value - reach * error, value + reach * error
+        ratios = np.exp([value, low, high]).tolist() if logistic and name != INTERCEPT else None
+        statistic = value / error if error > 0.0 else float(np.copysign(np.inf, value))
+        lines.append(
+            Coefficient(
+                name,
+                value,
+                error,
+                statistic,
+                2.0 * float(law.sf(abs(statistic))),
+                low,
+                high,
+                *(ratios or ()),
+            )
+        )
+    return tuple(lines)

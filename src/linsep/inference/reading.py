@@ -1,0 +1,130 @@
+"""``summary``: from a fitted model and its rows to a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.exceptions import NotFittedError
+
+from linsep.certificates import Part
+from linsep.errors import BadInput
+from linsep.inference.intervals import INTERCEPT, covariance, refusal, rows, with_intervals
+from linsep.inference.results import Coefficient, Summary
+from linsep.losses import Logistic
+
+
+def summary(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    level: float = 0.95,
+    held_out: tuple[Any, Any] | None = None,
+) -> Summary:
+    """What the coefficients of a fitted model say, with intervals where they are valid.
+
+    Parameters
+    ----------
+    model : fitted estimator of linsep
+    X, y, sample_weight : array-likes
+        What it was fitted to.
+    level : float
+        Confidence level of the intervals.
+    held_out : (X, y), optional
+        Rows the model has not seen: their error, with an exact binomial bound on the true one.
+
+    Returns
+    -------
+    Summary
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep import LinearRegressor, summary
+    >>> X = np.arange(6.0).reshape(-1, 1)
+    >>> model = LinearRegressor().fit(X, [0.1, 0.9, 2.2, 2.8, 4.1, 5.0])
+    >>> summary(model, X, [0.1, 0.9, 2.2, 2.8, 4.1, 5.0]).valid
+    True
+    """
+    if not hasattr(model, "certificate_"):
+        raise NotFittedError(f"This {type(model).__name__} is not fitted: call fit before summary.")
+    if not 0.0 < level < 1.0:
+        raise BadInput(f"level must lie between 0 and 1, got {level!r}.")
+    parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
+    names = _names(model, parts[0].W.shape[0] - 1)
+    reason = refusal(parts[0])
+    tables: dict[str, tuple[Coefficient, ...]] = {}
+    kind = ""
+    for title, column, part in _columns(model, parts):
+        if reason is None:
+            spread, count, kind = covariance(part)
+            reason = None if spread is not None else kind
+        if reason is None:
+            assert spread is not None
+            tables[title] = with_intervals(part, names, spread, count, level)
+        else:
+            tables[title] = _plain(part, names, column)
+    facts = _facts(model, parts, X, y, sample_weight)
+    if held_out is not None:
+        facts.update(_held_out(model, *held_out, level=level))
+    weight = parts[0].weight
+    return Summary(
+        title=f"{type(model).__name__}, {parts[0].loss.name} loss, C = {parts[0].penalty.C:g}",
+        rows=float(parts[0].X.shape[0] if weight is None else weight.sum()),
+        objective=str(model.certificate_),
+        coefficients=tables,
+        level=level,
+        inference=kind if reason is None else f"No standard errors: {reason}",
+        valid=reason is None,
+        facts=facts,
+    )
+
+
+def _columns(model: Any, parts: list[Part]) -> list[tuple[str, int, Part]]:
+    """Title, column of W and part, for each table."""
+    classes = getattr(model, "classes_", None)
+    if len(parts) == 1 and parts[0].W.shape[1] == 1:
+        return [("", 0, parts[0])]
+    assert classes is not None
+    if len(parts) == 1:
+        return [(f"class {label!r}", c, parts[0]) for c, label in enumerate(classes.tolist())]
+    pairs = zip(classes.tolist(), parts, strict=True)
+    return [(f"class {label!r} against the others", 0, part) for label, part in pairs]
+
+
+def _names(model: Any, d: int) -> list[str]:
+    given = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(d)] if given is None else [str(name) for name in given]
+
+
+def _plain(part: Part, names: list[str], column: int) -> tuple[Coefficient, ...]:
+    titles = [*names, INTERCEPT] if part.fit_intercept else names
+    return tuple(Coefficient(name, float(part.W[j, column])) for j, name in enumerate(titles))
+
+
+def _facts(model: Any, parts: list[Part], X: Any, y: Any, weight: Any) -> dict[str, float]:
+    facts: dict[str, float] = {}
+    part = parts[0]
+    if hasattr(model, "classes_"):
+        facts["training error"] = 1.0 - float(model.score(X, y, sample_weight=weight))
+        if len(parts) == 1 and isinstance(part.loss, Logistic):
+            total = sum(
+                float(s @ part.loss.value(sign * (A @ part.W[:, 0]) + offset))
+                for A, sign, offset, s in rows(part)
+            )
+            facts["log-likelihood"] = -total
+    else:
+        facts["R squared"] = float(model.score(X, y, sample_weight=weight))
+    return facts
+
+
+def _held_out(model: Any, X: Any, y: Any, *, level: float) -> dict[str, float]:
+    if not hasattr(model, "classes_"):
+        return {"held-out R squared": float(model.score(X, y))}
+    y = np.asarray(y)
+    n, wrong = len(y), int(np.count_nonzero(model.predict(X) != y))
+    bound = 1.0 if wrong == n else float(stats.beta.ppf(level, wrong + 1, n - wrong))
+    return {"held-out error": wrong / n, f"its upper bound, level {level:g}": bound}

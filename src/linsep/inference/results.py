@@ -1,0 +1,147 @@
+"""What a summary holds, and how it is shown: as text, as plain values, as HTML."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """One line of the table; what is not known is None."""
+
+    name: str
+    value: float
+    standard_error: float | None = None
+    statistic: float | None = None
+    p_value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    odds_ratio: float | None = None
+    odds_low: float | None = None
+    odds_high: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The outcome of :func:`linsep.summary`; ``print`` it, or take ``to_dict()`` or ``to_html()``.
+
+    Attributes
+    ----------
+    title : str
+    rows : float
+        Number of rows, or sum of the weights.
+    objective : str
+        The certificate in one line.
+    coefficients : dict {title of the part: tuple of Coefficient}
+        One part, or one for each class of one-vs-rest.
+    level : float
+        Confidence level of the intervals.
+    inference : str
+        Which intervals these are, or why there are none.
+    valid : bool
+        Whether there are standard errors.
+    facts : dict {str: float}
+        Error on these rows, log-likelihood, residual standard error ... as far as they apply.
+    """
+
+    title: str
+    rows: float
+    objective: str
+    coefficients: dict[str, tuple[Coefficient, ...]]
+    level: float
+    inference: str
+    valid: bool
+    facts: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain Python values, ready for JSON."""
+        return {
+            "title": self.title,
+            "rows": self.rows,
+            "objective": self.objective,
+            "level": self.level,
+            "inference": self.inference,
+            "valid": self.valid,
+            "facts": dict(self.facts),
+            "coefficients": {
+                part: [vars(line).copy() for line in lines]
+                for part, lines in self.coefficients.items()
+            },
+        }
+
+    def _table(self) -> tuple[list[str], dict[str, list[list[str]]]]:
+        odds = any(c.odds_ratio is not None for lines in self.coefficients.values() for c in lines)
+        percent = f"{100 * self.level:g}%"
+        heads = ["", "coefficient"]
+        if self.valid:
+            heads += ["std. error", "z or t", "p", f"{percent} low", f"{percent} high"]
+        heads += ["odds ratio"] if odds else []
+        body = {}
+        for part, lines in self.coefficients.items():
+            body[part] = [
+                [c.name, _number(c.value)]
+                + (
+                    [
+                        _number(c.standard_error),
+                        _number(c.statistic),
+                        _p(c.p_value),
+                        _number(c.low),
+                        _number(c.high),
+                    ]
+                    if self.valid
+                    else []
+                )
+                + ([_number(c.odds_ratio)] if odds else [])
+                for c in lines
+            ]
+        return heads, body
+
+    def __str__(self) -> str:
+        heads, body = self._table()
+        out = [self.title, f"{self.rows:g} rows. {self.objective}"]
+        out += [f"{name}: {value:.6g}" for name, value in self.facts.items()]
+        for part, lines in body.items():
+            table = [heads, *lines]
+            widths = [max(len(row[k]) for row in table) for k in range(len(heads))]
+            out.append(f"\n{part}" if part else "")
+            for row in table:
+                cells = [row[0].ljust(widths[0])]
+                cells += [cell.rjust(w) for cell, w in zip(row[1:], widths[1:], strict=True)]
+                out.append("  ".join(cells))
+        out += ["", self.inference]
+        return "\n".join(out)
+
+    def to_html(self) -> str:
+        """A self-contained piece of HTML; every name is escaped."""
+        heads, body = self._table()
+        out = [f"<h3>{html.escape(self.title)}</h3>"]
+        out.append(f"<p>{self.rows:g} rows. {html.escape(self.objective)}</p>")
+        if self.facts:
+            facts = (f"{html.escape(k)}: {v:.6g}" for k, v in self.facts.items())
+            out.append(f"<p>{'; '.join(facts)}</p>")
+        for part, lines in body.items():
+            caption = f"<caption>{html.escape(part)}</caption>" if part else ""
+            top = "".join(f"<th>{html.escape(head)}</th>" for head in heads)
+            rows = "".join(
+                f"<tr><th>{html.escape(row[0])}</th>"
+                + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
+                + "</tr>"
+                for row in lines
+            )
+            out.append(f"<table>{caption}<tr>{top}</tr>{rows}</table>")
+        out.append(f"<p>{html.escape(self.inference)}</p>")
+        return "\n".join(out)
+
+    _repr_html_ = to_html
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.5g}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "<1e-300" if value == 0.0 else f"{value:.3g}"
