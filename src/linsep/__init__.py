@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linsep import errors, losses
+    from linsep import basis, errors, losses
     from linsep.certificates import verify
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
@@ -35,6 +35,7 @@ __all__ = [
     "LogisticRegression",
     "LogisticRegressionCV",
     "__version__",
+    "basis",
     "errors",
     "losses",
     "path",
@@ -50,6 +51,7 @@ _HOME = {
     "LinearRegressor": "linsep.estimators",
     "LogisticRegression": "linsep.estimators",
     "LogisticRegressionCV": "linsep.estimators",
+    "basis": "linsep.basis",
     "errors": "linsep.errors",
     "losses": "linsep.losses",
     "path": "linsep.tuning",

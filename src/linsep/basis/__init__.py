@@ -1,0 +1,36 @@
+"""Basis functions: phi(x) in place of x, so that a linear model draws curved boundaries.
+
+Every class is a scikit-learn transformer; put it before any learner in a pipeline:
+
+>>> from sklearn.pipeline import make_pipeline
+>>> from linsep import LogisticRegression
+>>> from linsep.basis import Interactions
+>>> model = make_pipeline(Interactions(), LogisticRegression())
+
+=====================  ==========================================================
+``Polynomial``         monomials x_i x_j ... of degree at most k; sparse stays sparse
+``Interactions``       the quadratic model: x_j and all products x_i x_j
+``RadialBasis``        exp(-|x - m|^2 / c) around centres m
+``RectifiedBasis``     max(0, a.x + b)
+``FourierBasis``       cos and sin of each feature, k = 1, 2, ... times a period
+``HaarWavelet``        steps on halves, quarters, eighths ... of each feature's range
+=====================  ==========================================================
+
+No transformer adds a constant column: the intercept of the learner is the constant, and it is not
+penalised.
+"""
+
+from linsep.basis.fourier import FourierBasis
+from linsep.basis.haar import HaarWavelet
+from linsep.basis.polynomial import Interactions, Polynomial
+from linsep.basis.radial import RadialBasis
+from linsep.basis.rectified import RectifiedBasis
+
+__all__ = [
+    "FourierBasis",
+    "HaarWavelet",
+    "Interactions",
+    "Polynomial",
+    "RadialBasis",
+    "RectifiedBasis",
+]

@@ -1,0 +1,85 @@
+"""Fourier basis: waves of each feature."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from linsep.basis import parameters
+from linsep.errors import BadInput
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+
+class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """cos(2 pi k t) and sin(2 pi k t), k = 1 ... n_frequencies, with t = (x_j - start)/period.
+
+    Parameters
+    ----------
+    n_frequencies : int, default 3
+    period : float or array (d,), optional
+        Of each feature. By default the range seen in ``fit``; give the true one where there is one
+        (24 for hours), and twice the range for a feature that does not come round.
+
+    Attributes
+    ----------
+    start_ : ndarray (d,)
+        Smallest value seen in ``fit``, where the waves begin.
+    period_ : ndarray (d,)
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from linsep.basis import FourierBasis
+    >>> FourierBasis(1, period=24.0).fit([[0.0]]).transform([[6.0], [30.0]]).round(3) + 0.0
+    array([[0., 1.],
+           [0., 1.]])
+    """
+
+    def __init__(self, n_frequencies: int = 3, *, period: Any = None) -> None:
+        self.n_frequencies = n_frequencies
+        self.period = period
+
+    def fit(self, X: Any, y: Any = None) -> FourierBasis:
+        """Find where each feature begins and how long it is."""
+        parameters.positive_int("n_frequencies", self.n_frequencies)
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        self.start_ = X.min(axis=0).astype(np.float64)
+        self.period_ = self._period(X.max(axis=0) - self.start_)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Of each feature cos and sin of the first wave, of the second, and so on."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        k = np.arange(1, self.n_frequencies + 1)
+        angle = 2 * np.pi * ((X - self.start_) / self.period_)[:, :, None] * k
+        waves = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+        return waves.reshape(len(X), -1).astype(X.dtype, copy=False)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """name_cos1, name_sin1, name_cos2, ... for each feature."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        waves = [f"{wave}{k + 1}" for k in range(self.n_frequencies) for wave in ("cos", "sin")]
+        return np.array([f"{name}_{wave}" for name in names for wave in waves], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _period(self, span: FloatArray) -> npt.NDArray[np.float64]:
+        if self.period is None:
+            return np.where(span > 0, span, 1.0)
+        period = np.asarray(self.period, dtype=np.float64)
+        if period.shape not in ((), span.shape) or not ((period > 0) & np.isfinite(period)).all():
+            raise BadInput(
+                f"period must be a positive number, or one for each of {len(span)} features, "
+                f"got {self.period!r}."
+            )
+        return np.broadcast_to(period, span.shape).copy()

@@ -1,0 +1,138 @@
+"""Monomials of the features. The expansion itself is scikit-learn's."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from linsep.errors import BadInput
+
+Model = TypeVar("Model", bound="Monomials")
+
+
+class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the two classes share: a concrete one says which monomials."""
+
+    @abstractmethod
+    def _expansion(self) -> PolynomialFeatures:
+        """The monomials wanted."""
+
+    def fit(self: Model, X: Any, y: Any = None) -> Model:
+        """List the monomials of as many features as X has."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
+        try:
+            self._monomials = self._expansion().fit(X)
+        except ValueError as error:
+            raise BadInput(str(error).replace("PolynomialFeatures", type(self).__name__)) from error
+        self.n_output_features_ = self._monomials.n_output_features_
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The monomials of each row, (n, n_output_features_); CSR if X is sparse."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
+        values = self._monomials.transform(X)
+        return values.tocsr() if sp.issparse(values) else values
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Products such as ``a b`` and powers such as ``a^2``."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        out: npt.NDArray[np.object_] = self._monomials.get_feature_names_out(names)
+        return out
+
+    @property
+    def powers_(self) -> npt.NDArray[np.int64]:
+        """Exponent of each feature in each monomial, (n_output_features_, d)."""
+        check_is_fitted(self)
+        powers: npt.NDArray[np.int64] = self._monomials.powers_
+        return powers
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class Polynomial(Monomials):
+    """Monomials x_i x_j ... x_k of degree at most ``degree``.
+
+    Parameters
+    ----------
+    degree : int or tuple (lowest, highest), default 2
+    interaction_only : bool, default False
+        Leave out powers: no feature occurs twice in a product.
+    include_bias : bool, default False
+        Add the monomial of degree 0. Learners have an intercept of their own, so this is rarely wanted.
+
+    Attributes
+    ----------
+    powers_ : ndarray (n_output_features_, d)
+        Exponent of each feature in each monomial.
+    n_features_in_, feature_names_in_, n_output_features_
+
+    Notes
+    -----
+    CSR in, CSR out. Polynomial regression is ``Polynomial`` followed by ``LinearRegressor``.
+
+    Examples
+    --------
+    >>> from linsep.basis import Polynomial
+    >>> Polynomial(3).fit_transform([[2.0], [3.0]])
+    array([[ 2.,  4.,  8.],
+           [ 3.,  9., 27.]])
+    """
+
+    def __init__(
+        self,
+        degree: int | tuple[int, int] = 2,
+        *,
+        interaction_only: bool = False,
+        include_bias: bool = False,
+    ) -> None:
+        self.degree = degree
+        self.interaction_only = interaction_only
+        self.include_bias = include_bias
+
+    def _expansion(self) -> PolynomialFeatures:
+        return PolynomialFeatures(
+            self.degree, interaction_only=self.interaction_only, include_bias=self.include_bias
+        )
+
+
+class Interactions(Monomials):
+    """The quadratic model: every feature, every product of two, and (by default) every square.
+
+    g(x) = sum_{i <= j} w_ij x_i x_j + sum_j w_j x_j + b. For d features that is d + d (d + 1)/2
+    coefficients, so the number of rows wanted grows with d^2.
+
+    Parameters
+    ----------
+    squares : bool, default True
+        Whether the products x_j x_j are among them.
+
+    Attributes
+    ----------
+    powers_ : ndarray (n_output_features_, d)
+    n_features_in_, feature_names_in_, n_output_features_
+
+    Examples
+    --------
+    >>> from linsep.basis import Interactions
+    >>> Interactions().fit([[2.0, 3.0]]).get_feature_names_out(["a", "b"])
+    array(['a', 'b', 'a^2', 'a b', 'b^2'], dtype=object)
+    """
+
+    def __init__(self, *, squares: bool = True) -> None:
+        self.squares = squares
+
+    def _expansion(self) -> PolynomialFeatures:
+        return PolynomialFeatures(2, interaction_only=not self.squares, include_bias=False)

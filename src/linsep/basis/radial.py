@@ -1,0 +1,134 @@
+"""Radial basis functions: bumps around chosen centres."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from linsep.basis import parameters
+from linsep.errors import BadInput
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+
+def farthest(X: FloatArray, count: int) -> FloatArray:
+    """At most ``count`` distinct rows, each as far as can be from those before it.
+
+    The first is the one nearest to the mean. The radius needed to cover X from these centres is at
+    most twice the least possible (Gonzalez 1985).
+    """
+    chosen = [int(cdist(X.mean(axis=0, keepdims=True), X, "sqeuclidean").argmin())]
+    distance = cdist(X[chosen], X, "sqeuclidean")[0]
+    while len(chosen) < count and distance.max() > 0:
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, cdist(X[chosen[-1:]], X, "sqeuclidean")[0])
+    return X[chosen]
+
+
+def quantiles(X: FloatArray, count: int) -> FloatArray:
+    """The quantiles (k + 1/2)/count of one feature, without repetitions."""
+    if X.shape[1] != 1:
+        raise BadInput(
+            f'centres="quantiles" is for one feature, X has {X.shape[1]}; use centres="farthest", '
+            "an array of centres, or a ColumnTransformer with one RadialBasis for each column."
+        )
+    levels = (np.arange(count) + 0.5) / count
+    return np.unique(np.quantile(X[:, 0], levels))[:, None]
+
+
+PLACEMENTS = {"farthest": farthest, "quantiles": quantiles}
+
+
+class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """exp(-|x - m|^2 / c) for each centre m.
+
+    Parameters
+    ----------
+    centres : {"farthest", "quantiles"} or array (k, d), default "farthest"
+        "farthest": rows of X chosen one after another, each as far as can be from those before.
+        "quantiles": evenly spaced quantiles, for a single feature.
+    n_centres : int, default 10
+        How many (fewer if X has fewer distinct rows); not used when ``centres`` is an array.
+    width : float, optional
+        The c of the formula, in squared units of x. By default the mean squared distance from a
+        centre to its nearest neighbour, so that adjacent bumps overlap.
+
+    Attributes
+    ----------
+    centres_ : ndarray (k, d)
+    width_ : float
+    n_features_in_, feature_names_in_
+
+    Notes
+    -----
+    Distances compare features with each other: scale them first if their units differ.
+
+    Examples
+    --------
+    >>> from linsep.basis import RadialBasis
+    >>> RadialBasis([[0.0], [2.0]], width=1.0).fit_transform([[0.0], [1.0]]).round(3)
+    array([[1.   , 0.018],
+           [0.368, 0.368]])
+    """
+
+    def __init__(
+        self, centres: Any = "farthest", *, n_centres: int = 10, width: float | None = None
+    ) -> None:
+        self.centres = centres
+        self.n_centres = n_centres
+        self.width = width
+
+    def fit(self, X: Any, y: Any = None) -> RadialBasis:
+        """Place the centres and set the width."""
+        count = parameters.positive_int("n_centres", self.n_centres)
+        if self.width is not None:
+            parameters.positive("width", self.width)
+        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        if isinstance(self.centres, str):
+            if self.centres not in PLACEMENTS:
+                raise BadInput(
+                    f"centres must be an array or one of {', '.join(map(repr, PLACEMENTS))}, "
+                    f"got {self.centres!r}."
+                )
+            self.centres_ = PLACEMENTS[self.centres](X, count)
+        else:
+            self.centres_ = check_array(self.centres, dtype=X.dtype, input_name="centres")
+            if self.centres_.shape[1] != X.shape[1]:
+                raise BadInput(
+                    f"centres have {self.centres_.shape[1]} coordinates, X has {X.shape[1]} features."
+                )
+        self.width_ = _spacing(self.centres_) if self.width is None else float(self.width)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """The value of each bump at each row, (n, k), in (0, 1]."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        squared = cdist(X, self.centres_, "sqeuclidean")
+        return np.asarray(np.exp(-squared / self.width_), dtype=X.dtype)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """radial0, radial1, ..."""
+        check_is_fitted(self)
+        _check_feature_names_in(self, input_features)
+        return np.array([f"radial{k}" for k in range(len(self.centres_))], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _spacing(centres: FloatArray) -> float:
+    """Mean squared distance to the nearest other centre; 1 if there is no other."""
+    squared = cdist(centres, centres, "sqeuclidean")
+    squared[squared == 0] = math.inf
+    nearest = squared.min(axis=1)
+    return float(nearest.mean()) if np.isfinite(nearest).all() else 1.0
