@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linsep import basis, errors, losses
+    from linsep import basis, bounds, errors, losses
     from linsep.certificates import verify
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
@@ -36,6 +36,7 @@ __all__ = [
     "LogisticRegressionCV",
     "__version__",
     "basis",
+    "bounds",
     "errors",
     "losses",
     "path",
@@ -52,6 +53,7 @@ _HOME = {
     "LogisticRegression": "linsep.estimators",
     "LogisticRegressionCV": "linsep.estimators",
     "basis": "linsep.basis",
+    "bounds": "linsep.bounds",
     "errors": "linsep.errors",
     "losses": "linsep.losses",
     "path": "linsep.tuning",

@@ -1,0 +1,124 @@
+"""The smallest ball around given points, with a certificate.
+
+For weights lambda on the simplex, sum_i lambda_i |x_i|^2 - |sum_i lambda_i x_i|^2 <= R*^2, and the
+optimal weights attain it, on at most d + 1 points. The method keeps a set of such support points and
+their weights: move to the centre of the sphere through them, dropping points whose weight would turn
+negative; then add the point farthest from the centre. The dual value rises each time, so no set comes
+back (the idea of Wolfe's 1976 algorithm for the point of least norm; compare Fischer, Gaertner and
+Kutz 2003).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.bounds.bound import points
+from linsep.errors import BadInput
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ball:
+    """A ball around all points and the proof that it can hardly be smaller.
+
+    Attributes
+    ----------
+    centre : ndarray (d,)
+    radius : float
+        Distance from the centre to the farthest point.
+    lower_bound : float
+        No ball of smaller radius contains the points: the dual value of ``weights``.
+    support : ndarray of int
+        Rows on the boundary that hold the ball in place.
+    weights : ndarray
+        Convex weights of those rows; the centre is their mean.
+    """
+
+    centre: FloatArray
+    radius: float
+    lower_bound: float
+    support: npt.NDArray[np.intp]
+    weights: FloatArray
+
+    def check(self, X: Any, tol: float = 1e-9) -> bool:
+        """Recompute both bounds from the points: all inside, and the dual value as claimed."""
+        X = points(X) - self.centre
+        size = float(np.abs(X).max())
+        inside = np.linalg.norm(X, axis=1).max() <= self.radius + tol * size
+        S, lam = X[self.support], self.weights
+        convex = lam.min() >= 0 and abs(lam.sum() - 1) <= tol
+        dual = math.sqrt(max(lam @ (S**2).sum(axis=1) - ((lam @ S) ** 2).sum(), 0.0))
+        return bool(inside and convex and dual >= self.lower_bound - tol * size)
+
+
+def minimum_enclosing_ball(X: Any, tol: float = 1e-9) -> Ball:
+    """The smallest ball that contains all rows of X.
+
+    Parameters
+    ----------
+    X : array (n, d)
+    tol : float
+        Stop when radius <= (1 + tol) lower bound.
+
+    Examples
+    --------
+    >>> from linsep.bounds import minimum_enclosing_ball
+    >>> ball = minimum_enclosing_ball([[0.0, 0.0], [4.0, 0.0], [2.0, 1.0]])
+    >>> ball.centre, ball.radius
+    (array([2., 0.]), 2.0)
+    """
+    if not 0 < tol < 1:
+        raise BadInput(f"tol must lie in (0, 1), got {tol!r}.")
+    X = points(X)
+    middle = X.mean(axis=0)
+    Y = X - middle
+    support = [int((Y**2).sum(axis=1).argmax())]
+    lam = np.ones(1)
+    ball = None
+    while True:
+        centre = lam @ Y[support]
+        squared = ((Y - centre) ** 2).sum(axis=1)
+        far = int(squared.argmax())
+        radius = math.sqrt(squared[far])
+        lower = min(math.sqrt(lam @ squared[support]), radius)  # dual value, origin at the centre
+        if ball is not None and lower <= ball.lower_bound:
+            return ball  # rounding has the last word: the dual value no longer rises
+        ball = Ball(middle + centre, radius, lower, np.array(support), lam)
+        if radius <= (1 + tol) * lower or far in support:
+            return ball
+        support, lam = _settle(Y, [*support, far], np.append(lam, 0.0))
+
+
+def _settle(Y: FloatArray, support: list[int], lam: FloatArray) -> tuple[list[int], FloatArray]:
+    """Ascend the dual on the points of ``support`` until the sphere's centre lies among them."""
+    while len(support) > 1:
+        S = Y[support]
+        Q = S[1:] - S[0]
+        G, h = Q @ Q.T, (Q**2).sum(axis=1) / 2
+        t = np.linalg.lstsq(G, h, rcond=1e-13)[0]
+        residual = h - G @ t
+        if (
+            np.abs(residual).max() > 1e-9 * np.abs(h).max()
+        ):  # dependent points: the dual is linear there
+            step = np.append(-residual.sum(), residual)
+            scale = math.inf
+        else:
+            step = np.append(1 - t.sum(), t) - lam
+            scale = 1.0
+        falling = step < 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(falling, -lam / step, math.inf)
+        if reach.min() >= scale:
+            lam = np.maximum(lam + step, 0.0)
+            return support, lam / lam.sum()
+        drop = int(reach.argmin())
+        lam = np.maximum(lam + reach[drop] * step, 0.0)
+        keep = [i for i in range(len(support)) if i != drop]
+        support, lam = [support[i] for i in keep], lam[keep] / lam[keep].sum()
+    return support, np.ones(1)

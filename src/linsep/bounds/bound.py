@@ -1,0 +1,118 @@
+"""A bound: a number with its small print."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A number that bounds something, what it assumes and whether it says anything.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+        ``float(bound)`` is this number.
+    of : str
+        What is bounded: "error", "risk", "updates" or "rows".
+    holds_with : float
+        Probability, over the draw of the rows, with which it holds; 1 for a fact about given rows.
+    assumptions : str
+        What must be true for it to hold, and caveats.
+    reference : str
+        Theorem.
+    trivial : float
+        Value that needs no theorem: for an error 1/2 or the share of the rarer class. From there
+        on the bound is ``vacuous``. inf if there is none.
+    sign : {"<=", ">="}
+    """
+
+    name: str
+    value: float
+    of: str
+    holds_with: float
+    assumptions: str
+    reference: str
+    trivial: float = math.inf
+    sign: str = "<="
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether a constant guess is known to do as well."""
+        return self.value >= self.trivial
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __int__(self) -> int:
+        return math.floor(self.value)
+
+    def __str__(self) -> str:
+        text = f"{self.name}: {self.of} {self.sign} {self._rounded()}"
+        if self.holds_with < 1:
+            text += f" with probability {self.holds_with:g}"
+        if self.vacuous:
+            text += f" (vacuous: {self.trivial:g} needs no theorem)"
+        return text
+
+    def _rounded(self) -> str:
+        """Four decimals for errors and risks, whole numbers for counts; never in its own favour."""
+        if self.of not in ("error", "risk"):
+            return str(math.ceil(self.value * (1 - 1e-12)))  # 484.0000000002 is 484 and rounding
+        away = math.ceil if self.sign == "<=" else math.floor
+        return f"{away(self.value * 10**4) / 10**4:.4f}"
+
+    def explain(self) -> str:
+        """The bound with its assumptions and its reference, a few lines of text."""
+        return f"{self}\n  assumes: {self.assumptions}\n  theorem: {self.reference}"
+
+
+def share(name: str, value: Any, low_open: bool = False) -> float:
+    """``value`` as a float in [0, 1], or in (0, 1) if ``low_open``."""
+    number = float(value)
+    inside = 0 < number < 1 if low_open else 0 <= number <= 1
+    if not inside:
+        raise BadInput(f"{name} must lie in {'(0, 1)' if low_open else '[0, 1]'}, got {value!r}.")
+    return number
+
+
+def count(name: str, value: Any, low: int = 1) -> int:
+    """``value`` as an int if it is a whole number of at least ``low``."""
+    if isinstance(value, bool) or float(value) != int(value) or int(value) < low:
+        raise BadInput(f"{name} must be a whole number of at least {low}, got {value!r}.")
+    return int(value)
+
+
+def guess(minority: float | None) -> float:
+    """Error of the better constant guess, as far as it is known: at most 1/2."""
+    return 0.5 if minority is None else min(0.5, share("minority", minority))
+
+
+def points(X: Any, name: str = "X") -> npt.NDArray[np.float64]:
+    """X as a finite float64 array (n, d) with n, d >= 1."""
+    array = np.asarray(X, dtype=np.float64)
+    if array.ndim != 2 or 0 in array.shape:
+        raise BadInput(f"{name} must have shape (n, d) with n, d >= 1, got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        row = int(np.nonzero(~np.isfinite(array).all(axis=1))[0][0])
+        raise BadInput(f"{name} must be finite, row {row} is not.")
+    return array
+
+
+def signs(y: Any, n: int) -> npt.NDArray[np.float64]:
+    """Labels of two classes as -1 and +1, the second in sorted order being +1."""
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise BadInput(f"y must have one label for each of {n} rows, got shape {labels.shape}.")
+    classes = np.unique(labels)
+    if len(classes) != 2 and not set(classes.tolist()) <= {-1, 1}:
+        raise BadInput(f"y must have two classes (or be -1 and +1), it has {len(classes)}.")
+    return np.where(labels == (1 if len(classes) == 1 else classes[1]), 1.0, -1.0)

@@ -1,0 +1,105 @@
+"""Bounds that count errors on rows the classifier was not built from."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from scipy.special import gammaln
+from scipy.stats import beta
+
+from linsep.bounds.bound import Bound, count, guess, share
+from linsep.bounds.pac_bayes import kl_inverse
+from linsep.errors import BadInput
+
+
+def clopper_pearson(
+    errors: int,
+    n: int,
+    delta: float = 0.05,
+    side: Literal["upper", "lower"] = "upper",
+    minority: float | None = None,
+) -> Bound:
+    """Exact binomial bound on the error from ``errors`` among ``n`` held-out rows.
+
+    The largest p with P(Binomial(n, p) <= errors) >= delta; for the lower side the smallest p with
+    P(Binomial(n, p) >= errors) >= delta. Take delta/2 on each side for an interval.
+
+    Examples
+    --------
+    >>> from linsep.bounds import clopper_pearson
+    >>> print(clopper_pearson(0, 100))
+    Clopper-Pearson: error <= 0.0296 with probability 0.95
+    """
+    n, errors = count("n", n), count("errors", errors, low=0)
+    delta = share("delta", delta, low_open=True)
+    if errors > n:
+        raise BadInput(f"{errors} errors among {n} rows.")
+    if side not in ("upper", "lower"):
+        raise BadInput(f'side must be "upper" or "lower", got {side!r}.')
+    if side == "upper":
+        value = 1.0 if errors == n else float(beta.isf(delta, errors + 1, n - errors))
+    else:
+        value = 0.0 if errors == 0 else float(beta.ppf(delta, errors, n - errors + 1))
+    note = "the rows are independent of each other and played no part in building the classifier"
+    trivial = guess(minority) if side == "upper" else math.inf
+    sign = "<=" if side == "upper" else ">="
+    return Bound(
+        "Clopper-Pearson",
+        value,
+        "error",
+        1 - delta,
+        note,
+        "Clopper and Pearson 1934",
+        trivial,
+        sign,
+    )
+
+
+def sample_compression(
+    kept: int, errors: int, n: int, delta: float = 0.05, minority: float | None = None
+) -> Bound:
+    """Error of a classifier that could be rebuilt from ``kept`` of its n training rows.
+
+    A hard-margin separator is rebuilt from its support vectors, any separator found by a linear
+    programme from at most d + 1 active rows. The other n - kept rows then act as a test set, at
+    the price of a union over the choices of rows: an exact binomial bound with
+    delta/(n binom(n, kept)).
+
+    Parameters
+    ----------
+    kept : int
+        Rows from which the same learner would return the same classifier.
+    errors : int
+        Errors among the other rows.
+    n : int
+    """
+    n, kept = count("n", n), count("kept", kept, low=0)
+    errors, delta = count("errors", errors, low=0), share("delta", delta, low_open=True)
+    rest = n - kept
+    if rest < 1 or errors > rest:
+        raise BadInput(
+            f"{kept} rows kept and {errors} errors among the others, of {n} rows in all."
+        )
+    choices = float(gammaln(n + 1) - gammaln(kept + 1) - gammaln(rest + 1)) + math.log(n)
+    log_delta = math.log(delta) - choices
+    if errors == rest:
+        value = 1.0
+    elif errors == 0:
+        value = -math.expm1(log_delta / rest)
+    elif log_delta > -600:
+        value = float(beta.isf(math.exp(log_delta), errors + 1, rest - errors))
+    else:  # exp(log_delta) is no float: the Chernoff bound of the same tail, a little larger
+        value = kl_inverse(errors / rest, -log_delta / rest)
+    note = (
+        "rows drawn independently; the learner returns the same classifier from the kept rows alone"
+    )
+    return Bound(
+        f"sample compression ({kept} of {n} rows)",
+        value,
+        "error",
+        1 - delta,
+        note,
+        "Littlestone and Warmuth 1986; Langford 2005",
+        guess(minority),
+    )

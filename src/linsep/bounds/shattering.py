@@ -1,0 +1,258 @@
+"""Which point sets can halfspaces label in every way? Decided in rational arithmetic, with proof.
+
+Write every point as a row (x, 1), or as x for halfspaces through the origin, and stack them to A.
+
+* A has independent rows: there is G with A G = I, so (w, b) = G y has score y_i at x_i, whatever the
+  labels y. The set is shattered and G proves it.
+* A has dependent rows: sum_i a_i (x_i, 1) = 0 with some a_i < 0 (else take -a). No halfspace labels
+  the points with a_i > 0 by + and those with a_i < 0 by -: its scores g would give
+  0 <= sum_{a_i > 0} a_i g_i = sum_{a_i < 0} |a_i| g_i < 0. The set is not shattered and a proves it.
+
+Floats are rationals, so both proofs are exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.bounds import bound
+from linsep.errors import BadInput
+
+FloatArray = npt.NDArray[np.float64]
+Rational = Fraction | float
+Rows = list[list[Fraction]]
+
+
+@dataclass(frozen=True)
+class Shattered:
+    """All labellings of the points are realised; true in a condition.
+
+    ``inverse`` is a rational matrix G with (points, 1) G = I, so that G y is a separator for y.
+    """
+
+    points: FloatArray
+    homogeneous: bool
+    inverse: tuple[tuple[Fraction, ...], ...]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def separator(self, labels: Any) -> tuple[FloatArray, float]:
+        """(w, b) with y_i (w.x_i + b) = 1 up to rounding, for labels y_i in {-1, +1}."""
+        y = np.asarray(labels)
+        if y.shape != (len(self.points),) or not np.isin(y, (-1, 1)).all():
+            raise BadInput(f"labels must be {len(self.points)} numbers -1 or +1, got {labels!r}.")
+        exact = [sum(int(s) * g for s, g in zip(y, row, strict=True)) for row in self.inverse]
+        theta = np.array([float(t) for t in exact])
+        return (theta, 0.0) if self.homogeneous else (theta[:-1], float(theta[-1]))
+
+    def labellings(self) -> Iterator[tuple[tuple[int, ...], FloatArray, float]]:
+        """Each of the 2^n labellings with its separator (w, b)."""
+        for y in itertools.product((-1, 1), repeat=len(self.points)):
+            yield (y, *self.separator(y))
+
+    def check(self) -> bool:
+        """Multiply (points, 1) by the inverse in rational arithmetic: the identity must come out."""
+        rows = _rational_rows(self.points, self.homogeneous)
+        return all(
+            sum(r * g[j] for r, g in zip(row, self.inverse, strict=True)) == (i == j)
+            for i, row in enumerate(rows)
+            for j in range(len(rows))
+        )
+
+
+@dataclass(frozen=True)
+class NotShattered:
+    """A labelling that no halfspace realises; false in a condition.
+
+    ``dependence`` holds rational a_i with sum_i a_i x_i = 0 (and sum_i a_i = 0 unless homogeneous);
+    ``labelling`` has the sign of a_i, +1 where a_i = 0, where the label does not matter.
+    """
+
+    points: FloatArray
+    homogeneous: bool
+    labelling: tuple[int, ...]
+    dependence: tuple[Fraction, ...]
+
+    def __bool__(self) -> bool:
+        return False
+
+    def check(self) -> bool:
+        """Recompute the dependence in rational arithmetic and compare its signs with the labels."""
+        rows = _rational_rows(self.points, self.homogeneous)
+        columns = range(len(rows[0]))
+        a = self.dependence
+        vanishes = all(
+            sum(s * row[k] for s, row in zip(a, rows, strict=True)) == 0 for k in columns
+        )
+        agree = all(s == 0 or (s > 0) == (y > 0) for s, y in zip(a, self.labelling, strict=True))
+        return vanishes and agree and min(a) < 0
+
+
+@dataclass(frozen=True)
+class RadonPartition:
+    """Two disjoint groups of points whose convex hulls share a point.
+
+    Attributes
+    ----------
+    positive, negative : tuple of int
+        Row numbers of the two groups; rows in neither do not matter.
+    dependence : tuple
+        a with sum_i a_i x_i = 0 and sum_i a_i = 0, scaled so that the positive ones add up to 1: they
+        are the weights of ``point`` in one hull, minus the negative ones in the other. Fractions if
+        exact, floats otherwise.
+    point : ndarray (d,)
+    """
+
+    points: FloatArray
+    dependence: tuple[Rational, ...]
+
+    @property
+    def positive(self) -> tuple[int, ...]:
+        """Rows of the first group."""
+        return tuple(i for i, a in enumerate(self.dependence) if a > 0)
+
+    @property
+    def negative(self) -> tuple[int, ...]:
+        """Rows of the second group."""
+        return tuple(i for i, a in enumerate(self.dependence) if a < 0)
+
+    @property
+    def point(self) -> FloatArray:
+        """The common point, from the first group."""
+        group = list(self.positive)
+        return np.array([float(self.dependence[i]) for i in group]) @ self.points[group]
+
+    def check(self, tol: float = 1e-9) -> bool:
+        """Whether both groups give the same point: exactly for fractions, else to ``tol``."""
+        if isinstance(self.dependence[0], Fraction):
+            rows = _rational_rows(self.points, homogeneous=False)
+            sums = [
+                sum(a * row[k] for a, row in zip(self.dependence, rows, strict=True))
+                for k in range(len(rows[0]))
+            ]
+            return not any(sums) and bool(self.positive)
+        a = np.array(self.dependence, dtype=np.float64)
+        size = np.abs(self.points).max() + 1
+        close = np.abs(a @ self.points).max() <= tol * size and abs(a.sum()) <= tol
+        return bool(close and self.positive and self.negative)
+
+
+def shatters(points: Any, homogeneous: bool = False) -> Shattered | NotShattered:
+    """Can halfspaces label these points in all 2^n ways?
+
+    Parameters
+    ----------
+    points : array (n, d)
+    homogeneous : bool, default False
+        Only halfspaces whose boundary passes through the origin.
+
+    Returns
+    -------
+    Shattered or NotShattered
+        True or false in a condition; both prove themselves by ``check()``.
+
+    Examples
+    --------
+    >>> from linsep.bounds import shatters
+    >>> bool(shatters([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    True
+    >>> shatters([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]).labelling
+    (1, -1, -1, 1)
+    """
+    X = bound.points(points, "points")
+    inverse, dependence = _inverse_or_dependence(_rational_rows(X, homogeneous))
+    if inverse is not None:
+        return Shattered(X, homogeneous, inverse)
+    if min(dependence) >= 0:  # only without intercept: a positive combination is zero
+        dependence = tuple(-a for a in dependence)
+    if (
+        dependence[0] < 0 < max(dependence)
+    ):  # of a labelling and its opposite, the first begins with +
+        dependence = tuple(-a for a in dependence)
+    return NotShattered(X, homogeneous, tuple(1 if a >= 0 else -1 for a in dependence), dependence)
+
+
+def shattering_witness(d: int, homogeneous: bool = False) -> Shattered:
+    """Points that halfspaces of R^d shatter: e_1 ... e_d, and the origin unless ``homogeneous``.
+
+    As many as the VC dimension, which proves that it is no smaller.
+    """
+    d = bound.count("d", d)
+    corners = np.eye(d) if homogeneous else np.vstack([np.eye(d), np.zeros(d)])
+    answer = shatters(corners, homogeneous)
+    assert isinstance(answer, Shattered)
+    return answer
+
+
+def radon(points: Any, exact: bool = False) -> RadonPartition:
+    """Split d + 2 or more points of R^d in two groups whose convex hulls meet (Radon 1921).
+
+    Parameters
+    ----------
+    points : array (n, d), n >= d + 2
+    exact : bool, default False
+        Rational arithmetic; otherwise a singular vector, and weights below 1e-12 count as zero.
+
+    Examples
+    --------
+    >>> from linsep.bounds import radon
+    >>> split = radon([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]], exact=True)
+    >>> split.positive, split.negative, split.point
+    ((0, 1), (2, 3), array([0.5, 0.5]))
+    """
+    X = bound.points(points, "points")
+    n, d = X.shape
+    if n < d + 2:
+        raise BadInput(
+            f"Radon's theorem needs d + 2 = {d + 2} points in {d} dimensions, got {n}; "
+            "ask shatters(points) whether these few are independent."
+        )
+    if exact:
+        _, a = _inverse_or_dependence(_rational_rows(X, homogeneous=False))
+        if next(s for s in a if s) < 0:
+            a = tuple(-s for s in a)
+        total = sum(s for s in a if s > 0)
+        return RadonPartition(X, tuple(s / total for s in a))
+    centred = X - X.mean(axis=0)
+    scaled = centred / (np.abs(centred).max() or 1.0)
+    v = np.linalg.svd(np.column_stack([scaled, np.ones(n)]).T)[2][-1]
+    v = np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
+    v = v * np.sign(v[np.nonzero(v)[0][0]])
+    return RadonPartition(X, tuple((v / v[v > 0].sum()).tolist()))
+
+
+def _rational_rows(X: FloatArray, homogeneous: bool) -> Rows:
+    last = [] if homogeneous else [Fraction(1)]
+    return [[Fraction(x) for x in row] + last for row in X.tolist()]
+
+
+def _inverse_or_dependence(
+    A: Rows,
+) -> tuple[tuple[tuple[Fraction, ...], ...] | None, tuple[Fraction, ...]]:
+    """G with A G = I, or a with a A = 0, by Gauss-Jordan elimination of (A, I)."""
+    n, k = len(A), len(A[0])
+    T = [row + [Fraction(i == j) for j in range(n)] for i, row in enumerate(A)]
+    pivots: list[int] = []
+    for i in range(n):
+        row = T[i]
+        pivot = next((j for j in range(k) if row[j]), None)
+        if pivot is None:
+            return None, tuple(row[k:])
+        row[:] = [t / row[pivot] for t in row]
+        for other in T:
+            if other is not row and other[pivot]:
+                factor = other[pivot]
+                other[:] = [t - factor * r for t, r in zip(other, row, strict=True)]
+        pivots.append(pivot)
+    G = [tuple([Fraction(0)] * n)] * k
+    for i, pivot in enumerate(pivots):
+        G[pivot] = tuple(T[i][k:])
+    return tuple(G), ()

@@ -1,0 +1,237 @@
+"""Vapnik-Chervonenkis theory of halfspaces: dimension, rows needed, bounds on the error.
+
+The theorems with proven constants, S the growth function of the class (Sauer: at most
+sum_{k <= D} binom(2n, k) labellings of 2n rows), hold for every distribution:
+
+* uniform: P(some h has error - empirical error >= t) <= 2 S(2n) exp(-n t^2/8)
+  (Vapnik and Chervonenkis 1971; Bousquet, Boucheron and Lugosi 2004);
+* realizable: P(some h without errors on the rows has error > eps) <= 2 S(2n) 2^(-n eps/2) for
+  n >= 8/eps (Blumer, Ehrenfeucht, Haussler and Warmuth 1989).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from linsep.bounds.bound import Bound, count, guess, share
+from linsep.errors import BadInput
+
+Constants = Literal["printed", "proven"]
+IID = "rows drawn independently from one distribution"
+VC = "Vapnik and Chervonenkis 1971; Bousquet, Boucheron and Lugosi 2004"
+BEHW = "Blumer, Ehrenfeucht, Haussler and Warmuth 1989"
+
+
+def vc_dimension(d: int, homogeneous: bool = False) -> int:
+    """d + 1 for halfspaces of R^d, d for those whose boundary passes through the origin.
+
+    ``shattering_witness(d)`` proves that it is no smaller, ``radon`` that it is no larger.
+    """
+    return count("d", d) + (not homogeneous)
+
+
+def rows_needed(
+    d: int,
+    eps: float,
+    delta: float = 0.05,
+    setting: Literal["agnostic", "realizable"] = "agnostic",
+    constants: Constants = "proven",
+    homogeneous: bool = False,
+) -> Bound:
+    """How many rows suffice to learn a halfspace of R^d?
+
+    Parameters
+    ----------
+    d : int
+    eps : float
+        Agnostic: a halfspace with the fewest errors on the rows errs at most eps more than the best one.
+        Realizable: a halfspace without errors on the rows errs at most eps.
+    delta : float
+        Probability of bad luck.
+    setting : {"agnostic", "realizable"}
+    constants : {"proven", "printed"}
+        "printed" evaluates (D + log(1/delta))/eps^2 and (d + log(1/delta))/eps, the orders of
+        magnitude of lecture notes with constant 1; it guarantees nothing.
+    homogeneous : bool
+    """
+    D = vc_dimension(d, homogeneous)
+    eps, delta = share("eps", eps, low_open=True), share("delta", delta, low_open=True)
+    if setting not in ("agnostic", "realizable"):
+        raise BadInput(f'setting must be "agnostic" or "realizable", got {setting!r}.')
+    log = math.log(1 / delta)
+    if _printed(constants):
+        value = (D + log) / eps**2 if setting == "agnostic" else (d + log) / eps
+        note = "an order of magnitude with constant 1, not a guarantee"
+        return Bound("rows needed", math.ceil(value), "rows", 1 - delta, note, setting)
+    if setting == "agnostic":
+        n = _smallest(lambda n: _excess(n, D, delta) <= eps)
+        note = f"{IID}; the fewest errors on the rows are really found (NP-hard in general)"
+        return Bound("rows needed", n, "rows", 1 - delta, note, f"{VC}; Hoeffding 1963")
+    target = math.log(delta / 2)
+    n = _smallest(lambda n: log_growth(2 * n, D) - n * eps / 2 * math.log(2) <= target)
+    note = f"{IID}; some halfspace makes no error on the distribution"
+    return Bound("rows needed", max(n, math.ceil(8 / eps)), "rows", 1 - delta, note, BEHW)
+
+
+def vc_bound(
+    empirical_error: float,
+    n: int,
+    vc_dim: int,
+    delta: float = 0.05,
+    constants: Constants = "printed",
+    minority: float | None = None,
+) -> Bound:
+    """Error of any member of a class of VC dimension D, from its error on n training rows.
+
+    Parameters
+    ----------
+    empirical_error : float
+        Share of errors on the training rows.
+    n, vc_dim : int
+    delta : float
+    constants : {"printed", "proven"}
+        "printed": R + sqrt((D (log(2n/D) + 1) + log(4/delta))/n), the constant of lecture notes.
+        "proven": R + 2 sqrt(2 (log S(2n) + log(2/delta))/n), S the growth function.
+    minority : float, optional
+        Share of the rarer class, to tell whether the bound says anything.
+    """
+    risk, delta = share("empirical_error", empirical_error), share("delta", delta, low_open=True)
+    n, D = count("n", n), count("vc_dim", vc_dim)
+    if _printed(constants):
+        D = min(D, 2 * n)  # beyond, 2n rows can be labelled in all ways and the formula turns back
+        width = math.sqrt((D * (math.log(2 * n / D) + 1) + math.log(4 / delta)) / n)
+        note = f"{IID}; the class is fixed before they are seen; constant 1, which is optimistic"
+    else:
+        width = 2 * math.sqrt(2 * (log_growth(2 * n, D) + math.log(2 / delta)) / n)
+        note = f"{IID}; the class is fixed before they are seen"
+    name = f"VC bound ({constants} constants)"
+    return Bound(name, risk + width, "error", 1 - delta, note, VC, guess(minority))
+
+
+def margin_dimension(d: int, radius: float, margin: float) -> int:
+    """1 + min(d, R^2/rho^2): bounds the VC dimension of hyperplanes with that margin on that ball.
+
+    R is the radius of a ball around all points (:func:`minimum_enclosing_ball`), rho the distance
+    from the hyperplane to the closest point.
+    """
+    d = count("d", d)
+    if not (radius >= 0 and margin > 0 and math.isfinite(radius)):
+        raise BadInput(f"radius >= 0 and margin > 0 are needed, got {radius!r} and {margin!r}.")
+    ratio = radius / margin
+    return 1 + math.floor(min(ratio * ratio, d))
+
+
+def margin_bound(
+    empirical_error: float,
+    n: int,
+    d: int,
+    radius: float,
+    margin: float,
+    delta: float = 0.05,
+    constants: Constants = "printed",
+    minority: float | None = None,
+) -> Bound:
+    """:func:`vc_bound` with D = 1 + min(d, R^2/rho^2), as lecture notes use it for large margins.
+
+    The theorem asks for a class fixed before the rows are seen; R and rho are read from the rows. The
+    assumptions say so: read it as an explanation of why margins help, not as a guarantee. For
+    a guarantee from margins use :func:`pac_bayes_margin`.
+    """
+    D = margin_dimension(d, radius, margin)
+    plain = vc_bound(empirical_error, n, D, delta, constants, minority)
+    caveat = (
+        f"{IID}; radius {radius:g} and margin {margin:g} fixed before they are seen, which they are "
+        "not when read from the same rows: an explanation, not a guarantee"
+    )
+    name = f"margin bound (D = {D}, {constants} constants)"
+    return Bound(
+        name,
+        plain.value,
+        "error",
+        plain.holds_with,
+        caveat,
+        f"Vapnik 1995, theorem 5.1; {VC}",
+        plain.trivial,
+    )
+
+
+def discretisation_bound(
+    empirical_risk: float,
+    n: int,
+    d: int,
+    delta: float = 0.05,
+    bits: int = 64,
+    loss_range: float = 1.0,
+) -> Bound:
+    """Risk of a linear predictor whose d + 1 coefficients are stored in ``bits`` bits each.
+
+    Such predictors are at most 2^(bits (d + 1)), a finite class, so by Hoeffding's inequality for all of
+    them: risk <= empirical risk + range sqrt((bits (d + 1) log 2 + log(1/delta))/(2n)).
+
+    Parameters
+    ----------
+    empirical_risk : float
+        Mean loss on the training rows, of a loss with values in an interval of length ``loss_range``.
+    n, d : int
+    delta : float
+    bits : int, default 64
+    loss_range : float, default 1
+    """
+    n, d, bits = count("n", n), count("d", d), count("bits", bits)
+    delta = share("delta", delta, low_open=True)
+    if not (math.isfinite(empirical_risk) and 0 < loss_range < math.inf):
+        raise BadInput(
+            f"empirical_risk must be finite and loss_range positive and finite (the loss must be "
+            f"bounded), got {empirical_risk!r} and {loss_range!r}."
+        )
+    log_size = bits * (d + 1) * math.log(2)
+    width = loss_range * math.sqrt((log_size + math.log(1 / delta)) / (2 * n))
+    note = f"{IID}; the loss stays within an interval of length {loss_range:g}"
+    return Bound(
+        f"discretisation bound (2^{bits * (d + 1)} predictors)",
+        empirical_risk + width,
+        "risk",
+        1 - delta,
+        note,
+        "Hoeffding 1963 with a union over the class",
+        loss_range,
+    )
+
+
+def log_growth(n: int, D: int) -> float:
+    """Logarithm of sum_{k <= D} binom(n, k), the most labellings of n points (Sauer 1972)."""
+    if n <= D:
+        return n * math.log(2)
+    if D > 1_000_000:
+        return D * (math.log(n / D) + 1)
+    k = np.arange(D + 1)
+    return float(logsumexp(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)))
+
+
+def _excess(n: int, D: int, delta: float) -> float:
+    """Excess error of the empirical minimiser: uniform for it, Hoeffding for the best, delta/2 each."""
+    uniform = math.sqrt(8 * (log_growth(2 * n, D) + math.log(4 / delta)) / n)
+    return uniform + math.sqrt(math.log(2 / delta) / (2 * n))
+
+
+def _smallest(enough: Callable[[int], bool]) -> int:
+    """The least n that is enough, for a question that stays answered once it is."""
+    high = 1
+    while not enough(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _printed(constants: str) -> bool:
+    if constants not in ("printed", "proven"):
+        raise BadInput(f'constants must be "printed" or "proven", got {constants!r}.')
+    return constants == "printed"
