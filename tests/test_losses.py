@@ -11,15 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linsep import losses
+from linsep import LinearClassifier, losses
 from linsep.errors import BadInput, Refused
-from linsep.losses import Huber, HuberisedHinge, Loss, Multinomial, ZeroOne
+from linsep.losses import Huber, HuberisedHinge, Loss, Multinomial, Scaled, ZeroOne
 
 ALL = [losses.get(name) for name in losses.NAMES] + [
     ZeroOne("error"),
     HuberisedHinge(0.25),
     HuberisedHinge(3.0),
     Huber(0.01),
+    losses.LOGISTIC_BASE_2,
+    Scaled(losses.get("hinge"), 0.25),
 ]
 CONVEX = [loss for loss in ALL if loss.convex]
 SMOOTH = [loss for loss in CONVEX if loss.smooth]
@@ -268,13 +270,43 @@ class TestChecks:
 
     def test_logistic_in_base_two_dominates(self):
         base_two = lambda m: np.logaddexp(0.0, -m) / np.log(2)  # noqa: E731
-        assert losses.dominates_zero_one(base_two)
-        assert losses.dominates_zero_one(base_two, ties="correct")
+        for loss in (base_two, losses.LOGISTIC_BASE_2):
+            assert losses.dominates_zero_one(loss)
+            assert losses.dominates_zero_one(loss, ties="correct")
+            assert losses.is_convex(loss)
+        m = np.linspace(-9, 9, 50)
+        np.testing.assert_allclose(losses.LOGISTIC_BASE_2.value(m), base_two(m), rtol=1e-14)
 
     def test_ties_decide_for_zero_one_itself(self):
         assert losses.dominates_zero_one(ZeroOne("correct"), ties="correct")
         assert losses.dominates_zero_one(ZeroOne("error"), ties="correct")
         assert not losses.dominates_zero_one(ZeroOne("correct"), ties="error")
+
+
+class TestScaled:
+    def test_it_is_the_same_problem_at_another_strength(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(60, 3))
+        y = X[:, 0] + rng.logistic(size=60) > 0
+        scaled = LinearClassifier(losses.LOGISTIC_BASE_2, C=0.5).fit(X, y)
+        plain = LinearClassifier("logistic", C=0.5 / math.log(2)).fit(X, y)
+        assert scaled.certificate_.certified
+        error = scaled.certificate_.coef_error + plain.certificate_.coef_error
+        assert np.linalg.norm(scaled.coef_ - plain.coef_) <= error
+        np.testing.assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), atol=error * 10)
+
+    def test_facts_and_copies(self):
+        loss = losses.LOGISTIC_BASE_2
+        assert loss.name == "1.4427 logistic"
+        assert loss.probabilistic
+        assert not Scaled(losses.get("hinge"), 2.0).smooth
+        assert pickle.loads(pickle.dumps(loss)) == loss
+        assert pickle.loads(pickle.dumps(loss)).name == loss.name
+
+    @pytest.mark.parametrize("factor", [0.0, -1.0, math.inf, math.nan])
+    def test_bad_factors(self, factor):
+        with pytest.raises(BadInput, match="factor must be positive and finite"):
+            Scaled(losses.get("hinge"), factor)
 
 
 def test_your_own_loss_is_a_few_lines():

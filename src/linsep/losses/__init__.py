@@ -28,9 +28,11 @@ from linsep.losses.checks import ConvexityCheck, DominationCheck, dominates_zero
 from linsep.losses.kinked import Absolute, Hinge, Perceptron, ZeroOne
 from linsep.losses.loss import Loss
 from linsep.losses.multinomial import Multinomial
+from linsep.losses.scaled import LOGISTIC_BASE_2, Scaled
 from linsep.losses.smooth import Exponential, Logistic, Squared
 
 __all__ = [
+    "LOGISTIC_BASE_2",
     "NAMES",
     "Absolute",
     "ConvexityCheck",
@@ -43,6 +45,7 @@ __all__ = [
     "Loss",
     "Multinomial",
     "Perceptron",
+    "Scaled",
     "Squared",
     "SquaredHinge",
     "ZeroOne",

@@ -1,0 +1,63 @@
+"""A loss times a positive number, for instance the logistic loss in another base."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from linsep.errors import BadInput
+from linsep.losses.loss import FloatArray, Loss, inside
+from linsep.losses.smooth import Logistic
+
+
+@dataclass(frozen=True)
+class Scaled(Loss):
+    """factor * loss(m). With strength C it is the problem of the loss itself with factor * C."""
+
+    loss: Loss
+    factor: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < math.inf:
+            raise BadInput(f"scaled loss: factor must be positive and finite, got {self.factor!r}.")
+        for fact in ("smooth", "convex", "classification", "regression", "probabilistic"):
+            object.__setattr__(self, fact, getattr(self.loss, fact))
+        object.__setattr__(self, "name", f"{self.factor:.6g} {self.loss.name}")
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        low, high = self.loss.domain
+        return (self.factor * low, self.factor * high)
+
+    @property
+    def curvature_bound(self) -> float:
+        return self.factor * self.loss.curvature_bound
+
+    def value(self, m: FloatArray) -> FloatArray:
+        return np.asarray(self.factor * self.loss.value(m))
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        return np.asarray(self.factor * self.loss.slope(m))
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return np.asarray(self.factor * self.loss.curvature(m))
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        """sup_m (q m - factor l(m)) = factor l*(q/factor)."""
+        q = np.asarray(q)
+        with np.errstate(over="ignore"):
+            # clipped, so that an end of the domain survives the division
+            u = np.clip(-q / self.factor, *self.loss.domain)
+        return inside(-q, *self.domain, self.factor * self.loss.conjugate(-u))
+
+    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
+        return np.asarray(self.factor * self.loss.curvature_floor(m, t))
+
+    def proba(self, z: FloatArray) -> FloatArray:
+        return self.loss.proba(z)
+
+
+#: log2(1 + e^-m): 1 at margin 0, so that it lies above the 0-1 loss, as the natural logarithm does not.
+LOGISTIC_BASE_2 = Scaled(Logistic(), 1 / math.log(2))
