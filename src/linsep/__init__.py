@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linsep import basis, bounds, errors, losses
+    from linsep import basis, bounds, datasets, errors, losses
     from linsep.certificates import verify
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
@@ -37,6 +37,7 @@ __all__ = [
     "__version__",
     "basis",
     "bounds",
+    "datasets",
     "errors",
     "losses",
     "path",
@@ -54,6 +55,7 @@ _HOME = {
     "LogisticRegressionCV": "linsep.estimators",
     "basis": "linsep.basis",
     "bounds": "linsep.bounds",
+    "datasets": "linsep.datasets",
     "errors": "linsep.errors",
     "losses": "linsep.losses",
     "path": "linsep.tuning",

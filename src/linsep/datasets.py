@@ -1,0 +1,133 @@
+"""Small data sets for examples and lectures: seeded generators, and bundled data as two classes.
+
+Every function returns (X, y): float64 rows and labels -1 and +1 (int64). The same arguments give the same
+rows.
+
+=====================  ==========================================================
+``blobs_margin``       separable, with at least the margin asked for
+``overlapping``        two normal clouds that no hyperplane separates
+``exclusive_or``       four clouds, opposite corners alike: no line does better than chance
+``moons``              two interleaved half circles
+``touching_hulls``     the convex hulls meet in exactly one point: not separable, but only just
+``breast_cancer``      569 x 30, malignant (+1) or benign; scikit-learn's copy
+``iris``               100 x 4, two of the three species; ``("setosa", ...)`` is separable
+``digits``             about 360 x 64, images of two digits
+=====================  ==========================================================
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sklearn.datasets
+
+from linsep.errors import BadInput
+
+Sample = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+SPECIES = ("setosa", "versicolor", "virginica")
+
+
+def blobs_margin(n: int = 100, d: int = 2, margin: float = 0.5, seed: int = 0) -> Sample:
+    """n normal rows in d dimensions, pushed away from a random hyperplane by ``margin``.
+
+    Some hyperplane keeps that distance from every row, so the largest margin is at least as large.
+
+    >>> X, y = blobs_margin(40, margin=1.0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((40, 2), [-1, 1])
+    """
+    rng = _rng(n, d, seed)
+    if not 0 <= margin < math.inf:
+        raise BadInput(f"margin must be at least 0 and finite, got {margin!r}.")
+    w = rng.normal(size=d)
+    w /= np.linalg.norm(w)
+    X = rng.normal(size=(n, d))
+    y = _halves(n)
+    X += np.outer(y * np.abs(X @ w) - X @ w, w)  # reflect to the side of the label
+    return X + margin * np.outer(y, w), y
+
+
+def overlapping(n: int = 200, d: int = 2, distance: float = 2.0, seed: int = 0) -> Sample:
+    """Two unit normal clouds whose centres are ``distance`` apart along the diagonal."""
+    rng = _rng(n, d, seed)
+    y = _halves(n)
+    return rng.normal(size=(n, d)) + np.outer(y, np.full(d, distance / 2 / math.sqrt(d))), y
+
+
+def exclusive_or(n: int = 200, spread: float = 0.2, seed: int = 0) -> Sample:
+    """Clouds at the corners of the square (-1, 1)^2; +1 where the coordinates differ in sign."""
+    rng = _rng(n, 2, seed)
+    corner = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]])[np.arange(n) % 4]
+    y = np.where(corner[:, 0] * corner[:, 1] < 0, 1, -1).astype(np.int64)
+    return corner + spread * rng.normal(size=(n, 2)), y
+
+
+def moons(n: int = 200, noise: float = 0.1, seed: int = 0) -> Sample:
+    """Two interleaved half circles of radius 1."""
+    rng = _rng(n, 2, seed)
+    y = _halves(n)
+    angle = rng.uniform(0, np.pi, size=n)
+    arc = np.column_stack([np.cos(angle), np.sin(angle)])
+    X = np.where(y[:, None] > 0, arc, [1.0, 0.5] - arc)
+    return X + noise * rng.normal(size=(n, 2)), y
+
+
+def touching_hulls(n: int = 40, seed: int = 0) -> Sample:
+    """Two clouds on either side of x_1 = 0 whose hulls share the origin and nothing else.
+
+    The first row, the origin, is +1 and lies midway between the second and the third, which are -1.
+    """
+    if n < 4:
+        raise BadInput(f"n must be at least 4, got {n!r}.")
+    rng = _rng(n, 2, seed)
+    y = _halves(n)
+    X = rng.normal(size=(n, 2))
+    X[:, 0] = y * (0.5 + np.abs(X[:, 0]))
+    X[:3], y[:3] = [[0.0, 0.0], [0.0, 1.0], [0.0, -1.0]], [1, -1, -1]
+    return X, y
+
+
+def breast_cancer() -> Sample:
+    """Malignant (+1) against benign (-1) tumours, 569 x 30, raw units."""
+    X, benign = sklearn.datasets.load_breast_cancer(return_X_y=True)
+    return X, np.where(benign == 0, 1, -1).astype(np.int64)
+
+
+def iris(positive: str = "virginica", negative: str = "versicolor") -> Sample:
+    """Two species of iris, 100 x 4."""
+    for species in (positive, negative):
+        if species not in SPECIES:
+            raise BadInput(f"species must be one of {', '.join(SPECIES)}, got {species!r}.")
+    X, y = sklearn.datasets.load_iris(return_X_y=True)
+    return _pair(X, y, SPECIES.index(positive), SPECIES.index(negative))
+
+
+def digits(positive: int = 8, negative: int = 3) -> Sample:
+    """Images of two digits, 8 x 8 grey levels from 0 to 16."""
+    if positive not in range(10) or negative not in range(10):
+        raise BadInput(f"digits are 0 ... 9, got {positive!r} and {negative!r}.")
+    X, y = sklearn.datasets.load_digits(return_X_y=True)
+    return _pair(X, y, positive, negative)
+
+
+def _pair(X: Any, y: Any, positive: int, negative: int) -> Sample:
+    if positive == negative:
+        raise BadInput("two different classes are needed.")
+    rows = (y == positive) | (y == negative)
+    return X[rows], np.where(y[rows] == positive, 1, -1).astype(np.int64)
+
+
+def _halves(n: int) -> npt.NDArray[np.int64]:
+    """Alternating labels, so that every beginning of the rows has both classes."""
+    return np.where(np.arange(n) % 2 == 0, 1, -1).astype(np.int64)
+
+
+def _rng(n: object, d: object, seed: int) -> np.random.Generator:
+    for name, value, least in (("n", n, 2), ("d", d, 1)):
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+            raise BadInput(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return np.random.default_rng(seed)
