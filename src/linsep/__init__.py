@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linsep import basis, bounds, datasets, errors, losses
+    from linsep import basis, bounds, datasets, errors, losses, plot
     from linsep.certificates import verify
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
@@ -41,6 +41,7 @@ __all__ = [
     "errors",
     "losses",
     "path",
+    "plot",
     "summary",
     "tune",
     "verify",
@@ -59,6 +60,7 @@ _HOME = {
     "errors": "linsep.errors",
     "losses": "linsep.losses",
     "path": "linsep.tuning",
+    "plot": "linsep.plot",
     "summary": "linsep.inference",
     "tune": "linsep.tuning",
     "verify": "linsep.certificates",

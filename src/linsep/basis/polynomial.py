@@ -35,7 +35,7 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """The monomials of each row, (n, n_output_features_); CSR if X is sparse."""
+        """The monomials of each row, one column each; CSR if X is sparse."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=False)
         values = self._monomials.transform(X)
@@ -50,7 +50,7 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def powers_(self) -> npt.NDArray[np.int64]:
-        """Exponent of each feature in each monomial, (n_output_features_, d)."""
+        """Exponent of each feature in each monomial, one row for each column of the output."""
         check_is_fitted(self)
         powers: npt.NDArray[np.int64] = self._monomials.powers_
         return powers
@@ -75,9 +75,10 @@ class Polynomial(Monomials):
 
     Attributes
     ----------
-    powers_ : ndarray (n_output_features_, d)
+    powers_ : ndarray (columns, d)
         Exponent of each feature in each monomial.
-    n_features_in_, feature_names_in_, n_output_features_
+    n_output_features_ : int
+    n_features_in_, feature_names_in_
 
     Notes
     -----
@@ -121,8 +122,9 @@ class Interactions(Monomials):
 
     Attributes
     ----------
-    powers_ : ndarray (n_output_features_, d)
-    n_features_in_, feature_names_in_, n_output_features_
+    powers_ : ndarray (columns, d)
+    n_output_features_ : int
+    n_features_in_, feature_names_in_
 
     Examples
     --------

@@ -1,0 +1,107 @@
+"""Draw the figures of a course on linear classification from real runs.
+
+Usage: python examples/figures.py [folder, default docs/figures]
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import KFold
+
+from linsep import LinearClassifier, LogisticRegression, bounds, datasets, plot
+
+
+def perceptron(Z, y):
+    """Updates w += y z of a cyclic perceptron: how many until all rows are right."""
+    w, updates, right = np.zeros(Z.shape[1]), 0, 0
+    while right < len(Z):
+        for z, sign in zip(Z, y, strict=True):
+            right += 1
+            if sign * (w @ z) <= 0:
+                w, updates, right = w + sign * z, updates + 1, 0
+    return updates
+
+
+def updates_and_bounds():
+    """Perceptrons on separable rows of shrinking margin, with the bound that holds for rows (x, 1)."""
+    made, allowed = [], []
+    for seed, margin in enumerate(np.geomspace(1.5, 0.02, 12)):
+        X, y = datasets.blobs_margin(60, margin=margin, seed=seed)
+        Z = np.column_stack([X, np.ones(len(X))])
+        model = LinearClassifier("squared_hinge", C=1e6).fit(X, y)
+        made.append(perceptron(Z, y))
+        allowed.append(bounds.mistake_bounds(model.coef_[0], model.intercept_[0], X, y)["norm"])
+    return made, allowed
+
+
+def hinge_risks(X, y, epochs=60):
+    """Empirical hinge risk after each epoch of stochastic sub-gradient descent with steps 1/sqrt(k)."""
+    rng = np.random.default_rng(0)
+    Z, w, k, risks = np.column_stack([X, np.ones(len(X))]), np.zeros(X.shape[1] + 1), 0, []
+    for _ in range(epochs):
+        for i in rng.integers(len(Z), size=len(Z)):
+            k += 1
+            if y[i] * (w @ Z[i]) <= 1:
+                w = w + y[i] * Z[i] / np.sqrt(k)
+        risks.append(np.maximum(0, 1 - y * (Z @ w)).mean())
+    return risks
+
+
+def errors_by_strength(X, y, Cs):
+    """Errors of logistic regression on training and validation rows, (len(Cs), folds)."""
+    train, validation = np.empty((2, len(Cs), 5))
+    for fold, (fit, held) in enumerate(KFold(5, shuffle=True, random_state=0).split(X)):
+        for row, C in enumerate(Cs):
+            model = LogisticRegression(C=C).fit(X[fit], y[fit])
+            train[row, fold] = 1 - model.score(X[fit], y[fit])
+            validation[row, fold] = 1 - model.score(X[held], y[held])
+    return train, validation
+
+
+def figures():
+    """Name and figure of each."""
+    X, y = datasets.blobs_margin(40, margin=0.3, seed=2)
+    over_X, over_y = datasets.overlapping(80)
+    yield "separable", plot.separability(X, y)
+    yield "not-separable", plot.separability(over_X, over_y)
+    yield "separators", plot.separators(X, y)
+    hard = LinearClassifier("squared_hinge", C=1e6).fit(X, y)
+    signed = np.where(y > 0, 1, -1) * hard.decision_function(X)
+    yield "boundary", plot.boundary(hard, X, y, support=np.nonzero(signed < 1.001)[0])
+    fits = [LinearClassifier("squared_hinge", C=C).fit(over_X, over_y) for C in (0.003, 0.03, 3.0)]
+    yield "effect-of-strength", plot.effect_of_strength(fits, over_X, over_y)
+    yield "losses", plot.losses()
+    yield "geometry", plot.geometry()
+    yield "step-sizes", plot.step_sizes()
+    yield "updates", plot.updates_against_bound(*updates_and_bounds())
+    yield "risks", plot.risks(hinge_risks(over_X, over_y))
+    wide_X, wide_y = datasets.overlapping(120, d=30, distance=2.5)
+    Cs = np.logspace(-3.5, 2, 12)
+    train, validation = errors_by_strength(wide_X, wide_y, Cs)
+    yield "validation-curve", plot.validation_curve(Cs, validation, train)
+    cancer = load_breast_cancer(as_frame=True)
+    model = LogisticRegression().fit(cancer.data, cancer.target_names[cancer.target])
+    yield "coefficients", plot.coefficients(model, top=12, scale=cancer.data.std())
+
+
+def main(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, axes in figures():
+        figure = np.ravel(axes)[0].figure
+        figure.savefig(folder / f"{name}.png", dpi=80)
+        plt.close(figure)
+        print(f"wrote {folder / name}.png")
+    X, y = datasets.blobs_margin(40, margin=0.1, seed=8)
+    for kind in ("html", "gif"):
+        print(f"wrote {plot.perceptron_animation(X, y, path=folder / f'perceptron.{kind}')}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/figures"))

@@ -1,0 +1,168 @@
+"""The perceptron at work: every update tilts the line towards the row it got wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+from linsep.plot import player, style
+from linsep.plot.style import FloatArray
+
+#: More updates than this are thinned out evenly, the first and the last kept.
+MOST_FRAMES = 500
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The state after some number of updates."""
+
+    number: int  #: updates so far
+    row: int | None  #: the row of the last update
+    v: FloatArray  #: (w1, w2, b) after it
+    before: FloatArray  #: and before it
+    wrong: int  #: rows with y g(x) <= 0
+
+
+def perceptron_animation(
+    X: Any, y: Any, history: Any = None, path: str | Path | None = None, seconds: float = 0.8
+) -> str | Path:
+    """Animate the updates of a perceptron on two features.
+
+    Parameters
+    ----------
+    X : array (n, 2)
+    y : labels of two classes
+    history : pair (W, rows), or sequence of (w, b, row), optional
+        After each update the coefficients (w1, w2, b), and the row that caused it. By default the updates w
+        += y x, b += y of a cyclic perceptron from zero, at most 500 of them.
+    path : str or Path, optional
+        "*.html": a page with a player, self-contained and operable by keyboard. "*.gif": an animated
+        image. None: the page is returned as text, for instance for ``IPython.display.HTML``.
+    seconds : float, default 0.8
+        Time for one update.
+
+    Returns
+    -------
+    Path, or str if no path is given
+    """
+    points = style.two_features(X)
+    classes, positive = style.two_classes(y, len(points))
+    signs = np.where(positive, 1.0, -1.0)
+    if not 0.02 <= seconds <= 60:
+        raise BadInput(f"seconds must lie between 0.02 and 60, got {seconds!r}.")
+    W, rows = _record(history, len(points)) if history is not None else _run(points, signs)
+    frames = _frames(points, signs, W, rows)
+    names = (str(classes[0]), str(classes[1]))
+    if path is None:
+        return player.page(points, positive, names, frames, seconds)
+    path = Path(path)
+    if path.suffix == ".html":
+        path.write_text(player.page(points, positive, names, frames, seconds), encoding="utf-8")
+    elif path.suffix == ".gif":
+        _write_gif(points, y, frames, path, seconds)
+    else:
+        raise BadInput(f"path must end in .html or .gif, got {path.name!r}.")
+    return path
+
+
+def _run(points: FloatArray, signs: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """Cyclic updates on rows (x, 1) until a whole round is right or the frames are used up."""
+    Z = np.column_stack([points, np.ones(len(points))])
+    W: list[FloatArray] = []
+    rows: list[int] = []
+    v, at, right = np.zeros(3), 0, 0
+    while right < len(Z) and len(W) < MOST_FRAMES:
+        if signs[at] * (Z[at] @ v) <= 0:
+            v = v + signs[at] * Z[at]
+            W.append(v)
+            rows.append(at)
+            right = 0
+        right += 1
+        at = (at + 1) % len(Z)
+    return np.array(W), np.array(rows)
+
+
+def _record(history: Any, n: int) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """(W, rows) from either form of a history."""
+    wanted = "history must be a pair (W, rows) with W (T, 3), or a sequence of (w, b, row)"
+    try:
+        if isinstance(history, tuple) and len(history) == 2:
+            W, rows = np.asarray(history[0], dtype=np.float64), np.asarray(history[1])
+        else:
+            steps: Sequence[Any] = list(history)
+            W = np.array(
+                [[*np.ravel(w), float(np.squeeze(b))] for w, b, _ in steps], dtype=np.float64
+            )
+            rows = np.array([row for *_, row in steps])
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{wanted}: {error}") from error
+    if W.ndim != 2 or W.shape[1:] != (3,) or rows.shape != (len(W),):
+        raise BadInput(f"{wanted}, got W {W.shape} and rows {rows.shape}.")
+    if not np.isfinite(W).all() or ((rows < 0) | (rows >= n)).any():
+        raise BadInput(f"{wanted}; coefficients must be finite and rows lie in 0 ... {n - 1}.")
+    return W, rows.astype(np.intp)
+
+
+def _frames(points: FloatArray, signs: FloatArray, W: FloatArray, rows: Any) -> list[Frame]:
+    """The start, and the state after each update, thinned out if there are very many."""
+    Z = np.column_stack([points, np.ones(len(points))])
+    V = np.vstack([np.zeros(3), W.reshape(-1, 3)])
+    kept = np.unique(np.linspace(0, len(W), min(len(W), MOST_FRAMES) + 1).astype(int))
+    return [
+        Frame(
+            int(t),
+            int(rows[t - 1]) if t else None,
+            V[t],
+            V[max(t - 1, 0)],
+            int((signs * (Z @ V[t]) <= 0).sum()),
+        )
+        for t in kept
+    ]
+
+
+def _write_gif(points: FloatArray, y: Any, frames: list[Frame], path: Path, seconds: float) -> None:
+    plt = style.pyplot()
+    from matplotlib.animation import FuncAnimation, PillowWriter  # noqa: PLC0415
+
+    figure, ax = plt.subplots(figsize=(5.6, 4.6), layout="constrained")
+    box = style.frame(points)
+
+    def draw(frame: Frame) -> list[Any]:
+        ax.clear()
+        style.draw_line(
+            ax,
+            frame.before[:2],
+            frame.before[2],
+            box,
+            color=style.GREY,
+            linestyle="--",
+            linewidth=1.4,
+        )
+        style.draw_line(ax, frame.v[:2], frame.v[2], box, color=style.BLACK, linewidth=2.2)
+        style.scatter(ax, points, y)
+        if frame.row is not None:
+            ax.scatter(
+                *points[frame.row],
+                s=190,
+                facecolor="none",
+                edgecolor=style.BLACK,
+                linewidth=1.8,
+                zorder=4,
+            )
+        style.fit_box(ax, box)
+        ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        style.finish(ax, "$x_1$", "$x_2$", f"update {frame.number}: {frame.wrong} rows wrong")
+        return []
+
+    try:
+        animation = FuncAnimation(figure, draw, frames=frames, init_func=lambda: [])
+        writer = PillowWriter(fps=1 / seconds)  # type: ignore[arg-type]
+        animation.save(path, writer=writer, dpi=90)
+    finally:
+        plt.close(figure)

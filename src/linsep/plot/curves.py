@@ -1,0 +1,176 @@
+"""Curves over C, epochs and problems, and bars of coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+from linsep.plot import style
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def validation_curve(
+    Cs: Any, validation: Any, train: Any = None, best: float | None = None, ax: Any = None
+) -> Any:
+    """Error against the strength C, on a logarithmic axis, with the best C marked.
+
+    Parameters
+    ----------
+    Cs : array (k,)
+        Positive and finite.
+    validation : array (k,) or (k, folds)
+        Errors on validation rows; several folds are drawn as mean and standard deviation.
+    train : array (k,) or (k, folds), optional
+        Errors on training rows.
+    best : float, optional
+        By default the C of the least mean validation error, the smallest of several.
+    ax : Axes, optional
+    """
+    Cs = _curve("Cs", Cs)
+    if not ((Cs > 0) & np.isfinite(Cs)).all():
+        raise BadInput("Cs must be positive and finite to be drawn on a logarithmic axis.")
+    order = np.argsort(Cs)
+    ax = style.new_axes(ax)
+    for values, label, colour, look in (
+        (train, "training", style.BLUE, "--o"),
+        (validation, "validation", style.VERMILION, "-^"),
+    ):
+        if values is not None:
+            mean, spread = _folds(label, values, len(Cs))
+            ax.plot(Cs[order], mean[order], look, color=colour, markersize=5, label=label)
+            if spread is not None:
+                low, high = (mean - spread)[order], (mean + spread)[order]
+                ax.fill_between(Cs[order], low, high, color=colour, alpha=0.15, linewidth=0)
+    mean = _folds("validation", validation, len(Cs))[0]
+    if best is None:
+        best = float(Cs[order][mean[order].argmin()])
+    ax.axvline(best, color=style.BLACK, linestyle=":", linewidth=1.4, label=f"best C = {best:.3g}")
+    ax.set_xscale("log")
+    ax.legend(frameon=False)
+    return style.finish(ax, "strength C", "error", "validation curve")
+
+
+def risks(last: Any, best: Any = None, ax: Any = None) -> Any:
+    """Empirical risk of the last iterate and of the best one so far, against the epoch.
+
+    Parameters
+    ----------
+    last : array (epochs,)
+        Risk after each epoch.
+    best : array (epochs,), optional
+        By default the running minimum of ``last``.
+    ax : Axes, optional
+    """
+    last = _curve("last", last)
+    best = np.minimum.accumulate(last) if best is None else _curve("best", best)
+    if len(best) != len(last):
+        raise BadInput(f"last and best must be equally long, got {len(last)} and {len(best)}.")
+    ax = style.new_axes(ax)
+    epochs = np.arange(1, len(last) + 1)
+    ax.plot(epochs, last, "-", color=style.SKY, linewidth=1.2, label="last iterate")
+    ax.plot(epochs, best, "--", color=style.BLACK, linewidth=1.8, label="best so far")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.legend(frameon=False)
+    return style.finish(ax, "epoch", "empirical risk", "stochastic descent: last and best iterate")
+
+
+def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
+    """Updates a perceptron made against the number a theorem allows, one point for each problem.
+
+    Points above the diagonal contradict the bound and are drawn as crosses.
+
+    Parameters
+    ----------
+    updates, bound : array (problems,)
+        Positive; ``bound`` may hold the objects of ``linsep.bounds``.
+    ax : Axes, optional
+    """
+    made = _curve("updates", updates)
+    allowed = _curve("bound", [float(value) for value in np.ravel(bound)])
+    if len(made) != len(allowed) or not ((made > 0) & (allowed > 0)).all():
+        raise BadInput("updates and bound must be positive and equally many.")
+    ax = style.new_axes(ax)
+    ends = [min(made.min(), allowed.min()) / 1.5, max(made.max(), allowed.max()) * 1.5]
+    ax.plot(ends, ends, "--", color=style.BLACK, linewidth=1.2, label="updates = bound")
+    broken = made > allowed
+    ax.plot(allowed[~broken], made[~broken], "o", color=style.BLUE, label="within the bound")
+    if broken.any():
+        ax.plot(
+            allowed[broken],
+            made[broken],
+            "X",
+            color=style.VERMILION,
+            markersize=9,
+            label="above it",
+        )
+    ax.set(xscale="log", yscale="log")
+    ax.legend(frameon=False)
+    return style.finish(ax, "bound", "updates made", "perceptron updates against the bound")
+
+
+def coefficients(
+    model: Any, names: Sequence[str] | None = None, top: int = 20, scale: Any = None, ax: Any = None
+) -> Any:
+    """Bars of the largest coefficients of a model of two classes, with names.
+
+    Parameters
+    ----------
+    model : fitted linear model, or pair (w, b)
+    names : sequence of str, optional
+        By default ``feature_names_in_`` of the model, else x0, x1, ...
+    top : int, default 20
+        How many, by absolute value.
+    scale : array (d,), optional
+        Multiply each coefficient, for instance by the standard deviation of its feature: then they
+        compare with each other.
+    ax : Axes, optional
+    """
+    w, _ = style.plane(model, d=None)
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    labels = [f"x{j}" for j in range(len(w))] if names is None else [str(name) for name in names]
+    if len(labels) != len(w):
+        raise BadInput(f"{len(w)} names are needed, got {len(labels)}.")
+    if top < 1:
+        raise BadInput(f"top must be at least 1, got {top!r}.")
+    values = w if scale is None else w * _curve("scale", scale, len(w))
+    chosen = np.argsort(-np.abs(values), kind="stable")[:top][::-1]
+    ax = style.new_axes(ax, (6.0, 1.2 + 0.26 * len(chosen)))
+    for sign, colour, hatch in ((1, style.VERMILION, ""), (-1, style.BLUE, "///")):
+        rows = np.nonzero(np.sign(values[chosen]) == sign)[0]
+        ax.barh(
+            rows, values[chosen][rows], color=colour, hatch=hatch, edgecolor="white", linewidth=0
+        )
+    ax.set_yticks(range(len(chosen)), [labels[j] for j in chosen])
+    ax.set_ylim(-0.6, len(chosen) - 0.4)
+    ax.axvline(0, color=style.BLACK, linewidth=0.8)
+    classes = getattr(model, "classes_", None)
+    first, second = ("first class", "second class") if classes is None else classes
+    of = "coefficient" if scale is None else "coefficient times scale"
+    sides = f"{of}\nhatched: towards {first}, plain: towards {second}"
+    return style.finish(ax, sides, "", "largest coefficients")
+
+
+def _curve(name: str, values: Any, length: int | None = None) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not len(array) or (length is not None and len(array) != length):
+        wanted = "a sequence of numbers" if length is None else f"{length} numbers"
+        raise BadInput(f"{name} must be {wanted}, got shape {array.shape}.")
+    return array
+
+
+def _folds(name: str, values: Any, count: int) -> tuple[FloatArray, FloatArray | None]:
+    """Mean and standard deviation over the folds, if there are folds."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim not in (1, 2) or len(array) != count:
+        raise BadInput(
+            f"{name} errors must have shape ({count},) or ({count}, folds), got {array.shape}."
+        )
+    if array.ndim == 1:
+        return array, None
+    return array.mean(axis=1), array.std(axis=1)

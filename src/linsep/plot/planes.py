@@ -1,0 +1,211 @@
+"""Points of the plane and lines between them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.spatial import ConvexHull, QhullError
+
+from linsep.errors import BadInput
+from linsep.plot import style
+from linsep.plot.style import FloatArray, Plane
+
+
+def separability(X: Any, y: Any, ax: Any = None) -> Any:
+    """Rows of two classes with their convex hulls: the classes are separable iff the hulls do not meet.
+
+    Parameters
+    ----------
+    X : array or dataframe (n, 2)
+    y : labels of two classes
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        Its title says "linearly separable" or "not linearly separable", decided by linear programming.
+    """
+    points = style.two_features(X)
+    _, positive = style.two_classes(y, len(points))
+    ax = style.new_axes(ax)
+    for rows, (colour, _), dashes in zip(
+        (~positive, positive), style.CLASSES, ("--", "-"), strict=True
+    ):
+        outline = _hull(points[rows])
+        ax.fill(*outline.T, facecolor=colour, alpha=0.12)
+        ax.plot(*np.vstack([outline, outline[:1]]).T, dashes, color=colour, linewidth=1.2)
+    style.scatter(ax, points, y)
+    found = _separator(points, positive) is not None
+    ax.legend(frameon=False)
+    ax.set_aspect("equal", adjustable="datalim")
+    title = "linearly separable" if found else "not linearly separable"
+    return style.finish(ax, *style.column_names(X), title)
+
+
+def separators(X: Any, y: Any, lines: Sequence[Any] | None = None, ax: Any = None) -> Any:
+    """Many lines separate the same rows; the one with the widest margin is drawn boldly.
+
+    Parameters
+    ----------
+    X : array or dataframe (n, 2)
+    y : labels of two classes
+    lines : sequence of models or pairs (w, b), optional
+        By default those that a perceptron finds from five orders of the rows.
+    ax : Axes, optional
+    """
+    points = style.two_features(X)
+    _, positive = style.two_classes(y, len(points))
+    signs = np.where(positive, 1.0, -1.0)
+    found = _perceptrons(points, signs) if lines is None else [style.plane(line) for line in lines]
+    ax = style.new_axes(ax)
+    box = style.frame(points)
+    margins = [float((signs * (points @ w + b)).min() / np.linalg.norm(w)) for w, b in found]
+    best = int(np.argmax(margins))
+    looks = itertools.cycle([(0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (3, 1))])
+    for k, ((w, b), margin) in enumerate(zip(found, margins, strict=True)):
+        look = {"color": style.BLACK, "linewidth": 2.2, "linestyle": "-"}
+        if k != best:
+            look = {"color": style.GREY, "linewidth": 1.3, "linestyle": next(looks)}
+        style.draw_line(ax, w, b, box, label=f"margin {margin:.3g}", **look)
+    style.scatter(ax, points, y)
+    style.fit_box(ax, box)
+    ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return style.finish(ax, *style.column_names(X), "many separators, one widest margin")
+
+
+def boundary(
+    model: Any,
+    X: Any,
+    y: Any,
+    support: Any = None,
+    ax: Any = None,
+    margins: bool = True,
+    legend: bool = True,
+) -> Any:
+    """The decision boundary g(x) = 0, the margins g(x) = -1, +1 and the support vectors.
+
+    Parameters
+    ----------
+    model : fitted linear model, or pair (w, b)
+        With ``coef_`` and ``intercept_``.
+    X : array or dataframe (n, 2)
+    y : labels of two classes
+    support : array of int, optional
+        Rows to ring; by default ``support_`` of the model, if it has one.
+    ax : Axes, optional
+    margins : bool, default True
+        Draw g = -1 and g = +1, at distance 1/|w| from the boundary.
+    legend : bool, default True
+    """
+    points = style.two_features(X)
+    w, b = style.plane(model)
+    if not np.linalg.norm(w) > 0:
+        raise BadInput("w = 0: this model has no boundary, every row gets the same label.")
+    ax = style.new_axes(ax)
+    box = style.frame(points)
+    for side, (colour, _) in zip((-1, 1), style.CLASSES, strict=True):
+        area = style.halfplane(side * w, side * b, box)
+        if len(area):
+            ax.fill(*area.T, facecolor=colour, alpha=0.07, linewidth=0, zorder=0)
+    style.draw_line(ax, w, b, box, color=style.BLACK, linewidth=2, label="$g(x) = 0$")
+    if margins:
+        label: str | None = r"$g(x) = \pm 1$"
+        for level in (-1, 1):
+            look = {"color": style.BLACK, "linewidth": 1.1, "linestyle": "--"}
+            line = style.draw_line(ax, w, b - level, box, label=label, **look)
+            label = None if line is not None else label
+    style.scatter(ax, points, y)
+    if support is None:
+        support = getattr(model, "support_", None)
+    if support is not None and len(support):
+        ax.scatter(
+            *points[np.asarray(support)].T,
+            s=120,
+            facecolor="none",
+            edgecolor=style.BLACK,
+            linewidth=1.2,
+            zorder=4,
+            label="support vectors",
+        )
+    style.fit_box(ax, box)
+    if legend:
+        ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return style.finish(ax, *style.column_names(X))
+
+
+def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) -> Any:
+    """Fits of the same rows with different C, side by side: the smaller C, the wider the margin.
+
+    Parameters
+    ----------
+    models : sequence of fitted linear models
+        Their ``C``, if they have one, is in the title, with the width 2/|w| between the margins.
+    X, y
+        As in :func:`boundary`.
+    axes : sequence of Axes, optional
+        One for each model.
+
+    Returns
+    -------
+    array of Axes
+    """
+    if not len(models):
+        raise BadInput("at least one model is needed.")
+    axes = style.new_row(axes, len(models))
+    for k, (model, ax) in enumerate(zip(models, axes, strict=True)):
+        boundary(model, X, y, ax=ax, legend=False)
+        width = 2 / np.linalg.norm(style.plane(model)[0])
+        strength = getattr(model, "C", None)
+        title = f"width {width:.3g}" if strength is None else f"C = {strength:g}, width {width:.3g}"
+        ax.set_title(title, fontsize=11)
+        if k:
+            ax.set_ylabel("")
+    return axes
+
+
+def _hull(points: FloatArray) -> FloatArray:
+    """Corners of the convex hull in order; of points on a line, its two ends."""
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except (QhullError, ValueError):  # fewer than three points, or all on a line
+        centred = points - points.mean(axis=0)
+        along = centred @ np.linalg.svd(centred)[2][0]
+        return points[[along.argmin(), along.argmax()]]
+
+
+def _separator(points: FloatArray, positive: Any) -> Plane | None:
+    """(w, b) with y g >= 1 on every row by linear programming, or None if there is none."""
+    centre = points.mean(axis=0)
+    scale = float(np.abs(points - centre).max()) or 1.0
+    rows = np.column_stack([(points - centre) / scale, np.ones(len(points))])
+    rows *= np.where(positive, 1.0, -1.0)[:, None]
+    found = linprog(np.zeros(3), -rows, -np.ones(len(rows)), bounds=(None, None))
+    if found.status != 0:
+        return None
+    w = found.x[:2] / scale
+    return w, float(found.x[2] - w @ centre)
+
+
+def _perceptrons(points: FloatArray, signs: FloatArray, runs: int = 5) -> list[Plane]:
+    """Separators found by perceptrons that visit the rows in different orders."""
+    if _separator(points, signs > 0) is None:
+        raise BadInput("the classes are not linearly separable: there is no separator to draw.")
+    centre = points.mean(axis=0)
+    rows = np.column_stack([points - centre, np.full(len(points), np.abs(points - centre).max())])
+    found = []
+    for run in range(runs):
+        order = np.random.default_rng(run).permutation(len(rows))
+        v = np.zeros(3)
+        for _ in range(100_000):
+            wrong = order[(signs * (rows @ v))[order] <= 0]
+            if not len(wrong):
+                found.append((v[:2], float(v[2] * rows[0, 2] - v[:2] @ centre)))
+                break
+            v = v + signs[wrong[0]] * rows[wrong[0]]
+    if not found:
+        raise BadInput("the margin is too small for a perceptron: pass the lines to draw.")
+    return found

@@ -1,0 +1,212 @@
+"""Sketches of the theory: losses, geometry, step sizes. Everything drawn is computed here."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linsep import losses as catalogue
+from linsep.errors import BadInput
+from linsep.plot import style
+
+# Colour, dashes and width of each loss. The squared and the absolute loss coincide with the squared hinge and
+# the hinge below margin 1, so they are broad and pale underneath.
+_LOOKS: dict[str, tuple[str, Any, float]] = {
+    "zero_one": (style.BLACK, "-", 2.6),
+    "hinge": (style.BLUE, "-", 1.8),
+    "squared_hinge": (style.BLUE, "--", 1.8),
+    "huberised_hinge": (style.BLUE, ":", 1.8),
+    "logistic": (style.VERMILION, "--", 1.8),
+    "logistic, base 2": (style.VERMILION, "-", 1.8),
+    "exponential": (style.PURPLE, "-.", 1.8),
+    "squared": (style.GREEN, "-", 5.0),
+    "absolute": (style.ORANGE, "-", 5.0),
+    "perceptron": (style.BLACK, "-.", 1.8),
+}
+
+
+def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
+    """Losses against the margin, and which of them lie above the 0-1 loss.
+
+    The logistic loss is drawn in natural logarithms and in base 2: only the latter lies above the
+    0-1 loss, since log 2 = 0.693 < 1 at margin 0.
+
+    Parameters
+    ----------
+    names : sequence of names or Loss, optional
+        By default all losses for classification, and the logistic loss in base 2.
+    ax : Axes, optional
+    """
+    ax = style.new_axes(ax, (7.6, 4.4))
+    m = np.unique(np.concatenate([np.linspace(-2, 3, 501), [0.0, 1.0]]))
+    groups: dict[str, list[Any]] = {"above the 0-1 loss:": [], "not everywhere above it:": []}
+    first: list[Any] = []
+    spare = itertools.cycle(itertools.product(("-", "--", ":", "-."), (style.SKY, style.GREY)))
+    for label, loss in _chosen(names):
+        if label in _LOOKS:
+            colour, dashes, width = _LOOKS[label]
+        else:
+            (dashes, colour), width = next(spare), 1.8
+        jump = isinstance(loss, catalogue.ZeroOne)
+        (line,) = ax.plot(
+            [-2, 0, 0, 3] if jump else m,
+            [1, 1, 0, 0] if jump else loss.value(m),
+            color=colour,
+            linestyle=dashes,
+            linewidth=width,
+            alpha=0.4 if width > 4 else 1.0,
+            zorder=1 if width > 4 else 2,
+            label=label,
+        )
+        above = catalogue.dominates_zero_one(loss, ties="correct")
+        (first if jump else groups[list(groups)[not above]]).append(line)
+    handles = list(first)
+    for title, lines in groups.items():
+        if lines:
+            handles += [ax.plot([], [], linestyle="none", label=title)[0], *lines]
+    ax.legend(
+        handles=handles,
+        frameon=False,
+        fontsize=9,
+        handlelength=3,
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+    )
+    ax.axvline(0, color=style.GREY, linewidth=0.7, zorder=0)
+    ax.set_xlim(-2, 3)
+    ax.set_ylim(-0.1, 4.2)
+    return style.finish(ax, "margin $m = y\\,g(x)$", "loss", "losses as functions of the margin")
+
+
+def _chosen(names: Sequence[Any] | None) -> list[tuple[str, catalogue.Loss]]:
+    if names is not None:
+        return [(loss.name, loss) for loss in map(catalogue.get, names)]
+    found = []
+    for name in catalogue.NAMES:
+        loss = catalogue.get(name)
+        if loss.classification:
+            found.append((name, loss))
+        if name == "logistic":
+            found.append(("logistic, base 2", catalogue.LOGISTIC_BASE_2))
+    return found
+
+
+def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any = None) -> Any:
+    """The hyperplane w.x + b = 0 in the plane: w its normal, and three distances.
+
+    Parameters
+    ----------
+    w : pair of numbers
+    b : float
+    x : pair of numbers
+        A point; its projection and its distance |g(x)|/|w| are drawn.
+    ax : Axes, optional
+    """
+    w, b = style.plane((np.asarray(w, dtype=np.float64), b))
+    point = style.two_features([x])[0]
+    size = float(np.linalg.norm(w))
+    if not size > 0:
+        raise BadInput("w = 0 is no hyperplane.")
+    ax = style.new_axes(ax, (5.6, 5.0))
+    g = float(point @ w + b)
+    foot = point - g * w / size**2
+    origin_foot = -b * w / size**2
+    along = np.array([-w[1], w[0]]) / size
+    base = origin_foot - 1.1 * along * np.sign(along @ (foot - origin_foot) or 1.0)
+    shown = np.array([point, foot, origin_foot, [0.0, 0.0], base, base + w / size])
+    box = _square(shown)
+    style.draw_line(ax, w, b, box, color=style.BLACK, linewidth=2)
+    area = style.halfplane(w, b, box)
+    if len(area):
+        ax.fill(*area.T, facecolor=style.VERMILION, alpha=0.07, linewidth=0, zorder=0)
+    arrow = {"arrowstyle": "-|>", "color": style.GREEN, "lw": 2, "shrinkA": 0, "shrinkB": 0}
+    ax.annotate("", base + w / size, base, arrowprops=arrow)
+    ax.plot(*np.array([point, foot]).T, "--", color=style.VERMILION, linewidth=1.6)
+    ax.plot(*np.array([[0.0, 0.0], origin_foot]).T, ":", color=style.BLUE, linewidth=2)
+    ax.plot(*point, "^", color=style.VERMILION, markersize=9)
+    ax.plot(*foot, "s", color=style.VERMILION, markersize=6)
+    ax.plot(0, 0, "o", color=style.BLUE, markersize=7)
+    away = w / size * (np.sign(g) or 1.0)  # from the hyperplane to x
+    back = w / size * (np.sign(b) or 1.0)  # from the hyperplane to the origin
+    _note(ax, "$w/\\|w\\|$", base + w / size, style.GREEN, w / size)
+    _note(ax, f"$x$,  $g(x) = {g:.3g}$", point, style.VERMILION, away)
+    _note(
+        ax,
+        f"distance {abs(g) / size:.3g}",
+        (point + foot) / 2,
+        style.VERMILION,
+        _beside(along, away),
+    )
+    outward = along * (np.sign(along @ (foot - origin_foot)) or 1.0)
+    _note(ax, "projection", foot, style.VERMILION, outward - away)
+    text = f"$|b|/\\|w\\| = {abs(b) / size:.3g}$"
+    _note(ax, text, origin_foot / 2, style.BLUE, _beside(along, back))
+    _note(ax, "origin", np.zeros(2), style.BLUE, back)
+    style.fit_box(ax, box)
+    title = f"$g(x) = {w[0]:g}\\,x_1 {w[1]:+g}\\,x_2 {b:+g}$"
+    return style.finish(ax, "$x_1$", "$x_2$", title)
+
+
+def _square(points: Any) -> tuple[float, float, float, float]:
+    """A square box around the points with room for text."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    (x, y), half = (low + high) / 2, 0.75 * float((high - low).max())
+    return float(x - half), float(x + half), float(y - half), float(y + half)
+
+
+def _beside(along: Any, away: Any) -> Any:
+    """Along the hyperplane, to the side on which text runs away from it."""
+    return along if along[0] * away[0] > 0 else -along
+
+
+def _note(ax: Any, text: str, at: Any, colour: str, direction: Any) -> None:
+    """Text beside a point, on the side of ``direction``."""
+    x, y = direction / np.linalg.norm(direction)
+    ax.annotate(
+        text,
+        at,
+        xytext=(12 * x, 12 * y),
+        textcoords="offset points",
+        color=colour,
+        fontsize=10,
+        ha="left" if x > 0.3 else "right" if x < -0.3 else "center",
+        va="bottom" if y > 0.3 else "top" if y < -0.3 else "center",
+        bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1},
+    )
+
+
+def descend(start: float, steps: Callable[[int], float], count: int) -> Any:
+    """Gradient descent on w^2/2, whose gradient is w: (count + 1,) iterates, step k = 1, 2, ..."""
+    path = [start]
+    for k in range(1, count + 1):
+        path.append(path[-1] * (1 - steps(k)))
+    return np.array(path)
+
+
+def step_sizes(axes: Any = None, count: int = 12) -> Any:
+    """Gradient descent on the risk w^2/2 with steps too small, too large, and diminishing.
+
+    Returns
+    -------
+    array of three Axes
+    """
+    axes = style.new_row(axes, 3, sharey=True)
+    w = np.linspace(-3.4, 3.4, 201)
+    cases: list[tuple[str, Callable[[int], float]]] = [
+        ("too small: $\\eta = 0.05$", lambda k: 0.05),
+        ("too large: $\\eta = 1.95$", lambda k: 1.95),
+        ("diminishing: $\\eta_t = 1.9/t$", lambda k: 1.9 / k),
+    ]
+    for ax, (title, steps) in zip(axes, cases, strict=True):
+        path = descend(-3.0, steps, count)
+        ax.plot(w, w**2 / 2, color=style.GREY, linewidth=1.5)
+        ax.plot(path, path**2 / 2, "-o", color=style.BLUE, linewidth=1, markersize=4)
+        ax.plot(path[0], path[0] ** 2 / 2, "s", color=style.GREEN, markersize=8, label="start")
+        label = f"after {count} steps"
+        ax.plot(path[-1], path[-1] ** 2 / 2, "*", color=style.VERMILION, markersize=13, label=label)
+        ax.legend(frameon=False, fontsize=9, loc="upper center")
+        style.finish(ax, "$w$", "risk" if ax is axes[0] else "", title)
+    return axes
