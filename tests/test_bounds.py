@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -93,6 +94,16 @@ class TestShattering:
         answer = bounds.shatters([[0.0, 0.0]], homogeneous=True)
         assert answer.labelling == (-1,)
         assert answer.check()
+
+    def test_many_points_cost_no_more_than_a_few(self):
+        X = np.random.default_rng(0).normal(size=(20_000, 3))
+        answer = bounds.shatters(X)
+        assert len(answer.labelling) == len(X)
+        assert not any(answer.dependence[5:])
+        assert replace(
+            answer, points=X[:5], labelling=answer.labelling[:5], dependence=answer.dependence[:5]
+        ).check()
+        assert len(bounds.radon(X).dependence) == len(X)
 
     def test_labels_are_checked(self):
         answer = bounds.shattering_witness(2)
@@ -502,6 +513,8 @@ def test_printed_digits_are_never_in_favour_of_the_bound():
         (lambda: bounds.margin_dimension(3, 1.0, 0.0), "margin > 0"),
         (lambda: bounds.discretisation_bound(0.1, 5, 2, loss_range=math.inf), "must be bounded"),
         (lambda: bounds.sample_compression(5, 1, 5), "5 rows kept and 1 errors"),
+        (lambda: bounds.vc_dimension(math.nan), "d must be a whole number"),
+        (lambda: bounds.minimum_enclosing_ball(sp.eye(3)), "dense array of numbers, got dia"),
         (lambda: bounds.shatters([1.0, 2.0]), r"shape \(n, d\)"),
         (lambda: bounds.shatters([[1.0], [math.nan]]), "row 1 is not"),
         (lambda: bounds.minimum_enclosing_ball([[1.0]], tol=0.0), "tol must lie in"),

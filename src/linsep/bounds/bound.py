@@ -86,7 +86,7 @@ def share(name: str, value: Any, low_open: bool = False) -> float:
 
 def count(name: str, value: Any, low: int = 1) -> int:
     """``value`` as an int if it is a whole number of at least ``low``."""
-    if isinstance(value, bool) or float(value) != int(value) or int(value) < low:
+    if isinstance(value, bool) or not float(value).is_integer() or int(value) < low:
         raise BadInput(f"{name} must be a whole number of at least {low}, got {value!r}.")
     return int(value)
 
@@ -98,7 +98,12 @@ def guess(minority: float | None) -> float:
 
 def points(X: Any, name: str = "X") -> npt.NDArray[np.float64]:
     """X as a finite float64 array (n, d) with n, d >= 1."""
-    array = np.asarray(X, dtype=np.float64)
+    try:
+        array = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(
+            f"{name} must be a dense array of numbers, got {type(X).__name__}."
+        ) from error
     if array.ndim != 2 or 0 in array.shape:
         raise BadInput(f"{name} must have shape (n, d) with n, d >= 1, got shape {array.shape}.")
     if not np.isfinite(array).all():

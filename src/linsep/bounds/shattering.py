@@ -221,12 +221,12 @@ def radon(points: Any, exact: bool = False) -> RadonPartition:
             a = tuple(-s for s in a)
         total = sum(s for s in a if s > 0)
         return RadonPartition(X, tuple(s / total for s in a))
-    centred = X - X.mean(axis=0)
-    scaled = centred / (np.abs(centred).max() or 1.0)
-    v = np.linalg.svd(np.column_stack([scaled, np.ones(n)]).T)[2][-1]
+    few = X[: d + 2] - X[: d + 2].mean(axis=0)  # d + 2 points are enough
+    scaled = few / (np.abs(few).max() or 1.0)
+    v = np.linalg.svd(np.column_stack([scaled, np.ones(d + 2)]).T)[2][-1]
     v = np.where(np.abs(v) > 1e-12 * np.abs(v).max(), v, 0.0)
     v = v * np.sign(v[np.nonzero(v)[0][0]])
-    return RadonPartition(X, tuple((v / v[v > 0].sum()).tolist()))
+    return RadonPartition(X, (*(v / v[v > 0].sum()).tolist(), *[0.0] * (n - d - 2)))
 
 
 def _rational_rows(X: FloatArray, homogeneous: bool) -> Rows:
@@ -237,15 +237,21 @@ def _rational_rows(X: FloatArray, homogeneous: bool) -> Rows:
 def _inverse_or_dependence(
     A: Rows,
 ) -> tuple[tuple[tuple[Fraction, ...], ...] | None, tuple[Fraction, ...]]:
-    """G with A G = I, or a with a A = 0, by Gauss-Jordan elimination of (A, I)."""
-    n, k = len(A), len(A[0])
+    """G with A G = I, or a with a A = 0, by Gauss-Jordan elimination of (A, I).
+
+    One row more than columns is dependent for sure, so no more are looked at.
+    """
+    k = len(A[0])
+    unused = [Fraction(0)] * (len(A) - k - 1)
+    A = A[: k + 1]
+    n = len(A)
     T = [row + [Fraction(i == j) for j in range(n)] for i, row in enumerate(A)]
     pivots: list[int] = []
     for i in range(n):
         row = T[i]
         pivot = next((j for j in range(k) if row[j]), None)
         if pivot is None:
-            return None, tuple(row[k:])
+            return None, (*row[k:], *unused)
         row[:] = [t / row[pivot] for t in row]
         for other in T:
             if other is not row and other[pivot]:

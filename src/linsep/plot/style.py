@@ -70,7 +70,10 @@ def finish(ax: Any, xlabel: str = "", ylabel: str = "", title: str = "") -> Any:
 
 def two_features(X: Any) -> FloatArray:
     """X as points of the plane."""
-    points = np.asarray(X, dtype=np.float64)
+    try:
+        points = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"X must be a dense array of numbers, got {type(X).__name__}.") from error
     if points.ndim != 2 or points.shape[1] != 2 or not len(points):
         raise BadInput(
             f"this figure shows two features: X must have shape (n, 2), got {points.shape}. "
