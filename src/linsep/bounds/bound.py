@@ -33,6 +33,8 @@ class Bound:
         Value that needs no theorem: for an error 1/2 or the share of the rarer class. From there
         on the bound is ``vacuous``. inf if there is none.
     sign : {"<=", ">="}
+    caveat : str
+        Why it must not be taken at its word, if there is a reason; always printed.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Bound:
     reference: str
     trivial: float = math.inf
     sign: str = "<="
+    caveat: str = ""
 
     @property
     def vacuous(self) -> bool:
@@ -61,7 +64,7 @@ class Bound:
             text += f" with probability {self.holds_with:g}"
         if self.vacuous:
             text += f" (vacuous: {self.trivial:g} needs no theorem)"
-        return text
+        return f"{text}; {self.caveat}" if self.caveat else text
 
     def _rounded(self) -> str:
         """Four decimals for errors and risks, whole numbers for counts; never in its own favour."""

@@ -6,7 +6,6 @@ m = min y_i <v, z_i> to <v, w_t> and at most R^2 to |w_t|^2; hence m t <= |v| |w
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -79,10 +78,6 @@ def _with_intercept(w: Any, b: float, X: Any, smallest: float) -> dict[str, Boun
     norm = float(np.linalg.norm(w))
     gamma, shift = smallest / norm, b / norm
     R = float(np.linalg.norm(X, axis=1).max())
-    false = (
-        "FALSE in general when the intercept is the weight of a constant feature 1; true when the "
-        "constant is R, that is for the update b += y R^2"
-    )
     return {
         "novikoff": _bound(
             "novikoff",
@@ -93,13 +88,13 @@ def _with_intercept(w: Any, b: float, X: Any, smallest: float) -> dict[str, Boun
         "novikoff_printed": _bound(
             "novikoff_printed",
             (2 * R / gamma) ** 2,
-            false,
+            f"{START}; rows (x, R), that is the update b += y R^2 of the intercept",
             "Cristianini and Shawe-Taylor 2000, theorem 2.3",
+            "FALSE in general when the intercept is the weight of a constant feature 1",
         ),
     }
 
 
-def _bound(name: str, value: float, assumptions: str, reference: str) -> Bound:
-    return Bound(
-        f"mistakes, {name}", float(value), "updates", 1.0, assumptions, reference, math.inf
-    )
+def _bound(name: str, value: float, assumptions: str, reference: str, caveat: str = "") -> Bound:
+    name = f"mistakes, {name}"
+    return Bound(name, float(value), "updates", 1.0, assumptions, reference, caveat=caveat)

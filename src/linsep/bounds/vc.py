@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -139,24 +140,17 @@ def margin_bound(
     """:func:`vc_bound` with D = 1 + min(d, R^2/rho^2), as lecture notes use it for large margins.
 
     The theorem asks for a class fixed before the rows are seen; R and rho are read from the rows. The
-    assumptions say so: read it as an explanation of why margins help, not as a guarantee. For
+    bound says so when printed: read it as an explanation of why margins help, not as a guarantee. For
     a guarantee from margins use :func:`pac_bayes_margin`.
     """
     D = margin_dimension(d, radius, margin)
     plain = vc_bound(empirical_error, n, D, delta, constants, minority)
-    caveat = (
-        f"{IID}; radius {radius:g} and margin {margin:g} fixed before they are seen, which they are "
-        "not when read from the same rows: an explanation, not a guarantee"
-    )
-    name = f"margin bound (D = {D}, {constants} constants)"
-    return Bound(
-        name,
-        plain.value,
-        "error",
-        plain.holds_with,
-        caveat,
-        f"Vapnik 1995, theorem 5.1; {VC}",
-        plain.trivial,
+    return replace(
+        plain,
+        name=f"margin bound (D = {D}, {constants} constants)",
+        assumptions=f"{IID}; radius {radius:g} and margin {margin:g} fixed before they are seen",
+        reference=f"Vapnik 1995, theorem 5.1; {VC}",
+        caveat="an explanation, not a guarantee: radius and margin are read from the same rows",
     )
 
 
