@@ -14,8 +14,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
 
 from linsep import LinearClassifier, LogisticRegression, bounds, datasets, plot
+from linsep.basis import Interactions
 
 
 def perceptron(Z, y):
@@ -77,6 +79,9 @@ def figures():
     yield "boundary", plot.boundary(hard, X, y, support=np.nonzero(signed < 1.001)[0])
     fits = [LinearClassifier("squared_hinge", C=C).fit(over_X, over_y) for C in (0.003, 0.03, 3.0)]
     yield "effect-of-strength", plot.effect_of_strength(fits, over_X, over_y)
+    crossed_X, crossed_y = datasets.exclusive_or(80)
+    curved = make_pipeline(Interactions(), LogisticRegression(C=10)).fit(crossed_X, crossed_y)
+    yield "curved", plot.boundary(curved, crossed_X, crossed_y)
     yield "losses", plot.losses()
     yield "geometry", plot.geometry()
     yield "step-sizes", plot.step_sizes()

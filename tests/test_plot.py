@@ -11,10 +11,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.contour import ContourSet
 from PIL import Image
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import linsep
 from linsep import LinearClassifier, LogisticRegression, bounds, datasets, plot
+from linsep.basis import Interactions
 from linsep.errors import BadInput
 from linsep.plot.sketches import descend
 
@@ -140,6 +144,36 @@ class TestBoundary:
         ax = plot.boundary((np.array([1.0, 0.0]), 100.0), X, Y)
         assert not lines(ax, "$g(x) = 0$")
         assert len(ax.patches) == 1
+
+    @pytest.mark.parametrize("frame", [np.asarray, lambda X: pd.DataFrame(X, columns=["a", "b"])])
+    def test_curves_of_a_pipeline(self, frame):
+        """Vertices of the contours have the scores they stand for, and the sides the right shade."""
+        X, y = datasets.exclusive_or(80)
+        model = make_pipeline(Interactions(), LogisticRegression(C=100)).fit(frame(X), y)
+        ax = plot.boundary(model, frame(X), y)
+        assert {"$g(x) = 0$", r"$g(x) = \pm 1$", "class 1"} <= set(labels(ax))
+        found = {}
+        for contours in ax.collections:
+            if isinstance(contours, ContourSet) and not contours.filled:
+                for level, path in zip(contours.levels, contours.get_paths(), strict=True):
+                    found[float(level)] = model.decision_function(frame(path.vertices))
+        assert set(found) == {-1.0, 0.0, 1.0}
+        scale = np.abs(model.decision_function(frame(X))).max()
+        for level, scores in found.items():
+            np.testing.assert_allclose(scores, level, atol=1e-2 * scale)
+
+    def test_a_scaled_pipeline_has_a_straight_boundary(self):
+        model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
+        ax = plot.boundary(model, X, Y, margins=False)
+        (contours,) = (c for c in ax.collections if isinstance(c, ContourSet) and not c.filled)
+        (path,) = contours.get_paths()
+        assert np.linalg.matrix_rank(path.vertices - path.vertices.mean(axis=0), tol=1e-6) == 1
+
+    def test_three_classes_are_refused(self):
+        y = np.arange(len(X)) % 3
+        model = make_pipeline(Interactions(), LogisticRegression()).fit(X, y)
+        with pytest.raises(BadInput, match="the model scores 3"):
+            plot.boundary(model, X, Y)
 
     def test_names_of_columns_and_classes(self):
         frame = pd.DataFrame(X, columns=["age", "dose"])

@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, QhullError
+from sklearn.pipeline import Pipeline
 
 from linsep.errors import BadInput
 from linsep.plot import style
 from linsep.plot.style import FloatArray, Plane
+
+BOUNDARY = {"color": style.BLACK, "linewidth": 2.0, "linestyle": "-"}
+MARGIN = {"color": style.BLACK, "linewidth": 1.1, "linestyle": "--"}
 
 
 def separability(X: Any, y: Any, ax: Any = None) -> Any:
@@ -90,8 +94,9 @@ def boundary(
 
     Parameters
     ----------
-    model : fitted linear model, or pair (w, b)
-        With ``coef_`` and ``intercept_``.
+    model : fitted linear model, pair (w, b), or fitted Pipeline
+        A linear model has ``coef_`` and ``intercept_``. Of a pipeline, for instance basis functions before
+        a linear model, the curves g(x) = 0, -1, +1 are drawn.
     X : array or dataframe (n, 2)
     y : labels of two classes
     support : array of int, optional
@@ -102,22 +107,14 @@ def boundary(
     legend : bool, default True
     """
     points = style.two_features(X)
-    w, b = style.plane(model)
-    if not np.linalg.norm(w) > 0:
-        raise BadInput("w = 0: this model has no boundary, every row gets the same label.")
+    curved = isinstance(model, Pipeline)
+    plane = None if curved else _boundary_plane(model)
     ax = style.new_axes(ax)
     box = style.frame(points)
-    for side, (colour, _) in zip((-1, 1), style.CLASSES, strict=True):
-        area = style.halfplane(side * w, side * b, box)
-        if len(area):
-            ax.fill(*area.T, facecolor=colour, alpha=0.07, linewidth=0, zorder=0)
-    style.draw_line(ax, w, b, box, color=style.BLACK, linewidth=2, label="$g(x) = 0$")
-    if margins:
-        label: str | None = r"$g(x) = \pm 1$"
-        for level in (-1, 1):
-            look = {"color": style.BLACK, "linewidth": 1.1, "linestyle": "--"}
-            line = style.draw_line(ax, w, b - level, box, label=label, **look)
-            label = None if line is not None else label
+    if plane is None:
+        _draw_curves(ax, model, X, box, margins)
+    else:
+        _draw_lines(ax, plane, box, margins)
     style.scatter(ax, points, y)
     if support is None:
         support = getattr(model, "support_", None)
@@ -135,6 +132,61 @@ def boundary(
     if legend:
         ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return style.finish(ax, *style.column_names(X))
+
+
+def _boundary_plane(model: Any) -> Plane:
+    w, b = style.plane(model)
+    if not np.linalg.norm(w) > 0:
+        raise BadInput("w = 0: this model has no boundary, every row gets the same label.")
+    return w, b
+
+
+def _draw_lines(ax: Any, plane: Plane, box: Any, margins: bool) -> None:
+    w, b = plane
+    for side, (colour, _) in zip((-1, 1), style.CLASSES, strict=True):
+        area = style.halfplane(side * w, side * b, box)
+        if len(area):
+            ax.fill(*area.T, facecolor=colour, alpha=0.07, linewidth=0, zorder=0)
+    style.draw_line(ax, w, b, box, label="$g(x) = 0$", **BOUNDARY)
+    label: str | None = r"$g(x) = \pm 1$"
+    for level in (-1, 1) if margins else ():
+        if style.draw_line(ax, w, b - level, box, label=label, **MARGIN) is not None:
+            label = None
+
+
+def _draw_curves(ax: Any, model: Any, X: Any, box: Any, margins: bool) -> None:
+    """Contours of the scores on a grid of 200 x 200 points."""
+    x, y = np.linspace(box[0], box[1], 200), np.linspace(box[2], box[3], 200)
+    grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    columns = getattr(X, "columns", None)
+    rows = grid if columns is None else type(X)(dict(zip(columns, grid.T, strict=True)))
+    scores = np.asarray(model.decision_function(rows), dtype=np.float64)
+    if scores.ndim != 1:
+        raise BadInput(f"this figure shows two classes, the model scores {scores.shape[1]}.")
+    scores = scores.reshape(200, 200)
+    shades = [colour for colour, _ in style.CLASSES]
+    ax.contourf(x, y, scores >= 0, levels=[-0.5, 0.5, 1.5], colors=shades, alpha=0.07, zorder=0)
+    for levels, label, look in (
+        ([0.0], "$g(x) = 0$", BOUNDARY),
+        ([-1.0, 1.0], r"$g(x) = \pm 1$", MARGIN),
+    ):
+        if (
+            (label == "$g(x) = 0$" or margins)
+            and scores.min() < levels[-1]
+            and scores.max() > levels[0]
+        ):
+            ax.contour(
+                x,
+                y,
+                scores,
+                levels=levels,
+                colors=look["color"],
+                linewidths=look["linewidth"],
+                linestyles=look["linestyle"],
+            )
+            ax.plot(
+                [], [], label=label, **look
+            )  # contours have no entry in the legend of their own
 
 
 def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) -> Any:
