@@ -183,6 +183,9 @@ struct Table {
                       const double* h, const double* mu, double* out, double* scratch);
     void (*grid_closing)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, GridJob, double* out,
                          double* scratch);
+    // coordinate descent for a quadratic with an absolute penalty: quadratic_cd.hpp
+    std::int64_t (*quadratic_cd)(std::int64_t k, const double* S, double l1, double tol, std::int64_t max_sweeps,
+                                 double* x, double* slope);
     // a seeded permutation, in place
     void (*shuffle)(std::int64_t count, std::uint64_t seed, std::int64_t* order);
 };

@@ -374,6 +374,17 @@ void grid_closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t 
     table->grid_closing(x.rows, lo, hi, t.view, l.spec, job, out.data(), room.get());
 }
 
+// x and slope (the gradient of the quadratic at x) are moved to the minimum.
+int64_t quadratic_cd(In2 S, double l1, double tol, int64_t max_sweeps, Out x, Out slope) {
+    const int64_t k = static_cast<int64_t>(S.shape(0));
+    matrix_of(S, k, k, "S is square");
+    vector_of(x, k, "x has an entry per row of S");
+    vector_of(slope, k, "slope has an entry per row of S");
+    need(l1 >= 0.0 && tol >= 0.0, "l1 and tol are not negative");
+    nb::gil_scoped_release release;
+    return table->quadratic_cd(k, S.data(), l1, tol, max_sweeps, x.data(), slope.data());
+}
+
 void shuffle(Order order, std::uint64_t seed) {
     need(order.shape(0) < (std::size_t{1} << 31), "too many entries to shuffle");
     nb::gil_scoped_release release;
@@ -549,6 +560,8 @@ NB_MODULE(_kernels, m) {
           nb::arg("hi"), nb::arg("part").noconvert(), nb::arg("bases").noconvert(), nb::arg("steps").noconvert(),
           nb::arg("base_of").noconvert(), nb::arg("part_of").noconvert(), nb::arg("reach").noconvert(),
           nb::arg("held").noconvert().none(), nb::arg("slot_of").noconvert(), nb::arg("out").noconvert());
+    m.def("quadratic_cd", &quadratic_cd, nb::arg("S").noconvert(), nb::arg("l1"), nb::arg("tol"), nb::arg("max_sweeps"),
+          nb::arg("x").noconvert(), nb::arg("slope").noconvert());
     m.def("shuffle", &shuffle, nb::arg("order").noconvert(), nb::arg("seed"));
     nb::class_<PyClasses>(m, "Classes")
         .def(nb::init<Labels, std::optional<In>, int64_t>(), nb::arg("labels"), nb::arg("weight").none(), nb::arg("k"))

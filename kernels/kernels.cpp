@@ -5,6 +5,7 @@
 #include "gram.hpp"
 #include "grid.hpp"
 #include "newton.hpp"
+#include "quadratic_cd.hpp"
 #include "softmax_newton.hpp"
 #include "sweep.hpp"
 
@@ -127,6 +128,9 @@ void do_part_gram(Rows rows, i64 lo, i64 hi, const i64* part, i64 parts, const d
 void do_grid_closing(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, GridJob job, double* out, double* scratch) {
     visit(rows, [&](const auto& X) { grid_closing(X, lo, hi, t, l, job, out, scratch); });
 }
+i64 do_quadratic_cd(i64 k, const double* S, double l1, double tol, i64 max_sweeps, double* x, double* slope) {
+    return quadratic_cd(k, S, l1, tol, max_sweeps, x, slope);
+}
 void do_shuffle(i64 count, std::uint64_t seed, i64* order) { shuffle(count, seed, order); }
 
 }  // namespace
@@ -161,6 +165,7 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .part_sweep = do_part_sweep,
     .part_gram = do_part_gram,
     .grid_closing = do_grid_closing,
+    .quadratic_cd = do_quadratic_cd,
     .shuffle = do_shuffle,
 };
 

@@ -149,6 +149,7 @@ def softmax_newton(
     step: _F,
     sums: _F,
 ) -> tuple[int, int, int, int, float]: ...
+def quadratic_cd(S: _F, l1: float, tol: float, max_sweeps: int, x: _F, slope: _F) -> int: ...
 def part_sweep(
     rows: Rows,
     targets: Targets,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,23 +30,29 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
     """
     if isinstance(problem, CoupledProblem):
         return _certify_coupled(problem, solution, tol)
-    if problem.lam == 0.0:
+    l1 = problem.penalty.l1
+    if problem.lam == 0.0 and l1 == 0.0:
         return _local(problem, solution, tol)
     theta = np.ascontiguousarray(solution.W[:, 0])
     sums = solution.sums
     if sums is None:
         sums = problem.closing(theta, solution.dual)
+    flat = ClosingSums.from_flat(sums, problem.data.d)
+    if l1:
+        flat = replace(flat, spread=problem.spread(flat.mass_plus + flat.mass_minus))
     found = from_sums(
-        ClosingSums.from_flat(sums, problem.data.d),
+        flat,
         theta[:-1],
         lam=problem.lam,
+        l1=l1,
         fit_intercept=problem.fit_intercept,
         scale=problem.penalty.scale,
         tol=tol,
         rows_per_sum=problem.data.longest_sum(len(sums)),
     )
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
-    if found.certified or not precise or not problem.loss.smooth or problem.data.d >= LARGEST:
+    hopeless = l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
+    if found.certified or not precise or hopeless:
         return found
     return min(found, _local(problem, solution, tol), key=preference)
 

@@ -98,16 +98,20 @@ def from_sums(
     v = v_plus + v_minus
     norm_penalty = 0.5 * lam * _dot(w, w) + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
     primal = sums.loss + norm_penalty
+    unsure = 0.0  # of the bound, because v is rounded
     if lam > 0.0:
         at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
         bound = -conj[0] - conj[1] - 0.5 * lam * _dot(at, at)
     else:
         # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance.
-        largest = float(np.abs(v).max(initial=0.0)) + (rows_per_sum + 8) * ROUNDOFF * sums.spread
+        largest = float(np.abs(v).max(initial=0.0))
+        doubt = (rows_per_sum + 8) * ROUNDOFF * sums.spread
         shrink = l1 / max(largest, l1) if l1 > 0.0 else 0.0
+        surely = l1 / max(largest + doubt, l1) if l1 > 0.0 else 0.0
         at = w
         bound = -shrink * (conj[0] + conj[1])
-    rounding = allowance(sums, w, at, lam=lam, rows_per_sum=rows_per_sum)
+        unsure = (shrink - surely) * abs(conj[0] + conj[1])
+    rounding = unsure + allowance(sums, w, at, lam=lam, rows_per_sum=rows_per_sum)
     rounding += (len(w) + 8) * ROUNDOFF * (norm_penalty + 0.5 * lam * _dot(at, at))
     if fit_intercept:
         rounding += repair(conj, (v_plus, v_minus), at, lam=lam, rows_per_sum=rows_per_sum)

@@ -217,6 +217,20 @@ class Problem:
             lambda b, o: self._run.closing(b, base, step, theta, u, o), 8 + 2 * self.data.d
         )
 
+    def spread(self, mass: float) -> float:
+        """Bound on sum s |u_i x_ij| for every j, with mass = sum s |u| (one pass).
+
+        At most |x_j|_inf mass; and for losses with |u| <= 1, by Cauchy and Schwarz, sqrt(mass sum s x_j^2).
+        """
+        squares, _, _ = self.moments(weighted=False)
+        weight = self.data.weight
+        most = 1.0 if weight is None else float(weight.max())
+        low, high = self.loss.domain
+        reach = max(abs(low), abs(high))
+        by_squares = np.sqrt(reach * mass * most * float(squares.max(initial=0.0)))
+        largest = abs(self.data.X).max() if self.data.X.size else 0.0
+        return float(min(by_squares, float(largest) * mass))
+
     def null_value(self) -> float:
         """P at w = 0, b = 0: what no model at all costs (labels only, no pass over X)."""
 

@@ -6,6 +6,7 @@ newton           Newton-Cholesky on all rows, from a pilot when there are many r
 newton-pilot     Newton with conjugate gradients, preconditioned by the Hessian of a pilot
 newton-cg        truncated Newton with a diagonal preconditioner: many features, dense or sparse
 dual-cd          dual coordinate descent with the proximal intercept, handing over to newton-cg
+working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 ===============  ====================================================================================
 
 A solver is a plain function ``(problem, theta, stop, seed) -> Solution``. What it needs is declared;
@@ -19,7 +20,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linsep.errors import BadInput, Refused
-from linsep.solvers import dense, dual_cd, multinomial, newton, small, sparse, unpenalised
+from linsep.solvers import (
+    dense,
+    dual_cd,
+    multinomial,
+    newton,
+    small,
+    sparse,
+    unpenalised,
+    working_set,
+)
 from linsep.solvers.directions import ConjugateGradients
 
 if TYPE_CHECKING:
@@ -55,6 +65,7 @@ class Solver:
 _SMOOTH = Need("a smooth loss", lambda p: p.loss.smooth)
 _CONVEX = Need("a convex loss", lambda p: p.loss.convex)
 _NO_L1 = Need("l1_ratio=0", lambda p: p.penalty.l1_ratio == 0.0)
+_L1 = Need("l1_ratio > 0 and a finite C", lambda p: p.penalty.l1 > 0.0)
 _SMALL = Need(
     f"one block in memory of at most {small.ENTRIES:,} entries and {small.FEATURES} features, and a "
     "compiled loss",
@@ -96,6 +107,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("newton-pilot", dense.solve_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
         Solver("newton-cg", _truncated, _BASIC),
         Solver("dual-cd", sparse.solve_dual, (*_BASIC, _COORDINATES)),
+        Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
     )
 }
 NAMES = ("auto", *SOLVERS)
@@ -108,6 +120,8 @@ _SPARSE_FACTORISE = 500
 def _preferred(problem: Problem, stop: Stop) -> str:
     """The measured rule."""
     data = problem.data
+    if problem.penalty.l1:
+        return "working-set"
     if small.fits(problem) and small.ends_before(stop):
         return "small"
     if data.sparse:

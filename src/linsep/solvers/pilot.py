@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 
 if TYPE_CHECKING:
@@ -57,6 +56,6 @@ def sub_problem(problem: Problem, m: int, seed: int) -> Problem:
     """The problem on about m rows, each counted for those it stands for."""
     rows, share = draw(problem.data.sign, m, seed)
     data = problem.data.sample(rows, share)
-    pilot = Problem(problem.loss, ElasticNet(problem.penalty.C), data, problem.fit_intercept)
+    pilot = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
     problem.passes += len(rows) / problem.data.n
     return pilot

@@ -47,10 +47,16 @@ def gap_of(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float
         minus = sums[3] / sums[4]
     v = plus * sums[8 : 8 + d] + minus * sums[8 + d :]
     primal = float(sums[0]) + problem.penalty_value(theta)
+    conj = plus * float(sums[1]) + minus * float(sums[2])
+    l1 = problem.penalty.l1
+    if l1:
+        primal += l1 * float(np.abs(theta[:-1]).sum())
     if problem.lam == 0.0:
-        return primal, 0.0
-    dual = -plus * float(sums[1]) - minus * float(sums[2]) - 0.5 * dot(v, v) / problem.lam
-    return primal, dual
+        largest = float(np.abs(v).max(initial=0.0)) if l1 else np.inf
+        return primal, -conj * (l1 / max(largest, l1) if l1 else 0.0)
+    if l1:
+        v = np.maximum(np.abs(v) - l1, 0.0)
+    return primal, -conj - 0.5 * dot(v, v) / problem.lam
 
 
 class Run(Generic[P]):
@@ -66,6 +72,7 @@ class Run(Generic[P]):
         self.trace: list[TraceRecord] = []
         self.best: tuple[float, FloatArray, Linearised | Explicit, FloatArray] | None = None
         self.lower = 0.0
+        self.last_sums = np.zeros(0)  # of the last closing pass
         self.best_dual: Linearised | Explicit | None = None  # the one that gave it
 
     @property
@@ -93,6 +100,7 @@ class Run(Generic[P]):
         """One closing pass, unless its sums are known: keeps the best point, says whether tol is met."""
         if sums is None:
             sums = self.problem.closing(at, dual)
+        self.last_sums = sums
         primal, lower = self._gap(self.problem, at, sums)
         if lower > self.lower:
             self.lower, self.best_dual = float(lower), dual

@@ -1,0 +1,248 @@
+"""Absolute penalties: optimality conditions, certificates by other code, supports, limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from catalogue import SMOOTH, dense, duplicate, naming, nearly_separable, plain, unscaled, wide
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.linear_model import Lasso
+
+from linsep import (
+    ConvergenceWarning,
+    LinearClassifier,
+    LinearRegressor,
+    LogisticRegression,
+    _kernels,
+    losses,
+    tune,
+    verify,
+)
+from linsep.certificates import Part, recheck_part
+from linsep.data import Memory
+from linsep.errors import Refused
+from linsep.penalties import ElasticNet
+from linsep.solvers import SOLVERS, prox_newton
+from linsep.train import Recipe, train
+
+
+def fit(sample, loss="logistic", C=1.0, l1_ratio=1.0, **options):
+    data = sample.memory(n_threads=options.pop("n_threads", None))
+    recipe = Recipe(losses.get(loss), ElasticNet(C, l1_ratio), **options)
+    return train(recipe, data, warn=False)
+
+
+def proof(sample, found, fit_intercept=True):
+    """The certificate in numpy, from W and the dual point."""
+    recipe = found.recipe
+    return recheck_part(
+        Part(
+            recipe.loss,
+            recipe.penalty,
+            fit_intercept,
+            sample.X,
+            sample.sign,
+            sample.offset,
+            sample.weight,
+            None,
+            found.W,
+            found.dual,
+            recipe.tol,
+        )
+    )
+
+
+def violation(sample, found):
+    """Largest breach of the optimality conditions, as a share of the penalty."""
+    recipe, theta = found.recipe, found.W[:, 0]
+    X = dense(sample.X)
+    s = 1.0 if sample.weight is None else sample.weight
+    o = 0.0 if sample.offset is None else sample.offset
+    slope = s * sample.sign * recipe.loss.slope(sample.sign * (X @ theta[:-1] + theta[-1]) + o)
+    g = X.T @ slope + recipe.penalty.l2 * theta[:-1]
+    l1 = recipe.penalty.l1
+    on = theta[:-1] != 0
+    away = np.maximum(np.abs(g) - l1, 0.0)
+    away[on] = np.abs(g + l1 * np.sign(theta[:-1]))[on]
+    return away.max() / l1, abs(np.sum(slope)) / l1
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+@pytest.mark.parametrize("C", [0.05, 1.0, 50.0])
+@pytest.mark.parametrize("loss", SMOOTH, ids=naming)
+def test_optimal_and_proven_by_code_that_shares_nothing(loss, C, l1_ratio):
+    sample = plain(n=200, d=6, seed=3)
+    if loss.regression and not loss.classification:
+        sample = replace(sample, sign=np.ones(200), offset=1.0 - sample.X[:, 0] - sample.sign)
+    found = fit(sample, loss, C, l1_ratio, tol=1e-8)
+    assert found.certificate.certified, found.certificate
+    assert proof(sample, found).certified
+    at_features, at_intercept = violation(sample, found)
+    # the objective is known to 1e-8, conditions to its root
+    assert at_features <= 1e-3 * max(1.0, C) and at_intercept <= 1e-3 * max(1.0, C)
+
+
+@pytest.mark.parametrize("maker", [wide, duplicate, unscaled, nearly_separable])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.2])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_hostile_rows_are_certified(maker, C, l1_ratio):
+    sample = maker()
+    # columns of size 1e6: rounding of v_j alone may be 2e-5 of the penalty
+    tol = 1e-4 if maker is unscaled else 1e-6
+    for loss in ("logistic", "squared_hinge"):
+        found = fit(sample, loss, C, l1_ratio, tol=tol)
+        assert found.certificate.certified, (loss, found.certificate)
+        assert proof(sample, found).certified
+
+
+def test_the_lasso_of_scikit_learn_has_the_same_minimum():
+    X, t = load_diabetes(return_X_y=True)
+    alpha = 0.5  # |r|^2 / (2 n) + alpha |w|_1: with loss r^2, C = 1 / (2 n alpha)
+    model = LinearRegressor(C=1 / (2 * len(t) * alpha), l1_ratio=1.0, tol=1e-10).fit(X, t)
+    other = Lasso(alpha=alpha, tol=1e-12, max_iter=100_000).fit(X, t)
+    assert np.allclose(model.coef_, other.coef_, rtol=1e-5, atol=1e-5 * np.abs(other.coef_).max())
+    assert np.array_equal(model.coef_ != 0, other.coef_ != 0)
+    assert verify(model, X, t).certified
+
+
+def test_a_strong_penalty_leaves_the_intercept_alone():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(0)) / X.std(0)
+    p = y.mean()
+    top = np.abs(X.T @ (y - p)).max()  # |gradient| of the null model
+    none = LogisticRegression(C=0.999 / top, l1_ratio=1.0).fit(X, y)
+    assert not none.coef_.any()
+    assert np.isclose(none.intercept_[0], np.log(p / (1 - p)), rtol=1e-3)
+    some = LogisticRegression(C=1.01 / top, l1_ratio=1.0).fit(X, y)
+    assert np.count_nonzero(some.coef_) >= 1
+    assert none.certificate_.certified and some.certificate_.certified
+
+
+def text(n=300, d=2_000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sp.random(n, d, 0.02, format="csr", random_state=seed)
+    w = np.zeros(d)
+    w[:30] = rng.normal(size=30) * 10
+    return X, np.where(X @ w + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+
+
+def test_working_sets_on_many_features():
+    X, y = text()
+    for C, l1_ratio in ((5.0, 1.0), (100.0, 1.0), (20.0, 0.5)):
+        model = LogisticRegression(C=C, l1_ratio=l1_ratio).fit(X, y)
+        assert model.certificate_.certified
+        assert verify(model, X, y).certified
+        full = LogisticRegression(C=C, l1_ratio=l1_ratio).fit(X.toarray(), y)
+        a, b = model.certificate_, full.certificate_
+        assert max(a.dual, b.dual) <= min(a.primal, b.primal) * (1 + 1e-9)
+        assert 0 < np.count_nonzero(model.coef_) < 1_000
+
+
+def test_weight_two_is_the_row_twice_and_zero_is_none():
+    sample = plain(n=120, d=5)
+    weight = np.array([0.0, 1.0, 2.0])[np.arange(120) % 3]
+    rows = np.repeat(np.arange(120), weight.astype(int))
+    a = fit(replace(sample, weight=weight), tol=1e-11)
+    b = fit(replace(sample, X=sample.X[rows], sign=sample.sign[rows]), tol=1e-11)
+    assert np.allclose(a.W, b.W, atol=1e-6)
+    assert np.isclose(a.certificate.primal, b.certificate.primal, rtol=1e-10)
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 30))
+    sign = np.where(X[:, 0] - X[:, 1] + rng.normal(size=40_000) > 0, 1.0, -1.0)
+    answers = []
+    for threads in (1, 2, 5):
+        data = Memory(X, sign, n_threads=threads)
+        answers.append(
+            train(Recipe(losses.get("logistic"), ElasticNet(0.01, 1.0)), data, warn=False).W
+        )
+        data.close()
+    assert all(np.array_equal(answers[0], other) for other in answers[1:])
+
+
+def test_no_intercept_and_warm_start():
+    sample = plain(n=150, d=5)
+    data = sample.memory()
+    recipe = Recipe(losses.get("logistic"), ElasticNet(1.0, 0.7), fit_intercept=False)
+    cold = train(recipe, data)
+    assert cold.W[-1, 0] == 0.0 and proof(sample, cold, fit_intercept=False).certified
+    warm = train(recipe, data, cold.W)
+    assert warm.n_passes <= cold.n_passes and warm.certificate.certified
+
+
+def test_limits_end_with_an_honest_gap():
+    X, y = text()
+    with pytest.warns(ConvergenceWarning, match="max_passes"):
+        model = LogisticRegression(C=100.0, l1_ratio=1.0, max_passes=3.0).fit(X, y)
+    assert not model.certificate_.certified
+    assert model.certificate_.primal >= model.certificate_.dual >= 0.0
+
+
+def test_the_choice_is_refused_where_it_makes_no_sense():
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.raises(Refused, match="l1_ratio=0"):
+        LogisticRegression(l1_ratio=0.5, solver="newton").fit(X, y)
+    with pytest.raises(Refused, match="l1_ratio > 0"):
+        LogisticRegression(solver="working-set").fit(X, y)
+    assert SOLVERS["working-set"].missing  # it is in the table
+
+
+def test_losses_written_in_python_take_it_too():
+    class Quartic(losses.Loss):
+        name = "quartic"
+
+        def value(self, m):
+            return (1 - m) ** 4
+
+        def slope(self, m):
+            return -4 * (1 - m) ** 3
+
+        def curvature(self, m):
+            return 12 * (1 - m) ** 2
+
+        def conjugate(self, q):
+            return q + 3 * (np.abs(q) / 4) ** (4 / 3)
+
+    sample = plain(n=100, d=4)
+    model = LinearClassifier(Quartic(), C=1.0, l1_ratio=0.5).fit(sample.X, sample.sign)
+    assert verify(model, sample.X, sample.sign).certified
+
+
+def test_a_grid_of_strengths_with_an_absolute_penalty():
+    X, y = load_breast_cancer(return_X_y=True)
+    tuning = tune(LogisticRegression(l1_ratio=1.0), X[:, :6], y, [0.01, 1.0], cv=3)
+    assert tuning.certified and tuning.best_C in (0.01, 1.0)
+
+
+def test_the_quadratic_with_an_absolute_penalty():
+    rng = np.random.default_rng(1)
+    for k in (1, 3, 8, 40):
+        A = rng.normal(size=(k + 5, k))
+        S, q, w, l1 = A.T @ A, 3 * rng.normal(size=k), rng.normal(size=k), 1.5
+
+        def value(x, S=S, q=q, w=w, l1=l1):
+            return q @ (x - w) + 0.5 * (x - w) @ S @ (x - w) + l1 * np.abs(x).sum()
+
+        x = prox_newton.minimise(S, q, w, l1, exact=True)
+        g = q + S @ (x - w)
+        assert (np.abs(g[x == 0]) <= l1 * (1 + 1e-8)).all()
+        assert np.allclose(g[x != 0], -l1 * np.sign(x[x != 0]), rtol=1e-8)
+        rough = prox_newton.minimise(S, q, w, l1, exact=False)
+        assert value(x) <= value(rough) < value(w)
+
+
+def test_coordinate_descent_keeps_the_slope_of_the_quadratic():
+    rng = np.random.default_rng(2)
+    A = rng.normal(size=(30, 11))
+    S = A.T @ A
+    x, slope = np.zeros(11), rng.normal(size=11)
+    start = slope.copy()
+    assert _kernels.quadratic_cd(S, 0.4, 1e-10, 10_000, x, slope) > 0
+    assert np.allclose(slope, start + S @ x)
+    assert (np.abs(slope) <= 0.4 + 1e-8).all()
+    assert _kernels.quadratic_cd(S, 0.4, 0.0, 3, np.zeros(11), start.copy()) < 0
