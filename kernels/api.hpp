@@ -171,6 +171,13 @@ struct Table {
     // a whole fit: softmax_newton.hpp
     NewtonReport (*softmax_newton)(Rows, Classes, NewtonJob, double* W, double* base, double* step, double* closing,
                                    double* scratch);
+    // The multiclass hinge: crammer_singer.hpp states the layouts.
+    void (*crammer_singer_step)(std::int64_t lo, std::int64_t hi, Classes, const double* z, const double* dz, double t,
+                                const double* p0, double sigma, double* p, double* out);
+    void (*crammer_singer_gradient)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* p, double* out,
+                                    double* scratch);
+    void (*crammer_singer_closing)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* W,
+                                   const double* bound, const double* dual, double* out, double* scratch);
     // visits the buckets order[k0 .. k1) and moves u, z, b, theta = (w, b0) and state: dual_cd.hpp
     void (*dual_cd)(Rows, std::int64_t k0, std::int64_t k1, Targets, LossSpec, CdJob, const double* norms, double* u,
                     double* z, double* b, double* theta, double* state);

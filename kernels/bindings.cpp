@@ -490,6 +490,43 @@ void softmax_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi
                            dual ? dual->data() : nullptr, out.data(), room.get());
 }
 
+void crammer_singer_step(const PyClasses& y, int64_t lo, int64_t hi, In2 z, std::optional<In2> dz, double t, In2 p0,
+                         double sigma, Out2 p, Out out) {
+    const int64_t n = static_cast<int64_t>(y.label.shape(0));
+    need(0 <= lo && lo <= hi && hi <= n, "rows out of range");
+    for (const In2* a : {&z, &p0}) matrix_of(*a, n, y.padded(), "z and p0 are (n, K)");
+    if (dz) matrix_of(*dz, n, y.padded(), "dz is (n, K)");
+    matrix_of(In2(p), n, y.padded(), "p is (n, K)");
+    vector_of(out, 4, "out has 4 entries");
+    nb::gil_scoped_release release;
+    table->crammer_singer_step(lo, hi, y.view, z.data(), dz ? dz->data() : nullptr, t, p0.data(), sigma, p.data(),
+                               out.data());
+}
+
+void crammer_singer_gradient(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 p, Out out) {
+    x.range(lo, hi);
+    y.match(x);
+    matrix_of(p, x.n(), y.padded(), "p is (n, K)");
+    vector_of(out, (x.d() + 1) * y.padded(), "out has (d + 1) K entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_scratch(y.view.k));
+    table->crammer_singer_gradient(x.rows, lo, hi, y.view, p.data(), out.data(), room.get());
+}
+
+void crammer_singer_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 W, In bound, In2 dual,
+                            Out out) {
+    x.range(lo, hi);
+    y.match(x);
+    const int64_t order = x.d() + 1, K = y.padded(), k = y.view.k;
+    matrix_of(W, order, K, "W is (d + 1, K)");
+    vector_of(bound, order, "bound has d + 1 entries");
+    matrix_of(dual, x.n(), k, "dual is (n, k)");
+    vector_of(out, 7 + K + order * K + k * x.d(), "out has 7 + K + (d + 1) K + k d entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_scratch(k));
+    table->crammer_singer_closing(x.rows, lo, hi, y.view, W.data(), bound.data(), dual.data(), out.data(), room.get());
+}
+
 // Switches the instruction set ("base", "avx2", "avx512"), so that one machine can test all it supports.
 void use(const std::string& name) {
     const Table* best = best_table();
@@ -586,6 +623,13 @@ NB_MODULE(_kernels, m) {
     m.def("softmax_newton", &softmax_newton, nb::arg("rows"), nb::arg("classes"), nb::arg("lam"), nb::arg("max_steps"),
           nb::arg("intercept"), nb::arg("W"), nb::arg("base").noconvert(), nb::arg("step").noconvert(),
           nb::arg("sums").noconvert());
+    m.def("crammer_singer_step", &crammer_singer_step, nb::arg("classes"), nb::arg("lo"), nb::arg("hi"), nb::arg("z"),
+          nb::arg("dz").none(), nb::arg("t"), nb::arg("p0"), nb::arg("sigma"), nb::arg("p").noconvert(),
+          nb::arg("out").noconvert());
+    m.def("crammer_singer_gradient", &crammer_singer_gradient, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"),
+          nb::arg("hi"), nb::arg("p"), nb::arg("out").noconvert());
+    m.def("crammer_singer_closing", &crammer_singer_closing, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"),
+          nb::arg("hi"), nb::arg("W"), nb::arg("bound"), nb::arg("dual"), nb::arg("out").noconvert());
     m.def("instruction_set", [] { return std::string(table->name); });
     m.def("use_instruction_set", &use, nb::arg("name"));
 }

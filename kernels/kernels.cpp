@@ -1,6 +1,7 @@
 // This file is compiled once per instruction set (LINSEP_ARCH names it) and fills that set's Table.
 // Nothing here may use a template of the standard library: the linker would merge the copies of different sets.
 #include "closing.hpp"
+#include "crammer_singer.hpp"
 #include "dual_cd.hpp"
 #include "gram.hpp"
 #include "grid.hpp"
@@ -101,6 +102,17 @@ NewtonReport do_softmax_newton(Rows rows, Classes y, NewtonJob job, double* W, d
                                double* scratch) {
     return visit(rows, [&](const auto& X) { return SoftmaxNewton(X, y, job, W, scratch).run(base, step, out); });
 }
+void do_crammer_singer_step(i64 lo, i64 hi, Classes y, const double* z, const double* dz, double t, const double* p0,
+                            double sigma, double* p, double* out) {
+    crammer_singer_step(lo, hi, y, z, dz, t, p0, sigma, p, out);
+}
+void do_crammer_singer_gradient(Rows rows, i64 lo, i64 hi, Classes y, const double* p, double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { crammer_singer_gradient(X, lo, hi, y, p, out, scratch); });
+}
+void do_crammer_singer_closing(Rows rows, i64 lo, i64 hi, Classes y, const double* W, const double* bound,
+                               const double* dual, double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { crammer_singer_closing(X, lo, hi, y, W, bound, dual, out, scratch); });
+}
 void do_spd_solve(i64 n, const double* A, const double* b, int drop, double* x, double* scratch) {
     Cholesky chol{n, scratch + 2 * n, scratch};
     chol.factor(A, drop != 0);
@@ -160,6 +172,9 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .softmax_closing = do_softmax_closing,
     .softmax_chunk = do_softmax_chunk,
     .softmax_newton = do_softmax_newton,
+    .crammer_singer_step = do_crammer_singer_step,
+    .crammer_singer_gradient = do_crammer_singer_gradient,
+    .crammer_singer_closing = do_crammer_singer_closing,
     .dual_cd = do_dual_cd,
     .shifted = do_shifted,
     .part_sweep = do_part_sweep,

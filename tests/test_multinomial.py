@@ -52,6 +52,7 @@ def gap_of(problem, solution):
     primal, dual, rounding = bounds(
         SoftmaxSums.from_flat(sums, problem.data.d, problem.k),
         solution.W[:-1],
+        loss=problem.loss,
         lam=problem.lam,
         fit_intercept=problem.fit_intercept,
         rows_per_sum=problem.longest_sum(len(sums)),
@@ -298,7 +299,13 @@ class TestOptimum:
             sums = problem.closing(W, Linearised(W, 0.1 * size * (D - solution.W)))
             named = SoftmaxSums.from_flat(sums, 4, 4)
             primal, dual, rounding = bounds(
-                named, W[:-1], lam=2.0, fit_intercept=True, rows_per_sum=201, rows=200
+                named,
+                W[:-1],
+                loss=problem.loss,
+                lam=2.0,
+                fit_intercept=True,
+                rows_per_sum=201,
+                rows=200,
             )
             assert primal == pytest.approx(Plain(X, y, s, 2.0).value(W), rel=1e-12)
             assert dual - rounding <= least

@@ -31,7 +31,13 @@ def found(X, y, s, W, P, lam, fit_intercept=True):
     sums = problem.closing(W, Explicit(np.eye(k)[y] - P))
     named = SoftmaxSums.from_flat(sums, X.shape[1], k)
     return bounds(
-        named, W[:-1], lam=lam, fit_intercept=fit_intercept, rows_per_sum=len(y) + 1, rows=len(y)
+        named,
+        W[:-1],
+        loss=Multinomial(k),
+        lam=lam,
+        fit_intercept=fit_intercept,
+        rows_per_sum=len(y) + 1,
+        rows=len(y),
     )
 
 
@@ -108,7 +114,9 @@ def test_without_intercept_nothing_is_mixed():
 def test_no_penalty_means_no_bound_but_zero():
     flat = np.ones(4 + 3 + 3 + 6 + 6 + 2)
     named = SoftmaxSums.from_flat(flat, 2, 3)
-    got = bounds(named, np.zeros((2, 3)), lam=0.0, fit_intercept=True, rows_per_sum=10)
+    got = bounds(
+        named, np.zeros((2, 3)), loss=Multinomial(3), lam=0.0, fit_intercept=True, rows_per_sum=10
+    )
     assert got.dual == 0.0
     assert got.primal == 1.0
 
@@ -140,6 +148,8 @@ def test_class_sums_too_small_to_divide_by():
     tiny = np.array([-1e-320, 1e-320, 0.0])
     flat = np.concatenate([[1.0, 1.0, 1.0, 2.0], np.ones(k), tiny, np.zeros(2 * d * k), [0.0, 0.0]])
     named = SoftmaxSums.from_flat(flat, d, k)
-    got = bounds(named, np.zeros((d, k)), lam=1.0, fit_intercept=True, rows_per_sum=3)
+    got = bounds(
+        named, np.zeros((d, k)), loss=Multinomial(k), lam=1.0, fit_intercept=True, rows_per_sum=3
+    )
     assert got.dual == 1.0
     assert 0 < got.rounding < 1e-13

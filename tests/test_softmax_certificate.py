@@ -39,7 +39,7 @@ class TestSoftmax:
                 Explicit(rng.normal(size=(len(X), k))),
             ):
                 sums = softmax_sums_numpy(loss, X, labels, s, W, dual)
-                found = from_softmax_sums(sums, W[:-1], rows_per_sum=80, **settings)
+                found = from_softmax_sums(sums, W[:-1], loss=loss, rows_per_sum=80, **settings)
                 assert found.primal == pytest.approx(value, rel=1e-12)
                 assert found.gap >= value - minimum - 1e-11
                 assert found.dual <= minimum + 1e-11
@@ -54,7 +54,14 @@ class TestSoftmax:
         W = softmax_optimum(X, labels, s, 0.5).x.reshape(3, 3)
         sums = softmax_sums_numpy(Multinomial(3), X, labels, s, W, Linearised(W, np.zeros((3, 3))))
         found = from_softmax_sums(
-            sums, W[:-1], lam=0.5, fit_intercept=True, scale=1.0, tol=1e-6, rows_per_sum=80
+            sums,
+            W[:-1],
+            loss=Multinomial(3),
+            lam=0.5,
+            fit_intercept=True,
+            scale=1.0,
+            tol=1e-6,
+            rows_per_sum=80,
         )
         assert found.relative_gap < 1e-9
         assert found.certified
@@ -81,6 +88,7 @@ class TestSoftmax:
                 from_softmax_sums(
                     sums,
                     (base + step)[:-1],
+                    loss=Multinomial(3),
                     lam=lam,
                     fit_intercept=True,
                     scale=1.0,

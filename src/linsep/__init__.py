@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from linsep.estimators import (
         LinearClassifier,
         LinearRegressor,
+        LinearSVC,
         LogisticRegression,
         LogisticRegressionCV,
     )
@@ -32,6 +33,7 @@ __all__ = [
     "ConvergenceWarning",
     "LinearClassifier",
     "LinearRegressor",
+    "LinearSVC",
     "LogisticRegression",
     "LogisticRegressionCV",
     "__version__",
@@ -52,6 +54,7 @@ _HOME = {
     "ConvergenceWarning": "linsep.errors",
     "LinearClassifier": "linsep.estimators",
     "LinearRegressor": "linsep.estimators",
+    "LinearSVC": "linsep.estimators",
     "LogisticRegression": "linsep.estimators",
     "LogisticRegressionCV": "linsep.estimators",
     "basis": "linsep.basis",

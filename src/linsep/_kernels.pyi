@@ -188,5 +188,23 @@ def grid_closing(
     slot_of: npt.NDArray[np.int64],
     out: _F,
 ) -> None: ...
+def crammer_singer_step(
+    classes: Classes,
+    lo: int,
+    hi: int,
+    z: _F,
+    dz: _F | None,
+    t: float,
+    p0: _F,
+    sigma: float,
+    p: _F,
+    out: _F,
+) -> None: ...
+def crammer_singer_gradient(
+    rows: Rows, classes: Classes, lo: int, hi: int, p: _F, out: _F
+) -> None: ...
+def crammer_singer_closing(
+    rows: Rows, classes: Classes, lo: int, hi: int, W: _F, bound: _F, dual: _F, out: _F
+) -> None: ...
 def instruction_set() -> str: ...
 def use_instruction_set(name: str) -> None: ...

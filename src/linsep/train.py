@@ -15,9 +15,9 @@ import numpy as np
 from linsep.certificates import Optimality, certify
 from linsep.data import Dataset
 from linsep.errors import BadInput, ConvergenceWarning
-from linsep.losses import Loss, Multinomial
+from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
-from linsep.problem import CoupledProblem, Problem
+from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import choose, choose_coupled
 
@@ -26,7 +26,7 @@ from linsep.solvers import choose, choose_coupled
 class Recipe:
     """What was asked."""
 
-    loss: Loss | Multinomial
+    loss: Loss | CoupledLoss
     penalty: ElasticNet
     fit_intercept: bool = True
     tol: float = 1e-6
@@ -72,11 +72,12 @@ def _solve(
     """Build the problem, choose a solver, run it."""
     stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
     seed = recipe.seed or 0
-    if isinstance(recipe.loss, Multinomial):
-        coupled = CoupledProblem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
-        solve = choose_coupled(coupled, recipe.solver)
+    if isinstance(recipe.loss, CoupledLoss):
+        kind = CoupledProblem if recipe.loss.smooth else MaxMarginProblem
+        coupled = kind(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
+        name, solve = choose_coupled(coupled, recipe.solver)
         W = _start(data, recipe.loss.k, start, recipe.fit_intercept)
-        return coupled, solve(coupled, W, stop, seed), "newton"
+        return coupled, solve(coupled, W, stop, seed), name
     problem = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
     solver = choose(problem, recipe.solver, stop)
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])

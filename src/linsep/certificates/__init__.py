@@ -5,6 +5,7 @@ from __future__ import annotations
 from linsep.certificates.certify import certify
 from linsep.certificates.closing import ClosingSums, from_sums
 from linsep.certificates.exact import exact_certificate
+from linsep.certificates.kkt import KKT, kkt
 from linsep.certificates.local import local_certificate
 from linsep.certificates.optimality import Optimality, combine
 from linsep.certificates.recheck import closing_sums_numpy
@@ -13,6 +14,7 @@ from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.verification import Part, recheck_part, verify
 
 __all__ = [
+    "KKT",
     "ClosingSums",
     "Optimality",
     "Part",
@@ -23,6 +25,7 @@ __all__ = [
     "exact_certificate",
     "from_softmax_sums",
     "from_sums",
+    "kkt",
     "local_certificate",
     "recheck_part",
     "softmax_local_certificate",

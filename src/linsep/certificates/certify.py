@@ -12,6 +12,7 @@ from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.optimality import preference
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem
 from linsep.solution import Status
 
@@ -68,6 +69,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         found = from_softmax_sums(
             SoftmaxSums.from_flat(sums, data.d, problem.k),
             W[:-1],
+            loss=problem.loss,
             lam=problem.lam,
             fit_intercept=problem.fit_intercept,
             scale=penalty.scale,
@@ -76,9 +78,10 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
             rows=data.n,
         )
         precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
-        if found.certified or not precise or W.size > LARGEST:
+        if found.certified or not precise or W.size > LARGEST or not problem.loss.smooth:
             return found
         bounds.append(found)
+    assert isinstance(problem.loss, Multinomial)
     bounds.append(
         softmax_local_certificate(
             problem.loss,

@@ -29,11 +29,11 @@ from linsep.certificates.recheck import Dual, dual_point, given, score
 from linsep.errors import Refused
 from linsep.losses import (
     Absolute,
+    CoupledLoss,
     Hinge,
     Huber,
     HuberisedHinge,
     Loss,
-    Multinomial,
     Perceptron,
     Squared,
     SquaredHinge,
@@ -100,7 +100,7 @@ class _Sums:
 
 
 def exact_certificate(  # noqa: PLR0913
-    loss: Loss | Multinomial,
+    loss: Loss | CoupledLoss,
     X: Any,
     sigma: FloatArray,
     offset: FloatArray | None,
@@ -114,12 +114,16 @@ def exact_certificate(  # noqa: PLR0913
 ) -> Optimality:
     """Primal, dual and gap as rational numbers, compared with tol exactly; W is (d+1, 1)."""
     formula = _FORMULAS.get(type(loss))  # type: ignore[arg-type]
-    if formula is None or isinstance(loss, Multinomial):
+    if formula is None or isinstance(loss, CoupledLoss):
         known = ", ".join(kind.name for kind in _FORMULAS)
+        why = (
+            "takes values that are not rational numbers, so exact arithmetic cannot hold them"
+            if loss.smooth
+            else "couples the classes, which exact arithmetic does not cover"
+        )
         raise Refused(
-            f"exact=True: the {loss.name} loss takes values that are not rational numbers, so exact "
-            f"arithmetic cannot hold them. It is offered for {known}. Use verify(model, X, y): its gap "
-            "includes a guaranteed allowance for rounding."
+            f"exact=True: the {loss.name} loss {why}. It is offered for {known}. Use "
+            "verify(model, X, y): its gap includes a guaranteed allowance for rounding."
         )
     sums = _sum_up(loss, formula, X, (sigma, offset, weight), W, dual)
     if fit_intercept:

@@ -1,16 +1,19 @@
-"""The certificate of the multinomial loss, which couples k classes through the softmax.
+"""The certificate of losses that couple k classes: the softmax and the multiclass hinge.
 
 With U = onehot(y) - p, one row per sample, p in the simplex, and V = sum_i s_i x_i U_i' (d, k)::
 
-    P(W) = lam/2 |W|^2 + sum_i s_i (logsumexp(z_i) - z_{i,y_i})
+    P(W) = lam/2 |W|^2 + sum_i s_i l(z_i, y_i)
     D(U) = sum_i s_i entropy(p_i) - |V|^2 / (2 lam)
+
+where entropy stands for minus the conjugate, -l*(p_i - onehot(y_i)): the entropy of p for the softmax, the
+sum of p off the label for the hinge of Crammer and Singer.
 
 D bounds every P from below if the class sums ``e_c = sum_i s_i U_ic`` vanish (free intercepts). To that
 end all p_i are mixed with one fixed distribution r: p'_i = (1 - t) p_i + t r. With n_c the weight of class
 c and S the total, e' = 0 asks for r_c = (t n_c + (1 - t) e_c) / (t S), which is a distribution as soon
 as t >= -e_c / (n_c - e_c) for all c. Entropy is concave, so
 
-    D >= (1 - t) sum s entropy(p) + t S entropy(r) - |(1 - t) V + t (M - (M 1) r')|^2 / (2 lam)
+    D >= (1 - t) sum s entropy(p) + t sum s entropy(r) - |(1 - t) V + t (M - (M 1) r')|^2 / (2 lam)
 
 where column c of M is the sum of s x over the rows of class c: sums only, one pass.
 """
@@ -23,12 +26,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import entr
 
 from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.recheck import Dual, add_up, chunks, given, row_norms, score, weigh
-from linsep.losses import Multinomial
+from linsep.losses import CoupledLoss, Multinomial
 from linsep.solution import Explicit
 
 FloatArray = npt.NDArray[np.float64]
@@ -40,7 +42,7 @@ HEADER = 4
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxSums:
-    """Sums of the closing pass of the multinomial loss.
+    """Sums of the closing pass of a loss that couples the classes.
 
     ``entropy`` is sum s entropy(p); ``magnitude`` is sum s |U_c| (|x|.|w_c| + |b_c|) over rows and classes,
     ``absolute`` the sum of the absolute values of all terms; ``mass`` (k,) the weight of each class,
@@ -75,10 +77,11 @@ class Bounds(NamedTuple):
     rounding: float
 
 
-def from_softmax_sums(
+def from_softmax_sums(  # noqa: PLR0913
     sums: SoftmaxSums,
     w: FloatArray,
     *,
+    loss: CoupledLoss,
     lam: float,
     fit_intercept: bool,
     scale: float,
@@ -88,7 +91,13 @@ def from_softmax_sums(
 ) -> Optimality:
     """Assemble the certificate of the coefficients ``w`` (d, k), without the intercepts."""
     found = bounds(
-        sums, w, lam=lam, fit_intercept=fit_intercept, rows_per_sum=rows_per_sum, rows=rows
+        sums,
+        w,
+        loss=loss,
+        lam=lam,
+        fit_intercept=fit_intercept,
+        rows_per_sum=rows_per_sum,
+        rows=rows,
     )
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
     return enclose(*found, scale=scale, tol=tol, distance=distance, kind="dual")
@@ -98,6 +107,7 @@ def bounds(
     sums: SoftmaxSums,
     w: FloatArray,
     *,
+    loss: CoupledLoss,
     lam: float,
     fit_intercept: bool,
     rows_per_sum: float,
@@ -109,23 +119,24 @@ def bounds(
     times ``magnitude``; adding up, ``chain`` times the absolute values of the terms, for V times |at| with
     at = V/lam = w + off: magnitude for the first part, ``spread`` |off| for the second, ``bulk`` for what mixing
     brings in. ``rows_per_sum`` is the longest chain of additions in the sums of losses and of U, ``rows`` (if
-    longer) in mass and M. With lam = 0 the lower bound is 0.
+    longer) in mass and M. The p of a row may add up to 1 + 8 k u: shrinking all U by that share costs D no more
+    than the share of ``absolute``. With lam = 0 the lower bound is 0.
     """
     d, k = w.shape
     primal = sums.loss + 0.5 * lam * float(np.vdot(w, w))
-    chain = (rows_per_sum + k + 8) * ROUNDOFF
+    chain = (rows_per_sum + 9 * k + 8) * ROUNDOFF
     plain = (max(rows, rows_per_sum) + k + 8) * ROUNDOFF
     rounding = (d + k + 8) * ROUNDOFF * sums.magnitude + chain * (sums.absolute + sums.magnitude)
     dual = 0.0
     if lam > 0.0:
-        t, entropy, v = _mixed(sums) if fit_intercept else (0.0, sums.entropy, sums.v)
+        t, entropy, v = _mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
         at = v / lam
         dual = entropy - 0.5 * float(np.vdot(v, at))
         error, mixed_in = chain * sums.spread, 2.0 * t * plain * sums.bulk
         rounding += error * _length(at - w) + mixed_in * _length(at)
         rounding += 0.5 * (error + mixed_in) ** 2 / lam
         if fit_intercept:
-            rounding += _repair(sums, v, at, lam=lam, chain=chain + t * plain)
+            rounding += _repair(sums, v, at, loss=loss, lam=lam, chain=chain + t * plain)
     rounding += (d * k + 8) * ROUNDOFF * (primal + abs(dual))
     return Bounds(primal, dual, rounding)
 
@@ -134,7 +145,7 @@ def _length(a: FloatArray) -> float:
     return math.sqrt(float(np.vdot(a, a)))
 
 
-def _mixed(sums: SoftmaxSums) -> tuple[float, float, FloatArray]:
+def _mixed(sums: SoftmaxSums, loss: CoupledLoss) -> tuple[float, float, FloatArray]:
     """The share t of r that makes the class sums vanish; entropy and V after mixing."""
     n, e = sums.mass, sums.residual
     short = e < 0.0
@@ -143,21 +154,30 @@ def _mixed(sums: SoftmaxSums) -> tuple[float, float, FloatArray]:
     if t == 0.0 or not r.sum() > 0.0:  # balanced, as far as float64 can tell
         return 0.0, sums.entropy, sums.v
     r /= r.sum()
-    entropy = (1.0 - t) * sums.entropy + t * float(n.sum() * entr(r).sum())
+    entropy = (1.0 - t) * sums.entropy + t * loss.spread(r, n)
     spread_out = sums.features - np.outer(sums.features.sum(axis=1), r)
     return t, entropy, (1.0 - t) * sums.v + t * spread_out
 
 
-def _repair(sums: SoftmaxSums, v: FloatArray, at: FloatArray, *, lam: float, chain: float) -> float:
+def _repair(
+    sums: SoftmaxSums,
+    v: FloatArray,
+    at: FloatArray,
+    *,
+    loss: CoupledLoss,
+    lam: float,
+    chain: float,
+) -> float:
     """Cost of making the class sums vanish exactly.
 
-    e_c errs by at most ``chain`` times sum s |U_c| <= 2 n_c + |e_c|, so mixing once more with a share t of
-    ``chain`` max_c (2 + |e_c|/n_c) closes it. With at = V/lam, D moves by at most t times the entropy and
+    e_c errs by at most ``chain`` times S_c = sum s |U_c| <= 2 n_c + |e_c|, so mixing once more with a share t of
+    ``chain`` max_c S_c/n_c closes it. With at = V/lam, D moves by at most t times the entropy and
     <at, M - m r' - V>, m = M 1, plus the square of the change of V; r is any distribution.
     """
     if not sums.mass.min() > 0.0:
         return math.inf
-    t = 1.01 * chain * float((2.0 + np.abs(sums.residual) / sums.mass).max())
+    moved = loss.moved(sums.entropy, sums.mass) + np.abs(sums.residual)
+    t = 1.01 * chain * float((moved / sums.mass).max())
     total = sums.features.sum(axis=1)
     pull = abs(float(np.vdot(at, sums.features))) + float(np.abs(total @ at).max())
     move = t * (_length(sums.features) + _length(total) + _length(v))
@@ -165,7 +185,7 @@ def _repair(sums: SoftmaxSums, v: FloatArray, at: FloatArray, *, lam: float, cha
 
 
 def softmax_sums_numpy(
-    loss: Multinomial,
+    loss: CoupledLoss,
     X: Any,
     labels: IntArray,
     weight: FloatArray | None,
@@ -185,9 +205,8 @@ def softmax_sums_numpy(
         sU = s[:, None] * U
         value, entropy = weigh(s, loss.value(Z, y)), -s * loss.conjugate(-U, y)
         reach = score(abs(block), np.abs(W))
-        # Within an error e of the scores no |slope| exceeds e^(2 e) times itself.
-        stretch = np.exp(2.0 * (d + 6) * ROUNDOFF * reach.max(axis=1, keepdims=True))
-        steep = np.maximum(np.abs(U), np.abs(loss.slope(Z, y)) * stretch)
+        error = (d + 6) * ROUNDOFF * reach.max(axis=1, keepdims=True)
+        steep = np.maximum(np.abs(U), loss.steepest(Z, y, error))
         lengths = row_norms(block)
         mass += own.sum(axis=0)
         residual += sU.sum(axis=0)
@@ -209,14 +228,15 @@ def softmax_sums_numpy(
 
 
 def _dual_point(
-    loss: Multinomial, dual: Dual, rows: slice, block: Any, labels: IntArray, Z: FloatArray
+    loss: CoupledLoss, dual: Dual, rows: slice, block: Any, labels: IntArray, Z: FloatArray
 ) -> FloatArray:
-    """U of a chunk; rows of the proposal that leave the simplex take the softmax of the answer."""
+    """U of a chunk; rows of the proposal that leave the simplex take the slope at the answer."""
     index = np.arange(len(labels))
     fallback = -loss.slope(Z, labels)
     if isinstance(dual, Explicit):
         U = np.array(dual.u[rows], dtype=np.float64)
     else:
+        assert isinstance(loss, Multinomial)
         P = loss.proba(score(block, dual.base))
         change = score(block, dual.step)
         with np.errstate(over="ignore", invalid="ignore"):

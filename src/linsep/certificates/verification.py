@@ -22,7 +22,7 @@ from linsep.certificates.recheck import Dual, closing_sums_numpy, longest_sum
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.errors import CertificateError, Refused
-from linsep.losses import Loss, Multinomial
+from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.penalties import ElasticNet
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,7 +35,7 @@ _SECOND_BOUND_WORK = 2e8
 class Part(NamedTuple):
     """One subproblem with the coefficients and the dual point that claim to solve it."""
 
-    loss: Loss | Multinomial
+    loss: Loss | CoupledLoss
     penalty: ElasticNet
     fit_intercept: bool
     X: Any
@@ -129,9 +129,9 @@ def _by_duality(part: Part) -> Optimality:
         "tol": part.tol,
         "rows_per_sum": longest_sum(part.X),
     }
-    if isinstance(part.loss, Multinomial):
+    if isinstance(part.loss, CoupledLoss):
         coupled = softmax_sums_numpy(part.loss, part.X, part.labels, part.weight, part.W, part.dual)
-        return from_softmax_sums(coupled, part.W[:-1], **settings)
+        return from_softmax_sums(coupled, part.W[:-1], loss=part.loss, **settings)
     sums = closing_sums_numpy(
         part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual
     )
@@ -145,7 +145,8 @@ def _by_curvature(part: Part) -> Optimality:
         "scale": part.penalty.scale,
         "tol": part.tol,
     }
-    if isinstance(part.loss, Multinomial):
+    if isinstance(part.loss, CoupledLoss):
+        assert isinstance(part.loss, Multinomial)
         return softmax_local_certificate(
             part.loss, part.X, part.labels, part.weight, part.W, **settings
         )

@@ -5,5 +5,12 @@ from __future__ import annotations
 from linsep.estimators.cross_validated import LogisticRegressionCV
 from linsep.estimators.linear import LinearClassifier, LinearRegressor
 from linsep.estimators.logistic import LogisticRegression
+from linsep.estimators.svm import LinearSVC
 
-__all__ = ["LinearClassifier", "LinearRegressor", "LogisticRegression", "LogisticRegressionCV"]
+__all__ = [
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearSVC",
+    "LogisticRegression",
+    "LogisticRegressionCV",
+]

@@ -1,7 +1,7 @@
 """What all linear classifiers share: from labels to subproblems, and from scores to labels.
 
 Two classes are one subproblem with sigma = -1, +1. Three or more are either one problem that
-couples them (multinomial), or one problem for each class against all the others (one-vs-rest).
+couples them (multinomial, Crammer-Singer), or one problem for each class against all the others (one-vs-rest).
 """
 
 from __future__ import annotations
@@ -19,11 +19,17 @@ from linsep.estimators import fitting, inputs, labels, parameters
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import scores
-from linsep.losses import Loss, Multinomial
+from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 from linsep.train import Fit
 from linsep.tuning.shared import Shared
 
 Model = TypeVar("Model", bound="Classification")
+
+#: Schemes that solve one problem for all classes together.
+_COUPLED: dict[str, type[CoupledLoss]] = {
+    "multinomial": Multinomial,
+    "crammer_singer": CrammerSinger,
+}
 
 
 class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -60,12 +66,15 @@ class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             known, inputs.weights(sample_weight, rows.shape[0]), self.class_weight, owner
         )
         count = 1 if len(known.classes) == 2 else len(known.classes)
-        if scheme == "multinomial" and count > 1:
-            recipe, count = replace(recipe, loss=Multinomial(count)), 1
-        parts = _subproblems(recipe.loss, known)
+        if scheme in _COUPLED and count > 1:
+            recipe, count = replace(recipe, loss=_COUPLED[scheme](count)), 1
+        parts = subproblems(recipe.loss, known)
         start = self._start(known.classes, rows.shape[1])
         fits = fitting.solve(recipe, parts, count, rows, names, weight, start)
-        fitting.store(self, fits, names, classes_=known.classes, _class_weight=self.class_weight)
+        own = self._own_answers(fits, rows, known, weight)
+        fitting.store(
+            self, fits, names, classes_=known.classes, _class_weight=self.class_weight, **own
+        )
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -79,6 +88,12 @@ class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         at = (Z[:, 0] >= 0).astype(np.intp) if Z.shape[1] == 1 else Z.argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_[at]
         return predicted
+
+    def _own_answers(
+        self, fits: list[Fit], rows: Any, known: labels.Labels, weight: FloatArray | None
+    ) -> dict[str, Any]:
+        """Fitted attributes beyond those of every linear classifier."""
+        return {}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -131,12 +146,13 @@ class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = labels.weigh(
             known, inputs.weights(sample_weight, rows.shape[0]), self._class_weight, owner
         )
-        parts = _subproblems(self._fits[0].recipe.loss, known)
+        parts = subproblems(self._fits[0].recipe.loss, known)
         yield from fitting.verification_parts(self, parts, rows, weight)
 
 
-def _subproblems(loss: Loss | Multinomial, known: labels.Labels) -> Iterator[Subproblem]:
-    if isinstance(loss, Multinomial):
+def subproblems(loss: Loss | CoupledLoss, known: labels.Labels) -> Iterator[Subproblem]:
+    """One subproblem for all classes, or one for each class against the others."""
+    if isinstance(loss, CoupledLoss):
         yield Subproblem(loss, labels=known.codes)
     elif len(known.classes) == 2:
         yield Subproblem(loss, sigma=known.signs())

@@ -24,7 +24,7 @@ from linsep.errors import ConvergenceWarning, NonFinite, SeparableData
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
 from linsep.estimators.inputs import FloatArray
-from linsep.losses import Loss, Multinomial
+from linsep.losses import CoupledLoss, Loss
 from linsep.solution import TraceRecord
 from linsep.train import Fit, Recipe, train
 
@@ -38,7 +38,7 @@ class Subproblem:
     ``title`` says which of several subproblems it is.
     """
 
-    loss: Loss | Multinomial
+    loss: Loss | CoupledLoss
     sigma: FloatArray | None = None
     offset: FloatArray | None = None
     labels: npt.NDArray[np.int64] | None = None
@@ -47,7 +47,7 @@ class Subproblem:
     @property
     def width(self) -> int:
         """Number of columns of its W."""
-        return self.loss.k if isinstance(self.loss, Multinomial) else 1
+        return self.loss.k if isinstance(self.loss, CoupledLoss) else 1
 
 
 def solve(

@@ -10,12 +10,12 @@ from sklearn.utils import check_random_state
 
 from linsep import losses
 from linsep.errors import BadInput
-from linsep.losses import Loss, Multinomial
+from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 from linsep.train import Recipe
 
 
-def recipe(model: Any, loss: Loss | Multinomial) -> Recipe:
+def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
     """The Recipe of an estimator that has the common parameters as attributes."""
     flag("warm_start", model.warm_start)
     tol = _number("tol", model.tol)
@@ -26,7 +26,9 @@ def recipe(model: Any, loss: Loss | Multinomial) -> Recipe:
         )
     return Recipe(
         loss=loss,
-        penalty=ElasticNet(_number("C", model.C), _number("l1_ratio", model.l1_ratio)),
+        penalty=ElasticNet(
+            _number("C", model.C), _number("l1_ratio", getattr(model, "l1_ratio", 0.0))
+        ),
         fit_intercept=flag("fit_intercept", model.fit_intercept),
         tol=tol,
         solver=model.solver,

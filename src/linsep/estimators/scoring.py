@@ -34,7 +34,7 @@ def scores(model: Any, X: Any) -> FloatArray:
         X = inputs.rows_again(model, X)
     coef = model.coef_
     with np.errstate(all="ignore"):  # what overflows is refused below
-        Z = _product(X, coef.T if coef.ndim == 2 else coef[:, np.newaxis])
+        Z = product(X, coef.T if coef.ndim == 2 else coef[:, np.newaxis])
         Z += model.intercept_
     if not np.isfinite(Z).all():
         refuse_nonfinite(X, state.get("feature_names_in_"))
@@ -74,7 +74,7 @@ def log_probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
         return np.log(probabilities(loss, Z))
 
 
-def _product(X: Any, W: FloatArray) -> FloatArray:
+def product(X: Any, W: FloatArray) -> FloatArray:
     """X W in float64; float32 rows are converted block by block."""
     if sp.issparse(X) or X.dtype == np.float64:
         Z: FloatArray = np.asarray(X @ W)

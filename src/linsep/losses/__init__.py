@@ -25,6 +25,8 @@ from __future__ import annotations
 from linsep.errors import BadInput
 from linsep.losses.bent import Huber, HuberisedHinge, SquaredHinge
 from linsep.losses.checks import ConvexityCheck, DominationCheck, dominates_zero_one, is_convex
+from linsep.losses.coupled import CoupledLoss
+from linsep.losses.crammer_singer import CrammerSinger
 from linsep.losses.kinked import Absolute, Hinge, Perceptron, ZeroOne
 from linsep.losses.loss import Loss
 from linsep.losses.multinomial import Multinomial
@@ -36,6 +38,8 @@ __all__ = [
     "NAMES",
     "Absolute",
     "ConvexityCheck",
+    "CoupledLoss",
+    "CrammerSinger",
     "DominationCheck",
     "Exponential",
     "Hinge",

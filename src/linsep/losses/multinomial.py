@@ -1,4 +1,4 @@
-"""The loss that couples classes: softmax cross-entropy on k scores."""
+"""Softmax cross-entropy on k scores, the loss of multinomial logistic regression."""
 
 from __future__ import annotations
 
@@ -7,36 +7,25 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import entr, xlog1py
 
-from linsep.errors import BadInput
+from linsep.losses.coupled import CoupledLoss, IntArray
 from linsep.losses.loss import FloatArray
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Multinomial:
+class Multinomial(CoupledLoss):
     """logsumexp(z) - z_y on the k scores of a row; labels are integers 0..k-1.
 
     The dual variables of a row are ``U = onehot(y) - p`` with p in the simplex, and the conjugate there
     is minus the entropy of p.
     """
 
-    k: int
     name: ClassVar[str] = "multinomial"
     native: ClassVar[str | None] = "multinomial"
     smooth: ClassVar[bool] = True
-    convex: ClassVar[bool] = True
-    classification: ClassVar[bool] = True
-    regression: ClassVar[bool] = False
     probabilistic: ClassVar[bool] = True
     curvature_bound: ClassVar[float] = 0.5  #: largest eigenvalue of diag(p) - p p'
-
-    def __post_init__(self) -> None:
-        if self.k < 2:
-            raise BadInput(f"multinomial: at least 2 classes are needed, got {self.k}.")
 
     @property
     def params(self) -> tuple[float, ...]:
@@ -58,6 +47,10 @@ class Multinomial:
         slope[rows, labels] = 0.0
         slope[rows, labels] = -slope.sum(axis=1)  # accurate where p_y - 1 would round to 0
         return slope
+
+    def steepest(self, Z: FloatArray, labels: IntArray, error: FloatArray) -> FloatArray:
+        """|slope| exp(2 error): within an error e of the scores no probability grows by more than e^(2 e)."""
+        return np.asarray(np.abs(self.slope(Z, labels)) * np.exp(2.0 * error))
 
     def proba(self, Z: FloatArray) -> FloatArray:
         """softmax of each row, (n, k)."""
@@ -84,3 +77,11 @@ class Multinomial:
         rest = np.where(inside & (rest <= 1.0 + slack), np.minimum(rest, 1.0), np.nan)
         value = xlog1py(1.0 - rest, -rest) - entr(np.maximum(off, 0.0)).sum(axis=1)
         return np.where(np.isnan(rest), math.inf, value)
+
+    def moved(self, entropy: float, mass: FloatArray) -> FloatArray:
+        """Twice the weight of each class (if the class sums of U vanish; they add what they are)."""
+        return 2.0 * mass
+
+    def spread(self, r: FloatArray, mass: FloatArray) -> float:
+        """The total weight times the entropy of r."""
+        return float(mass.sum() * entr(r).sum())

@@ -22,13 +22,21 @@ from linsep.solution import Explicit, Linearised
 
 if TYPE_CHECKING:
     from linsep.data import Block, Dataset
-    from linsep.losses import Multinomial
+    from linsep.losses import CoupledLoss
     from linsep.penalties import ElasticNet
     from linsep.solution import FloatArray
 
 _HEADER = 3  # loss and two counts of rows, before the gradient
 _CLOSING = 7  # scalars of the closing pass
 _SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean serves
+
+
+def not_finite() -> NonFinite:
+    """What to say when the objective is not finite at W = 0."""
+    return NonFinite(
+        "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
+        "or numbers too large to square. Find and repair those rows."
+    )
 
 
 class CoupledProblem:
@@ -39,7 +47,7 @@ class CoupledProblem:
     """
 
     def __init__(
-        self, loss: Multinomial, penalty: ElasticNet, data: Dataset, fit_intercept: bool = True
+        self, loss: CoupledLoss, penalty: ElasticNet, data: Dataset, fit_intercept: bool = True
     ) -> None:
         self.loss, self.penalty, self.data = loss, penalty, data
         self.fit_intercept = fit_intercept
@@ -69,6 +77,10 @@ class CoupledProblem:
             found = _kernels.Classes(block.labels, block.weight, self.k)
             self._classes[key] = found
         return found
+
+    def keep(self, P: FloatArray) -> None:
+        """Take P (k, n) for the probabilities of the last sweep."""
+        self._p = np.ascontiguousarray(P)
 
     def _kept(self, block: Block) -> FloatArray:
         return self._p[:, block.first : block.first + block.rows.n]
@@ -109,10 +121,7 @@ class CoupledProblem:
         if not (np.isfinite(value) and np.isfinite(g).all()):
             zero, g0 = self.value_gradient(np.zeros_like(W))
             if not (np.isfinite(zero) and np.isfinite(g0).all()):
-                raise NonFinite(
-                    "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
-                    "or numbers too large to square. Find and repair those rows."
-                )
+                raise not_finite()
         return value, g
 
     def hess_vec(self, V: FloatArray) -> FloatArray:

@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linsep.errors import BadInput, Refused
+from linsep.problem import MaxMarginProblem
 from linsep.solvers import (
+    crammer_singer,
     dense,
     dual_cd,
     multinomial,
@@ -139,20 +141,28 @@ def _preferred(problem: Problem, stop: Stop) -> str:
     return "newton-cg"
 
 
-def choose_coupled(problem: CoupledProblem, name: str) -> CoupledSolve:
-    """The solver of the multinomial loss: Newton's method, which picks its own linear algebra."""
-    if name not in NAMES:
-        raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(NAMES)}.")
+def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolve]:
+    """The solver of a loss that couples the classes, which picks its own linear algebra."""
+    known = (*NAMES, "proximal-newton")
+    if name not in known:
+        raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(known)}.")
     if problem.penalty.l1_ratio:
         raise Refused(
             f"The {problem.loss.name} loss needs l1_ratio=0: no solver takes it with an L1 part yet."
         )
-    if name not in ("auto", "newton"):
+    hinge = isinstance(problem, MaxMarginProblem)
+    own = "proximal-newton" if hinge else "newton"
+    if name not in ("auto", own):
         raise Refused(
             f"solver={name!r} does not take the {problem.loss.name} loss, which couples the classes. "
-            "Use solver='newton' or 'auto', or multiclass='ovr'."
+            f"Use solver={own!r} or 'auto', or multiclass='ovr'."
         )
-    return multinomial.solve
+    if hinge and problem.lam == 0.0:
+        raise Refused(
+            f"The {problem.loss.name} loss needs a finite C. Give a large one, for instance C=1e6, or use "
+            "multiclass='ovr'."
+        )
+    return own, crammer_singer.solve if hinge else multinomial.solve
 
 
 def choose(problem: Problem, name: str, stop: Stop) -> Solver:

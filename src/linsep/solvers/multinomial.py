@@ -86,7 +86,7 @@ def _is_small(problem: CoupledProblem) -> bool:
     return _work(problem) < _POLISH and problem.order * problem.k <= MOST_EXACT
 
 
-def _sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
+def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
     """The problem on about m rows, drawn evenly through each class and counted for those they stand for."""
     labels = problem.data.labels
     assert labels is not None
@@ -115,7 +115,7 @@ def _pilot(
     small = _work(problem) < _PILOT_WORK or m > _PILOT_SHARE * data.n
     if small or W.any() or problem.lam == 0.0:
         return W
-    sub = _sample(problem, m, seed)
+    sub = sample(problem, m, seed)
     limit = run.stop.time_limit
     rest = None if limit is None else max(0.0, limit - run.seconds)
     start = _Newton(Run(sub, Stop(_PILOT_TOL, rest), gap_of), W, seed, polish=False).solve().W
@@ -243,8 +243,8 @@ def _direction(run: Run[CoupledProblem], seed: int) -> Exact | ConjugateGradient
         return Exact(problem)
     price = block_count(problem) * block_price(problem, data.n)
     m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * min(1.0, _SAMPLE_PRICE / price)))
-    sample = problem if 2 * data.n <= 3 * m or price == np.inf else _sample(problem, m, seed)
-    return ConjugateGradients(problem, sample, run.check_limits)
+    some = problem if 2 * data.n <= 3 * m or price == np.inf else sample(problem, m, seed)
+    return ConjugateGradients(problem, some, run.check_limits)
 
 
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:

@@ -1,0 +1,162 @@
+// Passes of the multiclass hinge  l_i = max_c (z_c + 1[c != y]) - z_y = max over p in the simplex of sum_c p_c lead_c,
+// lead_c = 1 + z_c - z_y off the label and 0 on it.
+//
+// The solver (src/linsep/solvers/crammer_singer.py) works on the smooth losses of the proximal point method,
+//   l_i(z) = max over p of  sum_c p_c lead_c - |p - p0|^2 / (2 sigma),   attained at p = projection of p0 + sigma lead
+// on the simplex. Scores, p0 and p are (n, K) with K = padded_classes(k); the padding is 0.
+#pragma once
+#include "softmax.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+// p becomes its projection on the simplex (Michelot 1986): classes below the threshold drop out until none does. Most
+// rows have a class that leads all others by 1 or more, and no others are left.
+inline void project(i64 k, double* p) {
+    double top = p[0], second = -__builtin_inf();
+    i64 best = 0;
+    for (i64 c = 1; c < k; ++c) {
+        const bool higher = p[c] > top;
+        const double lower = higher ? top : p[c];
+        second = lower > second ? lower : second;
+        best = higher ? c : best;
+        top = higher ? p[c] : top;
+    }
+    if (top - second >= 1.0) {
+        for (i64 c = 0; c < k; ++c) p[c] = 0.0;
+        p[best] = 1.0;
+        return;
+    }
+    double sum = 0.0, threshold = 0.0;
+    i64 count = k;
+    for (i64 c = 0; c < k; ++c) sum += p[c] -= top;
+    for (;;) {
+        threshold = (sum - 1.0) / (double)count;
+        double rest = 0.0;
+        i64 left = 0;
+        for (i64 c = 0; c < k; ++c)
+            if (p[c] > threshold) rest += p[c], ++left;
+        if (left == count || left == 0) break;
+        count = left;
+        sum = rest;
+    }
+    for (i64 c = 0; c < k; ++c) p[c] = p[c] > threshold ? p[c] - threshold : 0.0;
+}
+
+// p at the scores z + t dz (dz may be null). out: sum of s l, sum of s times the derivative of l by t, the proximal part
+// sum s |p - p0|^2 / (2 sigma) of the first, and the slack sum s (max lead - sum p lead): what p lacks as a dual point.
+inline void crammer_singer_step(i64 lo, i64 hi, const Classes& y, const double* z, const double* dz, double t,
+                                const double* p0, double sigma, double* p, double* out) {
+    const i64 k = y.k, K = padded_classes(k);
+    for (i64 i = lo; i < hi; ++i) {
+        const double *zi = z + i * K, *di = dz ? dz + i * K : nullptr, *before = p0 + i * K;
+        const double s = y.weight ? y.weight[i] : 1.0;
+        const i64 own = y.label[i];
+        double* pi = p + i * K;
+        const double mine = zi[own], my_move = di ? di[own] : 0.0;
+        const auto lead = [&](i64 c) {
+            return c == own ? 0.0 : 1.0 + ((zi[c] - mine) + (di ? t * (di[c] - my_move) : 0.0));
+        };
+        if (di)
+            for (i64 c = 0; c < k; ++c) pi[c] = before[c] + sigma * (1.0 + ((zi[c] - mine) + t * (di[c] - my_move)));
+        else
+            for (i64 c = 0; c < k; ++c) pi[c] = before[c] + sigma * (1.0 + (zi[c] - mine));
+        pi[own] = before[own];
+        for (i64 c = k; c < K; ++c) pi[c] = 0.0;
+        project(k, pi);
+        double value = 0.0, slope = 0.0, moved = 0.0, top = 0.0;
+        for (i64 c = 0; c < k; ++c) {
+            const double change = pi[c] - before[c];
+            const double l = lead(c);
+            moved += change * change;
+            top = l > top ? l : top;
+            value += pi[c] * l;
+            if (di) slope += pi[c] * (di[c] - my_move);
+        }
+        moved *= 0.5 / sigma;
+        out[0] += s * (value - moved);
+        out[1] += s * slope;
+        out[2] += s * moved;
+        out[3] += s * (top - value);
+    }
+}
+
+// out (d + 1, K) += sum s (x, 1) (p - onehot(y))'
+template <class R>
+void crammer_singer_gradient(const R& X, i64 lo, i64 hi, const Classes& y, const double* p, double* out,
+                             double* scratch) {
+    const i64 k = y.k, K = padded_classes(k);
+    const i64 most = min64(X.chunk(), softmax_rows(k));
+    double* totals = out + X.d * K;
+    for (i64 r = lo; r < hi; r += most) {
+        const int nr = (int)min64(most, hi - r);
+        for (int i = 0; i < nr; ++i) {
+            const double s = y.weight ? y.weight[r + i] : 1.0;
+            const i64 own = y.label[r + i];
+            double sum = 0.0;
+            double* a = scratch + i * K;
+            for (i64 c = 0; c < K; ++c) a[c] = 0.0;
+            for (i64 c = 0; c < k; ++c)
+                if (c != own) sum += a[c] = s * p[(r + i) * K + c];
+            a[own] = -sum;
+            for (i64 c = 0; c < k; ++c) totals[c] += a[c];
+        }
+        X.add_k(r, nr, scratch, K, out);
+    }
+}
+
+// The sums of a certificate, in the layout of softmax_closing.hpp; the place of the entropy is taken by minus the
+// conjugate, the sum of p off the label. The dual point U = onehot(y) - p is explicit, (n, k). A row of it that leaves
+// the simplex by more than rounding takes the slope at W.
+template <class R>
+void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, const double* bound,
+                            const double* dual, double* out, double* scratch) {
+    SoftmaxChunk c(y, scratch);
+    const double score_error = (double)(X.d + 6) * 0x1p-53, most = 1.0 + 8.0 * (double)y.k * 0x1p-53;
+    double four[4 * kMaxChunk];
+    double* mass = out + 7;
+    double* V = mass + c.K;
+    double* features = V + (X.d + 1) * c.K;
+    for (i64 r = lo; r < hi; r += c.step(X)) {
+        c.open(r, (int)min64(c.step(X), hi - r));
+        c.scores(X, W, 2);
+        X.closing4(r, c.nr, bound, bound, bound, four);
+        for (i64 a = 0; a < y.k; ++a)
+            for (int i = c.nr; i < c.np; ++i) c.plane(0, a)[i] = 0.0;
+        for (int i = 0; i < c.nr; ++i) {
+            const double s = c.weight[i], reach = four[4 * i + 3], *u = dual + (r + i) * y.k;
+            const i64 own = y.label[r + i];
+            i64 best = own == 0 ? 1 : 0;
+            double rest = 0.0, least = 0.0, squares = 0.0;
+            for (i64 a = 0; a < y.k; ++a) {
+                if (a == own) continue;
+                if (c.plane(2, a)[i] > c.plane(2, best)[i]) best = a;
+                rest -= u[a];
+                least = -u[a] < least ? -u[a] : least;
+            }
+            const double lead = 1.0 + (c.plane(2, best)[i] - c.plane(2, own)[i]);
+            const bool inside = least >= 0.0 && rest <= most;
+            for (i64 a = 0; a < y.k; ++a)
+                c.plane(0, a)[i] = a == own ? 0.0 : inside ? u[a] : a == best && lead > 0.0 ? -1.0 : 0.0;
+            if (!inside) rest = lead > 0.0 ? 1.0 : 0.0, out[6] += 1.0;
+            rest = rest < 1.0 ? rest : 1.0;
+            for (i64 a = 0; a < y.k; ++a) squares += c.plane(0, a)[i] * c.plane(0, a)[i];
+            const double loss = lead > 0.0 ? lead : 0.0;
+            const double slope = lead > -2.0 * score_error * reach ? 1.0 : 0.0;
+            const double length = s * __builtin_sqrt(X.norm2(r + i));
+            out[0] += s * loss;
+            out[1] += s * rest;
+            out[2] += 2.0 * s * reach * (rest > slope ? rest : slope);
+            out[3] += s * (loss + rest);
+            out[4] += length * __builtin_sqrt(squares + rest * rest);
+            out[5] += length;
+            mass[own] += s;
+            if (s != 0.0) X.axpy(r + i, s, features + own * X.d);
+        }
+        c.weigh_zero_sum(0);
+        c.add_to(X, 0, V);
+    }
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

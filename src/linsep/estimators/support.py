@@ -1,0 +1,98 @@
+"""The dual answers of a support vector machine: multipliers, support vectors, margin.
+
+The multiplier of row i is alpha_i = C s_i u_i, with u the dual point of the certificate. For the hinge it lies in
+the box [0, C s_i]; for the squared hinge it is only >= 0. With a free intercept sum_i y_i alpha_i = 0, and
+w = sum_i y_i alpha_i x_i at the optimum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.estimators.inputs import FloatArray
+from linsep.estimators.scoring import product
+from linsep.losses import Loss
+from linsep.solution import Explicit
+from linsep.train import Fit
+
+IntArray = npt.NDArray[np.intp]
+
+#: A share of the box this close to an end is rounding of that end.
+_SNAP = 1e-9
+#: Balance below which nothing is repaired: rounding of the sum itself.
+_BALANCED = 1e-14
+#: Numbers of X that a model keeps as its support vectors.
+KEPT = 4_000_000
+
+
+def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """alpha (n,) of one two-class problem: inside its box, balanced if there is an intercept."""
+    loss, scale = fit.recipe.loss, fit.recipe.penalty.scale
+    assert isinstance(loss, Loss)
+    low, high = loss.domain
+    u = np.clip(_unfolded(fit, X, sigma), low, high)
+    if high < np.inf:
+        u[u <= _SNAP * high] = 0.0
+        u[u >= (1.0 - _SNAP) * high] = high
+    cap = scale if weight is None else scale * weight
+    alpha: FloatArray = cap * u
+    if fit.recipe.fit_intercept:
+        _balance(alpha, sigma, cap if high < np.inf else np.inf)
+    return alpha
+
+
+def _unfolded(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
+    """The dual variable of each row, by the rule of the certificate for points kept as two vectors."""
+    dual, loss = fit.dual, fit.recipe.loss
+    assert isinstance(loss, Loss)
+    if isinstance(dual, Explicit):
+        return dual.u
+    three = np.hstack([dual.base, dual.step, fit.W])
+    Z = product(X, three[:-1])
+    Z += three[-1]
+    Z *= sigma[:, np.newaxis]
+    with np.errstate(over="ignore", invalid="ignore"):
+        u: FloatArray = -(loss.slope(Z[:, 0]) + loss.curvature(Z[:, 0]) * Z[:, 1])
+    low, high = loss.domain
+    inside = (u >= low) & (u <= high)
+    return u if inside.all() else np.where(inside, u, -loss.slope(Z[:, 2]))
+
+
+def _balance(alpha: FloatArray, sigma: FloatArray, cap: Any) -> None:
+    """Make sum sigma alpha vanish to rounding: in place, and inside the boxes.
+
+    The free multipliers of the heavier side shrink, so that bounded ones stay at their bound; only if
+    that is not enough, all of that side do.
+    """
+    for free in (alpha < cap, alpha > 0.0):
+        excess = float(sigma @ alpha)
+        if abs(excess) <= _BALANCED * float(alpha.sum()):
+            return
+        heavy = free & (sigma * excess > 0.0)
+        mass = float(alpha[heavy].sum())
+        if mass > 0.0:
+            alpha[heavy] *= max(0.0, 1.0 - abs(excess) / mass)
+
+
+def support(alpha: FloatArray, caps: Any) -> tuple[IntArray, IntArray, IntArray]:
+    """Rows with a multiplier that is not 0; those with one strictly inside its box; the others.
+
+    ``alpha`` is (n,), or (n, k) for several classes; ``caps`` bounds its absolute values.
+    """
+    used, free = alpha != 0.0, (alpha != 0.0) & (np.abs(alpha) < caps)
+    if alpha.ndim == 2:
+        used, free = used.any(axis=1), free.any(axis=1)
+    return np.flatnonzero(used), np.flatnonzero(free), np.flatnonzero(used & ~free)
+
+
+def support_rows(X: Any, rows: IntArray) -> Any:
+    """A copy of those rows of X, or None if it would hold more than ``KEPT`` numbers."""
+    if sp.issparse(X):
+        size = int(np.diff(X.indptr)[rows].sum())
+    else:
+        size = len(rows) * X.shape[1]
+    return X[rows] if size <= KEPT else None

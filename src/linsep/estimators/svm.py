@@ -1,0 +1,195 @@
+"""The linear support vector machine, with its multipliers, support vectors and margin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linsep import certificates
+from linsep.errors import BadInput
+from linsep.estimators import labels, parameters, support
+from linsep.estimators.classification import Classification, subproblems
+from linsep.estimators.inputs import FloatArray
+from linsep.losses import CoupledLoss, Hinge, Loss, SquaredHinge
+from linsep.solution import Explicit
+from linsep.train import Fit
+
+_LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
+
+
+class LinearSVC(Classification):
+    """Linear support vector machine with a certificate of optimality.
+
+    Two classes, y in {-1, +1}: minimise over w and b
+
+        1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (x_i.w + b))        (or its square)
+
+    The intercept is never penalised. Three or more classes: one such problem for each class against the
+    others (``ovr``), or one problem for all (``crammer_singer``): minimise over k columns w_c and b_c
+
+        1/2 sum_c |w_c|^2 + C sum_i s_i max_c (z_ic + 1[c != y_i] - z_{i,y_i}),   z_ic = x_i.w_c + b_c
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Weight of the loss against the penalty, > 0.
+    loss : {"hinge", "squared_hinge"}
+    multiclass : {"ovr", "crammer_singer"}
+        How three or more classes are treated; ``crammer_singer`` has a hinge of its own.
+    fit_intercept, class_weight, tol, solver, time_limit, max_passes, n_threads, warm_start, \
+random_state
+        As in ``LogisticRegression``.
+
+    Attributes
+    ----------
+    alpha_ : ndarray (n,), or (n, k) for k >= 3 classes
+        Multipliers. Hinge: in the box [0, C s_i]; squared hinge: >= 0. w = sum_i y_i alpha_i x_i, and
+        sum_i y_i alpha_i = 0 if there is an intercept. One-vs-rest: column c belongs to the problem of class c
+        against the others. Crammer-Singer: C s_i (onehot(y_i) - p_i) with p_i in the simplex, so that
+        coef_ = alpha_' X, and rows and (with intercepts) columns sum to 0.
+    support_ : ndarray of int
+        Rows of X with a multiplier that is not 0.
+    free_support_, bounded_support_ : ndarray of int
+        The two kinds of them: rows with a multiplier strictly inside its box, which lie on the margin, and
+        rows all of whose multipliers are at the upper end of it, which lie inside or beyond. The squared hinge has no
+        upper end: all are free.
+    support_vectors_ : array or CSR matrix
+        ``X[support_]``, kept if that is at most 4 million numbers; else index your own X.
+    margin_ : float, or ndarray
+        1/|w|, the distance from the hyperplane to the points of score +-1. One-vs-rest: (k,), one for each
+        problem. Crammer-Singer: (k, k), 1/|w_c - w_d| for each pair of classes.
+    margin_width_ : float, or ndarray
+        2/|w|.
+    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+feature_names_in_
+        As in ``LogisticRegression``.
+
+    Examples
+    --------
+    >>> from linsep import LinearSVC
+    >>> model = LinearSVC(loss="squared_hinge").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.predict([[0.5], [2.5]])
+    array([0, 1])
+    >>> model.support_
+    array([1, 2])
+    """
+
+    _schemes = ("ovr", "crammer_singer")
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "hinge",
+        multiclass: str = "ovr",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        solver: str = "auto",
+        time_limit: float | None = None,
+        max_passes: float | None = None,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.multiclass = multiclass
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.solver = solver
+        self.time_limit = time_limit
+        self.max_passes = max_passes
+        self.n_threads = n_threads
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    @property
+    def margin_(self) -> Any:
+        """1/|w|."""
+        if "coef_" not in vars(self):
+            raise AttributeError("margin_: this LinearSVC is not fitted yet; call fit first.")
+        w = self.coef_
+        if isinstance(self._fits[0].recipe.loss, CoupledLoss):
+            w = w[:, np.newaxis, :] - w
+        length = np.sqrt(np.einsum("...j,...j->...", w, w))
+        margin = np.divide(1.0, length, out=np.full_like(length, np.inf), where=length > 0.0)
+        return float(margin[0]) if margin.size == 1 else margin
+
+    @property
+    def margin_width_(self) -> Any:
+        """2/|w|."""
+        return 2.0 * self.margin_
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The rows of X at ``support_``."""
+        state = vars(self)
+        if state.get("_support_rows") is None:
+            raise AttributeError(
+                f"support_vectors_: the model keeps up to {support.KEPT:,} numbers, and these are "
+                "more; take X[model.support_]."
+                if "_support_rows" in state
+                else "support_vectors_: this LinearSVC is not fitted yet; call fit first."
+            )
+        return state["_support_rows"]
+
+    def kkt(self, X: Any, y: Any, sample_weight: Any = None) -> certificates.KKT:
+        """Residuals of the conditions of optimality, recomputed in numpy from ``coef_`` and ``alpha_``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What the model was fitted to.
+
+        Returns
+        -------
+        KKT
+            Stationarity, intercept, box and complementarity.
+        """
+        parts = [certificates.Part(*part) for part in self._verification_parts(X, y, sample_weight)]
+        if len(self.alpha_) != parts[0].X.shape[0]:
+            raise BadInput(
+                f"kkt needs the rows that the model was fitted to: there were {len(self.alpha_)}, "
+                f"X has {parts[0].X.shape[0]}."
+            )
+        columns = self.alpha_.T if len(parts) > 1 else [self.alpha_]
+        return certificates.kkt(zip(parts, columns, strict=True))
+
+    def _two_class_loss(self) -> Loss:
+        loss = _LOSSES[parameters.one_of("loss", self.loss, tuple(_LOSSES))]()
+        if self.multiclass == "crammer_singer" and self.loss != "hinge":
+            raise BadInput(
+                f"multiclass='crammer_singer' has a hinge of its own and takes no loss={self.loss!r}; "
+                "use loss='hinge', or multiclass='ovr'."
+            )
+        return loss
+
+    def _own_answers(
+        self, fits: list[Fit], rows: Any, known: labels.Labels, weight: FloatArray | None
+    ) -> dict[str, Any]:
+        recipe = fits[0].recipe
+        caps: Any = recipe.penalty.scale if weight is None else recipe.penalty.scale * weight
+        if isinstance(recipe.loss, CoupledLoss):
+            assert isinstance(fits[0].dual, Explicit)
+            caps = caps if weight is None else caps[:, np.newaxis]
+            alpha = caps * fits[0].dual.u
+        else:
+            columns = [
+                support.multipliers(fit, rows, part.sigma, weight)  # type: ignore[arg-type]
+                for fit, part in zip(fits, subproblems(recipe.loss, known), strict=True)
+            ]
+            alpha = columns[0] if len(columns) == 1 else np.column_stack(columns)
+            if weight is not None and alpha.ndim == 2:
+                caps = caps[:, np.newaxis]
+            caps = caps if recipe.loss.domain[1] < np.inf else np.inf
+        used, free, bounded = support.support(alpha, caps)
+        return {
+            "alpha_": alpha,
+            "support_": used,
+            "free_support_": free,
+            "bounded_support_": bounded,
+            "_support_rows": support.support_rows(rows, used),
+        }

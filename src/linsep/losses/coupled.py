@@ -1,0 +1,60 @@
+"""What a loss that couples the k scores of a row is: facts, a value and a conjugate."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+from linsep.losses.loss import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CoupledLoss(ABC):
+    """A loss of k scores z and a label y in 0..k-1 that sees only the differences z_c - z_y.
+
+    Its slopes are p - onehot(y) with p in the simplex, so the dual variables of a row are
+    ``U = onehot(y) - p``: they sum to zero over the classes.
+    """
+
+    k: int
+    name: ClassVar[str]
+    smooth: ClassVar[bool]
+    convex: ClassVar[bool] = True
+    classification: ClassVar[bool] = True
+    regression: ClassVar[bool] = False
+    probabilistic: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.k < 2:
+            raise BadInput(f"{self.name}: at least 2 classes are needed, got {self.k}.")
+
+    @abstractmethod
+    def value(self, Z: FloatArray, labels: IntArray) -> FloatArray:
+        """l_i of the scores Z (n, k), (n,)."""
+
+    @abstractmethod
+    def slope(self, Z: FloatArray, labels: IntArray) -> FloatArray:
+        """p - onehot(labels), (n, k)."""
+
+    @abstractmethod
+    def steepest(self, Z: FloatArray, labels: IntArray, error: FloatArray) -> FloatArray:
+        """Bound of |slope|, (n, k), at all scores within ``error`` (n, 1) of Z."""
+
+    @abstractmethod
+    def conjugate(self, Q: FloatArray, labels: IntArray) -> FloatArray:
+        """l*(Q) at Q = p - onehot(labels), (n,); +inf where p leaves the simplex."""
+
+    @abstractmethod
+    def moved(self, entropy: float, mass: FloatArray) -> FloatArray:
+        """Bound of sum_i s_i |U_ic| for each class, from minus the sum of the conjugates and ``mass``."""
+
+    @abstractmethod
+    def spread(self, r: FloatArray, mass: FloatArray) -> float:
+        """Minus the sum of the conjugates if every row had p = r; ``mass`` is the weight of each class."""

@@ -1,0 +1,82 @@
+"""The multiclass hinge of Crammer and Singer, the loss of the multiclass support vector machine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from linsep.losses.coupled import CoupledLoss, IntArray
+from linsep.losses.loss import FloatArray
+
+
+@dataclass(frozen=True)
+class CrammerSinger(CoupledLoss):
+    """max_c (z_c + 1[c != y]) - z_y: 0 if the label's score leads all others by 1 at least.
+
+    As a maximum over the simplex, ``max_p sum_{c != y} p_c (1 + z_c - z_y)``: the conjugate is minus
+    the sum of p off the label. For two classes it is the hinge of the margin z_y - z_other.
+
+    Crammer and Singer 2001.
+    """
+
+    name: ClassVar[str] = "crammer_singer"
+    native: ClassVar[str | None] = "crammer_singer"
+    smooth: ClassVar[bool] = False
+
+    def value(self, Z: FloatArray, labels: IntArray) -> FloatArray:
+        """l_i = max(0, 1 + the best other score - the label's), (n,)."""
+        lead = self._leads(Z, labels)
+        return np.asarray(np.maximum(lead.max(axis=1), 0.0))
+
+    def slope(self, Z: FloatArray, labels: IntArray) -> FloatArray:
+        """Where the loss is positive, onehot(best other) - onehot(label); else 0."""
+        rows, lead = np.arange(len(labels)), self._leads(Z, labels)
+        best = lead.argmax(axis=1)
+        violated = (lead[rows, best] > 0.0).astype(np.float64)
+        slope = np.zeros_like(lead)
+        slope[rows, best] += violated
+        slope[rows, labels] -= violated
+        return slope
+
+    def steepest(self, Z: FloatArray, labels: IntArray, error: FloatArray) -> FloatArray:
+        """1 for the classes that may lead and for the label, if any may; else 0."""
+        lead = self._leads(Z, labels)
+        top = lead.max(axis=1, keepdims=True)
+        steep = ((lead >= top - 4.0 * error) & (lead > -2.0 * error)).astype(np.float64)
+        rows = np.arange(len(labels))
+        steep[rows, labels] = 0.0
+        steep[rows, labels] = steep.max(axis=1)
+        return np.asarray(steep)
+
+    def conjugate(self, Q: FloatArray, labels: IntArray) -> FloatArray:
+        """Minus the sum of Q off the label, (n,); +inf where p = Q + onehot(labels) leaves the simplex.
+
+        The entries off the label define p, as in ``Multinomial``.
+        """
+        rows = np.arange(len(labels))
+        off = np.array(Q, dtype=np.float64)
+        off[rows, labels] = 0.0
+        rest = off.sum(axis=1)
+        slack = 4 * self.k * np.finfo(np.float64).eps
+        inside = (np.abs(rest + Q[rows, labels]) <= slack) & (off >= 0.0).all(axis=1)
+        return np.where(inside & (rest <= 1.0 + slack), -np.minimum(rest, 1.0), math.inf)
+
+    def moved(self, entropy: float, mass: FloatArray) -> FloatArray:
+        """The sum of s p off the label: no |U_ic| exceeds that of its row."""
+        return np.minimum(2.0 * mass, entropy)
+
+    def spread(self, r: FloatArray, mass: FloatArray) -> float:
+        """Sum over the classes of mass (1 - r)."""
+        return float(mass @ (1.0 - r))
+
+    @staticmethod
+    def _leads(Z: FloatArray, labels: IntArray) -> FloatArray:
+        """1 + z_c - z_y off the label, 0 on it."""
+        rows = np.arange(len(labels))
+        with np.errstate(over="ignore", invalid="ignore"):
+            lead = 1.0 + (Z - Z[rows, labels][:, None])
+        lead[rows, labels] = 0.0
+        return np.asarray(lead)

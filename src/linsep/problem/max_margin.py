@@ -1,0 +1,118 @@
+"""The objective of the multiclass hinge of Crammer and Singer, k columns of weights.
+
+::
+
+    P(W) = lam/2 |W_w|^2 + sum_i s_i max_c (z_ic + 1[c != y_i]) - z_{i,y_i},   z_i = W'(x_i, 1),   W = (W_w; b')
+
+Scores Z and simplex points P, (n, K), lie in memory between the passes: K is k padded to whole vectors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.losses import Multinomial
+from linsep.problem.coupled import CoupledProblem
+from linsep.solution import Explicit
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.data import Block
+    from linsep.solution import FloatArray, Linearised
+
+
+class MaxMarginProblem(CoupledProblem):
+    """One objective, and the smooth ones of the proximal point method around it (crammer_singer.hpp)."""
+
+    def room(self) -> FloatArray:
+        """Zeros (n, K)."""
+        return np.zeros((self.data.n, self._width))
+
+    def scores(self, W: FloatArray) -> FloatArray:
+        """Z = X W + b (n, K)."""
+        self.passes += 1
+        V, Z = self._padded(W), self.room()
+
+        def fill(block: Block, out: FloatArray) -> None:
+            part = Z[block.first + block.lo : block.first + block.hi]
+            _kernels.scores_k(block.rows, block.lo, block.hi, V, part.reshape(-1))
+
+        self.data.sum(fill, 1)
+        return Z
+
+    def smoothed(
+        self,
+        Z: FloatArray,
+        dZ: FloatArray | None,
+        t: float,
+        before: FloatArray,
+        sigma: float,
+        P: FloatArray,
+    ) -> tuple[float, float, float, float]:
+        """Smoothed losses at Z + t dZ, their derivative by t, their proximal part, the slack of their p (no pass).
+
+        P gets the p, whose slack is what they lack as a dual point.
+        """
+
+        def add(block: Block, out: FloatArray) -> None:
+            rows = slice(block.first, block.first + block.rows.n)
+            move = None if dZ is None else dZ[rows]
+            _kernels.crammer_singer_step(
+                self._of(block),
+                block.lo,
+                block.hi,
+                Z[rows],
+                move,
+                t,
+                before[rows],
+                sigma,
+                P[rows],
+                out,
+            )
+
+        value, slope, moved, slack = self.data.sum(add, 4).tolist()
+        return value, slope, moved, slack
+
+    def gradient(self, P: FloatArray) -> FloatArray:
+        """Sum of s (x, 1) (p - onehot(y))', (d+1, k): the gradient of the losses."""
+        self.passes += 1
+
+        def add(block: Block, out: FloatArray) -> None:
+            rows = slice(block.first, block.first + block.rows.n)
+            _kernels.crammer_singer_gradient(
+                block.rows, self._of(block), block.lo, block.hi, P[rows], out
+            )
+
+        return self._matrix(self.data.sum(add, self.order * self._width))
+
+    def closing(self, W: FloatArray, dual: Linearised | Explicit) -> FloatArray:
+        """The sums of a certificate, laid out as those of ``CoupledProblem``."""
+        assert isinstance(dual, Explicit)
+        self.passes += 1
+        at, u, bound = self._padded(W), np.ascontiguousarray(dual.u), np.abs(W).max(axis=1)
+
+        def add(block: Block, out: FloatArray) -> None:
+            part = u[block.first : block.first + block.rows.n]
+            _kernels.crammer_singer_closing(
+                block.rows, self._of(block), block.lo, block.hi, at, bound, part, out
+            )
+
+        return self._closing_sums(self.data.sum(add, self._closing_size))
+
+    def bent(
+        self, rows: npt.NDArray[np.int64], active: npt.NDArray[np.bool_], sigma: float
+    ) -> CoupledProblem:
+        """The rows whose smoothed losses are curved, as a problem that knows their Hessian.
+
+        With a the indicator of the active classes of a row, the curvature sigma (diag a - a a'/|a|) is that of
+        a softmax with p = a/|a|, sigma |a| times.
+        """
+        count = active.sum(axis=1)
+        data = self.data.sample(rows, sigma * count)
+        curved = CoupledProblem(Multinomial(self.k), self.penalty, data, self.fit_intercept)
+        curved.keep((active / count[:, None]).T)
+        return curved

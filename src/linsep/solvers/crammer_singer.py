@@ -1,0 +1,277 @@
+"""Proximal points in the dual, each by semismooth Newton, for the multiclass hinge of Crammer and Singer.
+
+::
+
+    min_W  lam/2 |W_w|^2 + sum_i s_i max_c (z_ic + 1[c != y_i]) - z_{i,y_i},     z_i = W'(x_i, 1)
+    max_p  sum_i s_i (1 - p_{i,y_i}) - |V|^2/(2 lam),   V = sum_i s_i x_i (onehot(y_i) - p_i)',   p_i in the simplex
+
+The dual is solved by the proximal point method: subtract s_i |p_i - p0_i|^2/(2 sigma), solve, let p0 be the answer,
+raise sigma. In the primal that replaces the loss by one that is smooth and made of parabolas (kernels/
+crammer_singer.hpp). Newton's method with an exact line search solves it; its Hessian,
+
+    lam + sigma sum_i s_i (diag a_i - a_i a_i'/|a_i|) (x) (x_i, 1)(x_i, 1)',     a_i: the classes with p_ic > 0,
+
+sees only the rows with two active classes or more, which are few near the optimum. The p at an answer are a
+feasible dual point, so every round yields a duality gap. The convergence in sigma is linear with a
+rate as good as one likes (Rockafellar 1976), whatever the scaling of X and however large C.
+
+Crammer, Singer 2001 (the problem); Li, Sun, Toh 2018 (proximal points with semismooth Newton).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.losses import CrammerSinger
+from linsep.problem.coupled import CoupledProblem, not_finite
+from linsep.problem.max_margin import MaxMarginProblem
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers.coupled_directions import zero_sum
+from linsep.solvers.max_margin_steps import newton_step
+from linsep.solvers.multinomial import sample
+from linsep.solvers.run import LimitReached, Run
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+_FIRST = 1.0  # sigma: scores within about 1 of the lead share p
+_WARM = 30.0  # the same from a good start
+_MOST = 1e9  # sigma: beyond, p is rounding
+_ROUNDS = 60
+_STEPS = 50  # of Newton's method in a round
+_INNER = 0.1  # decrement that ends a round, as a share of its proximal part
+_SLOPE = 0.1  # of a line search, as a share of the first one
+_TRIALS = 40
+_POLISH = 1_000_000  # n d k below which the answer is taken to working precision
+_FINE = 1e-13  # relative gap of that
+_FITTED = 0.99  # share of the penalty in P
+_HAIR = 2.0**-36
+_STALLS = 3  # rounds without a better gap that are enough
+_PILOT_WORK = 4_000_000  # n d k from which a pilot on some rows pays
+_PILOT_ROWS = 20  # per unknown
+_PILOT_SHARE = 0.2  # of the rows, at most
+_PILOT_TOL = 1e-2
+
+
+def gap_of(problem: MaxMarginProblem, W: FloatArray, sums: FloatArray) -> tuple[float, float]:
+    """Primal and dual value from the sums of a closing pass, without the rounding allowance.
+
+    All p are mixed with one distribution r so that the class sums of U vanish, as certificates.softmax derives.
+    """
+    d, k = problem.data.d, problem.k
+    primal, gain = float(sums[0]) + problem.penalty_value(W), float(sums[1])
+    n, e, v, M, _ = np.split(sums[4:], np.cumsum([k, k, d * k, d * k]))
+    v, M = v.reshape(d, k), M.reshape(d, k)
+    short = e < 0.0
+    t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
+    r = np.maximum(t * n + (1.0 - t) * e, 0.0)
+    if problem.fit_intercept and t > 0.0 and r.sum() > 0.0:
+        r /= r.sum()
+        gain = (1.0 - t) * gain + t * float(n @ (1.0 - r))
+        v = (1.0 - t) * v + t * (M - np.outer(M.sum(axis=1), r))
+    return primal, gain - 0.5 * float(np.vdot(v, v)) / problem.lam
+
+
+class _Rounds:
+    """Where the method stands: W with its scores, the centre p0 and its own p."""
+
+    def __init__(self, run: Run[MaxMarginProblem], W: FloatArray, polish: bool) -> None:
+        self.run, self.problem, self.W = run, run.problem, W
+        problem = run.problem
+        self.Z, self.P, self.trial = problem.room(), problem.room(), problem.room()
+        self.centre = problem.room()
+        assert problem.data.labels is not None
+        self.centre[np.arange(problem.data.n), problem.data.labels] = 1.0
+        self.sigma = _FIRST
+        self.tol = min(run.stop.tol, _FINE) if polish else run.stop.tol
+        self.value = self.moved = self.slack = np.inf
+        if W.any():
+            self._begin_at(W)
+
+    def _begin_at(self, W: FloatArray) -> None:
+        """Begin from W with its own p as the centre, unless W = 0, whose value is known, is better."""
+        problem, weight = self.problem, self.problem.data.weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            Z = problem.scores(W)
+            loss, *_ = problem.smoothed(Z, None, 0.0, self.centre, _WARM, self.P)
+            value = loss + problem.penalty_value(W)
+        if not value <= (problem.data.n if weight is None else float(weight.sum())):
+            self.W = np.zeros_like(W)
+            return
+        self.Z, self.sigma = Z, _WARM
+        self.centre, self.P = self.P, self.centre
+
+    def solve(self) -> Solution:
+        """Rounds until the gap closes, stalls at working precision, or a limit is reached."""
+        run, status, stalls, best = self.run, Status.WORKING_PRECISION, 0, np.inf
+        try:
+            for _ in range(_ROUNDS):
+                steps = self._round()
+                if run.close(self._primal(), self._dual()):
+                    status = Status.CERTIFIED
+                gap = run.trace[-1].primal - run.trace[-1].dual
+                if status is Status.CERTIFIED and gap <= self.tol * run.trace[-1].primal:
+                    break
+                smooth = self.slack > self._allowed() and self.sigma < _MOST
+                if gap < 0.7 * best or (smooth and status is not Status.CERTIFIED):
+                    stalls = 0
+                else:
+                    stalls += 1
+                best = min(best, gap)
+                if stalls >= _STALLS:
+                    break
+                self.centre, self.P = self.P, self.centre
+                self.sigma = min(_MOST, _growth(steps) * self.sigma)
+        except LimitReached as limit:
+            if status is not Status.CERTIFIED:
+                status = limit.status
+                run.close(self._primal(), self._dual())
+        return run.solution(status, self._primal(), self._dual())
+
+    def _round(self) -> int:
+        """Minimise the smoothed objective; the number of Newton steps."""
+        problem = self.problem
+        loss, _, self.moved, self.slack = problem.smoothed(
+            self.Z, None, 0.0, self.centre, self.sigma, self.P
+        )
+        self.value = loss + problem.penalty_value(self.W)
+        steps, decrement, t = 0, np.inf, 0.0
+        while steps < _STEPS:
+            self.run.check_limits()
+            g = problem.gradient(self.P)
+            if not np.isfinite(g).all():
+                raise not_finite()
+            g[:-1] += problem.lam * self.W[:-1]
+            if self._enough(g, decrement if 0.5 <= t <= 2.0 else np.inf):
+                break
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                D = newton_step(problem, self.P, self.sigma, g, self.run.check_limits)
+                decrement = -float(np.vdot(g, D))
+            if not 0.0 < decrement < np.inf:
+                break
+            t = self._search(D, decrement)
+            steps += 1
+            if decrement <= 1e-15 * self.value:
+                break
+        return steps
+
+    def _allowed(self) -> float:
+        """The share of the gap that smoothing may keep open."""
+        return 0.3 * self.tol * self.value
+
+    def _enough(self, g: FloatArray, decrement: float) -> bool:
+        """Whether the round is over: the gap is known to be closed, or it is sigma that keeps it open."""
+        allowed = self._allowed()
+        if self.slack > allowed:
+            return decrement <= _INNER * self.moved
+        rest, e = g[:-1], float(np.abs(g[-1]).max())
+        return float(np.vdot(rest, rest)) <= 2.0 * self.problem.lam * allowed and e <= 0.1 * allowed
+
+    def _search(self, D: FloatArray, decrement: float) -> float:
+        """Move along D to where the slope is small: convex, so the slopes enclose the minimum."""
+        problem, dZ = self.problem, self.problem.scores(D)
+        lam, t = problem.lam, 1.0
+        along, square = (
+            lam * float(np.vdot(self.W[:-1], D[:-1])),
+            lam * float(np.vdot(D[:-1], D[:-1])),
+        )
+        low, high, at_low, at_high = 0.0, np.inf, -decrement, np.inf
+        for _ in range(_TRIALS):
+            loss, slope, moved, slack = problem.smoothed(
+                self.Z, dZ, t, self.centre, self.sigma, self.trial
+            )
+            slope += along + t * square
+            value = loss + problem.penalty_value(self.W) + t * (along + 0.5 * t * square)
+            if abs(slope) <= _SLOPE * decrement or (
+                t == 1.0 and value <= self.value - 0.3 * decrement
+            ):
+                break
+            low, at_low = (t, slope) if slope <= 0.0 else (low, at_low)
+            high, at_high = (t, slope) if slope > 0.0 else (high, at_high)
+            share = at_low / (at_low - at_high) if high < np.inf else 0.0
+            t = 2.0 * t if high == np.inf else low + (high - low) * min(0.9, max(0.1, share))
+        self.W = self.W + t * D
+        self.Z += t * dZ
+        self.P, self.trial = self.trial, self.P
+        self.value, self.moved, self.slack = value, moved, slack
+        return t
+
+    def _primal(self) -> FloatArray:
+        """W; a hair longer if (nearly) all rows are fitted, so that those on the margin lose nothing by rounding."""
+        fitted = self.problem.penalty_value(self.W) >= _FITTED * self.value
+        return self.W * (1.0 + _HAIR) if fitted else self.W
+
+    def _dual(self) -> Explicit:
+        """U = onehot(y) - p, its entries off the label as they are and the label's minus their sum."""
+        labels, weight = self.problem.data.labels, self.problem.data.weight
+        assert labels is not None
+        P = self.P[:, : self.problem.k]
+        U = -P
+        _close_rows(U, labels)
+        if self.problem.fit_intercept:
+            _balance(U, P > 0.0, labels, weight)
+        return Explicit(U)
+
+
+def _growth(steps: int) -> float:
+    """Of sigma: a round that took many steps asked for too much at once, one of two for too little."""
+    return 25.0 if steps <= 2 else 5.0 if steps < 10 else 2.0 if steps < 30 else 1.0
+
+
+def _close_rows(U: FloatArray, labels: IntArray) -> None:
+    rows = np.arange(len(U))
+    U[rows, labels] = 0.0
+    U[rows, labels] = -U.sum(axis=1)
+
+
+def _balance(
+    U: FloatArray, active: npt.NDArray[np.bool_], labels: IntArray, weight: FloatArray | None
+) -> None:
+    """Make the class sums of s U vanish along the active classes, as a shift of the intercepts would.
+
+    Left alone if that leaves the simplex; the certificate then pays for the class sums.
+    """
+    rows = np.flatnonzero(active.sum(axis=1) > 1)
+    s = np.ones(len(U)) if weight is None else weight
+    free = active[rows].astype(np.float64)
+    q = free / free.sum(axis=1, keepdims=True)
+    part = s[rows, None] * free
+    L = np.diag(part.sum(axis=0)) - part.T @ q
+    for _ in range(3 if len(rows) else 0):
+        shift = np.linalg.lstsq(L, s @ U, rcond=1e-12)[0]
+        changed = U[rows] - free * (shift - (q @ shift)[:, None])
+        _close_rows(changed, labels[rows])
+        own = changed[np.arange(len(rows)), labels[rows]]
+        if (changed > 0.0).sum() > np.count_nonzero(own > 0.0) or own.max() > 1.0:
+            return
+        U[rows] = changed
+
+
+def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """From W (d+1, k)."""
+    assert isinstance(problem, MaxMarginProblem)
+    run = Run(problem, stop, gap_of)
+    polish = problem.data.n_entries * problem.k < _POLISH
+    return _Rounds(run, _pilot(problem, zero_sum(W), run, seed), polish).solve()
+
+
+def _pilot(
+    problem: MaxMarginProblem, W: FloatArray, run: Run[MaxMarginProblem], seed: int
+) -> FloatArray:
+    """Where there are many rows: a start from some of them, solved roughly."""
+    data = problem.data
+    m = max(4096, _PILOT_ROWS * problem.order * problem.k)
+    if W.any() or data.n_entries * problem.k < _PILOT_WORK or m > _PILOT_SHARE * data.n:
+        return W
+    some = sample(problem, m, seed).data
+    small = MaxMarginProblem(CrammerSinger(problem.k), problem.penalty, some, problem.fit_intercept)
+    limit = run.stop.time_limit
+    rest = None if limit is None else max(0.0, limit - run.seconds)
+    start = _Rounds(Run(small, Stop(_PILOT_TOL, rest), gap_of), W, polish=False).solve().W
+    problem.passes += small.passes * some.n / data.n
+    return start

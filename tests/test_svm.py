@@ -1,0 +1,334 @@
+"""LinearSVC: the multipliers, support vectors and margin of a fit, and the laws they obey."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC as Liblinear
+
+from linsep import LinearClassifier, LinearSVC, verify
+from linsep.errors import BadInput, CertificateError
+from linsep.estimators import support
+
+IRIS_X, IRIS_Y = load_iris(return_X_y=True)
+CANCER_X, CANCER_Y = load_breast_cancer(return_X_y=True)
+SCALED = StandardScaler().fit_transform(CANCER_X)
+X, Y = np.ascontiguousarray(IRIS_X[50:]), IRIS_Y[50:]
+SIGN = 2.0 * Y - 3.0
+WEIGHT = np.random.default_rng(0).integers(0, 4, size=len(Y)).astype(float)
+
+LOSSES = ["squared_hinge"]
+STRENGTHS = [0.01, 1.0, 1e3]
+
+
+def close(one, other, rtol=1e-7):
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=rtol, atol=1e-9)
+    np.testing.assert_allclose(one.intercept_, other.intercept_, rtol=rtol, atol=1e-8)
+
+
+def objective(model, X, sign, C, weight=1.0):
+    """The objective from its definition."""
+    w, m = model.coef_[0], sign * (X @ model.coef_[0] + model.intercept_[0])
+    slack = np.maximum(0.0, 1.0 - m)
+    loss = slack if model.loss == "hinge" else slack**2
+    return 0.5 * w @ w + C * (weight * loss).sum()
+
+
+# --- the multipliers
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", STRENGTHS)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_multipliers_are_feasible_and_make_w(loss, C, fit_intercept):
+    model = LinearSVC(C, loss=loss, fit_intercept=fit_intercept).fit(X, Y, WEIGHT)
+    alpha = model.alpha_
+    assert alpha.shape == Y.shape
+    assert alpha.min() >= 0.0
+    assert not alpha[WEIGHT == 0].any()
+    if loss == "hinge":
+        assert (alpha <= C * WEIGHT).all()
+    if fit_intercept:
+        assert abs(SIGN @ alpha) <= 1e-12 * alpha.sum()
+    size = np.linalg.norm(model.coef_)
+    assert np.linalg.norm(model.coef_[0] - (SIGN * alpha) @ X) <= 1e-6 * size
+    assert model.certificate_.certified
+    assert model.certificate_.primal == pytest.approx(
+        objective(model, X, SIGN, C, WEIGHT), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", STRENGTHS)
+def test_the_conditions_of_optimality_hold(loss, C):
+    model = LinearSVC(C, loss=loss).fit(X, Y, WEIGHT)
+    kkt = model.kkt(X, Y, WEIGHT)
+    size = np.linalg.norm(model.coef_)
+    assert kkt.box == 0.0
+    assert kkt.intercept <= 1e-12 * model.alpha_.sum()
+    assert kkt.stationarity <= 1e-6 * size
+    assert kkt.complementarity <= 1e-6 * model.certificate_.primal
+    assert "stationarity" in str(kkt)
+
+
+def test_the_conditions_of_optimality_by_hand():
+    """Squared hinge: alpha = 2 C s slack."""
+    model = LinearSVC(2.0, loss="squared_hinge").fit(X, Y, WEIGHT)
+    slack = np.maximum(0.0, 1.0 - SIGN * model.decision_function(X))
+    np.testing.assert_allclose(model.alpha_, 2 * 2.0 * WEIGHT * slack, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_wrong_multipliers_show(loss):
+    model = LinearSVC(loss=loss).fit(X, Y)
+    good = model.kkt(X, Y)
+    model.alpha_ = model.alpha_ * 1.01
+    assert model.kkt(X, Y).stationarity > 1e3 * good.stationarity
+    model.alpha_ = model.alpha_.copy()
+    model.alpha_[0] = -0.5
+    assert model.kkt(X, Y).box >= 0.5
+    assert model.kkt(X, Y).intercept > 0.1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_one_vs_rest_has_a_column_for_each_class(loss):
+    model = LinearSVC(loss=loss).fit(IRIS_X, IRIS_Y)
+    assert model.alpha_.shape == (150, 3)
+    assert model.margin_.shape == (3,)
+    for c in range(3):
+        sign = np.where(IRIS_Y == c, 1.0, -1.0)
+        alone = LinearSVC(loss=loss).fit(IRIS_X, sign)
+        np.testing.assert_allclose(model.alpha_[:, c], alone.alpha_, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose((sign * model.alpha_[:, c]) @ IRIS_X, model.coef_[c], rtol=1e-5)
+        assert model.margin_[c] == pytest.approx(alone.margin_)
+    np.testing.assert_array_equal(model.support_, np.flatnonzero(model.alpha_.any(axis=1)))
+    kkt = model.kkt(IRIS_X, IRIS_Y)
+    assert kkt.complementarity <= 1e-6 * model.certificate_.primal
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_large_data_end_with_feasible_multipliers_too(loss):
+    """Not polished: the dual point is the linearised one of the last step, or the solver's own."""
+    rng = np.random.default_rng(1)
+    big = rng.standard_normal((60_000, 12)).astype(np.float32)
+    y = big @ rng.standard_normal(12) + rng.logistic(size=len(big)) > 0
+    model = LinearSVC(0.1, loss=loss).fit(big, y)
+    sign = 2.0 * y - 1.0
+    assert model.alpha_.min() >= 0.0
+    assert abs(sign @ model.alpha_) <= 1e-12 * model.alpha_.sum()
+    kkt = model.kkt(big, y)
+    assert kkt.stationarity <= 1e-3 * np.linalg.norm(model.coef_)
+    assert kkt.complementarity <= model.certificate_.gap + 1e-9
+
+
+# --- support vectors and margin
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_support_vectors(loss):
+    model = LinearSVC(loss=loss).fit(X, Y)
+    np.testing.assert_array_equal(model.support_, np.flatnonzero(model.alpha_ > 0))
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+    both = np.concatenate([model.free_support_, model.bounded_support_])
+    np.testing.assert_array_equal(np.sort(both), model.support_)
+    m = SIGN * model.decision_function(X)
+    outside = np.setdiff1d(np.arange(len(Y)), model.support_)
+    assert (m[outside] >= 1.0 - 1e-6).all()
+    assert (m[model.support_] <= 1.0 + 1e-6).all()
+    if loss == "squared_hinge":
+        assert not len(model.bounded_support_)
+
+
+def test_support_vectors_of_sparse_rows_and_frames():
+    pd = pytest.importorskip("pandas")
+    rows = sp.csr_array(np.where(SCALED > 0.5, SCALED, 0.0))
+    model = LinearSVC(loss="squared_hinge").fit(rows, CANCER_Y)
+    assert sp.issparse(model.support_vectors_)
+    assert abs(model.support_vectors_ - rows[model.support_]).max() == 0.0
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = LinearSVC(loss="squared_hinge").fit(frame, Y)
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+    assert model.feature_names_in_.tolist() == list("abcd")
+
+
+def test_too_many_support_vectors_are_not_kept(monkeypatch):
+    monkeypatch.setattr(support, "KEPT", 10)
+    model = LinearSVC(loss="squared_hinge").fit(X, Y)
+    assert len(model.support_)
+    with pytest.raises(AttributeError, match=r"X\[model.support_\]"):
+        _ = model.support_vectors_
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_margin(loss):
+    model = LinearSVC(loss=loss).fit(X, Y)
+    assert model.margin_ == pytest.approx(1.0 / np.linalg.norm(model.coef_))
+    assert model.margin_width_ == pytest.approx(2.0 * model.margin_)
+    assert isinstance(model.margin_, float)
+    # The points of score +1 and -1 on a normal are a margin's width apart.
+    w, b = model.coef_[0], model.intercept_[0]
+    plus, minus = ((t - b) * w / (w @ w) for t in (1.0, -1.0))
+    assert np.linalg.norm(plus - minus) == pytest.approx(model.margin_width_)
+
+
+def test_a_smaller_strength_widens_the_margin():
+    margins = [LinearSVC(C, loss="squared_hinge").fit(X, Y).margin_ for C in (1e-3, 1e-1, 10.0)]
+    assert margins == sorted(margins, reverse=True)
+
+
+def test_no_features_no_margin():
+    model = LinearSVC(loss="squared_hinge").fit(np.zeros((4, 2)), [0, 1, 0, 1])
+    assert model.margin_ == np.inf
+
+
+# --- laws
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weight_two_is_the_row_twice(loss):
+    again = np.repeat(np.arange(len(Y)), WEIGHT.astype(int))
+    one, two = LinearSVC(loss=loss).fit(X, Y, WEIGHT), LinearSVC(loss=loss).fit(X[again], Y[again])
+    close(one, two)
+    merged = np.bincount(again, weights=two.alpha_, minlength=len(Y))
+    np.testing.assert_allclose((SIGN * merged) @ X, (SIGN * one.alpha_) @ X, rtol=1e-6, atol=1e-9)
+    if loss == "squared_hinge":  # whose multipliers are unique
+        np.testing.assert_allclose(one.alpha_, merged, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_class_weights_are_sample_weights(loss):
+    one = LinearSVC(loss=loss, class_weight={1: 3.0, 2: 0.5}).fit(X, Y)
+    two = LinearSVC(loss=loss).fit(X, Y, np.where(Y == 1, 3.0, 0.5))
+    close(one, two)
+    np.testing.assert_allclose(one.alpha_, two.alpha_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_array, np.asfortranarray])
+def test_the_layout_of_the_rows_does_not_matter(loss, kind):
+    one, two = LinearSVC(loss=loss).fit(SCALED, CANCER_Y), LinearSVC(loss=loss)
+    two.fit(kind(SCALED), CANCER_Y)
+    close(one, two, rtol=1e-5)
+    assert two.kkt(kind(SCALED), CANCER_Y).complementarity <= 1e-5
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_centring_leaves_w_unchanged(loss):
+    """With an unpenalised intercept, centring the rows moves b alone, by mean.w."""
+    one = LinearSVC(loss=loss).fit(X, Y)
+    two = LinearSVC(loss=loss).fit(X - X.mean(axis=0), Y)
+    np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-7, atol=1e-9)
+    moved = one.intercept_ + X.mean(axis=0) @ one.coef_[0]
+    np.testing.assert_allclose(two.intercept_, moved, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_same_bits_for_any_number_of_threads(loss, monkeypatch):
+    monkeypatch.setattr("linsep.data.memory.BLOCK_BYTES", 1 << 14)
+    rng = np.random.default_rng(2)
+    rows = rng.standard_normal((4000, 6))
+    y = rows @ rng.standard_normal(6) + rng.standard_normal(4000) > 0
+    one, *others = (LinearSVC(loss=loss, n_threads=count).fit(rows, y) for count in (1, 2, 5))
+    for other in others:
+        assert np.array_equal(one.coef_, other.coef_)
+        assert np.array_equal(one.alpha_, other.alpha_)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_warm_start(loss):
+    model = LinearSVC(loss=loss, warm_start=True).fit(SCALED, CANCER_Y)
+    before = model.certificate_.primal
+    model.fit(SCALED, CANCER_Y)
+    assert model.certificate_.primal == pytest.approx(before, rel=1e-6)
+    assert model.certificate_.certified
+
+
+def test_float32_rows():
+    one, two = LinearSVC(loss="squared_hinge"), LinearSVC(loss="squared_hinge")
+    close(one.fit(X, Y), two.fit(X.astype(np.float32), Y), rtol=1e-5)
+    assert two.support_vectors_.dtype == np.float32
+
+
+def test_the_same_as_linear_classifier():
+    close(
+        LinearSVC(loss="squared_hinge").fit(X, Y),
+        LinearClassifier("squared_hinge").fit(X, Y),
+        1e-12,
+    )
+
+
+# --- the peers
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_liblinear_finds_the_same_without_an_intercept(C):
+    model = LinearSVC(C, loss="squared_hinge", fit_intercept=False).fit(SCALED, CANCER_Y)
+    peer = Liblinear(
+        C=C, loss="squared_hinge", fit_intercept=False, tol=1e-8, max_iter=100_000, random_state=0
+    ).fit(SCALED, CANCER_Y)
+    sign = 2.0 * CANCER_Y - 1.0
+    peer.intercept_ = np.zeros(1)
+    assert model.certificate_.primal == pytest.approx(objective(peer, SCALED, sign, C), rel=1e-6)
+
+
+# --- certificate
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_verify_and_tampering(loss):
+    model = LinearSVC(loss=loss).fit(X, Y, WEIGHT)
+    assert verify(model, X, Y, WEIGHT).certified
+    assert verify(model, X, Y, WEIGHT, exact=True).certified
+    forged = copy.deepcopy(model)
+    forged.coef_ *= 1.001
+    with pytest.raises(CertificateError):
+        verify(forged, X, Y, WEIGHT)
+
+
+# --- the house rules of scikit-learn
+
+
+def test_labels_of_any_kind():
+    names = np.array(["setosa", "versicolor", "virginica"])[IRIS_Y]
+    model = LinearSVC(loss="squared_hinge").fit(IRIS_X, names)
+    assert set(model.predict(IRIS_X)) <= set(names)
+    assert model.score(IRIS_X, names) > 0.9
+
+
+def test_no_probabilities_but_calibration():
+    model = LinearSVC(loss="squared_hinge")
+    assert not hasattr(model, "predict_proba")
+    P = CalibratedClassifierCV(model, cv=3).fit(IRIS_X, IRIS_Y).predict_proba(IRIS_X)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    assert (P.argmax(axis=1) == IRIS_Y).mean() > 0.9
+
+
+def test_pickle_and_clone():
+    model = LinearSVC(3.0, loss="squared_hinge").fit(X, Y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.support_vectors_, model.support_vectors_)
+    np.testing.assert_array_equal(again.alpha_, model.alpha_)
+    fresh = clone(model)
+    assert fresh.C == 3.0
+    for name in ("alpha_", "support_", "support_vectors_", "margin_", "margin_width_"):
+        assert not hasattr(fresh, name)
+
+
+def test_bad_parameters():
+    with pytest.raises(BadInput, match="'hinge', 'squared_hinge'"):
+        LinearSVC(loss="logistic").fit(X, Y)
+    with pytest.raises(BadInput, match="crammer_singer"):
+        LinearSVC(multiclass="multinomial").fit(X, Y)
+    with pytest.raises(BadInput, match="C"):
+        LinearSVC(-1.0, loss="squared_hinge").fit(X, Y)
+    model = LinearSVC(loss="squared_hinge").fit(X, Y)
+    with pytest.raises(BadInput, match="there were 100, X has 99"):
+        model.kkt(X[1:], Y[1:])
