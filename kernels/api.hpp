@@ -176,6 +176,8 @@ struct Table {
                                 const double* p0, double sigma, double* p, double* out);
     void (*crammer_singer_gradient)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* p, double* out,
                                     double* scratch);
+    void (*crammer_singer_ascend)(Rows, std::int64_t k0, std::int64_t k1, Classes, CdJob, const double* norms,
+                                  double* p, double* W, double* state, double* scratch);
     void (*crammer_singer_closing)(Rows, std::int64_t lo, std::int64_t hi, Classes, const double* W,
                                    const double* bound, const double* dual, double* out, double* scratch);
     // visits the buckets order[k0 .. k1) and moves u, z, b, theta = (w, b0) and state: dual_cd.hpp

@@ -513,6 +513,23 @@ void crammer_singer_gradient(const PyRows& x, const PyClasses& y, int64_t lo, in
     table->crammer_singer_gradient(x.rows, lo, hi, y.view, p.data(), out.data(), room.get());
 }
 
+void crammer_singer_ascend(const PyRows& x, const PyClasses& y, int64_t k0, int64_t k1, Order order, int64_t bucket,
+                           double lam, double stiffness, In norms, Out2 p, Out2 W, Out state) {
+    y.match(x);
+    need(bucket >= 1 && lam > 0.0 && stiffness >= 0.0, "bucket and lam are positive, stiffness is not negative");
+    need(0 <= k0 && k0 <= k1 && k1 <= static_cast<int64_t>(order.shape(0)), "buckets out of range");
+    for (int64_t k = k0; k < k1; ++k)
+        need(order.data()[k] >= 0 && order.data()[k] <= (x.n() - 1) / bucket, "order names a bucket beyond the rows");
+    vector_of(norms, x.n(), "norms has n entries");
+    matrix_of(In2(p), x.n(), y.padded(), "p is (n, K)");
+    matrix_of(In2(W), x.d() + 1, y.padded(), "W is (d + 1, K)");
+    vector_of(state, y.padded() + 1, "state has K + 1 entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(3 * y.padded());
+    table->crammer_singer_ascend(x.rows, k0, k1, y.view, {lam, stiffness, order.data(), bucket}, norms.data(), p.data(),
+                                 W.data(), state.data(), room.get());
+}
+
 void crammer_singer_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 W, In bound, In2 dual,
                             Out out) {
     x.range(lo, hi);
@@ -628,6 +645,9 @@ NB_MODULE(_kernels, m) {
           nb::arg("out").noconvert());
     m.def("crammer_singer_gradient", &crammer_singer_gradient, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"),
           nb::arg("hi"), nb::arg("p"), nb::arg("out").noconvert());
+    m.def("crammer_singer_ascend", &crammer_singer_ascend, nb::arg("rows"), nb::arg("classes"), nb::arg("k0"),
+          nb::arg("k1"), nb::arg("order").noconvert(), nb::arg("bucket"), nb::arg("lam"), nb::arg("stiffness"),
+          nb::arg("norms"), nb::arg("p").noconvert(), nb::arg("W").noconvert(), nb::arg("state").noconvert());
     m.def("crammer_singer_closing", &crammer_singer_closing, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"),
           nb::arg("hi"), nb::arg("W"), nb::arg("bound"), nb::arg("dual"), nb::arg("out").noconvert());
     m.def("instruction_set", [] { return std::string(table->name); });

@@ -81,6 +81,52 @@ inline void crammer_singer_step(i64 lo, i64 hi, const Classes& y, const double* 
     }
 }
 
+// Dual coordinate ascent over the buckets order[k0 .. k1): the p of one row after the other moves to the maximiser.
+// W (d + 1, K) = (V/lam; b0) moves along, V = sum s x (onehot(y) - p)'. The intercepts are kept by an augmented
+// Lagrangian, b = b0 + stiffness e with e_c = sum s (onehot(y) - p)_c. A change of p moves the scores of its own row by
+// -s (|x|^2/lam + stiffness) times itself, so the maximiser is a projection. state: e [K], then the sum of s * slack.
+// Keerthi, Sundararajan, Chang, Hsieh, Lin 2008.
+template <class R>
+void crammer_singer_ascend(const R& X, i64 k0, i64 k1, const Classes& y, const CdJob& job, const double* norms,
+                           double* p, double* W, double* state, double* scratch) {
+    const i64 k = y.k, K = padded_classes(k);
+    double *lead = scratch, *moved = scratch + K, *change = scratch + 2 * K;
+    for (i64 at = k0; at < k1; ++at) {
+        const i64 first = job.order[at] * job.bucket, last = min64(first + job.bucket, X.n);
+        for (i64 i = first; i < last; ++i) {
+            const double s = y.weight ? y.weight[i] : 1.0, stiff = s * (norms[i] / job.lam + job.stiffness);
+            if (s == 0.0) continue;
+            const i64 own = y.label[i];
+            double* pi = p + i * K;
+            X.dots_k(i, 1, W, K, lead);
+            const double mine = lead[own] + job.stiffness * state[own], sigma = stiff > 0.0 ? 1.0 / stiff : 1e100;
+            double top = 0.0, gain = 0.0;
+            for (i64 c = 0; c < k; ++c) {
+                lead[c] = c == own ? 0.0 : 1.0 + (lead[c] + job.stiffness * state[c] - mine);
+                moved[c] = pi[c] + sigma * lead[c];
+                top = lead[c] > top ? lead[c] : top;
+                gain += pi[c] * lead[c];
+            }
+            state[K] += s * (top - gain);
+            project(k, moved);
+            double sum = 0.0, largest = 0.0;
+            for (i64 c = 0; c < K; ++c) change[c] = 0.0;
+            for (i64 c = 0; c < k; ++c) {
+                if (c != own) sum += change[c] = s * (pi[c] - moved[c]);
+                largest = __builtin_fabs(change[c]) > largest ? __builtin_fabs(change[c]) : largest;
+                pi[c] = moved[c];
+            }
+            if (largest == 0.0) continue;
+            change[own] = -sum;
+            for (i64 c = 0; c < k; ++c) {
+                state[c] += change[c];
+                change[c] /= job.lam;
+            }
+            X.add_k(i, 1, change, K, W);
+        }
+    }
+}
+
 // out (d + 1, K) += sum s (x, 1) (p - onehot(y))'
 template <class R>
 void crammer_singer_gradient(const R& X, i64 lo, i64 hi, const Classes& y, const double* p, double* out,

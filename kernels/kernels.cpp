@@ -109,6 +109,10 @@ void do_crammer_singer_step(i64 lo, i64 hi, Classes y, const double* z, const do
 void do_crammer_singer_gradient(Rows rows, i64 lo, i64 hi, Classes y, const double* p, double* out, double* scratch) {
     visit(rows, [&](const auto& X) { crammer_singer_gradient(X, lo, hi, y, p, out, scratch); });
 }
+void do_crammer_singer_ascend(Rows rows, i64 k0, i64 k1, Classes y, CdJob job, const double* norms, double* p,
+                              double* W, double* state, double* scratch) {
+    visit(rows, [&](const auto& X) { crammer_singer_ascend(X, k0, k1, y, job, norms, p, W, state, scratch); });
+}
 void do_crammer_singer_closing(Rows rows, i64 lo, i64 hi, Classes y, const double* W, const double* bound,
                                const double* dual, double* out, double* scratch) {
     visit(rows, [&](const auto& X) { crammer_singer_closing(X, lo, hi, y, W, bound, dual, out, scratch); });
@@ -174,6 +178,7 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .softmax_newton = do_softmax_newton,
     .crammer_singer_step = do_crammer_singer_step,
     .crammer_singer_gradient = do_crammer_singer_gradient,
+    .crammer_singer_ascend = do_crammer_singer_ascend,
     .crammer_singer_closing = do_crammer_singer_closing,
     .dual_cd = do_dual_cd,
     .shifted = do_shifted,

@@ -203,6 +203,20 @@ def crammer_singer_step(
 def crammer_singer_gradient(
     rows: Rows, classes: Classes, lo: int, hi: int, p: _F, out: _F
 ) -> None: ...
+def crammer_singer_ascend(
+    rows: Rows,
+    classes: Classes,
+    k0: int,
+    k1: int,
+    order: npt.NDArray[np.int64],
+    bucket: int,
+    lam: float,
+    stiffness: float,
+    norms: _F,
+    p: _F,
+    W: _F,
+    state: _F,
+) -> None: ...
 def crammer_singer_closing(
     rows: Rows, classes: Classes, lo: int, hi: int, W: _F, bound: _F, dual: _F, out: _F
 ) -> None: ...

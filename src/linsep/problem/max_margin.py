@@ -89,6 +89,53 @@ class MaxMarginProblem(CoupledProblem):
 
         return self._matrix(self.data.sum(add, self.order * self._width))
 
+    def ascend(
+        self,
+        order: npt.NDArray[np.int64],
+        bucket: int,
+        stiffness: float,
+        norms: FloatArray,
+        P: FloatArray,
+        W: FloatArray,
+        state: FloatArray,
+    ) -> None:
+        """Visit buckets of rows in this order by dual coordinate ascent (crammer_singer.hpp), W (d+1, K)."""
+        block = self.data.whole
+        assert block is not None
+        _kernels.crammer_singer_ascend(
+            block.rows,
+            self._of(block),
+            0,
+            len(order),
+            order,
+            bucket,
+            self.lam,
+            stiffness,
+            norms,
+            P,
+            W,
+            state,
+        )
+
+    def row_norms(self) -> FloatArray:
+        """|x|^2 of every row."""
+        self.passes += 1
+        norms = np.zeros(self.data.n)
+
+        def fill(block: Block, out: FloatArray) -> None:
+            part = norms[block.first : block.first + block.rows.n]
+            _kernels.row_norms(block.rows, block.lo, block.hi, part)
+
+        self.data.sum(fill, 1)
+        return norms
+
+    def labelled(self) -> FloatArray:
+        """P (n, K) with all of it on the labels: the dual point U = 0."""
+        P = self.room()
+        assert self.data.labels is not None
+        P[np.arange(self.data.n), self.data.labels] = 1.0
+        return P
+
     def closing(self, W: FloatArray, dual: Linearised | Explicit) -> FloatArray:
         """The sums of a certificate, laid out as those of ``CoupledProblem``."""
         assert isinstance(dual, Explicit)

@@ -23,21 +23,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from linsep.losses import CrammerSinger
 from linsep.problem.coupled import CoupledProblem, not_finite
 from linsep.problem.max_margin import MaxMarginProblem
 from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers import max_margin_ascent
 from linsep.solvers.coupled_directions import zero_sum
+from linsep.solvers.max_margin_dual import dual_point, gap_of
 from linsep.solvers.max_margin_steps import newton_step
 from linsep.solvers.multinomial import sample
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
-
-IntArray = npt.NDArray[np.int64]
 
 _FIRST = 1.0  # sigma: scores within about 1 of the lead share p
 _WARM = 30.0  # the same from a good start
@@ -58,25 +57,6 @@ _PILOT_SHARE = 0.2  # of the rows, at most
 _PILOT_TOL = 1e-2
 
 
-def gap_of(problem: MaxMarginProblem, W: FloatArray, sums: FloatArray) -> tuple[float, float]:
-    """Primal and dual value from the sums of a closing pass, without the rounding allowance.
-
-    All p are mixed with one distribution r so that the class sums of U vanish, as certificates.softmax derives.
-    """
-    d, k = problem.data.d, problem.k
-    primal, gain = float(sums[0]) + problem.penalty_value(W), float(sums[1])
-    n, e, v, M, _ = np.split(sums[4:], np.cumsum([k, k, d * k, d * k]))
-    v, M = v.reshape(d, k), M.reshape(d, k)
-    short = e < 0.0
-    t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
-    r = np.maximum(t * n + (1.0 - t) * e, 0.0)
-    if problem.fit_intercept and t > 0.0 and r.sum() > 0.0:
-        r /= r.sum()
-        gain = (1.0 - t) * gain + t * float(n @ (1.0 - r))
-        v = (1.0 - t) * v + t * (M - np.outer(M.sum(axis=1), r))
-    return primal, gain - 0.5 * float(np.vdot(v, v)) / problem.lam
-
-
 class _Rounds:
     """Where the method stands: W with its scores, the centre p0 and its own p."""
 
@@ -84,9 +64,7 @@ class _Rounds:
         self.run, self.problem, self.W = run, run.problem, W
         problem = run.problem
         self.Z, self.P, self.trial = problem.room(), problem.room(), problem.room()
-        self.centre = problem.room()
-        assert problem.data.labels is not None
-        self.centre[np.arange(problem.data.n), problem.data.labels] = 1.0
+        self.centre = problem.labelled()
         self.sigma = _FIRST
         self.tol = min(run.stop.tol, _FINE) if polish else run.stop.tol
         self.value = self.moved = self.slack = np.inf
@@ -207,15 +185,7 @@ class _Rounds:
         return self.W * (1.0 + _HAIR) if fitted else self.W
 
     def _dual(self) -> Explicit:
-        """U = onehot(y) - p, its entries off the label as they are and the label's minus their sum."""
-        labels, weight = self.problem.data.labels, self.problem.data.weight
-        assert labels is not None
-        P = self.P[:, : self.problem.k]
-        U = -P
-        _close_rows(U, labels)
-        if self.problem.fit_intercept:
-            _balance(U, P > 0.0, labels, weight)
-        return Explicit(U)
+        return dual_point(self.problem, self.P)
 
 
 def _growth(steps: int) -> float:
@@ -223,41 +193,31 @@ def _growth(steps: int) -> float:
     return 25.0 if steps <= 2 else 5.0 if steps < 10 else 2.0 if steps < 30 else 1.0
 
 
-def _close_rows(U: FloatArray, labels: IntArray) -> None:
-    rows = np.arange(len(U))
-    U[rows, labels] = 0.0
-    U[rows, labels] = -U.sum(axis=1)
-
-
-def _balance(
-    U: FloatArray, active: npt.NDArray[np.bool_], labels: IntArray, weight: FloatArray | None
-) -> None:
-    """Make the class sums of s U vanish along the active classes, as a shift of the intercepts would.
-
-    Left alone if that leaves the simplex; the certificate then pays for the class sums.
-    """
-    rows = np.flatnonzero(active.sum(axis=1) > 1)
-    s = np.ones(len(U)) if weight is None else weight
-    free = active[rows].astype(np.float64)
-    q = free / free.sum(axis=1, keepdims=True)
-    part = s[rows, None] * free
-    L = np.diag(part.sum(axis=0)) - part.T @ q
-    for _ in range(3 if len(rows) else 0):
-        shift = np.linalg.lstsq(L, s @ U, rcond=1e-12)[0]
-        changed = U[rows] - free * (shift - (q @ shift)[:, None])
-        _close_rows(changed, labels[rows])
-        own = changed[np.arange(len(rows)), labels[rows]]
-        if (changed > 0.0).sum() > np.count_nonzero(own > 0.0) or own.max() > 1.0:
-            return
-        U[rows] = changed
-
-
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """From W (d+1, k)."""
     assert isinstance(problem, MaxMarginProblem)
     run = Run(problem, stop, gap_of)
     polish = problem.data.n_entries * problem.k < _POLISH
+    if max_margin_ascent.prefers(problem) and not polish and not W.any():
+        return _from_ascent(run, seed)
     return _Rounds(run, _pilot(problem, zero_sum(W), run, seed), polish).solve()
+
+
+def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
+    """Coordinate ascent, and rounds from where it gets slow."""
+    ascent = max_margin_ascent.Ascent(run, seed)
+    try:
+        done = ascent.climb()
+    except LimitReached as limit:
+        dual = dual_point(run.problem, ascent.P)
+        run.close(ascent.at(), dual)
+        return run.solution(limit.status, ascent.at(), dual)
+    if done:
+        return run.solution(Status.CERTIFIED, ascent.at(), dual_point(run.problem, ascent.P))
+    rounds = _Rounds(run, zero_sum(ascent.at()), polish=False)
+    if rounds.W.any():
+        rounds.centre = ascent.P
+    return rounds.solve()
 
 
 def _pilot(

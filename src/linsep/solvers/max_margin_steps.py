@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ORDER = 4000  # of a matrix that is factorised
 _PRODUCTS = 1000
-_USUAL = 100  # products that conjugate gradients are expected to take
+_USUAL = 300  # products that conjugate gradients are expected to take
 _RELATIVE = 1e-3  # residual of theirs
 _FLAT = 1e-9  # curvature lent to the intercepts, as a share of the total weight
 
@@ -55,7 +55,7 @@ def newton_step(
     in_w = 0.5 * entries * entries / len(rows) * k * k + order**3 / 3 if order <= _ORDER else np.inf
     in_p = 0.5 * entries * len(rows) + freedom**3 / 3.0 + k * float(freedom) ** 2
     in_p = in_p if freedom <= _ORDER else np.inf
-    iterated = 4.0 * entries * max(8, k) * _USUAL
+    iterated = (4.0 * entries * max(8, k) + 30.0 * order) * _USUAL
     problem.passes += len(rows) / data.n
     if in_p <= min(in_w, iterated):
         return _in_p(problem, curved, active, g, lent)
