@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from linsep import LinearClassifier, LinearRegressor, LogisticRegression, LogisticRegressionCV
+from linsep import (
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LogisticRegression,
+    LogisticRegressionCV,
+)
 from linsep.losses import NAMES, get
 
 SMOOTH = [name for name in NAMES if get(name).smooth and get(name).classification]
@@ -14,6 +20,7 @@ ESTIMATORS = [
     LogisticRegression(),
     LogisticRegression(multiclass="ovr"),
     *(LinearClassifier(loss) for loss in SMOOTH),
+    LinearSVC(loss="squared_hinge"),
     LinearRegressor(),
     LinearRegressor(C=1.0),
     LinearRegressor("huber", C=1.0),

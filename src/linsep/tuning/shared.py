@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from linsep.certificates import ClosingSums, from_sums
 from linsep.data import Memory
-from linsep.losses import Multinomial
+from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
@@ -44,7 +44,7 @@ def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
     """Whether the grid can be fitted together: dense, few features, smooth, and both classes in every model."""
     recipe = given.recipe
     loss = recipe.loss
-    if isinstance(loss, Multinomial) or loss.native is None or not (loss.smooth and loss.convex):
+    if isinstance(loss, CoupledLoss) or loss.native is None or not (loss.smooth and loss.convex):
         return False
     if recipe.penalty.l1_ratio or recipe.solver != "auto" or not np.isfinite(Cs).all():
         return False
@@ -70,7 +70,7 @@ def fit_grid(
     """
     recipe = given.recipe
     began = perf_counter()
-    assert not isinstance(recipe.loss, Multinomial)
+    assert not isinstance(recipe.loss, CoupledLoss)
     data = Memory(given.rows, given.sigma, given.offset, given.weight, None, recipe.n_threads)
     with closing(data):
         problem = Problem(recipe.loss, ElasticNet(Cs[0]), data, recipe.fit_intercept)
