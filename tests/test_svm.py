@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,11 +13,18 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 from linsep import LinearClassifier, LinearSVC, verify
+from linsep.certificates import Part, kkt
+from linsep.data import Memory
 from linsep.errors import BadInput, CertificateError
 from linsep.estimators import support
+from linsep.losses import CrammerSinger, Hinge
+from linsep.penalties import ElasticNet
+from linsep.solution import Explicit
+from linsep.train import Recipe, train
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)
 CANCER_X, CANCER_Y = load_breast_cancer(return_X_y=True)
@@ -127,6 +135,60 @@ def test_large_data_end_with_feasible_multipliers_too(loss):
     kkt = model.kkt(big, y)
     assert kkt.stationarity <= 1e-3 * np.linalg.norm(model.coef_)
     assert kkt.complementarity <= model.certificate_.gap + 1e-9
+
+
+# --- the multipliers of the hinge, whose dual points are explicit
+
+
+def hinge_fit(C, weight):
+    """The hinge as the two-class case of Crammer and Singer's: half the strength, W = (-v/2, v/2)."""
+    data = Memory(X, weight=weight, labels=(SIGN > 0).astype(np.int64))
+    fit = train(Recipe(CrammerSinger(2), ElasticNet(C / 2)), data)
+    u = np.maximum(fit.dual.u[np.arange(len(Y)), data.labels], 0.0)
+    W = fit.W[:, 1:] - fit.W[:, :1]
+    return replace(fit, recipe=Recipe(Hinge(), ElasticNet(C)), W=W, dual=Explicit(u))
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_the_box_of_the_hinge(C, weight):
+    fit = hinge_fit(C, weight)
+    cap = C * (np.ones(len(Y)) if weight is None else weight)
+    w, b = fit.W[:-1, 0], fit.W[-1, 0]
+    m = SIGN * (X @ w + b)
+    for noise in (0.0, 1e-5):
+        shaken = np.clip(fit.dual.u + noise * np.random.default_rng(3).random(len(Y)), 0.0, 1.0)
+        alpha = support.multipliers(replace(fit, dual=Explicit(shaken)), X, SIGN, weight)
+        assert (alpha >= 0.0).all()
+        assert (alpha <= cap).all()
+        assert abs(SIGN @ alpha) <= 1e-12 * alpha.sum()
+    alpha = support.multipliers(fit, X, SIGN, weight)
+    used, free, bounded = support.support(alpha, cap)
+    assert len(free)
+    assert len(bounded)
+    np.testing.assert_array_equal(np.sort(np.concatenate([free, bounded])), used)
+    np.testing.assert_allclose((SIGN * alpha) @ X, w, rtol=1e-6)
+    np.testing.assert_allclose(m[free], 1.0, atol=1e-6)
+    np.testing.assert_allclose(SIGN[free] - X[free] @ w, b, atol=1e-6)  # b from the free ones
+    assert (m[bounded] <= 1.0 + 1e-6).all()
+    part = Part(
+        Hinge(), ElasticNet(C), True, X, SIGN, None, weight, None, fit.W, fit.dual, tol=1e-6
+    )
+    residuals = kkt([(part, alpha)])
+    assert residuals.box == 0.0
+    assert residuals.complementarity <= 1e-8 * C
+    # Slack form = hinge form, and LIBSVM's objective.
+    slack = np.maximum(0.0, 1.0 - m)
+    assert (m >= 1.0 - slack).all()
+    libsvm = SVC(kernel="linear", C=C, tol=1e-10).fit(X, Y, weight)
+    best = np.abs(libsvm.dual_coef_).sum() - 0.5 * (libsvm.coef_**2).sum()
+    assert 0.5 * w @ w + cap @ slack == pytest.approx(best, rel=1e-6)
+
+
+def test_an_unbalanced_side_without_free_multipliers_shrinks():
+    alpha, sign = np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, -1.0])
+    support._balance(alpha, sign, np.ones(3))
+    np.testing.assert_allclose(alpha, [0.5, 0.5, 1.0])
 
 
 # --- support vectors and margin
