@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC as Liblinear
 from linsep import LinearClassifier, LinearSVC, verify
 from linsep.certificates import Part, kkt
 from linsep.data import Memory
-from linsep.errors import BadInput, CertificateError
+from linsep.errors import BadInput, CertificateError, Refused
 from linsep.estimators import support
 from linsep.losses import CrammerSinger, Hinge
 from linsep.penalties import ElasticNet
@@ -391,6 +391,8 @@ def test_bad_parameters():
         LinearSVC(multiclass="multinomial").fit(X, Y)
     with pytest.raises(BadInput, match="C"):
         LinearSVC(-1.0, loss="squared_hinge").fit(X, Y)
+    with pytest.raises(Refused, match="finite C"):
+        LinearSVC(np.inf, loss="squared_hinge").fit(X, Y)
     model = LinearSVC(loss="squared_hinge").fit(X, Y)
     with pytest.raises(BadInput, match="there were 100, X has 99"):
         model.kkt(X[1:], Y[1:])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linsep import certificates
-from linsep.errors import BadInput
+from linsep.errors import BadInput, Refused
 from linsep.estimators import labels, parameters, support
 from linsep.estimators.classification import Classification, subproblems
 from linsep.estimators.inputs import FloatArray
@@ -33,7 +33,7 @@ class LinearSVC(Classification):
     Parameters
     ----------
     C : float, default 1.0
-        Weight of the loss against the penalty, > 0.
+        Weight of the loss against the penalty, > 0 and finite.
     loss : {"hinge", "squared_hinge"}
     multiclass : {"ovr", "crammer_singer"}
         How three or more classes are treated; ``crammer_singer`` has a hinge of its own.
@@ -164,6 +164,11 @@ feature_names_in_
             raise BadInput(
                 f"multiclass='crammer_singer' has a hinge of its own and takes no loss={self.loss!r}; "
                 "use loss='hinge', or multiclass='ovr'."
+            )
+        if self.C == np.inf:
+            raise Refused(
+                "LinearSVC needs a finite C: no solver takes the hard margin, C=inf, yet. Give a large "
+                "one, for instance C=1e6: for separable classes that comes close to the hard margin."
             )
         return loss
 
