@@ -114,6 +114,8 @@ def enclose(  # noqa: PLR0913
         bound = 0.0
     if not math.isfinite(rounding):
         rounding = math.inf
+    if bound > primal + rounding:  # impossible: the sums do not belong together, and prove nothing
+        bound = 0.0
     # The bound 0 needs no allowance of its own; what remains then concerns the primal value alone.
     gap, dual = max(primal - bound, 0.0) + rounding, max(bound - rounding, 0.0)
     coef_error = math.inf
