@@ -68,6 +68,28 @@ struct NewtonReport {
     double primal;
 };
 
+// A whole native fit of a loss with one kink (interior_fit.hpp); warm: begin at theta as given.
+struct InteriorJob {
+    double lam, tol;
+    int max_steps;
+    int intercept;
+    int warm;
+};
+// exact: the point is that of crossover.hpp
+struct InteriorReport {
+    int status, steps, sweeps, grams, exact;
+    double primal;
+};
+constexpr int kPlanes = 9;  // numbers per row that the interior point method keeps
+inline std::int64_t crossover_scratch(const Rows& r) {
+    const std::int64_t o = r.d + 1;
+    return 2 * r.n + 6 * (o + 8) + 2 * o * o + gram_scratch(r) + 64;
+}
+inline std::int64_t interior_scratch(const Rows& r) {
+    const std::int64_t o = r.d + 1, spare = crossover_scratch(r), newton = newton_scratch(r);
+    return (kPlanes + 3) * r.n + 11 * (o + 8) + 2 * o * o + gram_scratch(r) + (spare > newton ? spare : newton) + 64;
+}
+
 // One stretch of dual coordinate ascent: buckets of `bucket` rows are visited in the given order (dual_cd.hpp).
 struct CdJob {
     double lam, stiffness;
@@ -149,6 +171,27 @@ struct Table {
     // a whole fit: newton.hpp
     NewtonReport (*newton)(Rows, Targets, LossSpec, NewtonJob, double* theta, double* base, double* step,
                            double* closing, double* scratch);
+    // The row passes of the interior point method (interior.hpp); state is kPlanes planes of `stride` numbers, h the
+    // weights of its Gram. Row 0 of the state is row 0 of the rows.
+    void (*kink_margins)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* theta, double* v,
+                         double* out);
+    void (*sort_rows)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* theta, double tau,
+                      const double* mu, const double* scale, double* v, double* u, double* out);
+    void (*ipm_central)(std::int64_t lo, std::int64_t hi, LossSpec, double mu, double* state, std::int64_t stride);
+    void (*ipm_gather)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, double step, double* state,
+                       std::int64_t stride, double* h, double* out);
+    double (*ipm_predict)(Rows, std::int64_t lo, std::int64_t hi, Targets, const double* dtheta, double* state,
+                          std::int64_t stride, double* out);
+    double (*ipm_correct)(Rows, std::int64_t lo, std::int64_t hi, Targets, const double* dtheta, double mu,
+                          double* state, std::int64_t stride);
+    // theta, u, v (margins at theta, on entry and exit) of the exact solution, if 1 is returned: crossover.hpp
+    int (*crossover)(Rows, Targets, LossSpec, double lam, int intercept, const double* linear, int rounds,
+                     double* theta, double* u, double* v, double* scratch);
+    // a whole fit: interior_fit.hpp
+    InteriorReport (*interior)(Rows, Targets, LossSpec, InteriorJob, double* theta, double* u, double* closing,
+                               double* scratch);
+    // u into its box and to sum s sign u = 0 (crossover.hpp)
+    void (*make_feasible)(std::int64_t n, Targets, LossSpec, int intercept, double* u);
     // norms[i] = |x_i|^2
     void (*row_norms)(Rows, std::int64_t lo, std::int64_t hi, double* norms);
     // Z (hi - lo, K) = (x, 1)'W for W (d + 1, K), K a multiple of 8

@@ -278,6 +278,126 @@ std::tuple<int, int, int, int, double> newton(const PyRows& x, const PyTargets& 
     return {r.status, r.steps, r.sweeps, r.grams, r.primal};
 }
 
+void kinked(const PyLoss& l) {
+    need(l.spec.id == LossId::hinge || l.spec.id == LossId::absolute || l.spec.id == LossId::perceptron,
+         "this method takes the hinge, absolute and perceptron losses");
+}
+
+void kink_margins(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In theta, Out v,
+                  Out out) {
+    x.range(lo, hi);
+    t.match(x);
+    kinked(l);
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(v, x.n(), "v has n entries");
+    vector_of(out, 1, "out has an entry");
+    nb::gil_scoped_release release;
+    table->kink_margins(x.rows, lo, hi, t.view, l.spec, theta.data(), v.data(), out.data());
+}
+
+void sort_rows(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In theta, double tau,
+               In mu, In scale, Out v, Out u, Out out) {
+    x.range(lo, hi);
+    t.match(x);
+    kinked(l);
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(v, x.n(), "v has n entries");
+    vector_of(mu, x.d(), "mu has d entries");
+    vector_of(scale, x.d(), "scale has d entries");
+    vector_of(u, x.n(), "u has n entries");
+    vector_of(out, 2 + x.d() + 1, "out has d + 3 entries");
+    nb::gil_scoped_release release;
+    table->sort_rows(x.rows, lo, hi, t.view, l.spec, theta.data(), tau, mu.data(), scale.data(), v.data(), u.data(),
+                     out.data());
+}
+
+// The state of the rows: `kPlanes` planes, row `first` of which is row 0 of the rows.
+double* state_of(const Planes& state, int64_t first, int64_t n) {
+    need(static_cast<int64_t>(state.shape(0)) == kPlanes && state.stride(1) == 1, "the state has 9 contiguous planes");
+    need(first >= 0 && first + n <= static_cast<int64_t>(state.shape(1)), "the state has a column per row");
+    return state.data() + first;
+}
+
+void ipm_central(const PyLoss& l, int64_t lo, int64_t hi, double mu, Planes state) {
+    kinked(l);
+    need(0 <= lo && lo <= hi, "rows out of range");
+    double* s = state_of(state, 0, hi);
+    nb::gil_scoped_release release;
+    table->ipm_central(lo, hi, l.spec, mu, s, state.stride(0));
+}
+
+void ipm_gather(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, double step, Planes state,
+                int64_t first, Out h, Out out) {
+    x.range(lo, hi);
+    t.match(x);
+    kinked(l);
+    double* s = state_of(state, first, x.n());
+    vector_of(h, x.n(), "h has n entries");
+    vector_of(out, 3 + 2 * (x.d() + 1), "out has 2 d + 5 entries");
+    nb::gil_scoped_release release;
+    table->ipm_gather(x.rows, lo, hi, t.view, l.spec, step, s, state.stride(0), h.data(), out.data());
+}
+
+double ipm_predict(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, In delta, Planes state, int64_t first,
+                   Out out) {
+    x.range(lo, hi);
+    t.match(x);
+    vector_of(delta, x.d() + 1, "delta has d + 1 entries");
+    double* s = state_of(state, first, x.n());
+    vector_of(out, 1 + 2 * (x.d() + 1), "out has 2 d + 3 entries");
+    nb::gil_scoped_release release;
+    return table->ipm_predict(x.rows, lo, hi, t.view, delta.data(), s, state.stride(0), out.data());
+}
+
+double ipm_correct(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, In delta, double mu, Planes state,
+                   int64_t first) {
+    x.range(lo, hi);
+    t.match(x);
+    vector_of(delta, x.d() + 1, "delta has d + 1 entries");
+    double* s = state_of(state, first, x.n());
+    nb::gil_scoped_release release;
+    return table->ipm_correct(x.rows, lo, hi, t.view, delta.data(), mu, s, state.stride(0));
+}
+
+// From theta, u and the margins v near the optimum to the optimum itself; says whether it was found.
+bool crossover(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam, bool intercept,
+               std::optional<In> linear, int rounds, Out theta, Out u, Out v) {
+    t.match(x);
+    kinked(l);
+    if (linear) vector_of(*linear, x.d() + 1, "the linear term has d + 1 entries");
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(u, x.n(), "u has n entries");
+    vector_of(v, x.n(), "v has n entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(crossover_scratch(x.rows));
+    return table->crossover(x.rows, t.view, l.spec, lam, intercept, linear ? linear->data() : nullptr, rounds,
+                            theta.data(), u.data(), v.data(), room.get()) != 0;
+}
+
+void make_feasible(const PyTargets& t, const PyLoss& l, bool intercept, Out u) {
+    kinked(l);
+    const int64_t n = static_cast<int64_t>(t.sign.shape(0));
+    vector_of(u, n, "u has n entries");
+    nb::gil_scoped_release release;
+    table->make_feasible(n, t.view, l.spec, intercept, u.data());
+}
+
+// theta is the start and becomes the answer; u and sums describe its dual point.
+std::tuple<int, int, int, int, bool> interior(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam,
+                                              double tol, int max_steps, bool intercept, bool warm, Out theta, Out u,
+                                              Out sums) {
+    t.match(x);
+    kinked(l);
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(u, x.n(), "u has n entries");
+    vector_of(sums, 8 + 2 * x.d(), "sums has 8 + 2 d entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(interior_scratch(x.rows));
+    const InteriorReport r = table->interior(x.rows, t.view, l.spec, {lam, tol, max_steps, intercept, warm},
+                                             theta.data(), u.data(), sums.data(), room.get());
+    return {r.status, r.steps, r.sweeps, r.grams, r.exact != 0};
+}
+
 // Visits the buckets order[k0 .. k1) of `bucket` rows each; moves u, z, b, theta = (w, b0), state = (e, slack).
 void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, int64_t k1, Order order, int64_t bucket,
              double lam, double stiffness, In norms, Out u, Out z, Out b, Out theta, Out state) {
@@ -599,6 +719,28 @@ NB_MODULE(_kernels, m) {
     m.def("newton", &newton, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"), nb::arg("tol"),
           nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("theta").noconvert(),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
+    m.def("kink_margins", &kink_margins, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"),
+          nb::arg("hi"), nb::arg("theta").noconvert(), nb::arg("v").noconvert(), nb::arg("out").noconvert());
+    m.def("sort_rows", &sort_rows, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("theta").noconvert(), nb::arg("tau"), nb::arg("mu").noconvert(), nb::arg("scale").noconvert(),
+          nb::arg("v").noconvert(), nb::arg("u").noconvert(), nb::arg("out").noconvert());
+    m.def("ipm_central", &ipm_central, nb::arg("loss"), nb::arg("lo"), nb::arg("hi"), nb::arg("mu"),
+          nb::arg("state").noconvert());
+    m.def("ipm_gather", &ipm_gather, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("step"), nb::arg("state").noconvert(), nb::arg("first"), nb::arg("h").noconvert(),
+          nb::arg("out").noconvert());
+    m.def("ipm_predict", &ipm_predict, nb::arg("rows"), nb::arg("targets"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("delta").noconvert(), nb::arg("state").noconvert(), nb::arg("first"), nb::arg("out").noconvert());
+    m.def("ipm_correct", &ipm_correct, nb::arg("rows"), nb::arg("targets"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("delta").noconvert(), nb::arg("mu"), nb::arg("state").noconvert(), nb::arg("first"));
+    m.def("crossover", &crossover, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"),
+          nb::arg("intercept"), nb::arg("linear").none(), nb::arg("rounds"), nb::arg("theta").noconvert(),
+          nb::arg("u").noconvert(), nb::arg("v").noconvert());
+    m.def("make_feasible", &make_feasible, nb::arg("targets"), nb::arg("loss"), nb::arg("intercept"),
+          nb::arg("u").noconvert());
+    m.def("interior", &interior, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"), nb::arg("tol"),
+          nb::arg("max_steps"), nb::arg("intercept"), nb::arg("warm"), nb::arg("theta").noconvert(),
+          nb::arg("u").noconvert(), nb::arg("sums").noconvert());
     m.def("dual_cd", &dual_cd, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("k0"), nb::arg("k1"),
           nb::arg("order").noconvert(), nb::arg("bucket"), nb::arg("lam"), nb::arg("stiffness"),
           nb::arg("norms").noconvert(), nb::arg("u").noconvert(), nb::arg("z").noconvert(), nb::arg("b").noconvert(),

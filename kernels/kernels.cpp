@@ -5,6 +5,7 @@
 #include "dual_cd.hpp"
 #include "gram.hpp"
 #include "grid.hpp"
+#include "interior_fit.hpp"
 #include "newton.hpp"
 #include "quadratic_cd.hpp"
 #include "softmax_newton.hpp"
@@ -130,6 +131,42 @@ void do_dual_cd(Rows rows, i64 k0, i64 k1, Targets t, LossSpec l, CdJob job, con
                 double* b, double* theta, double* state) {
     visit(rows, [&](const auto& X) { dual_cd(X, k0, k1, t, l, job, norms, u, z, b, theta, state); });
 }
+void do_kink_margins(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* theta, double* v, double* out) {
+    visit(rows, [&](const auto& X) { kink_margins(X, lo, hi, t, box_of(l.id), theta, v, out); });
+}
+void do_sort_rows(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* theta, double tau, const double* mu,
+                  const double* scale, double* v, double* u, double* out) {
+    visit(rows, [&](const auto& X) { sort_rows(X, lo, hi, t, box_of(l.id), theta, tau, mu, scale, v, u, out); });
+}
+void do_ipm_central(i64 lo, i64 hi, LossSpec l, double mu, double* state, i64 stride) {
+    central(lo, hi, box_of(l.id), mu, State(state, stride));
+}
+void do_ipm_gather(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, double step, double* state, i64 stride, double* h,
+                   double* out) {
+    visit(rows, [&](const auto& X) { gather(X, lo, hi, t, box_of(l.id), step, State(state, stride), h, out); });
+}
+double do_ipm_predict(Rows rows, i64 lo, i64 hi, Targets t, const double* dtheta, double* state, i64 stride,
+                      double* out) {
+    return visit(rows, [&](const auto& X) { return predict(X, lo, hi, t, dtheta, State(state, stride), out); });
+}
+double do_ipm_correct(Rows rows, i64 lo, i64 hi, Targets t, const double* dtheta, double mu, double* state,
+                      i64 stride) {
+    return visit(rows, [&](const auto& X) { return correct(X, lo, hi, t, dtheta, mu, State(state, stride)); });
+}
+int do_crossover(Rows rows, Targets t, LossSpec l, double lam, int intercept, const double* linear, int rounds,
+                 double* theta, double* u, double* v, double* scratch) {
+    return visit(rows, [&](const auto& X) {
+        return (int)Crossover(X, t, box_of(l.id), lam, intercept != 0, linear, theta, u, v, scratch).run(rounds);
+    });
+}
+InteriorReport do_interior(Rows rows, Targets t, LossSpec l, InteriorJob job, double* theta, double* u, double* out,
+                           double* scratch) {
+    return visit(
+        rows, [&](const auto& X) { return InteriorFit(X, t, l, job, theta, scratch, gram_scratch(rows)).run(u, out); });
+}
+void do_make_feasible(i64 n, Targets t, LossSpec l, int intercept, double* u) {
+    make_feasible(n, t, box_of(l.id), intercept != 0, u);
+}
 void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b, double* out) {
     shifted(lo, hi, t, l, z, b, out);
 }
@@ -166,6 +203,15 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .pointwise = do_pointwise,
     .spd_solve = do_spd_solve,
     .newton = do_newton,
+    .kink_margins = do_kink_margins,
+    .sort_rows = do_sort_rows,
+    .ipm_central = do_ipm_central,
+    .ipm_gather = do_ipm_gather,
+    .ipm_predict = do_ipm_predict,
+    .ipm_correct = do_ipm_correct,
+    .crossover = do_crossover,
+    .interior = do_interior,
+    .make_feasible = do_make_feasible,
     .row_norms = do_row_norms,
     .scores_k = do_scores_k,
     .softmax_sweep = do_softmax_sweep,

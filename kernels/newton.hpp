@@ -62,6 +62,48 @@ struct Cholesky {
     void solve_in_place(double* x) const { solve(x, x); }
 };
 
+// The mean of the rows weighted by their curvatures h: outliers that have run away do not count. 0 if sparse.
+template <class R>
+void centre(const R& X, const double* h, bool intercept, double* mu) {
+    for (i64 j = 0; j < X.d; ++j) mu[j] = 0.0;
+    if (!intercept || !R::dense) return;
+    double a[kRoom], sum = 0;
+    int list[kRoom];
+    for (i64 r = 0; r < X.n; r += X.chunk()) {
+        const int nr = (int)min64(X.chunk(), X.n - r);
+        for (int i = 0; i < nr; ++i) {
+            a[i] = h[r + i];
+            sum += a[i];
+        }
+        const int count = keep_nonzero(a, nr, list);
+        X.add(r, list, count, a, mu);
+    }
+    for (i64 j = 0; j < X.d; ++j) mu[j] /= sum > 0.0 ? sum : 1.0;
+}
+
+// H = lam I_w + sum h (x - mu, 1)(x - mu, 1)', both triangles, about the mean mu weighted by h.
+template <class R>
+void hessian(const R& X, const double* h, double lam, bool intercept, double* mu, double* H, double* pack) {
+    const i64 d = X.d, order = d + 1;
+    centre(X, h, intercept, mu);
+    for (i64 j = 0; j < order * order; ++j) H[j] = 0.0;
+    gram(X, 0, X.n, h, mu, H, pack);
+    for (i64 i = 0; i < order; ++i)
+        for (i64 j = i + 1; j < order; ++j) {
+            // dense kernels fill the upper triangle, sparse ones either: the other entry is 0
+            const double both = R::dense ? H[i * order + j] : H[i * order + j] + H[j * order + i];
+            H[i * order + j] = H[j * order + i] = both;
+        }
+    for (i64 j = 0; j < d; ++j) {
+        // A constant column is the intercept over again: what centring leaves of it is rounding noise.
+        if (H[j * order + j] <= 1e-24 * mu[j] * mu[j] * H[d * order + d])
+            for (i64 i = 0; i < order; ++i) H[j * order + i] = H[i * order + j] = 0.0;
+        H[j * order + j] += lam;
+    }
+    if (!intercept)
+        for (i64 j = 0; j < order; ++j) H[j * order + d] = H[d * order + j] = 0.0;
+}
+
 // Primal minus dual value from the closing sums (src/linsep/certificates/closing.py has the text with the rounding allowance).
 inline double gap_of(const double* c, i64 d, double lam, const double* theta, bool intercept, double* primal) {
     double kp = 1.0, km = 1.0;
@@ -125,49 +167,13 @@ struct NewtonFit {
         ++report.sweeps;
     }
 
-    // The mean of the rows weighted by curvature: outliers that have run away do not count.
-    void centre() {
-        for (i64 j = 0; j < d; ++j) mu[j] = 0.0;
-        if (!job.intercept || !R::dense) return;
-        double a[kRoom], sum = 0;
-        int list[kRoom];
-        for (i64 r = 0; r < n; r += X.chunk()) {
-            const int nr = (int)min64(X.chunk(), n - r);
-            for (int i = 0; i < nr; ++i) {
-                a[i] = h[r + i];
-                sum += a[i];
-            }
-            const int count = keep_nonzero(a, nr, list);
-            X.add(r, list, count, a, mu);
-        }
-        for (i64 j = 0; j < d; ++j) mu[j] /= sum > 0.0 ? sum : 1.0;
-    }
-
     // delta = -H^-1 gradient, with b = c - mu.w; returns the squared Newton decrement.
     double direction() {
-        centre();
-        for (i64 j = 0; j < order * order; ++j) H[j] = 0.0;
-        gram(X, 0, n, h, mu, H, pack);
+        hessian(X, h, job.lam, job.intercept, mu, H, pack);
         ++report.grams;
-        for (i64 i = 0; i < order; ++i)
-            for (i64 j = i + 1; j < order; ++j) {
-                // dense kernels fill the upper triangle, sparse ones either: the other entry is 0
-                const double both = R::dense ? H[i * order + j] : H[i * order + j] + H[j * order + i];
-                H[i * order + j] = H[j * order + i] = both;
-            }
-        for (i64 j = 0; j < d; ++j) {
-            // A constant column is the intercept over again: what centring leaves of it is rounding noise.
-            if (H[j * order + j] <= 1e-24 * mu[j] * mu[j] * H[d * order + d])
-                for (i64 i = 0; i < order; ++i) H[j * order + i] = H[i * order + j] = 0.0;
-            H[j * order + j] += job.lam;
-        }
         const double gb = job.intercept ? g[1 + d] : 0.0;
         for (i64 j = 0; j < d; ++j) rhs[j] = -(g[1 + j] + job.lam * theta[j] - mu[j] * gb);
         rhs[d] = -gb;
-        if (!job.intercept) {
-            for (i64 j = 0; j < d; ++j) H[j * order + d] = H[d * order + j] = 0.0;
-            H[d * order + d] = 0.0;
-        }
         chol.factor(H, job.lam == 0.0);
         chol.solve_refined(H, rhs, delta, res);
         double decrement = 0, most = 0, unseen = 0;

@@ -202,6 +202,19 @@ struct DenseRows {
         for (; j < d; ++j) s += (double)p[j] * (double)p[j];
         return s + total(a);
     }
+    // sum_j scale_j (x_j - mu_j)^2
+    double spread(i64 i, const double* mu, const double* scale) const {
+        const T* p = row(i);
+        vd a{};
+        i64 j = 0;
+        for (; j + VL <= d; j += VL) {
+            const vd x = load(p + j) - load(mu + j);
+            a += x * x * load(scale + j);
+        }
+        double s = 0;
+        for (; j < d; ++j) s += ((double)p[j] - mu[j]) * ((double)p[j] - mu[j]) * scale[j];
+        return s + total(a);
+    }
     void axpy(i64 i, double a, double* w) const {
         const T* p = row(i);
         i64 j = 0;
@@ -329,6 +342,12 @@ struct CsrRows {
     double norm2(i64 i) const {
         double s = 0;
         for (i64 p = start[i]; p < start[i + 1]; ++p) s += (double)x[p] * (double)x[p];
+        return s;
+    }
+    // sum_j scale_j x_j^2: mu is 0 for sparse rows
+    double spread(i64 i, const double*, const double* scale) const {
+        double s = 0;
+        for (i64 p = start[i]; p < start[i + 1]; ++p) s += scale[index[p]] * (double)x[p] * (double)x[p];
         return s;
     }
     void dots_k(i64 r, int nr, const double* W, i64 k, double* Z) const {

@@ -245,9 +245,8 @@ def test_parameters(model, name):
     refused(model.set_params(**given), X, Y, words)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "absolute", "perceptron", "zero_one"])
-def test_losses_without_a_solver_are_refused(loss):
-    refused(LinearClassifier(loss), X, Y, [loss], Refused)
+def test_losses_without_a_solver_are_refused():
+    refused(LinearClassifier("zero_one"), X, Y, ["zero_one"], Refused)
 
 
 def test_unknown_losses():

@@ -86,6 +86,68 @@ def newton(
     step: _F,
     sums: _F,
 ) -> tuple[int, int, int, int, float]: ...
+def kink_margins(
+    rows: Rows, targets: Targets, loss: Loss, lo: int, hi: int, theta: _F, v: _F, out: _F
+) -> None: ...
+def sort_rows(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lo: int,
+    hi: int,
+    theta: _F,
+    tau: float,
+    mu: _F,
+    scale: _F,
+    v: _F,
+    u: _F,
+    out: _F,
+) -> None: ...
+def ipm_central(loss: Loss, lo: int, hi: int, mu: float, state: _F) -> None: ...
+def ipm_gather(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lo: int,
+    hi: int,
+    step: float,
+    state: _F,
+    first: int,
+    h: _F,
+    out: _F,
+) -> None: ...
+def ipm_predict(
+    rows: Rows, targets: Targets, lo: int, hi: int, delta: _F, state: _F, first: int, out: _F
+) -> float: ...
+def ipm_correct(
+    rows: Rows, targets: Targets, lo: int, hi: int, delta: _F, mu: float, state: _F, first: int
+) -> float: ...
+def crossover(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lam: float,
+    intercept: bool,
+    linear: _F | None,
+    rounds: int,
+    theta: _F,
+    u: _F,
+    v: _F,
+) -> bool: ...
+def make_feasible(targets: Targets, loss: Loss, intercept: bool, u: _F) -> None: ...
+def interior(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    lam: float,
+    tol: float,
+    max_steps: int,
+    intercept: bool,
+    warm: bool,
+    theta: _F,
+    u: _F,
+    sums: _F,
+) -> tuple[int, int, int, int, bool]: ...
 def dual_cd(
     rows: Rows,
     targets: Targets,

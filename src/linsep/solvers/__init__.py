@@ -7,6 +7,7 @@ newton-pilot     Newton with conjugate gradients, preconditioned by the Hessian 
 newton-cg        truncated Newton with a diagonal preconditioner: many features, dense or sparse
 dual-cd          dual coordinate descent with the proximal intercept, handing over to newton-cg
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
+interior         losses with a kink: interior point method on all rows, then the exact solution
 ===============  ====================================================================================
 
 A solver is a plain function ``(problem, theta, stop, seed) -> Solution``. What it needs is declared;
@@ -25,11 +26,13 @@ from linsep.solvers import (
     crammer_singer,
     dense,
     dual_cd,
+    interior,
     multinomial,
     newton,
     small,
     sparse,
     unpenalised,
+    wide,
     working_set,
 )
 from linsep.solvers.directions import ConjugateGradients
@@ -79,6 +82,11 @@ _COORDINATES = Need(
 )
 _DENSE = Need("dense rows", lambda p: not p.data.sparse)
 _BASIC = (_CONVEX, _SMOOTH, _NO_L1)
+_KINK = Need(f"one of the losses {', '.join(interior.LOSSES)}", interior.applies)
+_FACTORISABLE = Need(
+    f"at most {wide.LARGEST:,} rows or {wide.LARGEST:,} features", interior.factorisable
+)
+_ONE_KINK = (_KINK, _NO_L1, _PENALTY, _FACTORISABLE)
 
 
 def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
@@ -110,6 +118,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("newton-cg", _truncated, _BASIC),
         Solver("dual-cd", sparse.solve_dual, (*_BASIC, _COORDINATES)),
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
+        Solver("interior", interior.solve, _ONE_KINK),
     )
 }
 NAMES = ("auto", *SOLVERS)
@@ -117,6 +126,7 @@ NAMES = ("auto", *SOLVERS)
 _FACTORISE = 120  # features up to which a Hessian costs only a few passes
 _FACTORISE_AT_ALL = 4000
 _SPARSE_FACTORISE = 500
+_EASY = 0.05  # C mean |x|^2 below which a few epochs of coordinate ascent settle the hinge
 
 
 def _preferred(problem: Problem, stop: Stop) -> str:
@@ -124,6 +134,8 @@ def _preferred(problem: Problem, stop: Stop) -> str:
     data = problem.data
     if problem.penalty.l1:
         return "working-set"
+    if interior.applies(problem):
+        return _preferred_with_kink(problem)
     if small.fits(problem) and small.ends_before(stop):
         return "small"
     if data.sparse:
@@ -136,9 +148,18 @@ def _preferred(problem: Problem, stop: Stop) -> str:
         return "newton-cg"
     if data.d <= _FACTORISE or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
         return "newton"
-    if data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL:
-        return "newton-pilot"
-    return "newton-cg"
+    tall = data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL
+    return "newton-pilot" if tall else "newton-cg"
+
+
+def _preferred_with_kink(problem: Problem) -> str:
+    """The same for losses with a kink, whose dual coordinates settle quickly only while C |x|^2 is small."""
+    data = problem.data
+    if dual_cd.applies(problem):
+        many = data.sparse and data.d > _SPARSE_FACTORISE
+        if many or dual_cd.sampled_mean(problem) <= _EASY * problem.lam:
+            return "dual-cd"
+    return "interior"
 
 
 def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolve]:
