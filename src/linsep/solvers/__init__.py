@@ -8,6 +8,7 @@ newton-cg        truncated Newton with a diagonal preconditioner: many features,
 dual-cd          dual coordinate descent with the proximal intercept, handing over to newton-cg
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
+globbing         losses with a kink, many rows: interior point method on a pilot and on a band about the kink
 ===============  ====================================================================================
 
 A solver is a plain function ``(problem, theta, stop, seed) -> Solution``. What it needs is declared;
@@ -26,6 +27,7 @@ from linsep.solvers import (
     crammer_singer,
     dense,
     dual_cd,
+    globbing,
     interior,
     multinomial,
     newton,
@@ -119,6 +121,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("dual-cd", sparse.solve_dual, (*_BASIC, _COORDINATES)),
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", interior.solve, _ONE_KINK),
+        Solver("globbing", globbing.solve, _ONE_KINK),
     )
 }
 NAMES = ("auto", *SOLVERS)
@@ -159,7 +162,7 @@ def _preferred_with_kink(problem: Problem) -> str:
         many = data.sparse and data.d > _SPARSE_FACTORISE
         if many or dual_cd.sampled_mean(problem) <= _EASY * problem.lam:
             return "dual-cd"
-    return "interior"
+    return "globbing" if globbing.worthwhile(problem) else "interior"
 
 
 def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolve]:

@@ -1,0 +1,267 @@
+"""Pilot and band, for the losses with one kink and many rows.
+
+At the optimum of min lam/2 |w|^2 + sum s l(m) only rows on the kink have a dual variable inside its box; the
+others are at the end that their side dictates, and enter the problem as one linear term. So: solve a sample
+of the rows, read all margins once, fix the rows that are far from the kink, solve the band that remains by the
+interior point method (``interior.py``), read all margins again. Fixed rows that turn out to be on the other side
+join the band.
+
+Every dual point made here is feasible for all rows, whatever the guess: what is fixed is at an end of its box. So
+each exit carries a rigorous gap, and the band only grows: the method is finite.
+
+Portnoy and Koenker, The Gaussian hare and the Laplacian tortoise, 1997 (for quantile regression).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.problem import Problem
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers import interior, pilot
+from linsep.solvers.interior import NEAR, Path, feasible
+from linsep.solvers.run import LimitReached, Run
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.data import Block
+    from linsep.solution import FloatArray
+
+    Rows = npt.NDArray[np.int64]
+
+ENTRIES = 500_000  # of X, below which all rows are as quick
+PILOT_TOL = 1e-3  # cheap: the last digits cost an iteration or two each
+FIRST_TOL = 1e-5  # of the first band, whose rows are a guess
+BAND_STEPS = 40
+SHORT = 0.02  # steps that show a band to be too narrow: its problem has run away
+ROUNDS = 12
+WIDEN = 2.0  # rows of the next band, as a multiple
+
+
+def pilot_rows(problem: Problem) -> int:
+    """Rows of the pilot; the band begins with twice as many. Both errors grow like the square root of d/rows."""
+    n, d = problem.data.n, problem.data.d
+    share = 0.5 if d < 60 else 0.25
+    return int(max(share * (float(n) * d) ** (2.0 / 3.0), 30 * d))
+
+
+def worthwhile(problem: Problem) -> bool:
+    """Whether there are so many rows per feature that a band is much smaller than the whole.
+
+    Sparse rows are often alike, many of them on the kink: there the band grows into the whole.
+    """
+    data = problem.data
+    return not data.sparse and data.n * data.d >= ENTRIES and 3 * pilot_rows(problem) <= data.n
+
+
+class Band:
+    """The rows as they are sorted: v = m - kink and u of all of them, the band, and what the others add up to."""
+
+    def __init__(self, run: Run[Problem], mu: FloatArray, scale: FloatArray) -> None:
+        self.run, self.problem = run, run.problem
+        self.mu, self.scale = mu, scale
+        n = self.problem.data.n
+        self.loss = interior.kernel(self.problem)
+        self.low, self.high = self.problem.loss.domain
+        self.v, self.u = np.zeros(n), np.zeros(n)
+        self.rows: Rows = np.zeros(0, np.int64)
+        self.linear, self.constant = np.zeros(self.problem.order), 0.0
+
+    def sort(self, theta: FloatArray, tau: float) -> float:
+        """One pass: the objective at theta, and the band |v| <= tau q (kernels/interior.hpp: sort_rows)."""
+        self.problem.passes += 1
+        v, u = self.v, self.u
+
+        def add(b: Block, out: FloatArray) -> None:
+            part = slice(b.first, b.first + b.rows.n)
+            where = b.rows, b.targets, self.loss, b.lo, b.hi
+            _kernels.sort_rows(*where, theta, tau, self.mu, self.scale, v[part], u[part], out)
+
+        sums = self.problem.data.sum(add, 2 + self.problem.order)
+        self.constant, self.linear = float(sums[1]), sums[2:]
+        self.rows = np.flatnonzero(u > self.high)
+        return float(sums[0]) + self.problem.penalty_value(theta)
+
+    def reach(self) -> float:
+        """How far the rows of the band are from the kink, as a rule."""
+        return 2.0 * float(np.median(np.abs(self.v[self.rows]))) if len(self.rows) else 1.0
+
+    def margins(self, theta: FloatArray) -> float:
+        """One pass: the objective at theta, and all v."""
+        self.problem.passes += 1
+        v = self.v
+
+        def add(b: Block, out: FloatArray) -> None:
+            part = v[b.first : b.first + b.rows.n]
+            _kernels.kink_margins(b.rows, b.targets, self.loss, b.lo, b.hi, theta, part, out)
+
+        return float(self.problem.data.sum(add, 1)[0]) + self.problem.penalty_value(theta)
+
+    def contradictions(self) -> Rows:
+        """Fixed rows whose side is not the one they were fixed for."""
+        wrong = np.where(self.v < 0.0, self.u == self.low, (self.u == self.high) & (self.v > 0.0))
+        if self.problem.data.weight is not None:
+            wrong &= self.problem.data.weight > 0.0
+        return np.flatnonzero(wrong)
+
+    def admit(self, more: Rows) -> None:
+        """Let fixed rows join the band."""
+        data = self.problem.data
+        part = data.sample(more)
+        mass = part.sign * self.u[more] * (1.0 if part.weight is None else part.weight)
+        kink = 1.0 - (self.problem.loss.native == "perceptron")
+        offset = 0.0 if part.offset is None else part.offset
+        self.constant -= float(np.sum(mass * part.sign * (kink - offset)))
+        self.linear = self.linear - part.sum(
+            lambda b, out: _kernels.combine(
+                b.rows, b.lo, b.hi, mass[b.first : b.first + b.rows.n], out
+            ),
+            self.problem.order,
+        )
+        self.u[more] = self.high + 1.0
+        self.rows = np.flatnonzero(self.u > self.high)
+        self.problem.passes += len(more) / data.n
+
+    def path(self) -> Path:
+        """The reduced problem."""
+        data = self.problem.data.sample(self.rows)
+        self.problem.passes += len(self.rows) / self.problem.data.n
+        sub = Problem(self.problem.loss, self.problem.penalty, data, self.problem.fit_intercept)
+        return Path(self.run, sub, self.linear, self.constant)
+
+    def dual(self, part: FloatArray) -> Explicit:
+        """All dual variables, those of the band given."""
+        u = self.u.copy()
+        u[self.rows] = part
+        return Explicit(feasible(self.problem, u))
+
+
+class Pilot:
+    """A sample of the rows, solved to three digits, and how far its rows are from the kink."""
+
+    def __init__(self, run: Run[Problem], theta: FloatArray, seed: int) -> None:
+        problem, data = run.problem, run.problem.data
+        self.size = pilot_rows(problem)
+        rows, self.share = pilot.draw(data.sign, self.size, seed)
+        sample = data.sample(rows, self.share)
+        sub = Problem(problem.loss, problem.penalty, sample, problem.fit_intercept)
+        problem.passes += len(rows) / data.n
+        path = Path(run, sub)
+        path.place(interior.squared_start(sub, theta))
+        self.solved = bool(theta.any()) or path.descend(PILOT_TOL)
+        if not self.solved:
+            path.place(np.zeros_like(theta))
+            self.solved = path.descend(PILOT_TOL)
+        path.dual()
+        self.theta = path.theta
+        squares, sums, count = sub.moments(weighted=False)
+        self.mu = sub.centre()
+        about = squares / count - 2.0 * self.mu * sums / count + self.mu**2
+        self.scale = np.where(about > 0.0, 1.0 / np.where(about > 0.0, about, 1.0), 0.0)
+        self._v = path.v
+        self._data = sample
+
+    def tau(self, rows: float) -> float:
+        """The tau whose band has about that many rows."""
+        far = np.abs(self._v) / np.sqrt(1.0 + self._spread())
+        order = np.argsort(far)
+        reach = int(np.searchsorted(np.cumsum(self.share[order]), rows))
+        return max(float(far[order[min(reach, len(order) - 1)]]), 1e-300)
+
+    def _spread(self) -> FloatArray:
+        X = self._data.X
+        if self._data.sparse:
+            return np.asarray(X.multiply(X) @ self.scale).ravel()
+        return np.asarray((np.asarray(X, np.float64) - self.mu) ** 2 @ self.scale)
+
+
+def _rounds(run: Run[Problem], first: Pilot, band: Band) -> bool | None:
+    """Bands until the gap closes; None when all rows had better be taken."""
+    problem, tol = run.problem, run.stop.tol
+    n = problem.data.n
+    tau = first.tau(2.0 * first.size)
+    best = first.theta
+    value = band.sort(best, tau)
+    run.record(value)
+    target, final = max(FIRST_TOL, 0.25 * tol), min(0.1 * tol, NEAR)
+    for _ in range(ROUNDS):
+        if 2 * len(band.rows) > n:
+            return None
+        path = band.path()
+        path.place(best, 0.1 * path.width * band.reach())
+        if not path.descend(target, BAND_STEPS, SHORT):
+            tau = first.tau(WIDEN * len(band.rows))
+            value = band.sort(best, tau)
+            continue
+        theta, u, lower = path.theta.copy(), path.dual(), path.value - path.gap
+        primal = band.margins(theta)
+        wrong = band.contradictions()
+        if not len(wrong):
+            theta, u, lower = _sharpen(path, final, theta, u, lower)
+            primal = band.margins(theta)
+            wrong = band.contradictions()
+        if primal - lower <= 0.8 * tol * primal and run.close(theta, band.dual(u)):
+            return True
+        target = final
+        if len(wrong) <= len(band.rows):
+            best, value = (theta, primal) if primal < value else (best, value)
+            if len(wrong):
+                band.admit(wrong)
+        else:
+            best, value = _between(problem, best, value, theta, primal)
+            tau = first.tau(WIDEN * len(band.rows))
+            band.sort(best, tau)
+    return None
+
+
+def _sharpen(
+    path: Path, target: float, theta: FloatArray, u: FloatArray, lower: float
+) -> tuple[FloatArray, FloatArray, float]:
+    """The solution of the band far below tol, exactly if possible, with a lower bound; else what is given."""
+    if path.descend(target):
+        theta, u, lower = path.theta.copy(), path.dual(), path.value - path.gap
+    if path.crossable:
+        right, exact, dual = path.exact(theta, u)
+        if right:
+            return exact, dual, lower
+    return theta, u, lower
+
+
+def _between(
+    problem: Problem, theta: FloatArray, value: float, other: FloatArray, primal: float
+) -> tuple[FloatArray, float]:
+    """The best of some points between the two (one pass)."""
+    steps = np.arange(1, 8) / 8.0
+    values, _ = problem.along(theta, other - theta, steps)
+    k = int(np.argmin(values))
+    points = [(value, 0.0), (primal, 1.0), (float(values[k]), float(steps[k]))]
+    least, t = min(points)
+    return theta + t * (other - theta), least
+
+
+def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """Pilot, bands, and all rows if those fail."""
+    if not worthwhile(problem) or interior.flat_answer(problem) is not None:
+        return interior.solve(problem, theta, stop, seed)
+    run = Run(problem, stop)
+    nothing = Explicit(np.zeros(problem.data.n))
+    status = Status.WORKING_PRECISION
+    try:
+        run.check_limits()
+        first = Pilot(run, theta, seed)
+        closed = None
+        if first.solved:
+            theta = first.theta
+            closed = _rounds(run, first, Band(run, first.mu, first.scale))
+        if not closed:
+            theta, _, _ = problem.start(theta)
+            closed = interior.iterate(run, theta)
+        if closed:
+            status = Status.CERTIFIED
+    except LimitReached as limit:
+        status = limit.status
+    return run.solution(status, theta, nothing)
