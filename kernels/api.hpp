@@ -90,6 +90,12 @@ inline std::int64_t interior_scratch(const Rows& r) {
     return (kPlanes + 3) * r.n + 11 * (o + 8) + 2 * o * o + gram_scratch(r) + (spare > newton ? spare : newton) + 64;
 }
 
+// doubles of scratch for non-negative least squares of m rows of p numbers
+inline std::int64_t nnls_scratch(std::int64_t m, std::int64_t p) {
+    const std::int64_t cap = m < p ? m : p;
+    return cap * (p + cap + 3) + 2 * m + (m + 7) / 8 + 8;
+}
+
 // One stretch of dual coordinate ascent: buckets of `bucket` rows are visited in the given order (dual_cd.hpp).
 struct CdJob {
     double lam, stiffness;
@@ -168,6 +174,9 @@ struct Table {
     // x = A^-1 b for a symmetric positive semidefinite A of order n, refined once; drop: leave dependent columns alone
     // (newton.hpp). Room for n * (n + 2) doubles. One thread, the same bits always: LAPACK wakes others for nothing.
     void (*spd_solve)(std::int64_t n, const double* A, const double* b, int drop, double* x, double* scratch);
+    // min |A'x - f| over x >= 0 from the x given; r becomes f - A'x: nnls.hpp. status 0 optimal, 1 |r| <= tol |f|, 2 limit
+    NewtonReport (*nnls)(std::int64_t m, std::int64_t p, const double* A, const double* f, double tol, int max_steps,
+                         double* x, double* r, double* scratch);
     // a whole fit: newton.hpp
     NewtonReport (*newton)(Rows, Targets, LossSpec, NewtonJob, double* theta, double* base, double* step,
                            double* closing, double* scratch);
@@ -194,6 +203,8 @@ struct Table {
     void (*make_feasible)(std::int64_t n, Targets, LossSpec, int intercept, double* u);
     // norms[i] = |x_i|^2
     void (*row_norms)(Rows, std::int64_t lo, std::int64_t hi, double* norms);
+    // z[i - lo] = |x_i| . |w| + |b|: what rounding errors of the score are measured by
+    void (*reaches)(Rows, std::int64_t lo, std::int64_t hi, const double* theta, double* z);
     // Z (hi - lo, K) = (x, 1)'W for W (d + 1, K), K a multiple of 8
     void (*scores_k)(Rows, std::int64_t lo, std::int64_t hi, const double* W, std::int64_t K, double* Z);
     // The softmax loss: softmax.hpp and softmax_closing.hpp state the layouts. Probabilities p_ic lie at p[c * stride + i].

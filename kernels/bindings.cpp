@@ -229,6 +229,14 @@ void scores(const PyRows& x, int64_t lo, int64_t hi, In theta, Out z) {
     table->scores(x.rows, lo, hi, theta.data(), z.data());
 }
 
+void reaches(const PyRows& x, int64_t lo, int64_t hi, In theta, Out z) {
+    x.range(lo, hi);
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(z, hi - lo, "z has an entry per row");
+    nb::gil_scoped_release release;
+    table->reaches(x.rows, lo, hi, theta.data(), z.data());
+}
+
 void ray(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In theta, In delta, In steps,
          Out out) {
     x.range(lo, hi);
@@ -262,6 +270,19 @@ void spd_solve(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::
     nb::gil_scoped_release release;
     const auto room = scratch(n * (n + 2));
     table->spd_solve(n, A.data(), b.data(), drop, x.data(), room.get());
+}
+
+// x is the start and becomes the answer, r its residual. Returns status and steps.
+std::tuple<int, int> nnls(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> A, In f, double tol,
+                          int max_steps, Out x, Out r) {
+    const int64_t m = static_cast<int64_t>(A.shape(0)), p = static_cast<int64_t>(A.shape(1));
+    vector_of(f, p, "f has an entry per column of A");
+    vector_of(x, m, "x has an entry per row of A");
+    vector_of(r, p, "r has an entry per column of A");
+    nb::gil_scoped_release release;
+    const auto room = scratch(nnls_scratch(m, p));
+    const NewtonReport found = table->nnls(m, p, A.data(), f.data(), tol, max_steps, x.data(), r.data(), room.get());
+    return {found.status, found.steps};
 }
 
 // theta is the start and becomes the answer; base, step and sums describe the dual point.
@@ -712,10 +733,14 @@ NB_MODULE(_kernels, m) {
           nb::arg("z").noconvert());
     m.def("ray", &ray, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("theta").noconvert(), nb::arg("delta"), nb::arg("steps"), nb::arg("out").noconvert());
+    m.def("reaches", &reaches, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("theta"),
+          nb::arg("z").noconvert());
     m.def("row_norms", &row_norms, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("norms").noconvert());
     m.def("pointwise", &pointwise, nb::arg("loss"), nb::arg("m"), nb::arg("value").noconvert(),
           nb::arg("slope").noconvert(), nb::arg("curvature").noconvert(), nb::arg("conjugate").noconvert());
     m.def("spd_solve", &spd_solve, nb::arg("A"), nb::arg("b"), nb::arg("drop"), nb::arg("x").noconvert());
+    m.def("nnls", &nnls, nb::arg("A"), nb::arg("f"), nb::arg("tol"), nb::arg("max_steps"), nb::arg("x").noconvert(),
+          nb::arg("r").noconvert());
     m.def("newton", &newton, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"), nb::arg("tol"),
           nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("theta").noconvert(),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());

@@ -7,6 +7,7 @@
 #include "grid.hpp"
 #include "interior_fit.hpp"
 #include "newton.hpp"
+#include "nnls.hpp"
 #include "quadratic_cd.hpp"
 #include "softmax_newton.hpp"
 #include "sweep.hpp"
@@ -53,6 +54,11 @@ void do_scores(Rows rows, i64 lo, i64 hi, const double* theta, double* z) {
 void do_row_norms(Rows rows, i64 lo, i64 hi, double* norms) {
     visit(rows, [&](const auto& X) {
         for (i64 r = lo; r < hi; ++r) norms[r] = X.norm2(r);
+    });
+}
+void do_reaches(Rows rows, i64 lo, i64 hi, const double* theta, double* z) {
+    visit(rows, [&](const auto& X) {
+        for (i64 r = lo; r < hi; ++r) z[r - lo] = X.reach(r, theta) + __builtin_fabs(theta[X.d]);
     });
 }
 void do_pointwise(LossSpec l, i64 n, const double* m, double* value, double* slope, double* curvature,
@@ -122,6 +128,10 @@ void do_spd_solve(i64 n, const double* A, const double* b, int drop, double* x, 
     Cholesky chol{n, scratch + 2 * n, scratch};
     chol.factor(A, drop != 0);
     chol.solve_refined(A, b, x, scratch + n);
+}
+NewtonReport do_nnls(i64 m, i64 p, const double* A, const double* f, double tol, int max_steps, double* x, double* r,
+                     double* scratch) {
+    return Nnls(m, p, A, f, x, r, scratch).run(tol, max_steps);
 }
 NewtonReport do_newton(Rows rows, Targets t, LossSpec l, NewtonJob job, double* theta, double* base, double* step,
                        double* out, double* scratch) {
@@ -202,6 +212,7 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .ray = do_ray,
     .pointwise = do_pointwise,
     .spd_solve = do_spd_solve,
+    .nnls = do_nnls,
     .newton = do_newton,
     .kink_margins = do_kink_margins,
     .sort_rows = do_sort_rows,
@@ -213,6 +224,7 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .interior = do_interior,
     .make_feasible = do_make_feasible,
     .row_norms = do_row_norms,
+    .reaches = do_reaches,
     .scores_k = do_scores_k,
     .softmax_sweep = do_softmax_sweep,
     .softmax_hess_vec = do_softmax_hess_vec,

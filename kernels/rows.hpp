@@ -215,6 +215,15 @@ struct DenseRows {
         for (; j < d; ++j) s += ((double)p[j] - mu[j]) * ((double)p[j] - mu[j]) * scale[j];
         return s + total(a);
     }
+    double reach(i64 i, const double* w) const {  // |x|.|w|
+        const T* p = row(i);
+        vd a{};
+        i64 j = 0;
+        for (; j + VL <= d; j += VL) a += vabs(load(p + j) * load(w + j));
+        double s = 0;
+        for (; j < d; ++j) s += __builtin_fabs((double)p[j] * w[j]);
+        return s + total(a);
+    }
     void axpy(i64 i, double a, double* w) const {
         const T* p = row(i);
         i64 j = 0;
@@ -348,6 +357,11 @@ struct CsrRows {
     double spread(i64 i, const double*, const double* scale) const {
         double s = 0;
         for (i64 p = start[i]; p < start[i + 1]; ++p) s += scale[index[p]] * (double)x[p] * (double)x[p];
+        return s;
+    }
+    double reach(i64 i, const double* w) const {  // |x|.|w|
+        double s = 0;
+        for (i64 p = start[i]; p < start[i + 1]; ++p) s += __builtin_fabs((double)x[p] * w[index[p]]);
         return s;
     }
     void dots_k(i64 r, int nr, const double* W, i64 k, double* Z) const {

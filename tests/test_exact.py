@@ -18,7 +18,7 @@ from linsep.certificates import (
     from_sums,
     recheck,
 )
-from linsep.certificates.dyadic import Dyadic, DyadicRows
+from linsep.dyadic import Dyadic, DyadicRows
 from linsep.errors import Refused
 from linsep.losses import Absolute, Hinge, Huber, HuberisedHinge, Multinomial, Squared
 from linsep.penalties import ElasticNet

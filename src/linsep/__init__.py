@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         LinearSVC,
         LogisticRegression,
         LogisticRegressionCV,
+        separate,
     )
+    from linsep.geometry import Hyperplane
     from linsep.inference import summary
     from linsep.tuning import path, tune
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConvergenceWarning",
+    "Hyperplane",
     "LinearClassifier",
     "LinearRegressor",
     "LinearSVC",
@@ -44,6 +47,7 @@ __all__ = [
     "losses",
     "path",
     "plot",
+    "separate",
     "summary",
     "tune",
     "verify",
@@ -52,6 +56,7 @@ __all__ = [
 # Public name -> the module that defines it; a module stands for itself.
 _HOME = {
     "ConvergenceWarning": "linsep.errors",
+    "Hyperplane": "linsep.geometry",
     "LinearClassifier": "linsep.estimators",
     "LinearRegressor": "linsep.estimators",
     "LinearSVC": "linsep.estimators",
@@ -64,6 +69,7 @@ _HOME = {
     "losses": "linsep.losses",
     "path": "linsep.tuning",
     "plot": "linsep.plot",
+    "separate": "linsep.estimators",
     "summary": "linsep.inference",
     "tune": "linsep.tuning",
     "verify": "linsep.certificates",

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.certificates.dyadic import Dyadic, DyadicRows
 from linsep.certificates.optimality import Optimality
 from linsep.certificates.recheck import Dual, dual_point, given, score
+from linsep.dyadic import Dyadic, DyadicRows
 from linsep.errors import Refused
 from linsep.losses import (
     Absolute,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from linsep.estimators.cross_validated import LogisticRegressionCV
 from linsep.estimators.linear import LinearClassifier, LinearRegressor
 from linsep.estimators.logistic import LogisticRegression
+from linsep.estimators.separation import separate
 from linsep.estimators.svm import LinearSVC
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "separate",
 ]

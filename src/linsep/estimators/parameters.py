@@ -34,8 +34,8 @@ def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
         solver=model.solver,
         time_limit=_limit("time_limit", model.time_limit, "seconds"),
         max_passes=_limit("max_passes", model.max_passes, "passes over the data"),
-        n_threads=_threads(model.n_threads),
-        seed=_seed(model.random_state),
+        n_threads=threads(model.n_threads),
+        seed=seed(model.random_state),
     )
 
 
@@ -86,7 +86,8 @@ def _limit(name: str, given: Any, unit: str) -> float | None:
     return limit
 
 
-def _threads(given: Any) -> int | None:
+def threads(given: Any) -> int | None:
+    """The number of threads given, None for all processors."""
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
@@ -96,7 +97,8 @@ def _threads(given: Any) -> int | None:
     return int(given)
 
 
-def _seed(given: Any) -> int | None:
+def seed(given: Any) -> int | None:
+    """A whole number from whatever random_state is."""
     if given is None:
         return None
     if isinstance(given, Integral) and int(given) >= 0:

@@ -1,0 +1,51 @@
+"""Rows and labels as plain arrays, for small questions asked of any table: a hyperplane's scores, a check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.errors import BadInput
+
+
+def plain_rows(X: Any) -> Any:
+    """X (n, d) as a float array or a CSR matrix; frames and lists are converted, text and NaN refused."""
+    if sp.issparse(X):
+        rows = X.tocsr()
+        values = rows.data
+    else:
+        try:
+            rows = np.asarray(X)
+            rows = rows if rows.dtype.kind == "f" else rows.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"X could not be read as a table of numbers: {error}") from error
+        values = rows
+    if rows.ndim != 2:
+        raise BadInput(
+            f"X needs two dimensions, one row per point, got shape {rows.shape}; for a single point use "
+            "X.reshape(1, -1)."
+        )
+    if not np.isfinite(values).all():
+        raise BadInput("X contains NaN or infinity; every number must be finite.")
+    return rows
+
+
+def plain_signs(y: Any, n: int, classes: npt.NDArray[Any] | None = None) -> npt.NDArray[np.float64]:
+    """-1.0 for the first and +1.0 for the second of two classes, in rising order unless they are given."""
+    labels = np.asarray(y).ravel()
+    if len(labels) != n:
+        raise BadInput(f"X has {n} rows, y has {len(labels)} labels; give one label for each row.")
+    known = np.unique(labels) if classes is None else np.asarray(classes)
+    if len(known) != 2:
+        raise BadInput(f"two classes are needed, y holds {len(known)}.")
+    second = labels == known[1]
+    strangers = ~(second | (labels == known[0]))
+    if strangers.any():
+        row = int(np.argmax(strangers))
+        raise BadInput(
+            f"y holds the label {labels[row]!r} at row {row}; the classes are {known[0]!r} and {known[1]!r}."
+        )
+    return np.where(second, 1.0, -1.0)

@@ -1,0 +1,88 @@
+"""The door to the first question about two classes: are they separable?"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import scipy.sparse as sp
+
+from linsep.data import Memory
+from linsep.errors import BadInput
+from linsep.estimators import inputs, labels, parameters
+from linsep.estimators.finite import refuse_nonfinite
+from linsep.separability import METHODS, Inseparable, Separable, Undecided, decide
+
+
+def separate(
+    X: Any,
+    y: Any,
+    *,
+    method: str = "auto",
+    fit_intercept: bool = True,
+    n_threads: int | None = None,
+    random_state: Any = None,
+) -> Separable | Inseparable | Undecided:
+    """Decide whether a hyperplane separates two classes strictly, with a proof either way.
+
+    Separable: the answer holds a hyperplane with every row strictly on the side of its class. Inseparable: it holds
+    at most d + 2 rows and the weights of a point that lies in the convex hulls of both classes, and says
+    whether the classes overlap or only touch (quasi-separation). Both have ``check(X, y, exact=False)``.
+
+    The numbers are taken as they are: two classes a rounding error apart are separable. If float64 cannot tell,
+    small data are decided in rational arithmetic, and large ones come back as ``Undecided``.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or dataframe (n, d)
+        Finite numbers.
+    y : array (n,)
+        Labels of two classes; the second in rising order is +1.
+    method : {"auto", "nnls", "lp"}
+        "nnls": non-negative least squares on a working set, a few passes over the data ("auto" is the
+        same). "lp": the linear programme on all rows at once, through HiGHS; slow, for comparison.
+    fit_intercept : bool, default True
+        False: hyperplanes through the origin only.
+    n_threads : int, optional
+        Threads; the answer has the same bits for any number of them.
+    random_state : int or RandomState, optional
+        Which rows the working set begins with.
+
+    Returns
+    -------
+    Separable, Inseparable or Undecided
+        ``separable`` is True, False or None.
+
+    Examples
+    --------
+    >>> from linsep import separate
+    >>> answer = separate([[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"])
+    >>> answer.separable
+    True
+    >>> answer = separate([[0.0], [1.0], [2.0]], ["a", "b", "a"])
+    >>> answer.rows, answer.weights, answer.point
+    (array([0, 1, 2]), array([0.25, 0.5 , 0.25]), array([1.]))
+    """
+    parameters.one_of("method", method, METHODS)
+    affine = parameters.flag("fit_intercept", fit_intercept)
+    rows, names = inputs.rows(X, "separate")
+    known = labels.encode(y, rows.shape[0], "separate")
+    if len(known.classes) > 2:
+        shown = known.classes[0].item() if hasattr(known.classes[0], "item") else known.classes[0]
+        raise BadInput(
+            f"separate compares two classes, y holds {len(known.classes)}; ask for one class against the others, "
+            f"for instance separate(X, y == {shown!r}), or for the rows of two classes."
+        )
+    refuse_nonfinite(rows, names)
+    if sp.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    data = Memory(rows, known.signs(), n_threads=parameters.threads(n_threads))
+    with closing(data):
+        return decide(
+            data,
+            fit_intercept=affine,
+            method=method,
+            seed=parameters.seed(random_state) or 0,
+            classes=known.classes,
+        )

@@ -1,0 +1,18 @@
+"""Are two classes separable? An answer with a proof either way, for any data set."""
+
+from __future__ import annotations
+
+from linsep.separability.cone import Split, witness_or_separator
+from linsep.separability.decision import METHODS, Answer, decide
+from linsep.separability.results import Inseparable, Separable, Undecided
+
+__all__ = [
+    "METHODS",
+    "Answer",
+    "Inseparable",
+    "Separable",
+    "Split",
+    "Undecided",
+    "decide",
+    "witness_or_separator",
+]

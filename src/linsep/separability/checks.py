@@ -1,0 +1,175 @@
+"""Is a claimed separator, witness or direction true of these data? Numpy and integers; no solver, no kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.data.reading import plain_rows, plain_signs
+from linsep.dyadic import DyadicRows
+from linsep.geometry import Hyperplane
+from linsep.separability.integers import common_denominator, null_vector
+from linsep.separability.rows import exact_margins
+from linsep.separability.witness import exact_weights, residual
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+ROUNDOFF = 2.0**-53
+_CHUNK = 1 << 18  # numbers of X looked at together
+_TOUCH = 1e-8  # ratio of a margin that counts as zero in a float check
+_SAME = 1e-6  # weights that agree so far are the same ones, rounded
+
+
+def separates(
+    X: Any,
+    y: Any,
+    classes: npt.NDArray[Any] | None,
+    plane: Hyperplane,
+    margin: float,
+    *,
+    exact: bool,
+) -> bool:
+    """Every row strictly on its side, and none closer than ``margin``."""
+    theta = plane.homogeneous()
+    claim = max(margin, 0.0) * plane.norm
+    slack = 1e-12 * claim
+    for rows, sign in _chunks(X, y, classes, len(plane.w)):
+        m, doubt = _margins(rows, sign, theta)
+        if (m < -doubt).any():
+            return False
+        near = ~(m - doubt > (claim * (1 + 1e-9) if exact else 0.0))
+        close = exact_margins(_dense(rows[near]), sign[near], theta)
+        if any(value <= 0 for value in close):
+            return False
+        if exact:
+            # m >= margin |w|, squared so that no root is taken
+            limit = Fraction(margin) ** 2 * sum(Fraction(x) ** 2 for x in plane.w.tolist())
+            if any(value * value < limit for value in close):
+                return False
+        elif (m + doubt < claim - slack).any():
+            return False
+    return True
+
+
+def meets(
+    X: Any,
+    y: Any,
+    classes: npt.NDArray[Any] | None,
+    rows: IntArray,
+    weights: FloatArray,
+    *,
+    point: FloatArray | None,
+    exact: bool,
+) -> bool:
+    """The weighted rows of the two classes balance, in ``point``."""
+    X = plain_rows(X)
+    sign = plain_signs(y, X.shape[0], classes)
+    d, m = X.shape[1], len(rows)
+    limit = d + (2 if point is not None else 1)
+    sane = m == len(weights) and 0 < m <= limit and len(np.unique(rows)) == m
+    if not sane or rows.min() < 0 or rows.max() >= X.shape[0]:
+        return False
+    total = float(np.sum(weights))
+    if not (np.isfinite(weights).all() and (weights > 0).all() and abs(total - 1) <= 1e-12):
+        return False
+    chosen = _dense(X[rows])
+    A = sign[rows][:, None] * chosen
+    if point is not None:
+        A = np.column_stack([A, sign[rows]])
+    A = A[:, A.any(axis=0)]
+    if residual(A, weights) > 16 * (m + 2) * ROUNDOFF:
+        return False
+    if point is not None:
+        ours = sign[rows] > 0
+        there = 2 * (weights[ours] @ chosen[ours])
+        reach = 2 * (weights @ np.abs(chosen)) + np.abs(there)
+        if point.shape != (d,) or not (np.abs(there - point) <= 1e-12 * reach).all():
+            return False
+    if not exact:
+        return True
+    solved = exact_weights(A, weights)
+    return solved is not None and all(
+        x > 0 and abs(float(x) - w) <= _SAME * w
+        for x, w in zip(solved, weights.tolist(), strict=True)
+    )
+
+
+def touches(
+    X: Any,
+    y: Any,
+    classes: npt.NDArray[Any] | None,
+    direction: tuple[FloatArray, float],
+    on: IntArray,
+    *,
+    affine: bool,
+    exact: bool,
+) -> bool:
+    """No row on the wrong side of the direction, exactly the rows ``on`` at zero, and others beyond."""
+    w, b = direction
+    theta = np.append(w, b)
+    X = plain_rows(X)
+    sign = plain_signs(y, X.shape[0], classes)
+    zero = np.zeros(X.shape[0], dtype=bool)
+    zero[on] = True
+    if zero.all() or (not affine and b != 0.0):
+        return False
+    start = 0
+    for rows, sigma in _chunks(X, y, classes, len(w)):
+        m, doubt = _margins(rows, sigma, theta)
+        reach = doubt / ((len(w) + 8) * ROUNDOFF)
+        here = zero[start : start + len(m)]
+        start += len(m)
+        if (np.abs(m[here]) > _TOUCH * reach[here]).any() or not (m[~here] > doubt[~here]).all():
+            return False
+    return not exact or _touches_exactly(X, sign, theta, zero, affine)
+
+
+def _touches_exactly(
+    X: Any, sign: FloatArray, theta: FloatArray, zero: npt.NDArray[np.bool_], affine: bool
+) -> bool:
+    """A rational direction beside theta is zero on the rows ``zero`` and positive on all others."""
+    A = _dense(X[np.flatnonzero(zero)])
+    A = np.column_stack([A, np.ones(len(A))]) if affine else A
+    near = null_vector(A, theta if affine else theta[:-1])
+    if near is None:
+        return False
+    others = np.flatnonzero(~zero)
+    whole, _ = common_denominator(near if affine else [*near, Fraction(0)])
+    for part in np.array_split(others, max(1, len(others) * len(theta) // _CHUNK)):
+        rows = DyadicRows.of(np.column_stack([_dense(X[part]), np.ones(len(part))]))
+        low = min(rows.exps)
+        shifted = whole * np.array([1 << (exp - low) for exp in rows.exps], dtype=object)
+        scores = rows.num @ shifted
+        if not all(s * z > 0 for s, z in zip(sign[part].tolist(), scores.tolist(), strict=True)):
+            return False
+    return True
+
+
+def _chunks(
+    X: Any, y: Any, classes: npt.NDArray[Any] | None, d: int
+) -> Iterator[tuple[Any, FloatArray]]:
+    rows = plain_rows(X)
+    sign = plain_signs(y, rows.shape[0], classes)
+    if rows.shape[1] != d:
+        return
+    height = max(1, _CHUNK // max(1, d))
+    for start in range(0, rows.shape[0], height):
+        yield rows[start : start + height].astype(np.float64), sign[start : start + height]
+
+
+def _margins(rows: Any, sign: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Margins and bounds on their rounding errors."""
+    w, b = theta[:-1], float(theta[-1])
+    m = sign * np.asarray(rows @ w + b)
+    reach = np.asarray(abs(rows) @ np.abs(w) + abs(b))
+    return m, (len(w) + 8) * ROUNDOFF * reach + 1e-300
+
+
+def _dense(X: Any) -> FloatArray:
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)

@@ -1,0 +1,154 @@
+"""Separable, inseparable or undecided: the road from a data set to an answer with its proof."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.errors import BadInput
+from linsep.geometry import Hyperplane, length
+from linsep.separability import programme, simplex, wide
+from linsep.separability.faces import quasi_separation
+from linsep.separability.frame import Frame
+from linsep.separability.results import Inseparable, Separable, Undecided
+from linsep.separability.rows import ROUNDOFF, SignedRows
+from linsep.separability.search import (
+    Meeting,
+    Separator,
+    Stuck,
+    Working,
+    first_rows,
+    proven_margin,
+    search,
+)
+from linsep.separability.witness import Witness, make_witness
+
+if TYPE_CHECKING:
+    from linsep.data import Dataset
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Answer = Separable | Inseparable | Undecided
+
+#: Features beyond which working rows are not stored densely.
+WIDE = 1500
+METHODS = ("auto", "nnls", "lp")
+
+
+def decide(
+    data: Dataset,
+    *,
+    fit_intercept: bool = True,
+    method: str = "auto",
+    seed: int = 0,
+    classes: npt.NDArray[np.generic] | None = None,
+) -> Answer:
+    """Are the rows of sign -1 and +1 with positive weight separable?"""
+    signed = SignedRows(data, fit_intercept)
+    sides = data.sign[signed.counted]
+    if fit_intercept and not (sides.min() < 0 < sides.max()):
+        raise BadInput("all rows belong to one class: there is nothing to separate them from.")
+    working = None
+    if data.d > WIDE and method != "lp":
+        found = wide.search(signed, seed)
+    else:
+        order = data.d + int(fit_intercept)
+        sample = first_rows(signed, 8 * (order + 1), seed)
+        working = Working(Frame.of(signed, sample), sample)
+        found = programme.solve(signed, working) if method == "lp" else search(signed, working)
+    witness = None
+    if isinstance(found, Meeting):
+        witness = make_witness(signed, found.rows, found.weights)
+        if witness is None:
+            found = Stuck(0.0, 0.0)
+    if isinstance(found, Stuck):
+        found, witness = _exactly(signed, found)
+    if isinstance(found, Separator):
+        return _separable(signed, found, classes)
+    if witness is None:
+        assert isinstance(found, Stuck)
+        return Undecided(found.ratio, found.residual, signed.passes, classes)
+    return _inseparable(signed, working, witness, classes)
+
+
+def _exactly(
+    signed: SignedRows, found: Stuck
+) -> tuple[Separator | Stuck | Meeting, Witness | None]:
+    """The answer of rational arithmetic, if there are few enough numbers."""
+    rows = signed.counted
+    if len(rows) * (signed.data.d + 1) > simplex.ENTRIES:
+        return found, None
+    theta, weights = simplex.decide(signed.signed(rows))
+    if weights is not None:
+        chosen = rows[np.array(sorted(weights))]
+        exact = np.array([float(weights[i]) for i in sorted(weights)])
+        return Meeting(chosen, exact), make_witness(signed, chosen, exact)
+    assert theta is not None
+    largest = max(abs(x) for x in theta)
+    rounded = np.array([float(x / largest) for x in theta])
+    if not signed.fit_intercept:
+        rounded = np.append(rounded, 0.0)
+    low = proven_margin(signed, rounded, signed.scan(rounded, 1))
+    return (Separator(rounded, low), None) if low > 0.0 else (found, None)
+
+
+def _separable(
+    signed: SignedRows, found: Separator, classes: npt.NDArray[np.generic] | None
+) -> Separable:
+    w, b = found.theta[:-1], float(found.theta[-1])
+    margin = found.low / length(w) * (1 - (len(w) + 8) * ROUNDOFF)
+    return Separable(Hyperplane(w, b), margin, signed.passes, classes)
+
+
+def _inseparable(
+    signed: SignedRows,
+    working: Working | None,
+    witness: Witness,
+    classes: npt.NDArray[np.generic] | None,
+) -> Inseparable:
+    quasi: bool | None = None
+    direction, on = None, None
+    if working is not None:
+        face = quasi_separation(signed, working, witness.rows)
+        quasi = face is not None
+        if face is not None:
+            direction, on = _direction(signed, face.theta), face.on
+    point = None
+    if signed.fit_intercept:
+        ours = signed.data.sign[witness.rows] > 0
+        X = signed.features(witness.rows[ours])
+        X = X.toarray() if sp.issparse(X) else X
+        point = 2.0 * (witness.weights[ours] @ X)
+    return Inseparable(
+        rows=witness.rows,
+        weights=witness.weights,
+        point=point,
+        residual=witness.residual,
+        quasi=quasi,
+        direction=direction,
+        rows_on=on,
+        proven=witness.proven,
+        passes=signed.passes,
+        classes=classes,
+    )
+
+
+def _direction(signed: SignedRows, theta: FloatArray) -> tuple[FloatArray, float]:
+    """theta of unit length, without the entries that are rounding noise."""
+    sizes = np.append(_column_sizes(signed), 1.0) * np.abs(theta)
+    theta = np.where(sizes > 1e-11 * sizes.max(), theta, 0.0)
+    size = length(theta[:-1]) or abs(float(theta[-1]))
+    return theta[:-1] / size, float(theta[-1]) / size
+
+
+def _column_sizes(signed: SignedRows) -> FloatArray:
+    X = signed.data.X
+    if sp.issparse(X):
+        return np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
+    rows = math.ceil((1 << 20) / max(1, X.shape[1]))
+    parts = [np.abs(X[at : at + rows]).max(axis=0) for at in range(0, X.shape[0], rows)]
+    return np.asarray(np.max(parts, axis=0), dtype=np.float64)

@@ -1,0 +1,106 @@
+"""Inseparable classes: do they overlap for good, or does a hyperplane still pass between some of their rows?
+
+Rows with a witness of their own lie on every hyperplane with a_i.theta >= 0 for all i, since sum alpha_i a_i = 0. So
+theta is orthogonal to their span L, and the question is asked again of the other rows, projected along
+L. A new witness enlarges L, at most d + 1 times; a separator of the projected rows is the direction of a
+quasi-separation; and if no row is left outside L, the classes overlap (Albert and Anderson 1984; the
+reduction is that of Borwein and Wolkowicz 1981).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.separability.cone import witness_or_separator
+from linsep.separability.rows import SLACK
+
+if TYPE_CHECKING:
+    from linsep.separability.frame import Frame
+    from linsep.separability.rows import SignedRows
+    from linsep.separability.search import Working
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+ON = 1e-9  # share of a unit vector outside L that counts as none
+_CHUNK = 4096
+_MAX_PASSES = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Quasi:
+    """theta with a_i.theta >= 0 for every row: zero for the rows ``on``, positive for all others."""
+
+    theta: FloatArray
+    on: IntArray
+
+
+def quasi_separation(signed: SignedRows, working: Working, rows: IntArray) -> Quasi | None:
+    """The direction that separates as many rows as can be, given the rows of a witness; None: overlap."""
+    frame = working.frame
+    span, _ = frame.vectors(rows)
+    Q = _complement(span)
+    for attempt in range(_MAX_PASSES):
+        if Q.shape[1] == 0:
+            return None
+        P, outside = _projected(working.A, Q)
+        if not outside.any():
+            found = _moved(signed, frame, Q @ _generic(Q.shape[1], attempt))
+            if not working.add(found[: 8 * frame.order]):
+                return None
+            continue
+        split = witness_or_separator(P[outside])
+        if not split.separated:
+            used = split.weights > ON * split.weights.max()  # what is less may be rounding noise
+            span = np.vstack([span, working.A[outside][used]])
+            Q = _complement(span)
+            continue
+        phi = Q @ split.theta
+        theta = frame.theta(phi)
+        scan = signed.scan(theta, 4 * (frame.order + 1), noise=frame.noise(phi))
+        still = _outside(frame, scan.doubtful, Q)
+        if scan.violated == 0 and not len(still):
+            return Quasi(theta, scan.doubtful)
+        wrong = scan.worst[scan.ratio < -SLACK]
+        if not working.add(np.unique(np.concatenate([wrong, still[: 4 * frame.order]]))):
+            return None
+    return None
+
+
+def _complement(span: FloatArray) -> FloatArray:
+    """An orthonormal basis, in columns, of what is orthogonal to the rows of ``span``."""
+    _, s, Vt = np.linalg.svd(span, full_matrices=True)
+    rank = int((s > ON * s[0]).sum())
+    return np.ascontiguousarray(Vt[rank:].T)
+
+
+def _projected(A: FloatArray, Q: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """A Q with rows of unit length, and which rows have a length to speak of."""
+    P = A @ Q
+    size = np.sqrt(np.einsum("ij,ij->i", P, P))
+    outside = size > ON
+    return P / np.where(outside, size, 1.0)[:, None], outside
+
+
+def _generic(size: int, seed: int) -> FloatArray:
+    return np.random.default_rng(seed).standard_normal(size)
+
+
+def _moved(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArray:
+    """Rows that lie off the hyperplane."""
+    scan = signed.scan(frame.theta(phi), 1, noise=frame.noise(phi))
+    return np.setdiff1d(signed.counted, scan.doubtful)
+
+
+def _outside(frame: Frame, rows: IntArray, Q: FloatArray) -> IntArray:
+    """Those of the rows that do not lie in L, though this theta does not move them."""
+    found = [
+        part[_projected(frame.vectors(part)[0], Q)[1]]
+        for part in np.array_split(rows, max(1, len(rows) // _CHUNK))
+        if len(part)
+    ]
+    return np.concatenate(found) if found else rows[:0]

@@ -1,0 +1,99 @@
+"""Coordinates in which the rows of a sample are centred, of unit spread in every feature, and of unit length.
+
+None of this changes which rows are separable: a_i may be multiplied by any positive number, and theta be
+expressed in any basis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+if TYPE_CHECKING:
+    from linsep.separability.rows import SignedRows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """x becomes ((x - centre) / spread, shift), signed and divided by its length."""
+
+    rows: SignedRows
+    centre: FloatArray
+    spread: FloatArray
+    shift: float
+
+    @classmethod
+    def of(cls, rows: SignedRows, sample: IntArray) -> Frame:
+        """Centre and spread of a sample; sparse rows are not centred."""
+        X = rows.features(sample)
+        d = X.shape[1]
+        centre = np.zeros(d)
+        if sp.issparse(X):
+            spread = np.sqrt(np.asarray(X.multiply(X).mean(axis=0)).ravel())
+        else:
+            largest = np.abs(X).max(axis=0, initial=0.0)
+            scale = np.where(largest > 0, largest, 1.0)
+            scaled = X / scale
+            if rows.fit_intercept:
+                centre = scaled.mean(axis=0)
+            spread = scale * np.sqrt(((scaled - centre) ** 2).mean(axis=0))
+            centre = scale * centre
+            spread = np.where(spread > 1e-14 * largest, spread, largest)
+        spread = np.where(spread > 0, spread, 1.0)
+        return cls(
+            rows, centre, spread, max(1.0, float(np.sqrt(min(d, X.size / max(1, len(sample))))))
+        )
+
+    @property
+    def order(self) -> int:
+        """Number of coordinates."""
+        return len(self.spread) + int(self.rows.fit_intercept)
+
+    def vectors(self, sample: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Unit vectors of some rows and the lengths that were divided out (1 for a zero row)."""
+        X = self.rows.features(sample)
+        X = X.toarray() if sp.issparse(X) else X
+        A = np.empty((len(sample), self.order))
+        A[:, : X.shape[1]] = (X - self.centre) / self.spread
+        if self.rows.fit_intercept:
+            A[:, -1] = self.shift
+        lengths = np.sqrt(np.einsum("ij,ij->i", A, A))
+        lengths = np.where(lengths > 0, lengths, 1.0)
+        A *= (self.rows.data.sign[sample] / lengths)[:, None]
+        return A, lengths
+
+    def theta(self, phi: FloatArray) -> FloatArray:
+        """(w, b) in the user's coordinates, scaled to a largest entry of order 1."""
+        theta = self._unscaled(phi)
+        return theta / _power_near(theta)
+
+    def noise(self, phi: FloatArray) -> FloatArray:
+        """(|dw|, |db|) to which rounding errors of phi, relative to its length, add up in ``theta(phi)``."""
+        d = len(self.spread)
+        size = float(np.sqrt(phi @ phi))
+        noise = np.zeros(d + 1)
+        noise[:d] = size / self.spread
+        if self.rows.fit_intercept:
+            noise[d] = size * self.shift + np.abs(self.centre) @ noise[:d]
+        return noise / _power_near(self._unscaled(phi))
+
+    def _unscaled(self, phi: FloatArray) -> FloatArray:
+        d = len(self.spread)
+        theta = np.zeros(d + 1)
+        theta[:d] = phi[:d] / self.spread
+        if self.rows.fit_intercept:
+            theta[d] = self.shift * phi[d] - self.centre @ theta[:d]
+        return theta
+
+
+def _power_near(theta: FloatArray) -> float:
+    """A power of two near the largest weight, or the intercept if there is no weight."""
+    largest = float(np.abs(theta[:-1]).max(initial=0.0) or np.abs(theta).max())
+    return float(2.0 ** np.round(np.log2(largest))) if largest > 0 else 1.0

@@ -1,0 +1,85 @@
+"""Exact null vectors of matrices of floats, by integer elimination.
+
+Floats are integers times powers of two, so a homogeneous system of equations over them is one over the
+integers. Elimination without fractions (Bareiss 1968) keeps every entry a minor of the matrix.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from linsep.dyadic import DyadicRows
+
+FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.object_]
+
+_RANK = 1e-11  # share of the largest pivot below which a float pivot counts as none
+
+
+def null_vector(M: FloatArray, guess: FloatArray) -> list[Fraction] | None:
+    """Rational u with M u = 0 exactly, as near to ``guess`` as its free entries; None if only u = 0 is left.
+
+    The rows of M that matter are picked by a float factorisation with pivoting. The result is multiplied
+    with every row of M afterwards, so a wrong pick costs an answer, never the truth.
+    """
+    numbers = DyadicRows.of(M.T).num.T  # each equation may be multiplied by its own power of two
+    size = np.abs(M).max(axis=1, initial=0.0)
+    scaled = M[size > 0] / size[size > 0, None]
+    if not len(scaled):
+        return [Fraction(x) for x in guess.tolist()]
+    _, R, order = scipy.linalg.qr(scaled.T, mode="economic", pivoting=True)
+    pivots = np.abs(np.diag(R))
+    rank = int((pivots > _RANK * pivots[0]).sum())
+    if rank >= M.shape[1]:
+        return None
+    chosen = numbers[np.flatnonzero(size > 0)[order[:rank]]]
+    u = _back_substituted(*_echelon(chosen, guess), guess)
+    whole, _ = common_denominator(u)
+    return u if not (numbers @ whole).any() else None
+
+
+def common_denominator(values: list[Fraction]) -> tuple[Integers, int]:
+    """Integers and the positive integer that divides them: values = integers / divisor."""
+    divisor = math.lcm(*(value.denominator for value in values))
+    whole = np.empty(len(values), dtype=object)
+    whole[:] = [value.numerator * (divisor // value.denominator) for value in values]
+    return whole, divisor
+
+
+def _echelon(M: Integers, guess: FloatArray) -> tuple[Integers, list[int]]:
+    """M in echelon form and its pivot columns, those of the largest guesses first."""
+    M = M.copy()
+    columns: list[int] = []
+    previous, row = 1, 0
+    for column in np.argsort(-np.abs(guess), kind="stable").tolist():
+        if row == len(M):
+            break
+        nonzero = np.flatnonzero(M[row:, column])
+        if not len(nonzero):
+            continue
+        at = row + int(nonzero[0])
+        M[[row, at]] = M[[at, row]]
+        pivot = M[row, column]
+        below = M[row + 1 :]
+        below[:] = (below * pivot - np.outer(below[:, column], M[row])) // previous
+        previous, row = pivot, row + 1
+        columns.append(column)
+    return M, columns
+
+
+def _back_substituted(M: Integers, columns: list[int], guess: FloatArray) -> list[Fraction]:
+    """The free entries as guessed, the others from the echelon form."""
+    u: list[Any] = [Fraction(x) for x in guess.tolist()]
+    for column in columns:
+        u[column] = Fraction(0)
+    for row in range(len(columns) - 1, -1, -1):
+        whole, divisor = common_denominator(u)
+        total = int(M[row] @ whole)
+        u[columns[row]] = Fraction(-total, divisor * int(M[row, columns[row]]))
+    return u

@@ -1,0 +1,48 @@
+"""The plain linear programme, through HiGHS: A theta >= 1, and if it has no solution, its alternative.
+
+By Farkas' lemma either some theta has a_i.theta >= 1 for every row, or some alpha >= 0 of sum 1 has
+sum alpha_i a_i = 0; a vertex of the second polytope has at most d + 2 positive weights.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.optimize
+
+from linsep.separability.search import Meeting, Separator, Stuck, proven_margin
+
+if TYPE_CHECKING:
+    from linsep.separability.rows import SignedRows
+    from linsep.separability.search import Working
+
+
+def solve(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
+    """Both programmes on all rows, in scaled coordinates; the answer is proven as any other."""
+    frame = working.frame
+    A, lengths = frame.vectors(signed.counted)
+    m, p = A.shape
+    signed.passes += 1
+    primal = scipy.optimize.linprog(
+        np.zeros(p), A_ub=-A, b_ub=-np.ones(m), bounds=(None, None), method="highs"
+    )
+    ratio = -1.0
+    if primal.x is not None:
+        theta = frame.theta(primal.x)
+        scan = signed.scan(theta, 1)
+        low = proven_margin(signed, theta, scan)
+        if low > 0.0:
+            return Separator(theta, low)
+        ratio = float(scan.ratio.min(initial=1.0))
+    E = np.vstack([A.T, np.ones(m)])
+    target = np.zeros(p + 1)
+    target[-1] = 1.0
+    signed.passes += 1
+    dual = scipy.optimize.linprog(
+        np.zeros(m), A_eq=E, b_eq=target, bounds=(0, None), method="highs-ds"
+    )
+    if dual.x is None:
+        return Stuck(ratio, np.inf)
+    used = dual.x > 1e-12
+    return Meeting(signed.counted[used], (dual.x / lengths)[used])

@@ -1,0 +1,132 @@
+"""The rows as a question of separation sees them: a_i = sigma_i (x_i, 1), and passes over their margins.
+
+A hyperplane theta = (w, b) separates iff a_i.theta > 0 for every row. Margins are computed in float64 with a
+bound on their rounding error; a row within the bound is *doubtful* and looked at in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.dyadic import Dyadic, DyadicRows
+
+if TYPE_CHECKING:
+    from linsep.data import Block, Dataset
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+ROUNDOFF = 2.0**-53
+SLACK = 1e-11  #: margin of a theta with noise that counts as zero, beside the reach of the noise
+_VANISHING = 1e-300  #: products below this lose digits
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What a pass over the margins of theta found.
+
+    ``ratio`` is the margin beside |x|.|w| + |b| (a number in [-1, 1]) or the reach of the noise. Rows whose
+    margin is below minus its rounding bound are ``violated``, those within the bound ``doubtful``. ``low`` is
+    a lower bound on the margins of all others.
+    """
+
+    worst: IntArray
+    ratio: FloatArray
+    violated: int
+    doubtful: IntArray
+    low: float
+
+
+class SignedRows:
+    """A data set of two classes, seen as vectors that ought to lie on one side."""
+
+    def __init__(self, data: Dataset, fit_intercept: bool = True) -> None:
+        self.data, self.fit_intercept = data, fit_intercept
+        self.passes = 0
+        weight = data.weight
+        self.counted: IntArray = np.arange(data.n)
+        if weight is not None and not weight.all():
+            self.counted = np.flatnonzero(weight > 0)
+
+    @property
+    def unit(self) -> float:
+        """Rounding error of a margin, beside |x|.|w| + |b|."""
+        return (self.data.d + 10) * ROUNDOFF
+
+    def features(self, rows: IntArray) -> Any:
+        """x of some rows, dense or CSR, in float64."""
+        X = self.data.X[rows]
+        return X.astype(np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+
+    def signed(self, rows: IntArray) -> FloatArray:
+        """a_i of some rows, dense: sigma (x, 1), or sigma x without an intercept."""
+        X = self.features(rows)
+        X = X.toarray() if sp.issparse(X) else X
+        sign = self.data.sign[rows][:, None]
+        return np.hstack([sign * X, sign]) if self.fit_intercept else sign * X
+
+    def scan(self, theta: FloatArray, count: int, noise: FloatArray | None = None) -> Scan:
+        """One pass: the ``count`` rows of lowest ratio, and how many are not surely on the right side.
+
+        ``noise`` = (|dw|, |db|): theta itself is known only up to that, so ratios are taken to it and those below
+        ``SLACK`` are doubtful.
+        """
+        self.passes += 1
+        theta = np.ascontiguousarray(theta, dtype=np.float64)
+        measure = theta if noise is None else np.ascontiguousarray(noise)
+        unit = self.unit if noise is None else max(self.unit, SLACK)
+        found: list[tuple[int, IntArray, FloatArray, IntArray, float]] = []
+
+        def add(block: Block, out: FloatArray) -> None:
+            m = block.sign[block.lo : block.hi] * block.scores(theta)
+            reach = np.empty_like(m)
+            _kernels.reaches(block.rows, block.lo, block.hi, measure, reach)
+            doubt = unit * reach + _VANISHING
+            ratio = np.divide(m, reach, out=np.zeros_like(m), where=reach > 0)
+            if block.weight is not None:
+                absent = block.weights() == 0
+                m[absent], ratio[absent], doubt[absent] = np.inf, np.inf, 0.0
+            unsure = ~(np.abs(m) > doubt)
+            out[0] += np.count_nonzero(m < -doubt)
+            first = block.first + block.lo
+            few = _lowest(ratio, count)
+            low = float((m - doubt)[m > doubt].min(initial=np.inf))
+            found.append((first, first + few, ratio[few], first + np.flatnonzero(unsure), low))
+
+        violated = self.data.sum(add, 1)[0]
+        found.sort(key=lambda part: part[0])
+        rows = np.concatenate([part[1] for part in found])
+        ratio = np.concatenate([part[2] for part in found])
+        few = np.lexsort((rows, ratio))[:count]
+        few = few[np.isfinite(ratio[few])]
+        doubtful = np.concatenate([part[3] for part in found])
+        low = min(part[4] for part in found)
+        return Scan(rows[few], ratio[few], int(violated), doubtful, low)
+
+    def exact_margins(self, rows: IntArray, theta: FloatArray) -> list[Fraction]:
+        """a_i.theta of some rows as rational numbers."""
+        X = self.features(rows)
+        X = X.toarray() if sp.issparse(X) else X
+        return exact_margins(X, self.data.sign[rows], theta)
+
+
+def exact_margins(X: FloatArray, sign: FloatArray, theta: FloatArray) -> list[Fraction]:
+    """sigma (x.w + b) for dense rows, without rounding."""
+    if not len(X):
+        return []
+    columns = np.flatnonzero(X.any(axis=0))
+    score = DyadicRows.of(X[:, columns]).dot(Dyadic.of(theta[:-1][columns]))
+    return (Dyadic.of(sign) * (score + Dyadic.of(theta[-1]))).fractions()
+
+
+def _lowest(values: FloatArray, count: int) -> IntArray:
+    if len(values) <= count:
+        return np.arange(len(values))
+    return np.argpartition(values, count)[:count]

@@ -1,0 +1,127 @@
+"""The question of separation for any number of rows, on a growing working set.
+
+The small question (``cone``) is asked of some rows. If they have a witness, so have all: no pass is needed.
+Otherwise one pass looks for rows that the separator gets wrong; the worst join the working set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.separability.cone import witness_or_separator
+from linsep.separability.frame import Frame
+
+if TYPE_CHECKING:
+    from linsep.separability.rows import Scan, SignedRows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_MAX_PASSES = 200
+_DOUBTFUL = 5000  # rows that are looked at in exact arithmetic
+
+
+@dataclass(frozen=True, eq=False)
+class Separator:
+    """theta = (w, b) with every margin at least ``low`` > 0: proven, rounding included."""
+
+    theta: FloatArray
+    low: float
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Rows whose hulls meet, to working precision, with the weights of a common point."""
+
+    rows: IntArray
+    weights: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Stuck:
+    """Neither: the lowest ratio of the best theta, and the residual of the hulls."""
+
+    ratio: float
+    residual: float
+
+
+class Working:
+    """Some rows as unit vectors, with the weights of the last answer."""
+
+    def __init__(self, frame: Frame, rows: IntArray) -> None:
+        self.frame, self.rows = frame, rows
+        self.A, self.lengths = frame.vectors(rows)
+        self.x = np.zeros(len(rows))
+
+    def add(self, rows: IntArray) -> bool:
+        """Take in rows; says whether any was new. Idle rows leave when there are too many."""
+        new = rows[~np.isin(rows, self.rows)]
+        if not len(new):
+            return False
+        if len(self.rows) > 20 * (self.frame.order + 1):
+            self._keep(self.x > 0)
+        A, lengths = self.frame.vectors(new)
+        self.rows = np.concatenate([self.rows, new])
+        self.A = np.vstack([self.A, A])
+        self.lengths = np.concatenate([self.lengths, lengths])
+        self.x = np.concatenate([self.x, np.zeros(len(new))])
+        return True
+
+    def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
+        self.rows, self.A, self.lengths = self.rows[kept], self.A[kept], self.lengths[kept]
+        self.x = self.x[kept]
+
+
+def first_rows(signed: SignedRows, count: int, seed: int) -> IntArray:
+    """Random rows, at least a quarter of them from each class as far as there are."""
+    if len(signed.counted) <= count:
+        return signed.counted
+    rng = np.random.default_rng(seed)
+    sign = signed.data.sign[signed.counted]
+    taken = [rng.choice(len(sign), count // 2, replace=False)]
+    for side in (-1.0, 1.0):
+        own = np.flatnonzero(sign == side)
+        taken.append(rng.choice(own, min(len(own), count // 4), replace=False))
+    return signed.counted[np.unique(np.concatenate(taken))]
+
+
+def search(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
+    """Ask until the answer is known."""
+    best = Stuck(-1.0, np.inf)
+    for _ in range(_MAX_PASSES):
+        split = witness_or_separator(working.A, working.x)
+        working.x = split.weights
+        if not split.separated:
+            used = split.weights > 0
+            return Meeting(working.rows[used], (split.weights / working.lengths)[used])
+        theta = working.frame.theta(split.theta)
+        scan = signed.scan(theta, 4 * (working.frame.order + 1))
+        low = proven_margin(signed, theta, scan)
+        if low > 0.0:
+            return Separator(theta, low)
+        best = Stuck(max(best.ratio, float(scan.ratio.min(initial=1.0))), split.residual)
+        if not working.add(scan.worst):
+            break
+    return best
+
+
+def proven_margin(signed: SignedRows, theta: FloatArray, scan: Scan) -> float:
+    """A lower bound on all margins if all are positive, exact arithmetic deciding the doubtful; else 0."""
+    if scan.violated or len(scan.doubtful) > _DOUBTFUL or not np.isfinite(theta).all():
+        return 0.0
+    low = scan.low
+    if len(scan.doubtful):
+        least = min(signed.exact_margins(scan.doubtful, theta))
+        low = min(low, below(least))
+    return max(low, 0.0)
+
+
+def below(x: Fraction) -> float:
+    """A float not above x."""
+    nearest = float(x)
+    return nearest if Fraction(nearest) <= x else float(np.nextafter(nearest, -np.inf))

@@ -1,0 +1,67 @@
+"""The question of separation in rational arithmetic, for data that floats cannot decide.
+
+Phase one of the simplex method for sum alpha_i (a_i, 1) = (0, 1), alpha >= 0, with Bland's rule, which cannot
+cycle. The tableau holds integers over one common denominator (Edmonds 1967), so nothing is rounded.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.dyadic import DyadicRows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: Numbers in A up to which a tableau of integers is a matter of seconds.
+ENTRIES = 20_000
+
+
+def decide(A: FloatArray) -> tuple[list[Fraction] | None, dict[int, Fraction] | None]:
+    """(theta, None) with A theta > 0, or (None, {row: weight}) with weighted sum 0; A is (m, p).
+
+    theta is given up to the powers of two by which the columns of A were scaled, undone here.
+    """
+    m, p = A.shape
+    rows = DyadicRows.of(A)
+    T = np.zeros(
+        (p + 2, m + p + 2), dtype=object
+    )  # columns: rows of A, artificial, right-hand side
+    T[:p, :m] = rows.num.T
+    T[p, :m] = 1
+    T[: p + 1, m : m + p + 1] = np.eye(p + 1, dtype=np.int64).astype(object)
+    T[p, -1] = 1
+    T[p + 1] = T[: p + 1].sum(axis=0)  # reduced costs of the sum of the artificial variables
+    T[p + 1, m : m + p + 1] = 0
+    basis = list(range(m, m + p + 1))
+    divisor = _minimise(T, basis, m)
+    if T[p + 1, -1] == 0:
+        pairs = {basis[i]: Fraction(T[i, -1], divisor) for i in range(p + 1) if T[i, -1] != 0}
+        return None, pairs
+    prices = [Fraction(T[p + 1, m + j], divisor) + 1 for j in range(p)]
+    return [-y / _two(exp) for y, exp in zip(prices, rows.exps, strict=True)], None
+
+
+def _two(exp: int) -> Fraction:
+    return Fraction(1 << exp) if exp >= 0 else Fraction(1, 1 << -exp)
+
+
+def _minimise(T: npt.NDArray[np.object_], basis: list[int], m: int) -> int:
+    """Pivot until no column of the first m lowers the sum of the artificial variables."""
+    divisor = 1
+    while True:
+        rising = np.flatnonzero(T[-1, :m] > 0)
+        if not len(rising):
+            return divisor
+        column = int(rising[0])
+        able = [i for i in range(len(basis)) if T[i, column] > 0]
+        row = min(able, key=lambda i: (Fraction(T[i, -1], T[i, column]), basis[i]))
+        pivot = T[row, column]
+        kept = T[row].copy()
+        T[:] = (T * pivot - np.outer(T[:, column], kept)) // divisor
+        T[row] = kept
+        divisor = pivot
+        basis[row] = column

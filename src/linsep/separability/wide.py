@@ -1,0 +1,104 @@
+"""Many features: least squares first, then the working set by inner products.
+
+Rows that are independent are separable, and the solution of A theta = 1 of least norm shows it. If least squares does
+not separate, the small question is asked of a working set whose rows are given coordinates in their own span,
+from the eigenvectors of their inner products.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import scipy.sparse.linalg
+
+from linsep.separability.cone import witness_or_separator
+from linsep.separability.search import (
+    Meeting,
+    Separator,
+    Stuck,
+    first_rows,
+    proven_margin,
+)
+
+if TYPE_CHECKING:
+    from linsep.separability.rows import SignedRows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_LSMR_STEPS = 300
+_FIRST, _MORE, _MOST = 600, 300, 3000  # rows of the working set
+_MEETS = 1e-6  # residual that inner products cannot tell from zero
+_MAX_PASSES = 60
+
+
+def search(signed: SignedRows, seed: int) -> Separator | Meeting | Stuck:
+    """Least squares, then a growing working set."""
+    theta = least_squares(signed)
+    scan = signed.scan(theta, _MORE)
+    low = proven_margin(signed, theta, scan)
+    if low > 0.0:
+        return Separator(theta, low)
+    rows = np.union1d(first_rows(signed, _FIRST, seed), scan.worst)
+    best = Stuck(float(scan.ratio.min(initial=1.0)), np.inf)
+    for _ in range(_MAX_PASSES):
+        A, lengths = _unit_rows(signed, rows)
+        split = witness_or_separator(_coordinates(A))
+        used = split.weights > 0
+        if split.residual <= _MEETS:
+            return Meeting(rows[used], (split.weights / lengths)[used])
+        theta = np.zeros(signed.data.d + 1)
+        theta[: A.shape[1]] = np.asarray(A.T @ split.weights).ravel()
+        scan = signed.scan(theta, _MORE)
+        low = proven_margin(signed, theta, scan)
+        if low > 0.0:
+            return Separator(theta, low)
+        best = Stuck(max(best.ratio, float(scan.ratio.min(initial=1.0))), split.residual)
+        kept = rows[used] if len(rows) > _MOST else rows
+        grown = np.union1d(kept, scan.worst)
+        if len(grown) == len(rows) and (grown == rows).all():
+            break
+        rows = grown
+    return best
+
+
+def least_squares(signed: SignedRows) -> FloatArray:
+    """theta of least norm with A theta near 1, by LSMR (Fong and Saunders 2011)."""
+    data = signed.data
+    X, sign = data.X, data.sign * (1.0 if data.weight is None else data.weight > 0)
+    size = (data.n, data.d + 1)
+    both = float(signed.fit_intercept)
+
+    def forward(v: FloatArray) -> FloatArray:
+        v = v.ravel()
+        return np.asarray(sign * (X @ v[:-1] + both * v[-1]))
+
+    def backward(u: FloatArray) -> FloatArray:
+        u = sign * u.ravel()
+        return np.append(np.asarray(X.T @ u), both * u.sum())
+
+    operator = scipy.sparse.linalg.LinearOperator(size, forward, backward, dtype=np.float64)
+    target = np.abs(sign)
+    found = scipy.sparse.linalg.lsmr(operator, target, atol=1e-10, btol=1e-10, maxiter=_LSMR_STEPS)
+    signed.passes += 2 * int(found[2])
+    return np.asarray(found[0])
+
+
+def _unit_rows(signed: SignedRows, rows: IntArray) -> tuple[sp.csr_matrix, FloatArray]:
+    """sigma (x, 1) divided by its length, as a sparse matrix."""
+    X = sp.csr_matrix(signed.features(rows))
+    if signed.fit_intercept:
+        X = sp.hstack([X, np.ones((len(rows), 1))], format="csr")
+    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    return sp.diags(signed.data.sign[rows] / lengths) @ X, lengths
+
+
+def _coordinates(A: sp.csr_matrix) -> FloatArray:
+    """The rows of A in an orthonormal basis of their span."""
+    values, vectors = np.linalg.eigh((A @ A.T).toarray())
+    kept = values > 1e-14 * values[-1]
+    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))

@@ -1,0 +1,138 @@
+"""From rows whose hulls seem to meet to weights that prove it.
+
+A witness is a set of rows and weights alpha > 0 that sum to 1 with sum alpha_i a_i = 0. Two proofs that such weights
+exist beside the rounded ones:
+
+* d + 2 rows of full rank: the square system (a_i, 1)' alpha = (0, 1) has a solution within a distance that
+  an approximate inverse bounds, rounding included (Rump 1999). If that is less than every weight, done.
+* Otherwise the rows depend on each other only because their numbers happen to fit, which floats cannot
+  show: the system is solved in rational arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.separability.integers import null_vector
+
+if TYPE_CHECKING:
+    from linsep.separability.rows import SignedRows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+ROUNDOFF = 2.0**-53
+_EXACT_ROWS = 64  # rational elimination takes about a second at this size
+_EXACT_WHOLE = 200  # and if all numbers are small integers, at this one
+_SMALL_INTEGER = 1 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    """Rows in rising order, their weights, the largest entry of |sum alpha a| beside sum alpha |a|."""
+
+    rows: IntArray
+    weights: FloatArray
+    residual: float
+    proven: bool
+
+
+def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witness | None:
+    """The witness near the guessed weights; None if exact arithmetic denies that there is one."""
+    order = np.argsort(rows)
+    rows, guess = rows[order], np.asarray(guess[order], dtype=np.float64)
+    A = signed.signed(rows)
+    A = A[:, A.any(axis=0)]
+    scaled, powers = _scaled(A)
+    weights = _polished(scaled, guess * powers) / powers
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        weights = guess
+    weights = weights / weights.sum()
+    if proves(scaled, weights * powers):
+        return Witness(rows, weights, residual(A, weights), True)
+    if not _affordable(A):
+        small = residual(A, weights) <= 8 * len(rows) * ROUNDOFF
+        return Witness(rows, weights, residual(A, weights), False) if small else None
+    exact = exact_weights(A, weights)
+    if exact is None:
+        return None
+    kept = np.array([x > 0 for x in exact])
+    rounded = np.array([float(x) for x in exact])[kept]
+    return Witness(rows[kept], rounded, residual(A[kept], rounded), True)
+
+
+def exact_weights(A: FloatArray, weights: FloatArray) -> list[Fraction] | None:
+    """Rational weights >= 0 of sum 1 with A'weights = 0, near the given ones; None if there are none."""
+    u = null_vector(np.ascontiguousarray(A.T), weights)
+    if u is None or any(x < 0 for x in u):
+        return None
+    total = sum(u)
+    return [x / total for x in u] if total else None
+
+
+def residual(A: FloatArray, weights: FloatArray) -> float:
+    """Largest entry of |sum alpha a| beside sum alpha |a|: rounding alone leaves a few units of 1e-16."""
+    with np.errstate(over="ignore"):
+        total, size = np.abs(weights @ A), weights @ np.abs(A)
+    return float(np.divide(total, size, out=np.zeros_like(total), where=size > 0).max(initial=0.0))
+
+
+def proves(scaled: FloatArray, x: FloatArray) -> bool:
+    """Whether a solution of E'x = (0, 1), E = (scaled, 1), provably exists near x with all entries positive.
+
+    The rows of ``scaled`` may be multiples of the a_i; their weights are then divided by the factors.
+    """
+    k, p = scaled.shape
+    if k != p + 1 or not (x > 0).all():
+        return False
+    M = np.vstack([scaled.T, np.ones(k)])
+    x = x / x.sum()
+    try:
+        R = np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        return False
+    chain = (2 * k + 8) * ROUNDOFF
+    off = np.abs(R @ M - np.eye(k)) + chain * (np.abs(R) @ np.abs(M))
+    contraction = float(off.sum(axis=1).max())
+    target = np.zeros(k)
+    target[-1] = 1.0
+    miss = np.abs(M @ x - target) + chain * (np.abs(M) @ x + target)
+    bound = float((np.abs(R) @ miss).max()) * (1 + chain)
+    return contraction < 0.5 and bool((x > 2.1 * bound).all())
+
+
+def _scaled(A: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A with rows and columns divided by powers of two (no rounding), and those of the rows."""
+    columns = _power(np.abs(A).max(axis=0, initial=0.0))
+    A = A / columns
+    rows = _power(np.abs(A).max(axis=1, initial=0.0))
+    return A / rows[:, None], rows
+
+
+def _power(size: FloatArray) -> FloatArray:
+    return np.asarray(2.0 ** np.frexp(np.where(size > 0, size, 1.0))[1])
+
+
+def _polished(scaled: FloatArray, x: FloatArray) -> FloatArray:
+    """Least squares solution of E'x = (0, 1), with one step of refinement."""
+    k = len(x)
+    M = np.vstack([scaled.T, np.ones(k)])
+    target = np.zeros(len(M))
+    target[-1] = 1.0
+    x = x / x.sum()
+    for _ in range(2):
+        miss = target - (M.astype(np.longdouble) @ x.astype(np.longdouble))
+        x = x + np.linalg.lstsq(M, miss.astype(np.float64), rcond=1e-13)[0]
+    return np.asarray(x)
+
+
+def _affordable(A: FloatArray) -> bool:
+    if len(A) <= _EXACT_ROWS:
+        return True
+    whole = bool((A == np.rint(A)).all()) and float(np.abs(A).max()) <= _SMALL_INTEGER
+    return whole and len(A) <= _EXACT_WHOLE
