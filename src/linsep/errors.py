@@ -7,6 +7,7 @@
         BadInput           the data or a parameter cannot be used as given
           NonFinite        NaN or infinity among the numbers
         SeparableData      C = inf and no minimiser exists: the direction proves it
+        InseparableData    C = inf asks for the hard margin, and there is none: the witness proves it
         Refused            a computed refusal: what was asked has no honest answer here
         CertificateError   a certificate does not hold for the model and the data at hand
     sklearn.exceptions.ConvergenceWarning
@@ -54,6 +55,20 @@ class SeparableData(LinsepError):
         super().__init__(message)
         self.direction = direction
         self.rows = rows
+
+
+class InseparableData(LinsepError):
+    """The hard margin was asked for, and no hyperplane separates the classes.
+
+    Attributes
+    ----------
+    witness : Inseparable or None
+        Rows and weights of a point that lies in the convex hulls of both classes; see ``linsep.separate``.
+    """
+
+    def __init__(self, message: str = "", witness: Any = None) -> None:
+        super().__init__(message)
+        self.witness = witness
 
 
 class CertificateError(LinsepError):

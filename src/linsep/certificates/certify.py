@@ -9,11 +9,12 @@ import numpy as np
 
 from linsep.certificates.closing import ClosingSums, from_sums
 from linsep.certificates.local import LARGEST, local_certificate
+from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import preference
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.losses import Multinomial
-from linsep.problem import CoupledProblem
+from linsep.problem import CoupledProblem, hard_margin
 from linsep.solution import Status
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
     """
     if isinstance(problem, CoupledProblem):
         return _certify_coupled(problem, solution, tol)
+    if hard_margin(problem.loss, problem.penalty):
+        return margin_certificate(
+            *(problem.data.X, problem.data.sign, problem.data.weight, solution.W, solution.dual),
+            fit_intercept=problem.fit_intercept,
+            tol=tol,
+        )
     l1 = problem.penalty.l1
     if problem.lam == 0.0 and l1 == 0.0:
         return _local(problem, solution, tol)

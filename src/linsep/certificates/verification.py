@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from linsep.certificates.closing import ROUNDOFF, from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.local import LARGEST, local_certificate
+from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import Optimality, combine, preference
 from linsep.certificates.recheck import Dual, closing_sums_numpy, longest_sum
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
@@ -24,6 +25,7 @@ from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.errors import CertificateError, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.penalties import ElasticNet
+from linsep.problem import hard_margin
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -95,6 +97,13 @@ def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
     if not np.isfinite(part.W).all():
         nothing = Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, part.tol, False, math.inf)
         raise CertificateError("The coefficients of the model are not all finite.", nothing)
+    if hard_margin(part.loss, part.penalty):
+        return margin_certificate(
+            *(part.X, part.sigma, part.weight, part.W, part.dual),
+            fit_intercept=part.fit_intercept,
+            tol=part.tol,
+            exact=exact,
+        )
     if exact:
         return exact_certificate(
             *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual),

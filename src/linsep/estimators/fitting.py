@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from linsep import certificates
 from linsep.data import Memory
-from linsep.errors import ConvergenceWarning, NonFinite, SeparableData
+from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
 from linsep.estimators.inputs import FloatArray
@@ -110,6 +110,10 @@ def _train(
             if not part.title:
                 raise
             raise SeparableData(f"{part.title}: {error}", error.direction, error.rows) from None
+        except InseparableData as error:
+            if not part.title:
+                raise
+            raise InseparableData(f"{part.title}: {error}", error.witness) from None
     return fits
 
 

@@ -11,6 +11,7 @@ same row kernels and its own numpy text.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,11 @@ _SAMPLE = 256  # rows whose median centres the Hessian
 def dot(a: FloatArray, b: FloatArray) -> float:
     """a.b by one thread: BLAS wakes others for long vectors, and its bits depend on how many."""
     return float(np.einsum("i,i->", a, b))
+
+
+def hard_margin(loss: object, penalty: ElasticNet) -> bool:
+    """Whether C = inf means the hard margin: no loss at all, and of all such w the shortest."""
+    return getattr(loss, "name", "") == "hinge" and math.isinf(penalty.C)
 
 
 class _Native:

@@ -9,6 +9,7 @@ dual-cd          dual coordinate descent with the proximal intercept, handing ov
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
 globbing         losses with a kink, many rows: interior point method on a pilot and on a band about the kink
+hard-margin      the hinge with C = inf: least distance on working sets
 ===============  ====================================================================================
 
 A solver is a plain function ``(problem, theta, stop, seed) -> Solution``. What it needs is declared;
@@ -29,6 +30,7 @@ from linsep.solvers import (
     dual_cd,
     globbing,
     interior,
+    hard_margin,
     multinomial,
     newton,
     small,
@@ -83,6 +85,7 @@ _COORDINATES = Need(
     f"rows in memory, a finite C and one of the losses {', '.join(dual_cd.LOSSES)}", dual_cd.applies
 )
 _DENSE = Need("dense rows", lambda p: not p.data.sparse)
+_HARD = Need("the hinge loss with C=inf", hard_margin.applies)
 _BASIC = (_CONVEX, _SMOOTH, _NO_L1)
 _KINK = Need(f"one of the losses {', '.join(interior.LOSSES)}", interior.applies)
 _FACTORISABLE = Need(
@@ -122,6 +125,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", interior.solve, _ONE_KINK),
         Solver("globbing", globbing.solve, _ONE_KINK),
+        Solver("hard-margin", hard_margin.solve, (_HARD, _NO_L1)),
     )
 }
 NAMES = ("auto", *SOLVERS)
@@ -139,6 +143,8 @@ def _preferred(problem: Problem, stop: Stop) -> str:
         return "working-set"
     if interior.applies(problem):
         return _preferred_with_kink(problem)
+    if hard_margin.applies(problem):
+        return "hard-margin"
     if small.fits(problem) and small.ends_before(stop):
         return "small"
     if data.sparse:

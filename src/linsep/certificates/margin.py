@@ -1,0 +1,190 @@
+"""The certificate of a hard margin: a point that satisfies every constraint, and a distance between the hulls.
+
+    P = 1/2 |w|^2  with  sigma_i (x_i.w + b) >= 1,      D = sum alpha - 1/2 |v|^2,   v = sum alpha_i sigma_i x_i,
+
+for alpha >= 0 with sum sigma_i alpha_i = 0. If the smallest margin of (w, b) is mu > 0, then (w, b) / mu is
+feasible. Any multiple of alpha is as good as alpha; the best one has D = (sum alpha)^2 / (2 |v|^2), which is 1/2
+over the square of half the distance between two points of the hulls. The intercept's condition is met by shrinking
+the heavier class. A margin below 1 is forgiven only what rounding explains. All bounds are rounded outwards; in exact
+arithmetic none needs to be.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.certificates.closing import ROUNDOFF
+from linsep.certificates.optimality import Optimality, relative
+from linsep.certificates.recheck import Dual, chunks, given, row_norms, score
+from linsep.dyadic import Dyadic, DyadicRows
+from linsep.solution import Explicit
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def margin_certificate(
+    X: Any,
+    sigma: FloatArray,
+    weight: FloatArray | None,
+    W: FloatArray,
+    dual: Dual,
+    *,
+    fit_intercept: bool,
+    tol: float,
+    exact: bool = False,
+) -> Optimality:
+    """Enclose 1/2 |w*|^2; W is (d+1, 1). Rows of weight 0 are not there."""
+    alpha = np.zeros(X.shape[0])
+    if isinstance(dual, Explicit):
+        u = np.asarray(dual.u, dtype=np.float64).reshape(-1)
+        alpha = np.where(np.isfinite(u) & (u > 0.0), u, 0.0)
+    if weight is not None:
+        alpha = np.where(weight > 0.0, alpha, 0.0)
+    theta = np.asarray(W, dtype=np.float64)[:, 0]
+    low = _smallest_margin(X, sigma, weight, theta)
+    if exact and low > 0.0:
+        return _exactly(X, sigma, weight, theta, alpha, fit_intercept, tol)
+    w = theta[:-1]
+    primal = 0.5 * float(w @ w)
+    lower = _lower_bound(X, sigma, alpha, fit_intercept)
+    if not low > 0.0:
+        return Optimality(math.inf, lower, math.inf, math.inf, math.inf, tol, False, math.inf)
+    grown = 1.0 / min(low, 1.0)
+    reached = primal * grown * grown * (1.0 + (len(w) + 8) * ROUNDOFF)
+    gap = max(reached - lower, 0.0)
+    return _conclude(
+        primal, lower, gap, tol, math.sqrt(2 * primal) * (grown - 1.0), reached - primal
+    )
+
+
+def _conclude(
+    primal: float, lower: float, gap: float, tol: float, stretch: float, rounding: float
+) -> Optimality:
+    share = relative(gap, primal, lower)
+    return Optimality(
+        primal=primal,
+        dual=lower,
+        gap=gap,
+        relative_gap=share,
+        coef_error=math.sqrt(2 * gap) + stretch,
+        tol=tol,
+        certified=share <= tol,
+        rounding=rounding,
+        kind="dual",
+    )
+
+
+def _smallest_margin(
+    X: Any, sigma: FloatArray, weight: FloatArray | None, theta: FloatArray
+) -> float:
+    """A lower bound on the smallest margin, rounding included; -inf if it is below 1 by more than rounding."""
+    smallest = math.inf
+    size, shift = float(np.sqrt(theta[:-1] @ theta[:-1])), abs(float(theta[-1]))
+    for rows, block in chunks(X):
+        m = np.asarray(sigma[rows]) * score(block, theta[:, None])[:, 0]
+        loose = m - (len(theta) + 8) * ROUNDOFF * (row_norms(block) * size + shift)
+        counted = given(weight, rows, 1.0) > 0.0
+        near = counted & (loose <= min(smallest, float(m[counted].min(initial=math.inf))))
+        if near.any():  # |x|.|w| is the sharper bound; only the closest rows need it
+            reach = score(abs(block[np.flatnonzero(near)]), np.abs(theta)[:, None])[:, 0]
+            error = (len(theta) + 8) * ROUNDOFF * reach
+            if (m[near] + 2 * error < 1.0).any():
+                return -math.inf
+            smallest = min(smallest, float((m[near] - error).min()))
+    return smallest
+
+
+def _lower_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bool) -> float:
+    """(sum alpha)^2 / (2 |v|^2) of the balanced alpha, rounded down."""
+    used = np.flatnonzero(alpha)
+    if not len(used):
+        return 0.0
+    largest = float(alpha[used].max())
+    a, sign, block = alpha[used] / largest, sigma[used], X[used].astype(np.float64)
+    sides = [float(a[sign > 0].sum()), float(a[sign < 0].sum())]
+    if fit_intercept:
+        if min(sides) == 0.0:
+            return 0.0
+        a = np.where(sign > 0, a * min(1.0, sides[1] / sides[0]), a * min(1.0, sides[0] / sides[1]))
+    chain = (2 * len(used) + 24) * ROUNDOFF
+    v = np.asarray(block.T @ (a * sign)).ravel()
+    # Errors of the sums, and of the balance: what is left of it is removed by shrinking one side by chain.
+    size = float(np.sqrt(v @ v)) * (1 + chain) + 2 * chain * float(a @ row_norms(block))
+    total = float(a.sum()) * (1 - 2 * chain)
+    return 0.5 * (total / size) ** 2 * (1 - 8 * ROUNDOFF) if size > 0 and total > 0 else 0.0
+
+
+def _exactly(
+    X: Any,
+    sigma: FloatArray,
+    weight: FloatArray | None,
+    theta: FloatArray,
+    alpha: FloatArray,
+    fit_intercept: bool,
+    tol: float,
+) -> Optimality:
+    """The same with rational numbers."""
+    low = _exact_smallest_margin(X, sigma, weight, theta)
+    w = [Fraction(x) for x in theta[:-1].tolist()]
+    primal = sum((x * x for x in w), Fraction(0)) / 2
+    used = np.flatnonzero(alpha)
+    lower = Fraction(0)
+    if len(used):
+        block = X[used].astype(np.float64)
+        rows = DyadicRows.of(block.toarray() if sp.issparse(block) else block)
+        a, sign = alpha[used], sigma[used]
+        parts = [
+            rows.transposed_dot(Dyadic.of(np.where(sign == s, a, 0.0))).fractions() for s in (1, -1)
+        ]
+        sides = [sum((Fraction(x) for x in a[sign == s].tolist()), Fraction(0)) for s in (1, -1)]
+        shrink = [Fraction(1), Fraction(1)]
+        if fit_intercept:
+            heavy = int(sides[1] > sides[0])
+            shrink[heavy] = sides[1 - heavy] / sides[heavy]
+        total = shrink[0] * sides[0] + shrink[1] * sides[1]
+        v = (shrink[0] * p - shrink[1] * q for p, q in zip(*parts, strict=True))
+        square = sum((x * x for x in v), Fraction(0))
+        lower = total * total / (2 * square) if square else lower
+    reached = primal / min(low, Fraction(1)) ** 2
+    gap = reached - lower
+    stretch = math.sqrt(2 * float(primal)) * float(1 / min(low, Fraction(1)) - 1)
+    return Optimality(
+        primal=float(primal),
+        dual=math.nextafter(float(lower), 0.0),
+        gap=math.nextafter(float(gap), math.inf),
+        relative_gap=math.nextafter(float(gap / reached), math.inf),
+        coef_error=(math.sqrt(2 * float(gap)) + stretch) * (1 + 8 * ROUNDOFF),
+        tol=tol,
+        certified=gap <= Fraction(tol) * reached,
+        kind="exact",
+    )
+
+
+def _exact_smallest_margin(
+    X: Any, sigma: FloatArray, weight: FloatArray | None, theta: FloatArray
+) -> Fraction:
+    """Floats find the closest rows up to their rounding error; integers decide among those."""
+    smallest: Fraction | None = None
+    limit = math.inf
+    for rows, block in chunks(X):
+        sign = np.asarray(sigma[rows], dtype=np.float64)
+        m = sign * score(block, theta[:, None])[:, 0]
+        error = (len(theta) + 8) * ROUNDOFF * score(abs(block), np.abs(theta)[:, None])[
+            :, 0
+        ] + 1e-300
+        counted = given(weight, rows, 1.0) > 0.0
+        limit = min(limit, float((m + error)[counted].min(initial=math.inf)))
+        near = np.flatnonzero(counted & (m - error <= limit))
+        if len(near):
+            part = block[near].toarray() if sp.issparse(block) else block[near]
+            scores = DyadicRows.of(part).dot(Dyadic.of(theta[:-1])) + Dyadic.of(theta[-1])
+            least = min((Dyadic.of(sign[near]) * scores).fractions())
+            smallest = least if smallest is None else min(smallest, least)
+    assert smallest is not None
+    return smallest

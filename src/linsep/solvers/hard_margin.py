@@ -1,0 +1,225 @@
+"""The hard-margin support vector machine, solved as it stands and not as the limit of a large C.
+
+    min 1/2 |w|^2   subject to   sigma_i (x_i.w + b) >= 1   for every row of positive weight
+
+Its dual is max sum alpha - 1/2 |sum alpha_i sigma_i x_i|^2 over alpha >= 0 with sum sigma_i alpha_i = 0. On a working
+set both are solved by non-negative least squares, as a problem of least distance (Lawson and Hanson 1974,
+chapter 23). The free intercept is a proximal one: b = b0 + t with t penalised, and b0 moved on until t vanishes. One
+pass then finds the best b for this w on all rows, the gap, and the rows that bind most, which join the working set.
+
+First the classes must be separable; if they are not, the error carries the witness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.errors import InseparableData, Refused
+from linsep.problem import hard_margin
+from linsep.separability import Inseparable, Separable, decide
+from linsep.separability.rows import SignedRows
+from linsep.separability.search import first_rows
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers.run import SAFETY, LimitReached, Run
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.data import Block
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+    IntArray = npt.NDArray[np.int64]
+
+_DENSE = 1500  # features up to which working rows are stored densely
+_MAX_ROUNDS = 300
+_PROXIMAL_STEPS = 30
+_NNLS_STEPS = 1000
+
+
+def applies(problem: Problem) -> bool:
+    """Whether the problem is the hard margin."""
+    return hard_margin(problem.loss, problem.penalty)
+
+
+def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """Working sets until the gap is closed; ``theta`` is not needed, a separator comes first."""
+    run = Run(problem, stop)
+    data = problem.data
+    answer = decide(data, fit_intercept=problem.fit_intercept, seed=seed)
+    problem.passes += answer.passes
+    if not isinstance(answer, Separable):
+        raise _refusal(answer)
+    signed = SignedRows(data, problem.fit_intercept)
+    count = 4 * (min(data.d, _DENSE) + 2)
+    found = _Found.at(signed, answer.hyperplane.w, problem, count)
+    rows = np.union1d(first_rows(signed, 2 * count, seed), found.worst)
+    best, alpha = found, np.zeros(data.n)
+    status = Status.WORKING_PRECISION
+    start = np.zeros(len(rows))
+    spread = answer.margin
+    try:
+        for _ in range(_MAX_ROUNDS):
+            start, w = _on_working_set(signed, rows, start, spread)
+            found = _Found.at(signed, w, problem, count)
+            total, size = float(start.sum()), float(np.sqrt(w @ w))
+            if found.half > 0 and found.primal <= best.primal:
+                best = found
+            lower = 0.5 * (total / size) ** 2 if size > 0 else 0.0
+            if lower > run.lower:
+                run.lower = lower
+                alpha = np.zeros(data.n)
+                alpha[rows] = start
+            run.record(best.primal)
+            if best.primal - run.lower <= SAFETY * stop.tol * best.primal:
+                status = Status.CERTIFIED
+                break
+            run.check_limits()
+            spread = 1.0 / np.sqrt(2 * run.lower) if run.lower > 0 else spread
+            new = np.setdiff1d(found.worst, rows)
+            if not len(new):
+                break
+            if len(rows) > 5 * count:
+                rows, start = rows[start > 0], start[start > 0]
+            rows, start = np.append(rows, new), np.append(start, np.zeros(len(new)))
+    except LimitReached as limit:
+        status = limit.status
+    W = best.theta
+    scale = 2 * run.lower / max(float(alpha.sum()), 1e-300)
+    return Solution(
+        W=W[:, None],
+        dual=Explicit(alpha * scale),
+        status=status,
+        passes=problem.passes,
+        seconds=run.seconds,
+        trace=tuple(run.trace),
+    )
+
+
+def _refusal(answer: object) -> InseparableData | Refused:
+    if isinstance(answer, Inseparable):
+        return InseparableData(
+            f"C=inf asks for the hard margin, but the classes are not separable ({answer}). The witness is in "
+            "this error's .witness: its rows, weights and common point. Use a finite C (soft margin), or correct "
+            "the rows of the witness.",
+            witness=answer,
+        )
+    return Refused(f"C=inf asks for the hard margin, which needs separable classes: {answer}.")
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a pass says about w: the best b, half the distance between the classes along w, the rows that bind."""
+
+    theta: FloatArray  # scaled to a smallest margin of 1, if half > 0
+    half: float
+    primal: float
+    worst: IntArray
+
+    @classmethod
+    def at(cls, signed: SignedRows, w: FloatArray, problem: Problem, count: int) -> _Found:
+        """One pass."""
+        problem.passes += 1
+        theta = np.append(w, 0.0)
+        parts: list[tuple[int, IntArray, FloatArray]] = []
+
+        def add(block: Block, out: FloatArray) -> None:
+            m = block.sign[block.lo : block.hi] * block.scores(theta)
+            m[block.weights() == 0] = np.inf
+            first = block.first + block.lo
+            for side in (-1.0, 1.0):
+                own = np.flatnonzero(block.sign[block.lo : block.hi] == side)
+                few = own
+                if len(own) > count:
+                    few = own[np.argpartition(m[own], count)[:count]]
+                parts.append((first, first + few, m[few]))
+
+        signed.data.sum(add, 1)
+        parts.sort(key=lambda part: (part[0], tuple(part[1][:1].tolist())))
+        rows = np.concatenate([part[1] for part in parts])
+        m = np.concatenate([part[2] for part in parts])
+        rows, m = rows[np.isfinite(m)], m[np.isfinite(m)]
+        sign = signed.data.sign[rows]
+        order = np.lexsort((rows, m))
+        if signed.fit_intercept:
+            low, high = m[sign < 0].min(), m[sign > 0].min()
+            half, b = 0.5 * (low + high), 0.5 * (low - high)
+            worst = np.concatenate([rows[order][sign[order] == s][: count // 2] for s in (-1, 1)])
+        else:
+            half, b = m.min(), 0.0
+            worst = rows[order][:count]
+        theta[-1] = b
+        if half > 0:
+            theta = theta / half
+        return cls(theta, float(half), 0.5 * float(theta[:-1] @ theta[:-1]), np.unique(worst))
+
+
+def _on_working_set(
+    signed: SignedRows, rows: IntArray, start: FloatArray, spread: float
+) -> tuple[FloatArray, FloatArray]:
+    """alpha of the working set and w = sum alpha sigma x; ``spread`` is about the margin."""
+    X, sign = signed.features(rows), signed.data.sign[rows]
+    centred = signed.fit_intercept and not sp.issparse(X)
+    centre = X.mean(axis=0) if centred else np.zeros(X.shape[1])
+    if sp.issparse(X) and X.shape[1] <= _DENSE:
+        X = X.toarray()
+    X = X - centre if centred else X
+    U = _coordinates(X)
+    size = float(np.sqrt(np.einsum("ij,ij->i", U, U).max())) or 1.0
+    alpha = _least_distance(
+        U / size, sign, start * size * size, spread / size, signed.fit_intercept
+    )
+    alpha = alpha / (size * size)
+    if signed.fit_intercept:
+        plus, minus = float(alpha[sign > 0].sum()), float(alpha[sign < 0].sum())
+        if plus > 0 and minus > 0:  # sum sigma alpha = 0 up to the last bit
+            alpha = np.where(sign > 0, alpha * np.sqrt(minus / plus), alpha * np.sqrt(plus / minus))
+    return alpha, np.asarray(X.T @ (alpha * sign)).ravel()
+
+
+def _coordinates(X: Any) -> FloatArray:
+    """The rows, or if they are sparse and long, the rows in an orthonormal basis of their span."""
+    if not sp.issparse(X) and (X.shape[1] <= _DENSE or X.shape[1] <= len(X)):
+        return np.ascontiguousarray(X)
+    G = X @ X.T
+    values, vectors = np.linalg.eigh(G.toarray() if sp.issparse(G) else G)
+    kept = values > 1e-14 * values[-1]
+    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
+
+
+def _least_distance(
+    U: FloatArray, sign: FloatArray, start: FloatArray, spread: float, affine: bool
+) -> FloatArray:
+    """alpha of min 1/2 |w|^2 + 1/2 t^2 with sigma (u.w + b0 + t) >= 1, b0 moved until t = 0.
+
+    Least distance: with rows (g_i, s h_i) and x >= 0 nearest to (0, 1), the residual r gives w = -r_g / (s r_h) and
+    alpha = x / (s r_h); s, about the margin, keeps the two parts of r of one size.
+    """
+    m, q = U.shape
+    E = np.empty((m, q + 1 + int(affine)))
+    E[:, :q] = sign[:, None] * U
+    if affine:
+        E[:, q] = sign
+    f, r = np.zeros(E.shape[1]), np.zeros(E.shape[1])
+    f[-1] = 1.0
+    x, b0, alpha = start, 0.0, start
+    for _ in range(_PROXIMAL_STEPS if affine else 1):
+        E[:, -1] = spread * (1.0 - sign * b0)
+        x = np.array(x)
+        for _ in range(2 + 20 * (m + q) // _NNLS_STEPS):
+            status, _ = _kernels.nnls(E, f, 1e-15, _NNLS_STEPS, x, r)
+            if status != 2:
+                break
+        if not r[-1] > 0.0:
+            return alpha
+        alpha = x / (spread * r[-1])
+        shift = float(sign @ alpha)
+        b0 += shift
+        if abs(shift) <= 1e-13 * float(alpha.sum()):
+            break
+    return alpha
