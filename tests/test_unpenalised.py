@@ -16,6 +16,7 @@ from catalogue import (
     reference,
     takes,
 )
+from separation_truth import truth
 
 from linsep.errors import SeparableData
 
@@ -92,3 +93,35 @@ def test_least_squares_of_least_norm(solver, fit_intercept, storage):
         w = np.linalg.pinv(X - mean, rcond=1e-10) @ (target - level)
         np.testing.assert_allclose(found.W[:-1, 0], w, atol=1e-7 * np.abs(w).max())
         np.testing.assert_allclose(found.W[-1, 0], level - mean @ w, atol=1e-6 * (1 + abs(level)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_flags_against_linear_programmes(seed):
+    """A minimiser is found, with its proof, iff there is one; a hundred problems for each seed."""
+    rng = np.random.default_rng(seed)
+    seen = set()
+    for _ in range(100):
+        n, d = rng.integers(4, 50), rng.integers(1, 8)
+        X = rng.integers(0, 2, (n, d)).astype(float)
+        noise = rng.choice([0.3, 1.0, 3.0]) * rng.normal(size=n)
+        sign = np.where(X @ rng.normal(size=d) + noise > 0, 1.0, -1.0)
+        sign[:2] = 1.0, -1.0
+        expected = truth(X, sign)
+        seen.add(expected)
+        for loss in FALLING:
+            _minimiser_or_direction(Sample(X, sign), loss, expected)
+    assert seen == {"separable", "quasi", "overlap"}
+
+
+def _minimiser_or_direction(sample, loss, expected):
+    if expected == "overlap":
+        assert fit(sample, loss, np.inf).certificate.certified
+        return
+    with pytest.raises(SeparableData) as found:
+        fit(sample, loss, np.inf)
+    w, b = found.value.direction
+    moved = sample.sign * (sample.X @ w + b)
+    assert moved.min() > (0 if expected == "separable" else -1e-12)
+    assert moved.max() > 1e-3
+    if expected == "quasi":
+        assert (np.flatnonzero(moved > 1e-9) == found.value.rows).all()

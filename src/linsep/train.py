@@ -20,6 +20,7 @@ from linsep.penalties import ElasticNet
 from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import choose, choose_coupled
+from linsep.solvers.recession import refuse_without_minimiser
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,9 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     problem, solution, name = _solve(recipe, data, start)
     certificate = certify(problem, solution, recipe.tol)
     status = solution.status
+    precise = status in (Status.CERTIFIED, Status.WORKING_PRECISION)
+    if precise and not certificate.certified and isinstance(problem, Problem):
+        refuse_without_minimiser(problem)
     if certificate.certified:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # rounding took back what the solver believed

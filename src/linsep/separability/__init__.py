@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from linsep.separability.cone import Split, witness_or_separator
-from linsep.separability.decision import METHODS, Answer, decide
+from linsep.separability.decision import METHODS, WIDE, Answer, decide
 from linsep.separability.results import Inseparable, Separable, Undecided
 
 __all__ = [
     "METHODS",
+    "WIDE",
     "Answer",
     "Inseparable",
     "Separable",

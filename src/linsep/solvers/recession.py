@@ -4,9 +4,10 @@ The logistic and the exponential loss fall for ever. P has no minimiser iff some
 the wrong way and at least one the right way: ``sigma_i x~_i.v >= 0`` for all i, not all zero. All
 strictly positive: the classes are separable. Otherwise quasi-separable: rows with ``x~_i.v = 0`` stay.
 
-A run of Newton's method finds the candidate by itself. Where it ends, rows that v moves have run away (their
-curvature is nothing), so v lies in the null space of the Hessian of the rows that stayed, along theta. The
-candidate is then checked against every row.
+Where a run ends with rows whose curvature is nothing, or without a proof, the question is put to ``separability``,
+which answers it with a proof. Only beyond the number of features that it examines, a candidate is read off the run
+itself: rows that v moves have run away, so v lies in the null space of the Hessian of the rows that stayed,
+along theta. The candidate is then checked against every row.
 """
 
 from __future__ import annotations
@@ -17,13 +18,19 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.errors import SeparableData
+from linsep.separability import WIDE, Inseparable, Separable, decide
 from linsep.solvers.directions import DROP
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from linsep.data import Block
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
+    IntArray = npt.NDArray[np.int64]
+
+FAR = 1e-6  # curvature beside the largest of a row that may have run away
 GONE = 1e-12  # curvature of a row that has run away
 LARGEST = 4000
 SLACK = 1e-9  # relative size of a score change that counts as none
@@ -53,15 +60,57 @@ def refuse_separated(problem: Problem, theta: FloatArray) -> None:
 
 def refuse_receding(problem: Problem, theta: FloatArray) -> None:
     """Raise if the run has ended at infinity: theta is where it stopped."""
-    if not falls_for_ever(problem) or problem.data.d >= LARGEST:
+    if not falls_for_ever(problem):
         return
     problem.value_gradient(theta)
+    if problem.data.d <= WIDE:
+        if _any_far(problem):
+            refuse_without_minimiser(problem)
+        return
+    if problem.data.d >= LARGEST:
+        return
     v = _candidate(problem, theta)
     if v is None:
         return
     wrong, right = _moved(problem, v)
     if wrong == 0 and right > 0:
         raise separable(v, None if right == problem.data.n else right)
+
+
+def refuse_without_minimiser(problem: Problem) -> None:
+    """Raise if the classes are separable or quasi-separable, and the loss falls for ever."""
+    if not falls_for_ever(problem) or problem.data.d > WIDE or not _two_sided(problem):
+        return
+    answer = decide(problem.data, fit_intercept=problem.fit_intercept)
+    problem.passes += answer.passes
+    if isinstance(answer, Separable):
+        raise separable(answer.hyperplane.homogeneous())
+    if isinstance(answer, Inseparable) and answer.direction is not None:
+        assert answer.rows_on is not None
+        w, b = answer.direction
+        weight = problem.data.weight
+        counted = np.arange(problem.data.n) if weight is None else np.flatnonzero(weight > 0)
+        moved = np.setdiff1d(counted, answer.rows_on)
+        raise separable(np.append(w, b), len(moved), moved)
+
+
+def _two_sided(problem: Problem) -> bool:
+    """Whether there are rows of both classes, or no intercept to separate one class with."""
+    sign = problem.data.sign
+    return not problem.fit_intercept or bool(sign.min() < 0 < sign.max())
+
+
+def _any_far(problem: Problem) -> bool:
+    """Whether some row of the last sweep has next to no curvature (no pass over X)."""
+    extremes: list[tuple[float, float]] = []
+
+    def add(block: Block, out: FloatArray) -> None:
+        s = block.weights()
+        h = block.kept("curvature")[block.lo : block.hi][s > 0] / s[s > 0]
+        extremes.append((float(h.min(initial=np.inf)), float(h.max(initial=0.0))))
+
+    problem.data.sum(add, 1)
+    return min(low for low, _ in extremes) <= FAR * max(high for _, high in extremes)
 
 
 def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
@@ -111,7 +160,9 @@ def _moved(problem: Problem, v: FloatArray) -> tuple[int, int]:
     return int(wrong), int(right)
 
 
-def separable(theta: FloatArray, right: int | None = None) -> SeparableData:
+def separable(
+    theta: FloatArray, right: int | None = None, moved: IntArray | None = None
+) -> SeparableData:
     """The error that shows the direction; ``right`` rows move if it is only quasi-separation."""
     length = float(np.sqrt(theta[:-1] @ theta[:-1])) or 1.0
     direction = (theta[:-1] / length, float(theta[-1] / length))
@@ -126,4 +177,5 @@ def separable(theta: FloatArray, right: int | None = None) -> SeparableData:
         f"in this error's .direction, which {what}. Use a finite C (a penalty), or remove the features "
         "with large entries in the direction.",
         direction=direction,
+        rows=moved,
     )
