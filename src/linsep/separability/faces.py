@@ -50,7 +50,7 @@ def quasi_separation(signed: SignedRows, working: Working, rows: IntArray) -> Qu
         P, outside = _projected(working.A, Q)
         if not outside.any():
             found = _moved(signed, frame, Q @ _generic(Q.shape[1], attempt))
-            if not working.add(found[: 8 * frame.order]):
+            if not working.add(found[: 8 * (frame.order + 1)]):
                 return None
             continue
         split = witness_or_separator(P[outside])
@@ -93,7 +93,10 @@ def _generic(size: int, seed: int) -> FloatArray:
 def _moved(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArray:
     """Rows that lie off the hyperplane."""
     scan = signed.scan(frame.theta(phi), 1, noise=frame.noise(phi))
-    return np.setdiff1d(signed.counted, scan.doubtful)
+    moved = np.zeros(signed.data.n, dtype=bool)
+    moved[signed.counted] = True
+    moved[scan.doubtful] = False
+    return np.flatnonzero(moved)
 
 
 def _outside(frame: Frame, rows: IntArray, Q: FloatArray) -> IntArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,8 @@ from linsep.separability import checks
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+_THREE_DIGITS = Context(prec=3, rounding=ROUND_FLOOR)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ class Separable:
 
     def __str__(self) -> str:
         return (
-            f"separable: a hyperplane has every row at distance >= {self.margin:.3g} on the side of its class "
+            f"separable: a hyperplane has every row at distance >= {_down(self.margin)} on the side of its class "
             f"({_passes(self.passes)})"
         )
 
@@ -162,6 +165,11 @@ class Undecided:
             f"{self.margin:.1e}, the hulls come within {self.residual:.1e} ({_passes(self.passes)}); centre or "
             "rescale the features, or ask a subset of the rows"
         )
+
+
+def _down(x: float) -> str:
+    """Three digits, rounded down: a claim must not grow by being printed."""
+    return f"{float(_THREE_DIGITS.create_decimal(x)):.3g}"
 
 
 def _passes(count: int) -> str:

@@ -2,15 +2,16 @@
 
 Rows that are independent are separable, and the solution of A theta = 1 of least norm shows it. If least squares does
 not separate, the small question is asked of a working set whose rows are given coordinates in their own span,
-from the eigenvectors of their inner products.
+from a Cholesky factor of their inner products.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
@@ -46,7 +47,7 @@ def search(signed: SignedRows, seed: int) -> Separator | Meeting | Stuck:
     best = Stuck(float(scan.ratio.min(initial=1.0)), np.inf)
     for _ in range(_MAX_PASSES):
         A, lengths = _unit_rows(signed, rows)
-        split = witness_or_separator(_coordinates(A))
+        split = witness_or_separator(span_coordinates(A))
         used = split.weights > 0
         if split.residual <= _MEETS:
             return Meeting(rows[used], (split.weights / lengths)[used])
@@ -97,8 +98,11 @@ def _unit_rows(signed: SignedRows, rows: IntArray) -> tuple[sp.csr_matrix, Float
     return sp.diags(signed.data.sign[rows] / lengths) @ X, lengths
 
 
-def _coordinates(A: sp.csr_matrix) -> FloatArray:
-    """The rows of A in an orthonormal basis of their span."""
-    values, vectors = np.linalg.eigh((A @ A.T).toarray())
-    kept = values > 1e-14 * values[-1]
-    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
+def span_coordinates(X: Any) -> FloatArray:
+    """The rows of X, dense or sparse, in an orthonormal basis of their span (Cholesky with pivoting)."""
+    G = X @ X.T
+    G = G.toarray() if sp.issparse(G) else G
+    L, pivots, rank, _ = scipy.linalg.lapack.dpstrf(G, lower=1)
+    out = np.empty((len(G), rank))
+    out[pivots - 1] = np.tril(L)[:, :rank]
+    return out

@@ -27,6 +27,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 ROUNDOFF = 2.0**-53
+_NOISE = 1e-13  # share of the largest weight that may be rounding
+_ROUNDS = 4
 _EXACT_ROWS = 64  # rational elimination takes about a second at this size
 _EXACT_WHOLE = 200  # and if all numbers are small integers, at this one
 _SMALL_INTEGER = 1 << 12
@@ -46,12 +48,15 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     """The witness near the guessed weights; None if exact arithmetic denies that there is one."""
     order = np.argsort(rows)
     rows, guess = rows[order], np.asarray(guess[order], dtype=np.float64)
-    A = signed.signed(rows)
-    A = A[:, A.any(axis=0)]
-    scaled, powers = _scaled(A)
-    weights = _polished(scaled, guess * powers) / powers
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        weights = guess
+    A, scaled, powers, weights = _settled(signed.signed(rows), guess)
+    kept = weights > 0
+    rows, A, scaled, powers, weights = (
+        rows[kept],
+        A[kept],
+        scaled[kept],
+        powers[kept],
+        weights[kept],
+    )
     weights = weights / weights.sum()
     if proves(scaled, weights * powers):
         return Witness(rows, weights, residual(A, weights), True)
@@ -64,6 +69,28 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     kept = np.array([x > 0 for x in exact])
     rounded = np.array([float(x) for x in exact])[kept]
     return Witness(rows[kept], rounded, residual(A[kept], rounded), True)
+
+
+def _settled(
+    A: FloatArray, guess: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """A without empty columns, A scaled, the scales of its rows, and weights without rounding noise (or zero)."""
+    kept = np.ones(len(A), dtype=bool)
+    weights = guess
+    for _ in range(_ROUNDS):
+        columns = A[kept].any(axis=0)
+        scaled, powers = _scaled(A[:, columns])
+        x = np.zeros(len(A))
+        x[kept] = _polished(scaled[kept], (guess * powers)[kept])
+        if not np.isfinite(x).all():
+            break
+        weights = np.where(x > 0, x / powers, 0.0)
+        noise = kept & ~(x > _NOISE * x.max())
+        if not noise.any():
+            break
+        kept &= ~noise
+        weights = np.where(kept, weights, 0.0)
+    return A[:, columns], scaled, powers, weights
 
 
 def exact_weights(A: FloatArray, weights: FloatArray) -> list[Fraction] | None:

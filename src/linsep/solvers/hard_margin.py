@@ -24,6 +24,7 @@ from linsep.problem import hard_margin
 from linsep.separability import Inseparable, Separable, decide
 from linsep.separability.rows import SignedRows
 from linsep.separability.search import first_rows
+from linsep.separability.wide import span_coordinates
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.run import SAFETY, LimitReached, Run
 
@@ -37,9 +38,11 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 _DENSE = 1500  # features up to which working rows are stored densely
+_WIDE_ROWS = 300  # rows that join the working set at a time, if there are more features
 _MAX_ROUNDS = 300
 _PROXIMAL_STEPS = 30
 _NNLS_STEPS = 1000
+_LARGE = 1_000_000  # numbers in a working set beyond which the clock is looked at more often
 
 
 def applies(problem: Problem) -> bool:
@@ -56,7 +59,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solutio
     if not isinstance(answer, Separable):
         raise _refusal(answer)
     signed = SignedRows(data, problem.fit_intercept)
-    count = 4 * (min(data.d, _DENSE) + 2)
+    count = 4 * (data.d + 2) if data.d <= _DENSE else _WIDE_ROWS
     found = _Found.at(signed, answer.hyperplane.w, problem, count)
     rows = np.union1d(first_rows(signed, 2 * count, seed), found.worst)
     best, alpha = found, np.zeros(data.n)
@@ -65,7 +68,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solutio
     spread = answer.margin
     try:
         for _ in range(_MAX_ROUNDS):
-            start, w = _on_working_set(signed, rows, start, spread)
+            start, w = _on_working_set(run, signed, rows, start, spread)
             found = _Found.at(signed, w, problem, count)
             total, size = float(start.sum()), float(np.sqrt(w @ w))
             if found.half > 0 and found.primal <= best.primal:
@@ -160,7 +163,7 @@ class _Found:
 
 
 def _on_working_set(
-    signed: SignedRows, rows: IntArray, start: FloatArray, spread: float
+    run: Run[Problem], signed: SignedRows, rows: IntArray, start: FloatArray, spread: float
 ) -> tuple[FloatArray, FloatArray]:
     """alpha of the working set and w = sum alpha sigma x; ``spread`` is about the margin."""
     X, sign = signed.features(rows), signed.data.sign[rows]
@@ -172,7 +175,7 @@ def _on_working_set(
     U = _coordinates(X)
     size = float(np.sqrt(np.einsum("ij,ij->i", U, U).max())) or 1.0
     alpha = _least_distance(
-        U / size, sign, start * size * size, spread / size, signed.fit_intercept
+        run, U / size, sign, start * size * size, spread / size, signed.fit_intercept
     )
     alpha = alpha / (size * size)
     if signed.fit_intercept:
@@ -183,17 +186,19 @@ def _on_working_set(
 
 
 def _coordinates(X: Any) -> FloatArray:
-    """The rows, or if they are sparse and long, the rows in an orthonormal basis of their span."""
-    if not sp.issparse(X) and (X.shape[1] <= _DENSE or X.shape[1] <= len(X)):
+    """The rows themselves, or if they are many features long, their coordinates in their own span."""
+    if not sp.issparse(X) and X.shape[1] <= max(_DENSE, len(X)):
         return np.ascontiguousarray(X)
-    G = X @ X.T
-    values, vectors = np.linalg.eigh(G.toarray() if sp.issparse(G) else G)
-    kept = values > 1e-14 * values[-1]
-    return np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept]))
+    return span_coordinates(X)
 
 
 def _least_distance(
-    U: FloatArray, sign: FloatArray, start: FloatArray, spread: float, affine: bool
+    run: Run[Problem],
+    U: FloatArray,
+    sign: FloatArray,
+    start: FloatArray,
+    spread: float,
+    affine: bool,
 ) -> FloatArray:
     """alpha of min 1/2 |w|^2 + 1/2 t^2 with sigma (u.w + b0 + t) >= 1, b0 moved until t = 0.
 
@@ -215,6 +220,7 @@ def _least_distance(
             status, _ = _kernels.nnls(E, f, 1e-15, _NNLS_STEPS, x, r)
             if status != 2:
                 break
+            run.check_limits()
         if not r[-1] > 0.0:
             return alpha
         alpha = x / (spread * r[-1])
@@ -222,4 +228,6 @@ def _least_distance(
         b0 += shift
         if abs(shift) <= 1e-13 * float(alpha.sum()):
             break
+        if m * q > _LARGE:
+            run.check_limits()
     return alpha
