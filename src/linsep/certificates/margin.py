@@ -27,6 +27,9 @@ from linsep.solution import Explicit
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Numbers in the support rows up to which their sum is taken in integers.
+_EXACT_ENTRIES = 20_000
+
 
 def margin_certificate(
     X: Any,
@@ -105,6 +108,8 @@ def _lower_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bo
     used = np.flatnonzero(alpha)
     if not len(used):
         return 0.0
+    if len(used) * X.shape[1] <= _EXACT_ENTRIES:  # the terms of v cancel: integers lose nothing
+        return _below(_exact_bound(X, sigma, alpha, fit_intercept))
     largest = float(alpha[used].max())
     a, sign, block = alpha[used] / largest, sigma[used], X[used].astype(np.float64)
     sides = [float(a[sign > 0].sum()), float(a[sign < 0].sum())]
@@ -120,6 +125,33 @@ def _lower_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bo
     return 0.5 * (total / size) ** 2 * (1 - 8 * ROUNDOFF) if size > 0 and total > 0 else 0.0
 
 
+def _exact_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bool) -> Fraction:
+    """The same as a rational number."""
+    used = np.flatnonzero(alpha)
+    if not len(used):
+        return Fraction(0)
+    block = X[used].astype(np.float64)
+    rows = DyadicRows.of(block.toarray() if sp.issparse(block) else block)
+    a, sign = alpha[used], sigma[used]
+    parts = [
+        rows.transposed_dot(Dyadic.of(np.where(sign == s, a, 0.0))).fractions() for s in (1, -1)
+    ]
+    sides = [sum((Fraction(x) for x in a[sign == s].tolist()), Fraction(0)) for s in (1, -1)]
+    shrink = [Fraction(1), Fraction(1)]
+    if fit_intercept:
+        heavy = int(sides[1] > sides[0])
+        shrink[heavy] = sides[1 - heavy] / sides[heavy]
+    total = shrink[0] * sides[0] + shrink[1] * sides[1]
+    v = (shrink[0] * p - shrink[1] * q for p, q in zip(*parts, strict=True))
+    square = sum((x * x for x in v), Fraction(0))
+    return total * total / (2 * square) if square else Fraction(0)
+
+
+def _below(x: Fraction) -> float:
+    nearest = float(x)
+    return nearest if Fraction(nearest) <= x else math.nextafter(nearest, 0.0)
+
+
 def _exactly(
     X: Any,
     sigma: FloatArray,
@@ -133,24 +165,7 @@ def _exactly(
     low = _exact_smallest_margin(X, sigma, weight, theta)
     w = [Fraction(x) for x in theta[:-1].tolist()]
     primal = sum((x * x for x in w), Fraction(0)) / 2
-    used = np.flatnonzero(alpha)
-    lower = Fraction(0)
-    if len(used):
-        block = X[used].astype(np.float64)
-        rows = DyadicRows.of(block.toarray() if sp.issparse(block) else block)
-        a, sign = alpha[used], sigma[used]
-        parts = [
-            rows.transposed_dot(Dyadic.of(np.where(sign == s, a, 0.0))).fractions() for s in (1, -1)
-        ]
-        sides = [sum((Fraction(x) for x in a[sign == s].tolist()), Fraction(0)) for s in (1, -1)]
-        shrink = [Fraction(1), Fraction(1)]
-        if fit_intercept:
-            heavy = int(sides[1] > sides[0])
-            shrink[heavy] = sides[1 - heavy] / sides[heavy]
-        total = shrink[0] * sides[0] + shrink[1] * sides[1]
-        v = (shrink[0] * p - shrink[1] * q for p, q in zip(*parts, strict=True))
-        square = sum((x * x for x in v), Fraction(0))
-        lower = total * total / (2 * square) if square else lower
+    lower = _exact_bound(X, sigma, alpha, fit_intercept)
     reached = primal / min(low, Fraction(1)) ** 2
     gap = reached - lower
     stretch = math.sqrt(2 * float(primal)) * float(1 / min(low, Fraction(1)) - 1)

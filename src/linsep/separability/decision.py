@@ -25,7 +25,7 @@ from linsep.separability.search import (
     proven_margin,
     search,
 )
-from linsep.separability.witness import Witness, make_witness
+from linsep.separability.witness import Witness, make_witness, residual
 
 if TYPE_CHECKING:
     from linsep.data import Dataset
@@ -75,9 +75,7 @@ def decide(
     return _inseparable(signed, working, witness, classes)
 
 
-def _exactly(
-    signed: SignedRows, found: Stuck
-) -> tuple[Separator | Stuck | Meeting, Witness | None]:
+def _exactly(signed: SignedRows, found: Stuck) -> tuple[Separator | Stuck, Witness | None]:
     """The answer of rational arithmetic, if there are few enough numbers."""
     rows = signed.counted
     if len(rows) * (signed.data.d + 1) > simplex.ENTRIES:
@@ -86,7 +84,8 @@ def _exactly(
     if weights is not None:
         chosen = rows[np.array(sorted(weights))]
         exact = np.array([float(weights[i]) for i in sorted(weights)])
-        return Meeting(chosen, exact), make_witness(signed, chosen, exact)
+        missed = residual(signed.signed(chosen), exact)
+        return found, Witness(chosen, exact, missed, proven=True)
     assert theta is not None
     largest = max(abs(x) for x in theta)
     rounded = np.array([float(x / largest) for x in theta])

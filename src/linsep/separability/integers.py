@@ -26,22 +26,25 @@ def null_vector(M: FloatArray, guess: FloatArray) -> list[Fraction] | None:
     """Rational u with M u = 0 exactly, as near to ``guess`` as its free entries; None if only u = 0 is left.
 
     The rows of M that matter are picked by a float factorisation with pivoting. The result is multiplied
-    with every row of M afterwards, so a wrong pick costs an answer, never the truth.
+    with every row of M afterwards, so a wrong pick costs time, never the truth: then all rows are taken.
     """
     numbers = DyadicRows.of(M.T).num.T  # each equation may be multiplied by its own power of two
     size = np.abs(M).max(axis=1, initial=0.0)
-    scaled = M[size > 0] / size[size > 0, None]
-    if not len(scaled):
+    full = np.flatnonzero(size > 0)
+    scaled = M[full] / size[full, None]
+    if not len(full):
         return [Fraction(x) for x in guess.tolist()]
     _, R, order = scipy.linalg.qr(scaled.T, mode="economic", pivoting=True)
     pivots = np.abs(np.diag(R))
     rank = int((pivots > _RANK * pivots[0]).sum())
-    if rank >= M.shape[1]:
-        return None
-    chosen = numbers[np.flatnonzero(size > 0)[order[:rank]]]
-    u = _back_substituted(*_echelon(chosen, guess), guess)
-    whole, _ = common_denominator(u)
-    return u if not (numbers @ whole).any() else None
+    for chosen in (full[order[:rank]], full):
+        form, columns = _echelon(numbers[chosen], guess)
+        if len(columns) < M.shape[1]:
+            u = _back_substituted(form, columns, guess)
+            whole, _ = common_denominator(u)
+            if not (numbers @ whole).any():
+                return u
+    return None
 
 
 def common_denominator(values: list[Fraction]) -> tuple[Integers, int]:

@@ -13,7 +13,7 @@ First the classes must be separable; if they are not, the error carries the witn
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -172,9 +172,10 @@ def _on_working_set(
     if sp.issparse(X) and X.shape[1] <= _DENSE:
         X = X.toarray()
     X = X - centre if centred else X
-    U = _coordinates(X)
+    spanned = sp.issparse(X) or X.shape[1] > max(_DENSE, len(X))
+    U = span_coordinates(X) if spanned else np.ascontiguousarray(X)
     size = float(np.sqrt(np.einsum("ij,ij->i", U, U).max())) or 1.0
-    alpha = _least_distance(
+    alpha, w = _least_distance(
         run, U / size, sign, start * size * size, spread / size, signed.fit_intercept
     )
     alpha = alpha / (size * size)
@@ -182,14 +183,9 @@ def _on_working_set(
         plus, minus = float(alpha[sign > 0].sum()), float(alpha[sign < 0].sum())
         if plus > 0 and minus > 0:  # sum sigma alpha = 0 up to the last bit
             alpha = np.where(sign > 0, alpha * np.sqrt(minus / plus), alpha * np.sqrt(plus / minus))
-    return alpha, np.asarray(X.T @ (alpha * sign)).ravel()
-
-
-def _coordinates(X: Any) -> FloatArray:
-    """The rows themselves, or if they are many features long, their coordinates in their own span."""
-    if not sp.issparse(X) and X.shape[1] <= max(_DENSE, len(X)):
-        return np.ascontiguousarray(X)
-    return span_coordinates(X)
+    if spanned:
+        return alpha, np.asarray(X.T @ (alpha * sign)).ravel()
+    return alpha, w / size  # more accurate than the sum, whose terms cancel
 
 
 def _least_distance(
@@ -199,8 +195,8 @@ def _least_distance(
     start: FloatArray,
     spread: float,
     affine: bool,
-) -> FloatArray:
-    """alpha of min 1/2 |w|^2 + 1/2 t^2 with sigma (u.w + b0 + t) >= 1, b0 moved until t = 0.
+) -> tuple[FloatArray, FloatArray]:
+    """alpha and w of min 1/2 |w|^2 + 1/2 t^2 with sigma (u.w + b0 + t) >= 1, b0 moved until t = 0.
 
     Least distance: with rows (g_i, s h_i) and x >= 0 nearest to (0, 1), the residual r gives w = -r_g / (s r_h) and
     alpha = x / (s r_h); s, about the margin, keeps the two parts of r of one size.
@@ -212,7 +208,7 @@ def _least_distance(
         E[:, q] = sign
     f, r = np.zeros(E.shape[1]), np.zeros(E.shape[1])
     f[-1] = 1.0
-    x, b0, alpha = start, 0.0, start
+    x, b0, alpha, w = start, 0.0, start, np.zeros(q)
     for _ in range(_PROXIMAL_STEPS if affine else 1):
         E[:, -1] = spread * (1.0 - sign * b0)
         x = np.array(x)
@@ -222,12 +218,13 @@ def _least_distance(
                 break
             run.check_limits()
         if not r[-1] > 0.0:
-            return alpha
-        alpha = x / (spread * r[-1])
-        shift = float(sign @ alpha)
+            break
+        unit = spread * r[-1]
+        alpha, w = x / unit, -r[:q] / unit
+        shift = float(-r[q] / unit) if affine else 0.0
         b0 += shift
-        if abs(shift) <= 1e-13 * float(alpha.sum()):
+        if abs(shift) <= 1e-13 * (1.0 + abs(b0)):
             break
         if m * q > _LARGE:
             run.check_limits()
-    return alpha
+    return alpha, w
