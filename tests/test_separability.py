@@ -304,6 +304,16 @@ def test_bad_input_is_refused(X, y, options, match):
         separate(X, y, **options)
 
 
+def test_an_answer_is_about_its_columns_and_classes():
+    X, y = quasi()
+    for answer in (separate(X, y), separate(X[:, :1], X[:, 0] > 0)):
+        with pytest.raises(BadInput, match="label"):
+            answer.check(X, y + 5)
+    with pytest.raises(BadInput, match="3 columns"):
+        separate(X[:, :1], X[:, 0] > 0).check(X, X[:, 0] > 0)
+    assert not separate(X, y).check(X[:, :2], y)
+
+
 def test_answers_read_aloud():
     X, y = quasi()
     assert str(separate(X, y)).startswith("inseparable: the hulls of the classes share a point")

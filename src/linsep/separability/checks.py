@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from linsep.data.reading import plain_rows, plain_signs
 from linsep.dyadic import DyadicRows
+from linsep.errors import BadInput
 from linsep.geometry import Hyperplane
 from linsep.separability.integers import common_denominator, null_vector
 from linsep.separability.rows import exact_margins
@@ -157,7 +158,7 @@ def _chunks(
     rows = plain_rows(X)
     sign = plain_signs(y, rows.shape[0], classes)
     if rows.shape[1] != d:
-        return
+        raise BadInput(f"X has {rows.shape[1]} columns, the answer is about {d}.")
     height = max(1, _CHUNK // max(1, d))
     for start in range(0, rows.shape[0], height):
         yield rows[start : start + height].astype(np.float64), sign[start : start + height]

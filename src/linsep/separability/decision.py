@@ -112,8 +112,7 @@ def _inseparable(
     quasi: bool | None = None
     direction, on = None, None
     if working is not None:
-        face = quasi_separation(signed, working, witness.rows)
-        quasi = face is not None
+        quasi, face = quasi_separation(signed, working, witness.rows)
         if face is not None:
             direction, on = _direction(signed, face.theta), face.on
     point = None

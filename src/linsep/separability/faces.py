@@ -39,19 +39,24 @@ class Quasi:
     on: IntArray
 
 
-def quasi_separation(signed: SignedRows, working: Working, rows: IntArray) -> Quasi | None:
-    """The direction that separates as many rows as can be, given the rows of a witness; None: overlap."""
+def quasi_separation(
+    signed: SignedRows, working: Working, rows: IntArray
+) -> tuple[bool | None, Quasi | None]:
+    """Whether the classes are quasi-separable, and the direction that moves as many rows as can be.
+
+    ``rows`` are those of a witness. False means that the classes overlap, None that rounding hides the answer.
+    """
     frame = working.frame
     span, _ = frame.vectors(rows)
     Q = _complement(span)
     for attempt in range(_MAX_PASSES):
         if Q.shape[1] == 0:
-            return None
+            return False, None
         P, outside = _projected(working.A, Q)
         if not outside.any():
             found = _moved(signed, frame, Q @ _generic(Q.shape[1], attempt))
             if not working.add(found[: 8 * (frame.order + 1)]):
-                return None
+                return False, None
             continue
         split = witness_or_separator(P[outside])
         if not split.separated:
@@ -64,11 +69,11 @@ def quasi_separation(signed: SignedRows, working: Working, rows: IntArray) -> Qu
         scan = signed.scan(theta, 4 * (frame.order + 1), noise=frame.noise(phi))
         still = _outside(frame, scan.doubtful, Q)
         if scan.violated == 0 and not len(still):
-            return Quasi(theta, scan.doubtful)
+            return True, Quasi(theta, scan.doubtful)
         wrong = scan.worst[scan.ratio < -SLACK]
         if not working.add(np.unique(np.concatenate([wrong, still[: 4 * frame.order]]))):
-            return None
-    return None
+            break
+    return None, None
 
 
 def _complement(span: FloatArray) -> FloatArray:

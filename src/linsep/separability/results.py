@@ -77,7 +77,8 @@ class Inseparable:
         How far the rounded weights miss, relative to the numbers involved: a few units of 1e-16.
     quasi : bool or None
         True: some hyperplane has no row on the wrong side, and not all of them on itself, so that logistic regression
-        without a penalty has no minimiser. False: the classes overlap. None: not examined (too many features).
+        without a penalty has no minimiser. False: the classes overlap. None: not known (more than 1500
+        features, or rounding hides it).
     direction : tuple (w, b) or None
         That hyperplane, |w| = 1 unless w = 0, when ``quasi``.
     rows_on : ndarray or None
@@ -107,7 +108,7 @@ class Inseparable:
         what = {
             True: "a hyperplane has no row on its wrong side, but some on itself (quasi-separable)",
             False: "the classes overlap",
-            None: "whether they only touch was not examined",
+            None: "whether they overlap or only touch is not known",
         }[self.quasi]
         return (
             f"inseparable: the hulls of the classes share a point, shown by {len(self.rows)} rows; {what} "
