@@ -200,7 +200,7 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
     if name not in NAMES:
         raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(NAMES)}.")
     if name == "auto":
-        wanted = _preferred(problem, stop)
+        wanted = "hard-margin" if hard_margin.applies(problem) else _preferred(problem, stop)
         if not SOLVERS[wanted].missing(problem):
             return SOLVERS[wanted]
         able = {n: s for n, s in SOLVERS.items() if not s.missing(problem)}

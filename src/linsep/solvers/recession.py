@@ -38,7 +38,8 @@ SLACK = 1e-9  # relative size of a score change that counts as none
 
 def falls_for_ever(problem: Problem) -> bool:
     """Whether a minimiser may fail to exist."""
-    return problem.lam == 0.0 and problem.loss.name in ("logistic", "exponential")
+    unpenalised = problem.lam == 0.0 and problem.penalty.l1 == 0.0
+    return unpenalised and problem.loss.name in ("logistic", "exponential")
 
 
 def separates(problem: Problem, theta: FloatArray) -> bool:
