@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "api.hpp"
+#include "libsvm.hpp"
 
 namespace nb = nanobind;
 using namespace linsep;
@@ -27,6 +28,10 @@ using In2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu
 using Out2 = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Planes = nb::ndarray<double, nb::ndim<2>, nb::device::cpu>;  // one row per class, perhaps part of a longer one
 using Labels = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class I>
+using Indices = nb::ndarray<I, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Values = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Any = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
 const Table* best_table() {
@@ -532,6 +537,50 @@ void shuffle(Order order, std::uint64_t seed) {
     table->shuffle(static_cast<int64_t>(order.shape(0)), seed, order.data());
 }
 
+using Bytes = nb::ndarray<const unsigned char, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Outcome = std::tuple<int, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>;
+
+// Line feeds and colons: at least as many as there are further rows and entries.
+std::tuple<int64_t, int64_t> libsvm_count(Bytes text) {
+    const unsigned char* p = text.data();
+    const int64_t size = static_cast<int64_t>(text.shape(0));
+    nb::gil_scoped_release release;
+    int64_t lines = 0, colons = 0;
+    for (int64_t i = 0; i < size; ++i) lines += p[i] == '\n', colons += p[i] == ':';
+    return {lines, colons};
+}
+
+// fault, byte, detail, rows, entries, rows with a qid, lowest and highest index as written: libsvm.hpp
+template <class T, class I>
+Outcome libsvm_read(Bytes text, int64_t limit, Out labels, Order qid, Order starts, Indices<I> indices,
+                    Values<T> values) {
+    const auto [lines, colons] = libsvm_count(text);
+    need(static_cast<int64_t>(labels.shape(0)) > lines && static_cast<int64_t>(qid.shape(0)) > lines &&
+             static_cast<int64_t>(starts.shape(0)) > lines + 1,
+         "labels, qid and starts need room for every line");
+    need(static_cast<int64_t>(indices.shape(0)) >= colons && static_cast<int64_t>(values.shape(0)) >= colons,
+         "indices and values need room for every colon");
+    const char* bytes = reinterpret_cast<const char*>(text.data());
+    nb::gil_scoped_release release;
+    libsvm::Reader<T, I> reader(bytes, static_cast<int64_t>(text.shape(0)), limit);
+    const libsvm::Outcome done = reader.run(labels.data(), qid.data(), starts.data(), indices.data(), values.data());
+    return {static_cast<int>(done.fault),
+            done.at,
+            done.detail,
+            done.rows,
+            done.entries,
+            done.qids,
+            done.lowest,
+            done.highest};
+}
+
+template <class T, class I>
+void define_libsvm_read(nb::module_& m) {
+    m.def("libsvm_read", &libsvm_read<T, I>, nb::arg("text"), nb::arg("limit"), nb::arg("labels").noconvert(),
+          nb::arg("qid").noconvert(), nb::arg("starts").noconvert(), nb::arg("indices").noconvert(),
+          nb::arg("values").noconvert());
+}
+
 // W is the start and becomes the answer; base, step and sums (the closing pass) describe the dual point.
 std::tuple<int, int, int, int, double> softmax_newton(const PyRows& x, const PyClasses& y, double lam, int max_steps,
                                                       bool intercept, Out2 W, Out2 base, Out2 step, Out sums) {
@@ -817,6 +866,11 @@ NB_MODULE(_kernels, m) {
           nb::arg("norms"), nb::arg("p").noconvert(), nb::arg("W").noconvert(), nb::arg("state").noconvert());
     m.def("crammer_singer_closing", &crammer_singer_closing, nb::arg("rows"), nb::arg("classes"), nb::arg("lo"),
           nb::arg("hi"), nb::arg("W"), nb::arg("bound"), nb::arg("dual"), nb::arg("out").noconvert());
+    m.def("libsvm_count", &libsvm_count, nb::arg("text"));
+    define_libsvm_read<double, std::int32_t>(m);
+    define_libsvm_read<double, int64_t>(m);
+    define_libsvm_read<float, std::int32_t>(m);
+    define_libsvm_read<float, int64_t>(m);
     m.def("instruction_set", [] { return std::string(table->name); });
     m.def("use_instruction_set", &use, nb::arg("name"));
 }

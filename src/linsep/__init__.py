@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from linsep.geometry import Hyperplane
     from linsep.inference import summary
+    from linsep.tables import read_libsvm
     from linsep.tuning import path, tune
 
     __version__: str
@@ -48,6 +49,7 @@ __all__ = [
     "path",
     "plot",
     "separate",
+    "read_libsvm",
     "summary",
     "tune",
     "verify",
@@ -70,6 +72,7 @@ _HOME = {
     "path": "linsep.tuning",
     "plot": "linsep.plot",
     "separate": "linsep.estimators",
+    "read_libsvm": "linsep.tables",
     "summary": "linsep.inference",
     "tune": "linsep.tuning",
     "verify": "linsep.certificates",

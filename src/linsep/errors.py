@@ -6,6 +6,8 @@
       LinsepError
         BadInput           the data or a parameter cannot be used as given
           NonFinite        NaN or infinity among the numbers
+          BadFile          a data file cannot be read; the error knows the file, line and column
+        BadModelFile       a model file is damaged, forged or from a newer version
         SeparableData      C = inf and no minimiser exists: the direction proves it
         InseparableData    C = inf asks for the hard margin, and there is none: the witness proves it
         Refused            a computed refusal: what was asked has no honest answer here
@@ -34,6 +36,30 @@ class BadInput(LinsepError):
 
 class NonFinite(BadInput):
     """NaN or infinity among the numbers, noticed by a solver's first pass."""
+
+
+class BadFile(BadInput):
+    """A data file cannot be read as it is.
+
+    Attributes
+    ----------
+    path : str
+        The file, or ``<stdin>``.
+    line, column : int or None
+        Where in it, counting from 1; None if the whole file is meant.
+    """
+
+    def __init__(
+        self, message: str = "", path: str = "", line: int | None = None, column: int | None = None
+    ) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+        self.column = column
+
+
+class BadModelFile(LinsepError):
+    """A model file is not one, is damaged, or asks for what this version does not know."""
 
 
 class Refused(LinsepError):

@@ -1,0 +1,100 @@
+"""Bytes from a path, a stream or standard input, decompressed by what they are, not by their name."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO, NoReturn, cast
+
+from linsep.errors import BadFile
+
+Source = str | os.PathLike[str] | BinaryIO
+
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstandard",
+    b"PK\x03\x04": "zip",
+}
+_DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+UTF8_MARK = b"\xef\xbb\xbf"
+
+
+def name_of(source: Source) -> str:
+    """What a message calls the source."""
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(source)
+        return "<stdin>" if path == "-" else path
+    return str(getattr(source, "name", "<stream>"))
+
+
+def refuse(path: str, problem: str, line: int | None = None, column: int | None = None) -> NoReturn:
+    """Raise BadFile with its place in front: ``file:line:column: problem``."""
+    place = ":".join(str(part) for part in (path, line, column) if part is not None)
+    raise BadFile(f"{place}: {problem}", path, line, column)
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[BinaryIO]:
+    """The decompressed bytes of a path, ``"-"`` (standard input) or a binary stream.
+
+    A missing file, a directory or a file without permission raises OSError, as ``open`` does.
+    Damaged compression becomes BadFile.
+    """
+    path = name_of(source)
+    with _raw(source) as raw:
+        head = raw.peek(8)[:8]
+        if head[:2] in _UTF16:
+            refuse(path, "the text is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8).", 1, 1)
+        kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+        try:
+            yield _decompressed(raw, kind, path)
+        except _DAMAGE as error:
+            refuse(
+                path,
+                f"the {kind or 'compressed'} data are damaged or cut short ({error}); copy the file again.",
+            )
+
+
+@contextmanager
+def _raw(source: Source) -> Iterator[io.BufferedReader]:
+    if isinstance(source, str | os.PathLike):
+        if os.fspath(source) == "-":
+            yield cast(io.BufferedReader, sys.stdin.buffer)
+        else:
+            with open(source, "rb") as stream:
+                yield stream
+    else:
+        if not hasattr(source, "read") or hasattr(source, "encoding"):
+            refuse(
+                name_of(source),
+                "a path or a stream of bytes is needed; open the file with mode 'rb'.",
+            )
+        yield (
+            source
+            if isinstance(source, io.BufferedReader)
+            else io.BufferedReader(cast(Any, source))
+        )
+
+
+def _decompressed(raw: io.BufferedReader, kind: str | None, path: str) -> BinaryIO:
+    if kind == "gzip":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if kind == "bzip2":
+        return cast(BinaryIO, bz2.BZ2File(raw))
+    if kind == "xz":
+        return cast(BinaryIO, lzma.LZMAFile(raw))
+    if kind == "zstandard":
+        refuse(path, "Zstandard compression is not read; decompress the file first (unzstd).")
+    if kind == "zip":
+        refuse(path, "the file is a zip archive; unpack it first.")
+    return cast(BinaryIO, raw)

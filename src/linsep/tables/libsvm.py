@@ -1,0 +1,274 @@
+"""LIBSVM text (SVMlight) becomes a CSR matrix: in chunks, on all processors, refused where it is wrong."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, BinaryIO, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.data.threads import default_threads
+from linsep.errors import BadInput
+from linsep.tables.files import UTF8_MARK, Source, name_of, opened, refuse
+
+IntArray = npt.NDArray[np.int64]
+
+_CHUNK = 1 << 22  # bytes read together
+_INT32 = np.iinfo(np.int32).max
+_SHOWN = 40  # characters of a faulty token in a message
+
+
+class LibsvmData(NamedTuple):
+    """What a LIBSVM file holds."""
+
+    X: Any  #: CSR array (n, d)
+    y: npt.NDArray[np.float64]  #: labels (n,)
+    qid: IntArray | None  #: query numbers (n,), if every row has one
+    zero_based: bool  #: whether the smallest index stands for column 0 because it is 0
+
+
+def read_libsvm(
+    source: Source,
+    *,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+    dtype: npt.DTypeLike = np.float64,
+    max_features: int = 2**31,
+    n_threads: int | None = None,
+) -> LibsvmData:
+    r"""Read a file of lines ``label [qid:n] index:value ... [# comment]``.
+
+    Blank lines, comments, both kinds of line ends, a UTF-8 mark and indices in any order are
+    accepted; gzip, bzip2 and xz are recognised. Numbers are rounded correctly. Everything else
+    raises :class:`~linsep.errors.BadFile` with file, line and column: above all an index that
+    occurs twice in a row, NaN, infinity, and numbers too large for ``dtype``.
+
+    Parameters
+    ----------
+    source : path, "-" for standard input, or binary stream
+    n_features : int, optional
+        Number of columns; by default the largest index decides. A larger index is an error.
+    zero_based : bool or "auto"
+        Whether index 0 is the first column. "auto": yes if index 0 occurs, else no.
+    dtype : float64 or float32
+    max_features : int
+        Indices above this are refused: they are mistakes more often than columns.
+    n_threads : int, optional
+        Threads to parse with, all processors by default.
+
+    Returns
+    -------
+    LibsvmData
+        ``X`` (CSR array with int32 indices where they suffice), ``y``, ``qid``, ``zero_based``.
+
+    Examples
+    --------
+    >>> import io
+    >>> from linsep import read_libsvm
+    >>> X, y, qid, zero_based = read_libsvm(io.BytesIO(b"+1 1:0.5 3:2\n-1 2:1\n"))
+    >>> X.toarray()
+    array([[0.5, 0. , 2. ],
+           [0. , 1. , 0. ]])
+    """
+    if zero_based not in (True, False, "auto"):
+        raise BadInput(f"zero_based must be True, False or 'auto', got {zero_based!r}.")
+    if np.dtype(dtype) not in (np.float64, np.float32):
+        raise BadInput(f"dtype must be float64 or float32, got {dtype!r}.")
+    path = name_of(source)
+    parse = _Parser(path, np.dtype(dtype), max_features, zero_based)
+    parts = list(_parsed(source, parse, n_threads or default_threads()))
+    n = sum(len(part.y) for part in parts)
+    if n == 0:
+        refuse(path, "the file holds no rows; each line needs a label and index:value pairs.")
+    lowest = min(part.lowest for part in parts)
+    highest = max(part.highest for part in parts)
+    first = 0 if (lowest == 0 if zero_based == "auto" else zero_based) else 1
+    columns = max(highest + 1 - first, 0)
+    if n_features is not None and columns > n_features:
+        refuse(
+            path,
+            f"the largest index is {highest}, so there are {columns} columns, but {n_features} were expected.",
+        )
+    return _joined(path, parts, n, n_features or columns, first)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some rows, indices as written."""
+
+    y: npt.NDArray[np.float64]
+    qid: IntArray
+    starts: IntArray
+    indices: npt.NDArray[Any]
+    values: npt.NDArray[Any]
+    n_qid: int
+    lowest: int
+    highest: int
+    lines: int
+
+
+class _FaultInChunk(Exception):
+    """Path, problem, line in the chunk, column."""
+
+
+@dataclass(frozen=True)
+class _Parser:
+    """Parses chunks of whole lines; knows what to call the file when it complains."""
+
+    path: str
+    dtype: np.dtype[Any]
+    max_features: int
+    zero_based: bool | str
+
+    def __call__(self, chunk: bytes, kind: Any = np.int32) -> _Part:
+        text = np.frombuffer(chunk, np.uint8)
+        lines, colons = _kernels.libsvm_count(text)
+        y = np.empty(lines + 1)
+        qid, starts = np.empty(lines + 1, np.int64), np.empty(lines + 2, np.int64)
+        indices, values = np.empty(colons, kind), np.empty(colons, self.dtype)
+        limit = self.max_features - (self.zero_based is True)
+        done = _kernels.libsvm_read(text, limit, y, qid, starts, indices, values)
+        fault, at, detail, rows, entries, n_qid, lowest, highest = done
+        if fault == _INDEX_WIDTH:
+            return self(chunk, np.int64)
+        if fault:
+            self._refuse(chunk, fault, at, detail)
+        if self.zero_based is False and lowest == 0:
+            at = _find_index(chunk, 0, 1)
+            self._complain(
+                chunk,
+                at,
+                "index 0 in a file whose indices begin with 1; give zero_based=True, or correct it.",
+            )
+        if entries < colons:  # colons in comments and query numbers
+            indices, values = indices[:entries].copy(), values[:entries].copy()
+        return _Part(
+            y[:rows], qid[:rows], starts[: rows + 1], indices, values, n_qid, lowest, highest, lines
+        )
+
+    def _refuse(self, chunk: bytes, fault: int, at: int, detail: int) -> NoReturn:
+        if fault == _DUPLICATE:
+            end = chunk.find(b"\n", at)
+            row = chunk[at : end if end >= 0 else len(chunk)]
+            at += _find_index(row, detail, 2)
+        problem = _PROBLEMS[fault].format(
+            token=_token(chunk, at), limit=self.max_features, dtype=self.dtype, index=detail
+        )
+        self._complain(chunk, at, problem)
+
+    def _complain(self, chunk: bytes, at: int, problem: str) -> NoReturn:
+        column = at - (chunk.rfind(b"\n", 0, at) + 1) + 1
+        raise _FaultInChunk(self.path, problem, 1 + chunk.count(b"\n", 0, at), column)
+
+
+# Kinds of fault, in the order of kernels/libsvm.hpp.
+_PROBLEMS = (
+    "",
+    "the label {token} is not a number; a row is 'label index:value ...', and text labels must be replaced by numbers.",
+    "the row begins with {token} and has no label; put one in front, for instance 0 if it is unknown.",
+    "{token} are several labels; linsep learns one label per row: keep one, or make one file per label.",
+    "the label {token} is NaN, infinite or too large; every row needs a finite label: leave the row out.",
+    "{token} does not begin with a column index; write index:value with a whole number >= 0.",
+    "the index of {token} is above the limit of {limit} columns; give a larger max_features if it is right.",
+    "",
+    "{token} has no value; write index:value, or leave it out for 0. The line may be cut short.",
+    "the value {token} is not a number; write index:value without blanks around the colon. The line may be cut short.",
+    "the value {token} is NaN, infinite or too large for {dtype}; leave the entry out or correct it.",
+    "the index {index} occurs twice in this row; keep one of the two.",
+    "{token} is not a query number; write qid:number directly behind the label.",
+    "unexpected {token}; a row is 'label index:value ...', and a comment begins with #.",
+    "a carriage return that ends no line; convert the line ends to \\n or \\r\\n.",
+)
+_INDEX_WIDTH, _DUPLICATE = 7, 11
+
+
+def _token(chunk: bytes, at: int) -> str:
+    rest = chunk[at : at + _SHOWN + 1].split(None, 1)
+    token = rest[0] if rest and not chunk[at : at + 1].isspace() else b""
+    shown = token[:_SHOWN].decode("utf-8", "backslashreplace")
+    return repr(shown + ("..." if len(token) > _SHOWN else "")) if shown else "(nothing)"
+
+
+def _find_index(text: bytes, index: int, occurrence: int) -> int:
+    """Byte at which an index stands for the first or second time, comments left aside."""
+    at = seen = 0
+    for line in text.splitlines(keepends=True):
+        place = 0
+        for token in line.split(b"#", 1)[0].split():
+            place = line.index(token, place)
+            head = token.split(b":", 1)[0]
+            if b":" in token and head.isdigit() and int(head) == index:
+                seen += 1
+                if seen == occurrence:
+                    return at + place
+            place += len(token)
+        at += len(line)
+    return 0
+
+
+def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+    """Pieces of at least _CHUNK bytes that end at line ends."""
+    mark = UTF8_MARK
+    while piece := stream.read(_CHUNK):
+        piece += b"" if piece.endswith(b"\n") else stream.readline()
+        yield piece.removeprefix(mark)
+        mark = b""
+
+
+def _parsed(source: Source, parse: _Parser, n_threads: int) -> Iterator[_Part]:
+    """Parts in the order of the file; the first fault in the file is the one reported."""
+    with opened(source) as stream, ThreadPoolExecutor(n_threads) as pool:
+        waiting: deque[Future[_Part]] = deque()
+        line = 0
+        for chunk in _chunks(stream):
+            waiting.append(pool.submit(parse, chunk))
+            if len(waiting) > n_threads:
+                part = _in_file(waiting.popleft(), line)
+                line += part.lines
+                yield part
+        while waiting:
+            part = _in_file(waiting.popleft(), line)
+            line += part.lines
+            yield part
+
+
+def _in_file(future: Future[_Part], lines_before: int) -> _Part:
+    """The part, or its fault with the line counted from the beginning of the file."""
+    try:
+        return future.result()
+    except _FaultInChunk as fault:
+        path, problem, line, column = fault.args
+        place = lines_before + line
+    refuse(path, problem, place, column)
+
+
+def _joined(path: str, parts: list[_Part], n: int, d: int, first: int) -> LibsvmData:
+    """One matrix; the parts are given up as they are copied, so that memory holds the entries once."""
+    nnz = sum(len(part.values) for part in parts)
+    wide = max(d, nnz) > _INT32
+    indices = np.empty(nnz, np.int64 if wide else np.int32)
+    values = np.empty(nnz, parts[0].values.dtype)
+    starts = np.zeros(n + 1, indices.dtype)
+    y = np.concatenate([part.y for part in parts])
+    with_qid = sum(part.n_qid for part in parts)
+    if 0 < with_qid < n:
+        refuse(path, f"{with_qid} of {n} rows have a qid; give one to every row, or to none.")
+    qid = np.concatenate([part.qid for part in parts]) if with_qid else None
+    row = at = 0
+    parts.reverse()
+    while parts:
+        part = parts.pop()
+        rows, entries = len(part.y), len(part.values)
+        np.subtract(part.indices, first, out=indices[at : at + entries], casting="unsafe")
+        values[at : at + entries] = part.values
+        starts[row + 1 : row + rows + 1] = part.starts[1:] + at
+        row, at = row + rows, at + entries
+    X = sp.csr_array((values, indices, starts), shape=(n, d))
+    X.has_sorted_indices = X.has_canonical_format = True
+    return LibsvmData(X, y, qid, first == 0)
