@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from linsep.geometry import Hyperplane
     from linsep.inference import summary
-    from linsep.tables import read_libsvm
+    from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.tuning import path, tune
 
     __version__: str
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ConvergenceWarning",
     "Hyperplane",
+    "Encoder",
     "LinearClassifier",
     "LinearRegressor",
     "LinearSVC",
@@ -50,6 +51,7 @@ __all__ = [
     "plot",
     "separate",
     "read_libsvm",
+    "read_table",
     "summary",
     "tune",
     "verify",
@@ -59,6 +61,7 @@ __all__ = [
 _HOME = {
     "ConvergenceWarning": "linsep.errors",
     "Hyperplane": "linsep.geometry",
+    "Encoder": "linsep.tables",
     "LinearClassifier": "linsep.estimators",
     "LinearRegressor": "linsep.estimators",
     "LinearSVC": "linsep.estimators",
@@ -73,6 +76,7 @@ _HOME = {
     "plot": "linsep.plot",
     "separate": "linsep.estimators",
     "read_libsvm": "linsep.tables",
+    "read_table": "linsep.tables",
     "summary": "linsep.inference",
     "tune": "linsep.tuning",
     "verify": "linsep.certificates",

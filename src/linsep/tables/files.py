@@ -61,7 +61,8 @@ def opened(source: Source) -> Iterator[BinaryIO]:
         except _DAMAGE as error:
             refuse(
                 path,
-                f"the {kind or 'compressed'} data are damaged or cut short ({error}); copy the file again.",
+                f"the {kind or 'compressed'} data are damaged or cut short ({error}); copy the "
+                "file again.",
             )
 
 
@@ -79,11 +80,14 @@ def _raw(source: Source) -> Iterator[io.BufferedReader]:
                 name_of(source),
                 "a path or a stream of bytes is needed; open the file with mode 'rb'.",
             )
-        yield (
-            source
-            if isinstance(source, io.BufferedReader)
-            else io.BufferedReader(cast(Any, source))
-        )
+        if isinstance(source, io.BufferedReader):
+            yield source
+        else:
+            buffered = io.BufferedReader(cast(Any, source))
+            try:
+                yield buffered
+            finally:
+                buffered.detach()  # the stream belongs to the caller
 
 
 def _decompressed(raw: io.BufferedReader, kind: str | None, path: str) -> BinaryIO:

@@ -76,11 +76,25 @@ def read_libsvm(
     array([[0.5, 0. , 2. ],
            [0. , 1. , 0. ]])
     """
+    return read_rows(
+        source, name_of(source), n_features, zero_based, dtype, max_features, n_threads
+    )
+
+
+def read_rows(
+    source: Source,
+    path: str,
+    n_features: int | None,
+    zero_based: bool | str,
+    dtype: npt.DTypeLike = np.float64,
+    max_features: int = 2**31,
+    n_threads: int | None = None,
+) -> LibsvmData:
+    """The same for a file that messages call ``path``."""
     if zero_based not in (True, False, "auto"):
         raise BadInput(f"zero_based must be True, False or 'auto', got {zero_based!r}.")
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise BadInput(f"dtype must be float64 or float32, got {dtype!r}.")
-    path = name_of(source)
     parse = _Parser(path, np.dtype(dtype), max_features, zero_based)
     parts = list(_parsed(source, parse, n_threads or default_threads()))
     n = sum(len(part.y) for part in parts)
@@ -93,7 +107,8 @@ def read_libsvm(
     if n_features is not None and columns > n_features:
         refuse(
             path,
-            f"the largest index is {highest}, so there are {columns} columns, but {n_features} were expected.",
+            f"the largest index is {highest}, so there are {columns} columns, but {n_features} "
+            "were expected.",
         )
     return _joined(path, parts, n, n_features or columns, first)
 
@@ -144,7 +159,8 @@ class _Parser:
             self._complain(
                 chunk,
                 at,
-                "index 0 in a file whose indices begin with 1; give zero_based=True, or correct it.",
+                "index 0 in a file whose indices begin with 1; give zero_based=True, or correct "
+                "it.",
             )
         if entries < colons:  # colons in comments and query numbers
             indices, values = indices[:entries].copy(), values[:entries].copy()
@@ -170,16 +186,23 @@ class _Parser:
 # Kinds of fault, in the order of kernels/libsvm.hpp.
 _PROBLEMS = (
     "",
-    "the label {token} is not a number; a row is 'label index:value ...', and text labels must be replaced by numbers.",
-    "the row begins with {token} and has no label; put one in front, for instance 0 if it is unknown.",
-    "{token} are several labels; linsep learns one label per row: keep one, or make one file per label.",
-    "the label {token} is NaN, infinite or too large; every row needs a finite label: leave the row out.",
+    "the label {token} is not a number; a row is 'label index:value ...', and text labels must "
+    "be replaced by numbers.",
+    "the row begins with {token} and has no label; put one in front, for instance 0 if it is "
+    "unknown.",
+    "{token} are several labels; linsep learns one label per row: keep one, or make one file per "
+    "label.",
+    "the label {token} is NaN, infinite or too large; every row needs a finite label: leave the "
+    "row out.",
     "{token} does not begin with a column index; write index:value with a whole number >= 0.",
-    "the index of {token} is above the limit of {limit} columns; give a larger max_features if it is right.",
+    "the index of {token} is above the limit of {limit} columns; give a larger max_features if "
+    "it is right.",
     "",
     "{token} has no value; write index:value, or leave it out for 0. The line may be cut short.",
-    "the value {token} is not a number; write index:value without blanks around the colon. The line may be cut short.",
-    "the value {token} is NaN, infinite or too large for {dtype}; leave the entry out or correct it.",
+    "the value {token} is not a number; write index:value without blanks around the colon. The "
+    "line may be cut short.",
+    "the value {token} is NaN, infinite or too large for {dtype}; leave the entry out or correct "
+    "it.",
     "the index {index} occurs twice in this row; keep one of the two.",
     "{token} is not a query number; write qid:number directly behind the label.",
     "unexpected {token}; a row is 'label index:value ...', and a comment begins with #.",
@@ -249,7 +272,7 @@ def _in_file(future: Future[_Part], lines_before: int) -> _Part:
 
 
 def _joined(path: str, parts: list[_Part], n: int, d: int, first: int) -> LibsvmData:
-    """One matrix; the parts are given up as they are copied, so that memory holds the entries once."""
+    """One matrix; parts are given up as they are copied, so memory holds them once."""
     nnz = sum(len(part.values) for part in parts)
     wide = max(d, nnz) > _INT32
     indices = np.empty(nnz, np.int64 if wide else np.int32)

@@ -1,0 +1,315 @@
+"""CSV and its relatives: the head of the file decides what the columns are, then batches are read strictly.
+
+A value that contradicts the head is refused with file, line and column, never turned into
+something else.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from linsep.errors import BadInput
+from linsep.tables.columnar import arrow, collect
+from linsep.tables.files import UTF8_MARK, opened, refuse
+from linsep.tables.geometry import DelimitedText
+from linsep.tables.inference import has_zone, kind_of
+from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME, Table, missing_name
+
+_HEAD = 1 << 22  # bytes that decide about delimiter, header and kinds
+_BLOCK = 1 << 25  # bytes parsed together
+_DELIMITERS = ",;\t|"
+_AS_KIND = {"category": STRING, "hashed": STRING, "text": STRING}
+_PLACE = re.compile(r"(?:In CSV column #(\d+): )?.*?Row #(\d+): (.*)", re.DOTALL)
+_VALUE = re.compile(
+    r"conversion error to (.+?): (?:invalid value|expected .*? in) '(.*)'", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the file is written; ``delimiter`` None: found out from the first line."""
+
+    delimiter: str | None = None
+    header: bool = True
+    decimal: str = "."
+    quote: str | None = '"'
+    encoding: str = "utf-8"
+    missing: frozenset[str] = frozenset()
+
+
+def read_delimited(
+    path: str,
+    name: str,
+    dialect: Dialect,
+    *,
+    target: str | None,
+    ignore: frozenset[str],
+    types: dict[str, str],
+) -> Table:
+    """Read the file at ``path``, which messages call ``name``."""
+    return _Reading(path, name, dialect).run(target, ignore, types)
+
+
+class _Reading:
+    def __init__(self, path: str, name: str, dialect: Dialect) -> None:
+        self.path, self.name, self.dialect = path, name, dialect
+        with opened(path) as stream:
+            head = stream.read(_HEAD)
+            if len(head) == _HEAD:
+                head += stream.readline()
+        self.head = self._text(head.removeprefix(UTF8_MARK))
+        if not self.head.strip():
+            refuse(name, "the file is empty; a header and rows are needed.")
+        self.blank = self.head[: len(self.head) - len(self.head.lstrip("\r\n"))].count("\n")
+        self.delimiter = dialect.delimiter or self._find_delimiter()
+        self.text = DelimitedText(path, dialect.encoding, self.delimiter, dialect.quote)
+        self.names = self._header()
+
+    def run(self, target: str | None, ignore: frozenset[str], types: dict[str, str]) -> Table:
+        for asked in [*ignore, *types, *([target] if target else [])]:
+            if asked not in self.names:
+                raise missing_name(asked, self.names, self.name)
+        left_out = ignore | {column for column, kind in types.items() if kind == "drop"}
+        kept = [column for column in self.names if column not in left_out and column != target]
+        kinds, zoned = self._infer(kept, types)
+        pa = arrow()
+        arrow_types = {
+            NUMBER: pa.float64(),
+            BOOLEAN: pa.bool_(),
+            STRING: pa.string(),
+            TIME: pa.timestamp("us"),
+        }
+        columns = {column: arrow_types[kinds[column]] for column in kept}
+        columns.update(dict.fromkeys(zoned, pa.timestamp("us", "UTC")))
+        if target is not None:
+            columns[target] = pa.string()
+        table = collect(
+            self._batches(columns),
+            {column: kinds[column] for column in kept},
+            path=self.name,
+            target=target,
+            missing=self.dialect.missing,
+            locate=lambda row, column: self._locate(row, self.names.index(column)),
+        )
+        table.types = types
+        return table
+
+    # the head
+
+    def _text(self, head: bytes) -> str:
+        if b"\0" in head:
+            line = head.count(b"\n", 0, head.index(b"\0")) + 1
+            refuse(
+                self.name, "a NUL byte: the file is not text, or UTF-16; save it as UTF-8.", line
+            )
+        try:
+            return head.decode(self.dialect.encoding)
+        except UnicodeDecodeError as error:
+            before = head[: error.start]
+            line = before.count(b"\n") + 1
+            column = error.start - (before.rfind(b"\n") + 1) + 1
+            refuse(
+                self.name,
+                f"the byte {head[error.start]:#04x} is not {self.dialect.encoding}; give the "
+                "encoding of the file, for instance encoding='latin-1'.",
+                line,
+                column,
+            )
+        except LookupError:
+            raise BadInput(f"unknown encoding {self.dialect.encoding!r}; try 'utf-8'.") from None
+
+    def _find_delimiter(self) -> str:
+        first = next(line for line in self.head.splitlines() if line.strip())
+        bare = re.sub(r'"[^"]*"', "", first)
+        return max(_DELIMITERS, key=bare.count)
+
+    def _header(self) -> list[str]:
+        first = next(row for row in self.text.rows(io.StringIO(self.head, newline="")) if row)
+        if not self.dialect.header:
+            return [f"column_{at + 1}" for at in range(len(first))]
+        names = [cell.strip() or f"column_{at + 1}" for at, cell in enumerate(first)]
+        if kind_of([cell.strip() for cell in first])[0] == NUMBER:
+            refuse(
+                self.name,
+                f"the first line holds numbers ({first[0]!r}, ...), not names; give header=False.",
+                1,
+                1,
+            )
+        seen: set[str] = set()
+        for at, column in enumerate(names):
+            if column in seen:
+                refuse(
+                    self.name,
+                    f"two columns are called {column!r}; rename one.",
+                    *self._locate(-1, at),
+                )
+            seen.add(column)
+        return names
+
+    def _infer(self, kept: list[str], types: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+        """Kinds of the columns by their values in the head, and which of the times have a zone."""
+        rows = self.text.rows(io.StringIO(self.head, newline=""))
+        if self.dialect.header:
+            next(row for row in rows if row)
+        levels: list[dict[str, int]] = [{} for _ in self.names]  # value -> row it was first met in
+        for at, row in enumerate(filter(None, rows)):
+            for seen, cell in zip(levels, row, strict=False):
+                seen.setdefault(cell, at)
+        place = {column: at for at, column in enumerate(self.names)}
+        kinds, zoned = {}, []
+        for column in kept:
+            met = {cell.strip(): at for cell, at in levels[place[column]].items()}
+            if self.dialect.decimal == ",":
+                met = {cell.replace(",", "."): at for cell, at in met.items()}
+            values = sorted(met.keys() - self.dialect.missing)
+            kind, complaint = kind_of(values)
+            asked = types.get(column)
+            if complaint and asked is None:
+                value, problem = complaint
+                refuse(
+                    self.name,
+                    f"{value!r} in column {column!r}, which holds {problem}, or say what the column "
+                    f"is: types={{{column!r}: 'category'}}.",
+                    *self._locate(met[value], place[column]),
+                )
+            kinds[column] = _AS_KIND.get(asked or "", asked) or kind or STRING
+            if kinds[column] == TIME and has_zone(values):
+                zoned.append(column)
+        return kinds, zoned
+
+    # the body
+
+    def _batches(self, columns: dict[str, Any]) -> Iterator[Any]:
+        import pyarrow.csv as pc
+
+        pa = arrow()
+        bad: list[Any] = []
+
+        def remember(row: Any) -> str:
+            bad.append(row)
+            return "error"
+
+        with opened(self.path) as stream:
+            watched = _Watched(stream, self.dialect.quote)
+            try:
+                yield from pc.open_csv(
+                    pa.PythonFile(watched, mode="r"),
+                    pc.ReadOptions(
+                        use_threads=False,
+                        block_size=max(_BLOCK, 8 * len(self.head.split("\n", 1)[0])),
+                        column_names=self.names,
+                        skip_rows=self.blank,
+                        skip_rows_after_names=int(self.dialect.header),
+                        encoding=self.dialect.encoding,
+                    ),
+                    pc.ParseOptions(
+                        delimiter=self.delimiter,
+                        quote_char=self.dialect.quote or False,
+                        newlines_in_values=self.dialect.quote is not None,
+                        invalid_row_handler=remember,
+                    ),
+                    pc.ConvertOptions(
+                        column_types=columns,
+                        include_columns=list(columns),
+                        null_values=_with_blanks(self.dialect.missing),
+                        strings_can_be_null=True,
+                        true_values=["true", "True", "TRUE"],
+                        false_values=["false", "False", "FALSE"],
+                        decimal_point=self.dialect.decimal,
+                    ),
+                )
+            except pa.ArrowInvalid as error:
+                if bad:
+                    self._refuse_ragged(bad[0])
+                self._refuse_value(str(error))
+        self._refuse_unread(watched)
+
+    def _row(self, number: int) -> int:
+        """Data row, counting from 0, of the parser's number."""
+        return number - 1 - self.blank - int(self.dialect.header)
+
+    def _locate(self, row: int, number: int) -> tuple[int | None, int | None]:
+        """Line and column of a cell; row -1 is the header."""
+        return self.text.locate(row + int(self.dialect.header), number)
+
+    def _refuse_ragged(self, row: Any) -> NoReturn:
+        line, _ = self._locate(self._row(row.number), 0)
+        refuse(
+            self.name,
+            f"{row.actual_columns} cells where {row.expected_columns} are expected; check the "
+            f"delimiter ({self.delimiter!r}) and the quotes of this line. The file may be cut "
+            "short.",
+            line,
+            1,
+        )
+
+    def _refuse_value(self, message: str) -> NoReturn:
+        place = _PLACE.match(message)
+        if place is None:
+            refuse(
+                self.name,
+                f"the text cannot be cut into rows ({message}); a quote may be left open: check "
+                "the quotes, or give quote=None.",
+            )
+        number = int(place[1] or 0)
+        row = self._row(int(place[2]))
+        column = self.names[number]
+        value = _VALUE.search(place[3])
+        if value is None:
+            problem = (
+                f"column {column!r}: {place[3]}; save the file as UTF-8, or give its encoding."
+            )
+        else:
+            problem = (
+                f"{value[2]!r} in column {column!r}, whose values above are of another kind "
+                f"({value[1]}); correct it, add it to missing=[...], or say what the column is: "
+                f"types={{{column!r}: 'category'}}."
+            )
+        refuse(self.name, problem, *self._locate(row, number))
+
+    def _refuse_unread(self, watched: _Watched) -> None:
+        if watched.nul is not None:
+            refuse(self.name, "a NUL byte: the file is damaged or not text.", watched.nul)
+        if watched.quotes % 2:
+            refuse(
+                self.name,
+                "a quote is opened and not closed: the number of quotes is odd; double a quote "
+                "inside a cell, or give quote=None if quotes mean nothing.",
+                *self.text.open_quote(),
+            )
+
+
+class _Watched(io.RawIOBase):
+    """Passes bytes on to the parser, counts quotes and notices NUL bytes."""
+
+    def __init__(self, stream: Any, quote: str | None) -> None:
+        self._stream = stream
+        self._quote = quote.encode() if quote else None
+        self._lines = 1
+        self.quotes = 0
+        self.nul: int | None = None
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        piece: bytes = self._stream.read(size)
+        if self._quote:
+            self.quotes += piece.count(self._quote)
+        if self.nul is None:
+            at = piece.find(b"\0")
+            self.nul = None if at < 0 else self._lines + piece.count(b"\n", 0, at)
+            self._lines += piece.count(b"\n")
+        return piece
+
+
+def _with_blanks(missing: frozenset[str]) -> list[str]:
+    """The same with blanks around, as they stand in files with aligned columns."""
+    around = {" " * k + token + " " * j for token in missing for k in range(3) for j in range(3)}
+    return sorted(around | {" " * k for k in range(64)})

@@ -1,0 +1,295 @@
+"""``Encoder``: raw columns in, numbers out, with every decision open to view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from linsep.errors import BadInput, BadModelFile
+from linsep.tables.encodings import Category, Dropped, Encoding
+from linsep.tables.matrix import ColumnAtWork, matrix, refuse_infinite
+from linsep.tables.planning import Settings, convert, plan, stored_kind
+from linsep.tables.reading import check_types
+from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
+from linsep.tables.table import Table, from_frame, missing_name
+
+_DENSE_WIDTH = 32  # columns up to which a matrix is dense in any case
+_DENSE_SHARE = 0.3  # of entries, from which on it is too
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What each column is taken for; ``print`` shows it as a table."""
+
+    encodings: tuple[Encoding, ...]
+
+    def __str__(self) -> str:
+        width = max([len(e.name) for e in self.encodings] + [6])
+        lines = [f"{'column':<{width}}  {'type':<8}  columns  note"]
+        for e in self.encodings:
+            lines.append(f"{e.name:<{width}}  {e.type:<8}  {e.width:>7}  {_note(e)}".rstrip())
+        return "\n".join(lines)
+
+
+class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Encode the columns of a table as numbers.
+
+    Numbers stay as they are (or are standardised), booleans become 0 and 1, strings one column per
+    level, or hashed columns if there are very many levels, or hashed n-grams if they are sentences;
+    times become days, month, weekday and hour. A missing number is filled in with the median, and
+    a column says that it was missing; a missing level is a level. Columns that cannot help
+    (constant, all missing, running numbers, identifiers) are dropped with a reason.
+
+    Parameters
+    ----------
+    types : dict {column: type}, optional
+        "number", "boolean", "category", "hashed", "text", "time" or "drop" instead of what
+        would be inferred.
+    standardise : bool, default False
+        Whether numbers are centred and scaled to standard deviation 1.
+    max_levels : int, default 100
+        Strings with more frequent levels than this are hashed.
+    min_count : int, default 2
+        Levels in fewer rows share the column ``(other)``, which unknown levels go to as well.
+    hash_size : int, default 2**18
+        Columns of a hashed column or a text.
+    analyzer : {"word", "char", "char_wb"}
+    ngrams : tuple, default (1, 2)
+        What texts are cut into, and how many in a row.
+    sparse : bool or "auto"
+        Whether the result is CSR; "auto": if few entries are not zero.
+    extra : {"error", "ignore"}
+        What happens to columns that were not there when the encoder was fitted.
+
+    Attributes
+    ----------
+    encodings_ : tuple
+        One for each column, with everything that was learned.
+    schema_ : Schema
+        The same to be printed.
+    feature_names_in_, n_features_in_
+
+    Examples
+    --------
+    >>> import io
+    >>> from linsep import Encoder, read_table
+    >>> table = read_table(io.BytesIO(b"age,city\n31,Oslo\n58,Bergen\n,Oslo\n40,Bergen\n"))
+    >>> encoder = Encoder().fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'age=(missing)', 'city=Bergen', 'city=Oslo']
+    >>> encoder.transform(table)
+    array([[31.,  0.,  0.,  1.],
+           [58.,  0.,  1.,  0.],
+           [40.,  1.,  0.,  1.],
+           [40.,  0.,  1.,  0.]])
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        *,
+        types: Mapping[str, str] | None = None,
+        standardise: bool = False,
+        max_levels: int = 100,
+        min_count: int = 2,
+        hash_size: int = 2**18,
+        analyzer: str = "word",
+        ngrams: tuple[int, int] = (1, 2),
+        sparse: bool | str = "auto",
+        extra: str = "error",
+    ) -> None:
+        self.types = types
+        self.standardise = standardise
+        self.max_levels = max_levels
+        self.min_count = min_count
+        self.hash_size = hash_size
+        self.analyzer = analyzer
+        self.ngrams = ngrams
+        self.sparse = sparse
+        self.extra = extra
+
+    @classmethod
+    def infer(cls, X: Any, **settings: Any) -> Schema:
+        """What each column of a table or frame would be taken for."""
+        schema: Schema = cls(**settings).fit(X).schema_
+        return schema
+
+    def fit(self, X: Any, y: Any = None) -> Encoder:
+        """Learn levels, medians and the rest from a table or a dataframe."""
+        how = self._settings()
+        table = _columns(X)
+        types = {**table.types, **check_types(self.types or {})}
+        for name, asked in types.items():
+            if name not in table.kinds and asked != "drop":
+                raise missing_name(name, table.kinds, "the table")
+        encodings = []
+        for name, kind in table.kinds.items():
+            wanted = stored_kind(types.get(name), kind)
+            values, levels = convert(
+                name, kind, table.values(name), table.levels.get(name, []), wanted
+            )
+            refuse_infinite(name, values)
+            encodings.append(plan(name, wanted, values, levels, types.get(name), how))
+        encodings += [
+            Dropped(name, "as asked") for name in types if name not in table.kinds
+        ]  # left out when the file was read
+        self._set(tuple(encodings))
+        return self
+
+    def transform(self, X: Any, *, consume: bool = False) -> Any:
+        """The matrix of a table or dataframe with the same columns, in any order.
+
+        ``consume=True`` gives up the rows of a table as they are converted, so that memory holds
+        them once; the table is empty afterwards.
+        """
+        check_is_fitted(self, "encodings_")
+        table = _columns(X)
+        self._check_names(table)
+        return matrix(self.encodings_, table, self._is_sparse(), consume)
+
+    def unseen(self, X: Any) -> dict[str, dict[str, int]]:
+        """For each category: levels without a column of their own, and in how many rows they occur."""
+        check_is_fitted(self, "encodings_")
+        table = _columns(X)
+        self._check_names(table)
+        found = {}
+        for encoding in self.encodings_:
+            if isinstance(encoding, Category):
+                column = ColumnAtWork(encoding, table)
+                counts = sum(column.counts(batch) for batch in table.batches)
+                new = {
+                    level: int(count)
+                    for level, count in zip(column.levels, np.atleast_1d(counts), strict=True)
+                    if count and level not in encoding.levels
+                }
+                if new:
+                    found[encoding.name] = new
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of the columns of the matrix, such as ``city=Oslo``."""
+        check_is_fitted(self, "encodings_")
+        names = [name for encoding in self.encodings_ for name in encoding.names]
+        return np.array(names, dtype=object)
+
+    @property
+    def schema_(self) -> Schema:
+        """What each column is taken for."""
+        check_is_fitted(self, "encodings_")
+        return Schema(self.encodings_)
+
+    @property
+    def types_(self) -> dict[str, str]:
+        """Types to give to ``read_table``, so that new rows are read as the old ones were."""
+        check_is_fitted(self, "encodings_")
+        return {encoding.name: encoding.type for encoding in self.encodings_}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted encoder as plain values that JSON can hold."""
+        check_is_fitted(self, "encodings_")
+        columns = [encoding.to_dict() for encoding in self.encodings_]
+        return {"sparse": self.sparse, "extra": self.extra, "columns": columns}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Encoder:
+        """The encoder that ``to_dict`` described; anything else is refused."""
+        if not isinstance(data, dict) or set(data) != {"sparse", "extra", "columns"}:
+            raise BadModelFile("an encoder needs sparse, extra and columns, no more.")
+        if data["sparse"] not in (True, False, "auto") or data["extra"] not in ("error", "ignore"):
+            raise BadModelFile(
+                "an encoder needs sparse true, false or 'auto', and extra as a word."
+            )
+        if not isinstance(data["columns"], list):
+            raise BadModelFile("the columns of an encoder are a list.")
+        encodings = tuple(map(encoding_from_dict, data["columns"]))
+        if len({encoding.name for encoding in encodings}) < len(encodings):
+            raise BadModelFile("two columns of the encoder have the same name.")
+        encoder = cls(sparse=data["sparse"], extra=data["extra"])
+        encoder.types = {e.name: e.type for e in encodings}
+        encoder._set(encodings)
+        return encoder
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _set(self, encodings: tuple[Encoding, ...]) -> None:
+        self.encodings_ = encodings
+        self.feature_names_in_ = np.array([e.name for e in encodings], dtype=object)
+        self.n_features_in_ = len(encodings)
+
+    def _settings(self) -> Settings:
+        if self.sparse not in (True, False, "auto"):
+            raise BadInput(f"sparse must be True, False or 'auto', got {self.sparse!r}.")
+        if self.extra not in ("error", "ignore"):
+            raise BadInput(f"extra must be 'error' or 'ignore', got {self.extra!r}.")
+        if self.analyzer not in ("word", "char", "char_wb"):
+            raise BadInput(f"analyzer must be 'word', 'char' or 'char_wb', got {self.analyzer!r}.")
+        if not 1 <= self.hash_size <= LARGEST_HASH or self.max_levels < 1 or self.min_count < 1:
+            raise BadInput(
+                f"hash_size must lie in [1, {LARGEST_HASH}], max_levels and min_count from 1."
+            )
+        shortest, longest = self.ngrams
+        if not 1 <= shortest <= longest <= 10:
+            raise BadInput(f"ngrams must be (shortest, longest) from 1 to 10, got {self.ngrams!r}.")
+        return Settings(
+            self.standardise,
+            self.max_levels,
+            self.min_count,
+            self.hash_size,
+            self.analyzer,
+            (shortest, longest),
+        )
+
+    def _is_sparse(self) -> bool:
+        if isinstance(self.sparse, bool):
+            return self.sparse
+        d = sum(e.width for e in self.encodings_)
+        return (
+            d > _DENSE_WIDTH and sum(e.entries_per_row for e in self.encodings_) < _DENSE_SHARE * d
+        )
+
+    def _check_names(self, table: Table) -> None:
+        needed = [e.name for e in self.encodings_ if e.width]
+        absent = [name for name in needed if name not in table.kinds]
+        if absent:
+            shown = ", ".join(map(repr, absent[:5])) + (" ..." if len(absent) > 5 else "")
+            raise BadInput(
+                f"these columns are missing: {shown}; new rows need the columns that the encoder was "
+                "fitted to."
+            )
+        known = {e.name for e in self.encodings_}
+        new = [name for name in table.kinds if name not in known]
+        if new and self.extra == "error":
+            shown = ", ".join(map(repr, new[:5])) + (" ..." if len(new) > 5 else "")
+            raise BadInput(
+                f"these columns were not there when the encoder was fitted: {shown}; leave them out, or "
+                "give extra='ignore'."
+            )
+
+
+def _columns(X: Any) -> Table:
+    table = from_frame(X)
+    if table.matrix is not None:
+        raise BadInput(
+            f"{table.source} holds a matrix without column names; nothing is to be encoded: give "
+            "table.matrix to the model."
+        )
+    return table
+
+
+def _note(encoding: Encoding) -> str:
+    if isinstance(encoding, Dropped):
+        return encoding.why
+    if isinstance(encoding, Category):
+        shown = ", ".join(encoding.levels[:5])
+        return shown + (", ..." if len(encoding.levels) > 5 else "")
+    return "missing values" if getattr(encoding, "indicator", False) else ""

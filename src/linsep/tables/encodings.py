@@ -1,0 +1,301 @@
+"""How one column becomes numbers: frozen, inspectable, made of plain values.
+
+An encoding takes the stored values of its column (see ``table.py``) and returns the entries of a few
+columns of the matrix as (rows, columns, values). ``prepare`` does once what depends on the levels alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.preprocessing import normalize
+from sklearn.utils import murmurhash3_32
+
+from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME
+
+Entries = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float64]]
+_MICROSECONDS = 86_400e6  # in a day
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@dataclass(frozen=True)
+class Encoding(ABC):
+    """The encoding of column ``name``."""
+
+    type: ClassVar[str]  #: what a user calls it
+    kind: ClassVar[str]  #: what the column is stored as
+
+    name: str
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """Names of the columns it makes."""
+
+    @property
+    def width(self) -> int:
+        """How many columns it makes."""
+        return len(self.names)
+
+    @property
+    def entries_per_row(self) -> float:
+        """About how many entries a row gets."""
+        return 1.0
+
+    def prepare(self, levels: list[str]) -> Any:
+        """What depends on the levels of a string column alone."""
+        return None
+
+    @abstractmethod
+    def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
+        """Entries of the matrix for some stored values."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold."""
+        return {"type": self.type, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Dropped(Encoding):
+    """A column that carries nothing: it may be absent from new rows."""
+
+    type: ClassVar[str] = "drop"
+    kind: ClassVar[str] = ""
+    why: str
+
+    @property
+    def names(self) -> list[str]:
+        """None."""
+        return []
+
+    @property
+    def entries_per_row(self) -> float:
+        """None."""
+        return 0.0
+
+    def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
+        """None."""
+        return _dense(np.empty(0))
+
+
+@dataclass(frozen=True)
+class Number(Encoding):
+    """(x - mean) / scale, with ``fill`` for a missing x and perhaps a column that says so."""
+
+    type: ClassVar[str] = "number"
+    kind: ClassVar[str] = NUMBER
+    fill: float
+    indicator: bool
+    mean: float = 0.0
+    scale: float = 1.0
+
+    @property
+    def names(self) -> list[str]:
+        """The name itself, and one for the indicator."""
+        return [self.name, *_if(self.indicator, f"{self.name}=(missing)")]
+
+    def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
+        """One entry for each row, and one more where it is missing."""
+        missing = np.flatnonzero(np.isnan(values)) if self.indicator else np.empty(0, np.intp)
+        x = np.append(self._scaled(values), np.ones(len(missing)))
+        rows = np.append(np.arange(len(values)), missing)
+        return rows, np.repeat((0, 1), (len(values), len(missing))), x
+
+    def write(self, values: npt.NDArray[Any], out: npt.NDArray[np.float64]) -> None:
+        """The same into columns of a dense matrix."""
+        out[:, 0] = self._scaled(values)
+        if self.indicator:
+            out[:, 1] = np.isnan(values)
+
+    def _scaled(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        x = np.where(np.isnan(values), self.fill, values)
+        return (x - self.mean) / self.scale if self.mean != 0.0 or self.scale != 1.0 else x
+
+
+@dataclass(frozen=True)
+class Boolean(Number):
+    """0 and 1."""
+
+    type: ClassVar[str] = "boolean"
+    kind: ClassVar[str] = BOOLEAN
+
+
+@dataclass(frozen=True)
+class Category(Encoding):
+    """A column for each level; ``other`` takes the rare and the unknown, if any were rare."""
+
+    type: ClassVar[str] = "category"
+    kind: ClassVar[str] = STRING
+    levels: tuple[str, ...]
+    other: bool
+    indicator: bool
+
+    @property
+    def names(self) -> list[str]:
+        """name=level."""
+        return [
+            *(f"{self.name}={level}" for level in self.levels),
+            *_if(self.other, f"{self.name}=(other)"),
+            *_if(self.indicator, f"{self.name}=(missing)"),
+        ]
+
+    def prepare(self, levels: list[str]) -> npt.NDArray[np.intp]:
+        """Column of each level, and of a missing value at the end; -1 for none."""
+        place = {level: at for at, level in enumerate(self.levels)}
+        other = len(self.levels) if self.other else -1
+        missing = len(self.levels) + self.other if self.indicator else other
+        return np.array([*(place.get(level, other) for level in levels), missing], np.intp)
+
+    def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
+        """A one in the column of the level."""
+        columns = prepared[values]
+        rows = np.flatnonzero(columns >= 0)
+        return rows, columns[rows], np.ones(len(rows))
+
+
+@dataclass(frozen=True)
+class Hashed(Encoding):
+    """+1 or -1 in a column that the MurmurHash3 (32 bits, seed 0) of the level picks."""
+
+    type: ClassVar[str] = "hashed"
+    kind: ClassVar[str] = STRING
+    size: int
+    indicator: bool
+
+    @property
+    def names(self) -> list[str]:
+        """name#number."""
+        return [
+            *(f"{self.name}#{at}" for at in range(self.size)),
+            *_if(self.indicator, f"{self.name}=(missing)"),
+        ]
+
+    @property
+    def width(self) -> int:
+        """Known without the names."""
+        return self.size + self.indicator
+
+    def prepare(self, levels: list[str]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        """Column and sign of each level, and of a missing value."""
+        hashes = np.array([murmurhash3_32(level, seed=0) for level in levels], np.int64)
+        columns = np.append(np.abs(hashes) % self.size, self.size if self.indicator else -1)
+        return columns.astype(np.intp), np.append(np.where(hashes < 0, -1.0, 1.0), 1.0)
+
+    def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
+        """One entry for each row."""
+        columns, signs = prepared
+        rows = np.flatnonzero(columns[values] >= 0)
+        return rows, columns[values[rows]], signs[values[rows]]
+
+
+@dataclass(frozen=True)
+class Text(Encoding):
+    """Hashed n-grams: 1 + log(count) for each, every row scaled to length 1."""
+
+    type: ClassVar[str] = "text"
+    kind: ClassVar[str] = STRING
+    size: int
+    analyzer: str
+    shortest: int
+    longest: int
+
+    @property
+    def names(self) -> list[str]:
+        """name#number."""
+        return [f"{self.name}#{at}" for at in range(self.size)]
+
+    @property
+    def entries_per_row(self) -> float:
+        """A guess."""
+        return 50.0
+
+    @property
+    def width(self) -> int:
+        """Known without the names."""
+        return self.size
+
+    def prepare(self, levels: list[str]) -> Any:
+        """The row of each level, and an empty one for a missing value, as CSR."""
+        hasher = HashingVectorizer(
+            n_features=self.size,
+            analyzer=self.analyzer,
+            ngram_range=(self.shortest, self.longest),
+            alternate_sign=False,
+            norm=None,
+        )
+        counts = hasher.transform([*levels, ""])
+        counts.data = 1.0 + np.log(counts.data)
+        return sp.csr_array(normalize(counts))
+
+    def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
+        """The n-grams of each row."""
+        found = prepared[np.where(values < 0, prepared.shape[0] - 1, values)].tocoo()
+        return found.row.astype(np.intp), found.col.astype(np.intp), found.data
+
+
+@dataclass(frozen=True)
+class Time(Encoding):
+    """Days since ``origin``, and as far as they vary month, weekday and hour, a column for each."""
+
+    type: ClassVar[str] = "time"
+    kind: ClassVar[str] = TIME
+    origin: str
+    scale: float
+    fill: float
+    indicator: bool
+    month: bool
+    weekday: bool
+    hour: bool
+
+    @property
+    def names(self) -> list[str]:
+        """What each column stands for."""
+        return [
+            f"{self.name}=days",
+            *(f"{self.name}={month}" for month in _MONTHS if self.month),
+            *(f"{self.name}={day}" for day in _WEEKDAYS if self.weekday),
+            *(f"{self.name}={hour:02}h" for hour in range(24) if self.hour),
+            *_if(self.indicator, f"{self.name}=(missing)"),
+        ]
+
+    @property
+    def entries_per_row(self) -> float:
+        """Days and what else is on."""
+        return 1.0 + self.month + self.weekday + self.hour
+
+    def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
+        """Days always, the others where the time is known."""
+        missing = np.isnat(values)
+        days = (values - np.datetime64(self.origin, "us")).astype(np.float64) / _MICROSECONDS
+        parts = [_dense(np.where(missing, self.fill, days) / self.scale)]
+        known = np.flatnonzero(~missing)
+        t, at = values[known], 1
+        whole_days = t.astype("datetime64[D]")
+        for wanted, width, number in (
+            (self.month, 12, lambda: t.astype("datetime64[M]").astype(np.int64) % 12),
+            (self.weekday, 7, lambda: (whole_days.astype(np.int64) + 3) % 7),
+            (self.hour, 24, lambda: (t - whole_days).astype(np.int64) // 3_600_000_000),
+        ):
+            if wanted:
+                parts.append((known, at + number().astype(np.intp), np.ones(len(known))))
+                at += width
+        if self.indicator:
+            rows = np.flatnonzero(missing)
+            parts.append((rows, np.full(len(rows), at), np.ones(len(rows))))
+        rows, columns, x = (np.concatenate([part[i] for part in parts]) for i in range(3))
+        return rows, columns, x
+
+
+def _if(wanted: bool, name: str) -> list[str]:
+    return [name] if wanted else []
+
+
+def _dense(x: npt.NDArray[np.float64]) -> Entries:
+    return np.arange(len(x)), np.zeros(len(x), np.intp), x

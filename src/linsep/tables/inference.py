@@ -1,0 +1,63 @@
+"""What a column of text holds, judged by its distinct values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME
+
+#: Read as missing in text files, unless the caller gives a list of his own.
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-", "#N/A")
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
+_CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not seven
+_LONG = re.compile(r"[+-]?\d{16,}")  # float64 tells whole numbers apart up to 2^53 only
+_COMMA = re.compile(r"[+-]?\d*,\d+")
+_GROUPED = re.compile(r"[+-]?\d{1,3}([,. '\u00a0]\d{3})+([.,]\d+)?")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?")
+_ZONED = re.compile(r".{10}[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)")
+_ENOUGH = 10  # distinct numbers from which an exception among them is a mistake
+
+
+Complaint = tuple[str, str]
+
+
+def is_number(text: str) -> bool:
+    """Whether the text is a number, and not a code such as 007."""
+    return bool(_NUMBER.fullmatch(text)) and not _CODE.fullmatch(text)
+
+
+def kind_of(levels: Collection[str]) -> tuple[str | None, Complaint | None]:
+    """The kind of a column with these distinct values (None if there are none), and a complaint.
+
+    The complaint names a value and says why it looks like a mistake: numbers with a decimal comma
+    or with grouped digits, or numbers with a few exceptions.
+    """
+    if not levels:
+        return None, None
+    numeric = [level for level in levels if _NUMBER.fullmatch(level)]
+    if len(numeric) == len(levels):
+        names = any(_CODE.fullmatch(level) or _LONG.fullmatch(level) for level in levels)
+        return (STRING if names else NUMBER), None
+    if {level.lower() for level in levels} <= {"true", "false"}:
+        return BOOLEAN, None
+    if all(_TIME.fullmatch(level) for level in levels):
+        return TIME, None
+    return STRING, _complaint(levels, numeric)
+
+
+def has_zone(levels: Collection[str]) -> bool:
+    """Whether times carry a zone."""
+    return any(_ZONED.fullmatch(level) for level in levels)
+
+
+def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
+    others = [level for level in levels if not _NUMBER.fullmatch(level)]
+    if all(_COMMA.fullmatch(level) for level in others):
+        return others[0], "numbers with a decimal comma; give decimal=','"
+    if all(_GROUPED.fullmatch(level) for level in others):
+        return others[0], "numbers with grouped digits; write them without separators"
+    if len(numeric) >= _ENOUGH and len(numeric) >= 9 * len(others):
+        return others[0], "numbers otherwise; correct it, add it to missing=[...]"
+    return None

@@ -1,0 +1,65 @@
+"""Encodings from plain values that nobody vouches for: each is checked before it is believed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from linsep.errors import BadModelFile
+from linsep.tables.encodings import (
+    Boolean,
+    Category,
+    Dropped,
+    Encoding,
+    Hashed,
+    Number,
+    Text,
+    Time,
+)
+
+_TYPES: dict[str, type[Encoding]] = {
+    kind.type: kind for kind in (Dropped, Number, Boolean, Category, Hashed, Text, Time)
+}
+
+
+#: The largest number of columns that hashing may make.
+LARGEST_HASH = 1 << 26
+
+
+def encoding_from_dict(data: Any) -> Encoding:
+    """The encoding that ``to_dict`` described; whatever does not fit is refused."""
+    kind = _TYPES.get(str(data.get("type"))) if isinstance(data, dict) else None
+    if kind is None:
+        raise BadModelFile(f"a column has no known type: one of {', '.join(_TYPES)} is needed.")
+    wanted = {field.name: str(field.type) for field in fields(kind)}
+    if set(data) != {"type", *wanted}:
+        raise BadModelFile(f"a column of type {kind.type!r} needs {', '.join(wanted)}, no more.")
+    values = {key: _checked(key, data[key], wanted[key]) for key in wanted}
+    if values.get("scale") == 0.0 or not 1 <= values.get("size", 1) <= LARGEST_HASH:
+        raise BadModelFile(f"column {data['name']!r}: scale or size is out of range.")
+    if kind is Time:
+        try:
+            np.datetime64(values["origin"], "us")
+        except ValueError as error:
+            raise BadModelFile(f"column {data['name']!r}: {error}.") from error
+    if kind is Text and not (
+        values["analyzer"] in ("word", "char", "char_wb")
+        and 1 <= values["shortest"] <= values["longest"] <= 10
+    ):
+        raise BadModelFile(f"column {data['name']!r}: the n-grams are out of range.")
+    return kind(**values)
+
+
+def _checked(key: str, value: Any, wanted: str) -> Any:
+    if wanted == "tuple[str, ...]":
+        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+    elif wanted == "float":
+        if isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    elif type(value).__name__ == wanted:
+        return value
+    raise BadModelFile(f"{key!r} of a column must be {wanted}, got {value!r:.60}.")
