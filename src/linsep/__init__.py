@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from linsep.geometry import Hyperplane
     from linsep.inference import summary
+    from linsep.model_files import load, save
     from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.tuning import path, tune
 
@@ -46,12 +47,14 @@ __all__ = [
     "bounds",
     "datasets",
     "errors",
+    "load",
     "losses",
     "path",
     "plot",
     "separate",
     "read_libsvm",
     "read_table",
+    "save",
     "summary",
     "tune",
     "verify",
@@ -71,12 +74,14 @@ _HOME = {
     "bounds": "linsep.bounds",
     "datasets": "linsep.datasets",
     "errors": "linsep.errors",
+    "load": "linsep.model_files",
     "losses": "linsep.losses",
     "path": "linsep.tuning",
     "plot": "linsep.plot",
     "separate": "linsep.estimators",
     "read_libsvm": "linsep.tables",
     "read_table": "linsep.tables",
+    "save": "linsep.model_files",
     "summary": "linsep.inference",
     "tune": "linsep.tuning",
     "verify": "linsep.certificates",

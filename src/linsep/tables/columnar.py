@@ -126,6 +126,8 @@ def collect(
                 stores["numbers"].append(numbers)
         table.batches.append(batch(records.num_rows, **stores))
         row += records.num_rows
+        del records, columns
+    arrow().default_memory_pool().release_unused()
     if row == 0:
         refuse(path, "the table has no rows.")
     table.levels = {name: found.names for name, found in levels.items()}

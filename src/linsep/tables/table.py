@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -29,6 +30,7 @@ import numpy.typing as npt
 from linsep.errors import BadInput
 
 NUMBER, BOOLEAN, STRING, TIME = KINDS = ("number", "boolean", "string", "time")
+_OWN_PAGES = 1 << 20
 _STORE = {NUMBER: "numbers", BOOLEAN: "numbers", STRING: "codes", TIME: "times"}
 
 
@@ -172,11 +174,19 @@ def batch(
 
 
 def _side_by_side(n: int, columns: list[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
-    block = np.empty((n, len(columns)), dtype)
+    block = _room(n, len(columns), np.dtype(dtype))
     for at in range(len(columns)):
         block[:, at] = columns[at]
         columns[at] = block[:0, at]
     return block
+
+
+def _room(n: int, d: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """An empty matrix. A large one gets pages of its own, which go back to the system with it."""
+    size = n * d * dtype.itemsize
+    if size < _OWN_PAGES:
+        return np.empty((n, d), dtype)
+    return np.frombuffer(mmap.mmap(-1, size), dtype).reshape(n, d)
 
 
 def _column(series: Any, name: str) -> tuple[str, npt.NDArray[Any], list[str]]:

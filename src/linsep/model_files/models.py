@@ -1,0 +1,253 @@
+"""``save`` and ``load``: fitted models in files that hold data and never code.
+
+All fitted attributes are saved. An estimator may name attributes to leave out (``_not_saved``) and
+dataclasses of its own that they are made of (``_saved_records``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from linsep import estimators
+from linsep.certificates import Optimality
+from linsep.errors import BadModelFile, Refused
+from linsep.model_files import container
+from linsep.model_files.codec import Reader, Writer
+from linsep.solution import Explicit, Linearised
+from linsep.tables import Encoder
+from linsep.train import Fit
+
+_KEYS = {"linsep", "model", "params", "fitted", "encoder"}
+
+
+def kinds() -> dict[str, type[Any]]:
+    """The estimators a model file may name."""
+    return {name: getattr(estimators, name) for name in estimators.__all__}
+
+
+def save(
+    model: Any, path: str | os.PathLike[str], *, data: Any = None, include_dual: bool = True
+) -> None:
+    """Write a fitted model to a file that :func:`load` opens.
+
+    The file holds parameters, coefficients, classes, column names, the certificate and the dual
+    point that proves it, as JSON and raw numbers with checksums; nothing in it is code. It is
+    written whole or not at all.
+
+    Parameters
+    ----------
+    model : fitted estimator, or Pipeline of an Encoder and one
+    path : path
+        By custom it ends in ``.linsep``. A file of that name is replaced.
+    data : tuple (X, y), optional
+        The training data, of which only a SHA-256 is stored, in ``data_digest_``.
+    include_dual : bool, default True
+        Whether one dual number per row is stored where the proof needs them; without them the file
+        is smaller, but ``verify`` may then be unable to repeat the proof.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> model = linsep.LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> linsep.save(model, "model.linsep")                              # doctest: +SKIP
+    >>> linsep.load("model.linsep").predict([[2.0]])                    # doctest: +SKIP
+    array(['yes'], dtype='<U3')
+    """
+    container.write(path, to_bytes(model, data=data, include_dual=include_dual))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model that :func:`save` wrote; loading never runs code from the file.
+
+    Returns
+    -------
+    estimator or Pipeline
+        Ready to predict, and to be verified.
+
+    Raises
+    ------
+    BadModelFile
+        If the file is damaged, forged, not a model, or written by a newer version.
+    """
+    return from_bytes(container.read(path), os.fspath(path))
+
+
+def to_bytes(model: Any, *, data: Any = None, include_dual: bool = True) -> bytes:
+    """The content of a model file."""
+    encoder, estimator = _parts(model)
+    name = type(estimator).__name__
+    check_is_fitted(estimator, "coef_")
+    params = estimator.get_params(deep=False)
+    left_out = {*params, *getattr(estimator, "_not_saved", ())}
+    fitted = {key: value for key, value in vars(estimator).items() if key not in left_out}
+    if data is not None:
+        fitted["data_digest_"] = digest(*data)
+    if not include_dual and "_fits" in fitted:
+        fitted["_fits"] = [_without_rows(fit) for fit in fitted["_fits"]]
+    writer = Writer(getattr(estimator, "_saved_records", ()))
+    manifest = {
+        "linsep": version("linsep"),
+        "model": name,
+        "params": {
+            key: writer.value(value, f"the parameter {key}")
+            for key, value in sorted(params.items())
+        },
+        "fitted": {
+            key: writer.value(value, f"the attribute {key}")
+            for key, value in sorted(fitted.items())
+        },
+        "encoder": None if encoder is None else encoder.to_dict(),
+    }
+    return container.pack(manifest, writer.arrays)
+
+
+def from_bytes(content: bytes, name: str = "<bytes>") -> Any:
+    """The model in the content of a model file, which messages call ``name``."""
+    manifest, arrays = container.unpack(content, name)
+    try:
+        if set(manifest) != _KEYS:
+            odd = sorted(set(manifest) ^ _KEYS)
+            raise BadModelFile(f"the manifest lacks or has too much of {', '.join(odd)!r:.80}.")
+        return _restored(manifest, arrays)
+    except BadModelFile as error:
+        raise BadModelFile(f"{name} is not a sound model file: {error}") from error
+    except RecursionError as error:
+        raise BadModelFile(f"{name} is not a sound model file: it is nested too deeply.") from error
+
+
+def digest(X: Any, y: Any) -> str:
+    """SHA-256 of the rows and the target, independent of how the rows are stored."""
+    found = hashlib.sha256()
+    if sp.issparse(X):
+        X = sp.csr_array(X).sorted_indices()
+        step = max(1, (1 << 20) // max(X.shape[1], 1))
+    else:
+        X = np.asarray(X)
+        step = max(1, (1 << 20) // max(X.shape[1], 1))
+    found.update(repr(X.shape).encode())
+    for start in range(0, X.shape[0], step):
+        block = X[start : start + step]
+        dense = block.toarray() if sp.issparse(block) else block
+        found.update((np.ascontiguousarray(dense, "<f8") + 0.0).tobytes())
+    found.update(repr(np.asarray(y).tolist()).encode())
+    return f"sha256:{found.hexdigest()}"
+
+
+def _parts(model: Any) -> tuple[Encoder | None, Any]:
+    encoder = None
+    if isinstance(model, Pipeline):
+        steps = [step for _, step in model.steps if step not in (None, "passthrough")]
+        if len(steps) != 2 or type(steps[0]) is not Encoder:
+            raise Refused(
+                "Of pipelines, a model file holds an Encoder followed by a linsep estimator; "
+                "this one "
+                f"is {', '.join(type(step).__name__ for step in steps)}. Save its last step, and "
+                "the "
+                "others your own way."
+            )
+        encoder, model = steps
+    if type(model) not in kinds().values():
+        raise Refused(
+            f"A {type(model).__name__} cannot be saved; a model file holds one of "
+            f"{', '.join(kinds())}."
+        )
+    return encoder, model
+
+
+def _without_rows(fit: Fit) -> Fit:
+    """The fit with a dual point that needs no number per row: the slopes at W."""
+    if not isinstance(fit.dual, Explicit):
+        return fit
+    return replace(fit, dual=Linearised(fit.W, np.zeros_like(fit.W)))
+
+
+def _restored(manifest: dict[str, Any], arrays: container.Arrays) -> Any:
+    kind = kinds().get(manifest["model"]) if isinstance(manifest["model"], str) else None
+    if kind is None:
+        raise BadModelFile(
+            f"it holds a {manifest['model']!r:.60}, but this linsep knows {', '.join(kinds())}; "
+            "a newer "
+            "one may know more."
+        )
+    params, fitted = manifest["params"], manifest["fitted"]
+    if not isinstance(params, dict) or not isinstance(fitted, dict):
+        raise BadModelFile("params and fitted must be objects.")
+    reader = Reader(arrays, getattr(kind, "_saved_records", ()))
+    known = kind().get_params(deep=False)
+    if not set(params) <= set(known):
+        raise BadModelFile(f"unknown parameters {sorted(set(params) - set(known))!r:.80}.")
+    model = kind(**{key: reader.value(node) for key, node in params.items()})
+    state = {key: reader.value(node) for key, node in fitted.items()}
+    if any(
+        not key.isidentifier() or not (key.endswith("_") or key.startswith("_")) or "__" in key
+        for key in state
+    ):
+        raise BadModelFile("an attribute has a name that no estimator would give it.")
+    _check(state, classifier=hasattr(kind, "decision_function"))
+    if len(reader.used) < len(arrays):
+        raise BadModelFile(f"{len(arrays) - len(reader.used)} of its arrays belong to nothing.")
+    vars(model).update(state)
+    if manifest["encoder"] is None:
+        return model
+    encoder = Encoder.from_dict(manifest["encoder"])
+    width = sum(encoding.width for encoding in encoder.encodings_)
+    if width != state["n_features_in_"]:
+        raise BadModelFile(
+            f"the encoder makes {width} columns, the model needs {state['n_features_in_']}."
+        )
+    return make_pipeline(encoder, model)
+
+
+def _check(state: dict[str, Any], classifier: bool) -> None:
+    """Whether the attributes of a linear model fit together."""
+    for key in ("coef_", "intercept_", "n_features_in_"):
+        if key not in state:
+            raise BadModelFile(f"the attribute {key} is missing.")
+    coef, d = state["coef_"], state["n_features_in_"]
+    if not isinstance(coef, np.ndarray) or coef.dtype.kind != "f" or not np.isfinite(coef).all():
+        raise BadModelFile("coef_ must be an array of finite numbers.")
+    intercept = state["intercept_"]
+    if not isinstance(intercept, np.ndarray | float) or not np.isfinite(intercept).all():
+        raise BadModelFile("intercept_ must be finite.")
+    k = coef.shape[0] if coef.ndim == 2 else 1
+    if type(d) is not int or coef.shape not in ((k, d), (d,)) or np.size(intercept) != k:
+        raise BadModelFile(f"coef_ has shape {coef.shape}, which does not fit {d} columns.")
+    names = state.get("feature_names_in_")
+    if names is not None and (not isinstance(names, np.ndarray) or names.shape != (d,)):
+        raise BadModelFile("feature_names_in_ does not have one name for each column.")
+    if not isinstance(state.get("certificate_"), Optimality | None):
+        raise BadModelFile("certificate_ is not a certificate.")
+    if classifier:
+        _check_classes(state.get("classes_"), k)
+    if "_fits" in state:
+        _check_fits(state["_fits"], d, k)
+
+
+def _check_classes(classes: Any, k: int) -> None:
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1:
+        raise BadModelFile("classes_ is not a list of classes.")
+    if len(classes) != (2 if k == 1 else k) or len(set(classes.tolist())) < len(classes):
+        raise BadModelFile(f"{len(classes)} classes do not fit {k} rows of coefficients.")
+
+
+def _check_fits(fits: Any, d: int, k: int) -> None:
+    if not isinstance(fits, list) or not all(isinstance(fit, Fit) for fit in fits):
+        raise BadModelFile("_fits is not a list of fits.")
+    widths = [getattr(fit.recipe.loss, "k", 1) for fit in fits]
+    if sum(widths) != k:
+        raise BadModelFile(f"the fits have {sum(widths)} columns, the coefficients {k}.")
+    for fit, width in zip(fits, widths, strict=True):
+        shapes = {fit.W.shape}
+        if isinstance(fit.dual, Linearised):
+            shapes |= {fit.dual.base.shape, fit.dual.step.shape}
+        if shapes != {(d + 1, width)} or not np.isfinite(fit.W).all():
+            raise BadModelFile(f"a fit does not have {d + 1} x {width} finite numbers.")
