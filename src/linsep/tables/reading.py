@@ -63,7 +63,7 @@ def read_table(  # noqa: PLR0913
 
     CSV and TSV, Parquet, Arrow and Feather, LIBSVM, and npz with arrays ``X`` and ``y`` or a SciPy
     matrix; text also compressed with gzip, bzip2 or xz. What a column of text holds is decided by
-    the first 4 MB of the file; a value below that contradicts it is refused with file, line and
+    the first megabyte of the file; a value below that contradicts it is refused with file, line and
     column. Blanks around text do not count. Rows come in batches and are stored as numbers at once.
 
     Parameters
