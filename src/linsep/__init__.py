@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linsep import basis, bounds, datasets, errors, losses, plot
+    from linsep import basis, bounds, datasets, errors, export, losses, plot
     from linsep.certificates import verify
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
@@ -47,6 +47,7 @@ __all__ = [
     "bounds",
     "datasets",
     "errors",
+    "export",
     "load",
     "losses",
     "path",
@@ -74,6 +75,7 @@ _HOME = {
     "bounds": "linsep.bounds",
     "datasets": "linsep.datasets",
     "errors": "linsep.errors",
+    "export": "linsep.export",
     "load": "linsep.model_files",
     "losses": "linsep.losses",
     "path": "linsep.tuning",

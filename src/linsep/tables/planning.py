@@ -63,7 +63,7 @@ def plan(
     if kind == TIME:
         return _plan_times(name, values)
     missing = np.isnan(values)
-    known = values[~missing]
+    known = values[~missing] if missing.any() else values
     why = _worthless(name, known, missing, asked)
     if why:
         return Dropped(name, why)
@@ -111,14 +111,18 @@ def _worthless(
         return "every value is missing"
     if not missing.any() and known.min() == known.max():
         return f"constant: every value is {_written(float(known[0]))}"
-    if asked is not None or len(known) < _ID_ROWS or not np.all(known == np.floor(known)):
+    if asked is not None or len(known) < _ID_ROWS or not _whole(known):
         return None
-    steps = np.diff(known)
-    if not missing.any() and np.all(steps == 1):
+    if not missing.any() and np.all(np.diff(known) == 1):
         return "a running number: it names the row and says nothing about it"
     if _ID_NAME.fullmatch(name) and len(np.unique(known)) == len(known):
         return "an identifier by its name, different in every row"
     return None
+
+
+def _whole(x: npt.NDArray[np.float64]) -> bool:
+    first = x[:_ID_ROWS]
+    return bool(np.all(first == np.floor(first)) and np.all(x == np.floor(x)))
 
 
 def _plan_strings(

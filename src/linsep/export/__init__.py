@@ -1,0 +1,11 @@
+"""Fitted models in other languages: SQL, C, plain Python, ONNX, scikit-learn.
+
+Every export agrees with ``decision_function``, ``predict`` and ``predict_proba`` to rounding.
+"""
+
+from linsep.export.onnx_graph import onnx
+from linsep.export.queries import sql
+from linsep.export.scikit_learn import to_sklearn
+from linsep.export.scorers import c, python
+
+__all__ = ["c", "onnx", "python", "sql", "to_sklearn"]

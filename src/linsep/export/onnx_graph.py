@@ -1,0 +1,123 @@
+"""ONNX: a graph of a few standard operators, in double precision."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from linsep.errors import Refused
+from linsep.export.formula import Formula, plain
+
+_OPSET = 17
+_IR_VERSION = 8
+
+
+def onnx(model: Any) -> bytes:
+    """An ONNX model: input ``X`` (n, d) of doubles, outputs ``score`` and ``label``, perhaps ``probability``.
+
+    Of a regression the outputs are ``score`` alone. Standard operators (MatMul, Softmax, Sigmoid, ArgMax,
+    Gather) in double precision, so that the answers agree with linsep to rounding. Needs the
+    package onnx: ``pip install 'linsep[onnx]'``.
+    """
+    f = plain(model, "an ONNX graph")
+    library = _library()
+    graph = _Graph(library, f)
+    graph.scores()
+    if f.classes is not None:
+        graph.labels()
+    if f.link is not None:
+        graph.probabilities()
+    return graph.finish()
+
+
+def _library() -> Any:
+    try:
+        import onnx as library  # noqa: PLC0415
+    except ImportError as error:
+        raise Refused("Writing ONNX needs the package onnx: pip install 'linsep[onnx]'.") from error
+    return library
+
+
+class _Graph:
+    def __init__(self, library: Any, f: Formula) -> None:
+        self.f = f
+        self.make, self.types = library.helper, library.TensorProto
+        self.numpy, self.check = library.numpy_helper, library.checker.check_model
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.outputs: list[Any] = []
+
+    def constant(self, name: str, value: Any) -> str:
+        """A named constant."""
+        self.constants.append(self.numpy.from_array(np.asarray(value), name))
+        return name
+
+    def node(self, kind: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        """One operation."""
+        self.nodes.append(self.make.make_node(kind, inputs, [output], **attributes))
+        return output
+
+    def output(self, name: str, kind: Any, width: int | None) -> None:
+        """Declare a result of n rows."""
+        shape = ["n"] if width is None else ["n", width]
+        self.outputs.append(self.make.make_tensor_value_info(name, kind, shape))
+
+    def scores(self) -> None:
+        """X W' + b."""
+        W, b = self.constant("W", self.f.W.T.copy()), self.constant("b", self.f.b)
+        self.node("Add", [self.node("MatMul", ["X", W], "products"), b], "score")
+        self.output("score", self.types.DOUBLE, len(self.f.b))
+
+    def labels(self) -> None:
+        """The class of the largest score; of two, the second if the score is not negative."""
+        classes = self.f.classes or []
+        kind = self.types.STRING if isinstance(classes[0], str) else self.types.INT64
+        if isinstance(classes[0], float):
+            kind = self.types.DOUBLE
+        dtype = {self.types.STRING: object, self.types.INT64: np.int64, self.types.DOUBLE: float}[
+            kind
+        ]
+        known = self.constant("classes", np.array(classes, dtype))
+        if len(self.f.b) == 1:
+            zero = self.constant("zero", np.float64(0.0))
+            axis = self.constant("axis", np.array([1]))
+            second = self.node("GreaterOrEqual", ["score", zero], "second")
+            flat = self.node("Squeeze", [second, axis], "second_flat")
+            place = self.node("Cast", [flat], "place", to=self.types.INT64)
+        else:
+            place = self.node("ArgMax", ["score"], "place", axis=1, keepdims=0)
+        self.node("Gather", [known, place], "label")
+        self.output("label", kind, None)
+
+    def probabilities(self) -> None:
+        """As predict_proba has them."""
+        if self.f.link == "softmax":
+            self.node("Softmax", ["score"], "probability", axis=1)
+        elif self.f.link == "logistic":
+            minus = self.node("Neg", ["score"], "minus")
+            both = self.node("Concat", [minus, "score"], "both", axis=1)
+            self.node("Sigmoid", [both], "probability")
+        else:
+            each = self.node("Sigmoid", ["score"], "each")
+            axis = self.constant("axis_of_sum", np.array([1]))
+            total = self.node("ReduceSum", [each, axis], "total", keepdims=1)
+            self.node("Div", [each, total], "probability")
+        self.output("probability", self.types.DOUBLE, len(self.f.classes or []))
+
+    def finish(self) -> bytes:
+        """The checked model as bytes."""
+        X = self.make.make_tensor_value_info("X", self.types.DOUBLE, ["n", self.f.W.shape[1]])
+        graph = self.make.make_graph(self.nodes, "linsep", [X], self.outputs, self.constants)
+        model = self.make.make_model(
+            graph,
+            producer_name="linsep",
+            producer_version=version("linsep"),
+            opset_imports=[self.make.make_opsetid("", _OPSET)],
+            ir_version=_IR_VERSION,
+        )
+        self.make.set_model_props(model, {"columns": "\n".join(self.f.columns)})
+        self.check(model)
+        data: bytes = model.SerializeToString()
+        return data

@@ -1,0 +1,208 @@
+"""SQL: one SELECT that scores a table where it lies, encoder included."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from linsep.errors import BadInput, Refused
+from linsep.export.formula import Formula, formula
+from linsep.tables.encodings import Boolean, Category, Encoding, Number
+
+
+def sql(
+    model: Any,
+    table: str,
+    *,
+    key: str | None = None,
+    proba: bool = True,
+    class_column: str = "prediction",
+) -> str:
+    """A SELECT in standard SQL that gives each row of ``table`` its scores, class and probabilities.
+
+    Numbers, booleans, categories and missing values of an :class:`~linsep.Encoder` are written as CASE
+    expressions; a model with texts, times or hashed columns is refused. NULL in a column of a model
+    without an encoder makes the answer NULL. Nothing beyond CAST, CASE, TRIM, ABS and EXP is
+    used; the tests run it in SQLite and DuckDB.
+
+    Parameters
+    ----------
+    model : fitted estimator, or Pipeline of an Encoder and one
+    table : str
+        Name of the table or view; quoted as an identifier.
+    key : str, optional
+        A column to carry along.
+    proba : bool, default True
+        Whether the probabilities are among the answers, if the model has any.
+    class_column : str
+        Name of the answer.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> from linsep import export
+    >>> model = linsep.LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> print(export.sql(model, "people", proba=False).splitlines()[0])
+    SELECT "score", CASE WHEN "score" IS NULL THEN NULL WHEN "score" >= 0 THEN 'yes' ELSE 'no' END AS "prediction"
+    """
+    f = formula(model)
+    scores = ["score"] if len(f.b) == 1 else [f"score_{c + 1}" for c in range(len(f.b))]
+    inputs, terms = _inputs(f)
+    carried = [] if key is None else [quoted(key)]
+    answers = [*carried, *map(quoted, scores)]
+    if f.classes is not None:
+        answers.append(f"{_class(f, scores)} AS {quoted(class_column)}")
+    else:
+        answers.append(f"{quoted('score')} AS {quoted(class_column)}")
+    if proba and f.link is not None:
+        answers += _probabilities(f, scores)
+    sums = [
+        f"{_sum(terms, row, b)} AS {quoted(name)}"
+        for name, row, b in zip(scores, f.W.tolist(), f.b.tolist(), strict=True)
+    ]
+    source = quoted(table)
+    inner = [*carried, *inputs]
+    return "\n".join(
+        [
+            f"SELECT {', '.join(answers)}",
+            f"FROM (SELECT {', '.join([*carried, *sums])}",
+            f"      FROM (SELECT {', '.join(inner)}",
+            f'            FROM {source}) AS "encoded") AS "scored"',
+        ]
+    )
+
+
+def quoted(name: str) -> str:
+    """An identifier."""
+    if "\0" in name:
+        raise BadInput(f"a name in SQL cannot hold a NUL: {name!r}.")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: Any) -> str:
+    """A string, truth value or number."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _number(value)
+    text = str(value)
+    if "\0" in text:
+        raise BadInput(f"a string in SQL cannot hold a NUL: {text!r}.")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _number(x: float) -> str:
+    """17 digits and an exponent: a double precision number in every dialect."""
+    return f"({x:.17e})" if math.copysign(1.0, x) < 0 else f"{x:.17e}"
+
+
+def _double(expression: str) -> str:
+    return f"CAST({expression} AS DOUBLE PRECISION)"
+
+
+def _inputs(f: Formula) -> tuple[list[str], list[str]]:
+    """Expressions for the columns of the matrix under short names, and these names."""
+    if f.encoder is None:
+        made = [_double(quoted(name)) for name in f.columns]
+    else:
+        made = [text for encoding in f.encoder.encodings_ for text in _encoded(encoding)]
+    names = [quoted(f"x{j + 1}") for j in range(len(made))]
+    return [f"{text} AS {name}" for text, name in zip(made, names, strict=True)], names
+
+
+def _encoded(encoding: Encoding) -> list[str]:
+    if encoding.type == "drop":
+        return []
+    column = quoted(encoding.name)
+    absent = f"CASE WHEN {column} IS NULL THEN 1e0 ELSE 0e0 END"
+    if isinstance(encoding, Number):
+        value = (
+            f"CASE WHEN {column} THEN 1e0 ELSE 0e0 END"
+            if isinstance(encoding, Boolean)
+            else _double(column)
+        )
+        x = f"CASE WHEN {column} IS NULL THEN {_number(encoding.fill)} ELSE {value} END"
+        if encoding.mean != 0.0 or encoding.scale != 1.0:
+            x = f"({x} - {_number(encoding.mean)}) / {_number(encoding.scale)}"
+        return [x, *([absent] if encoding.indicator else [])]
+    if isinstance(encoding, Category):
+        return _categories(encoding, column, absent)
+    raise Refused(
+        f"The column {encoding.name!r} is encoded as {encoding.type}, which SQL cannot say portably; "
+        "export a model of numbers, booleans and categories, or score the rows with linsep."
+    )
+
+
+def _categories(encoding: Category, column: str, absent: str) -> list[str]:
+    text = f"TRIM({column})"
+    made = [
+        f"CASE WHEN {text} = {literal(level)} THEN 1e0 ELSE 0e0 END" for level in encoding.levels
+    ]
+    if encoding.other:
+        known = ", ".join(map(literal, encoding.levels))
+        unknown = f"{column} IS NOT NULL" + (f" AND {text} NOT IN ({known})" if known else "")
+        if not encoding.indicator:
+            unknown = f"{column} IS NULL OR ({unknown})"
+        made.append(f"CASE WHEN {unknown} THEN 1e0 ELSE 0e0 END")
+    return [*made, *([absent] if encoding.indicator else [])]
+
+
+def _sum(terms: list[str], row: list[float], b: float) -> str:
+    """Nested in a balanced way, so that no parser runs out of depth."""
+    parts = [_number(b), *(f"{_number(w)} * {x}" for w, x in zip(row, terms, strict=True))]
+    while len(parts) > 1:
+        parts = [f"({' + '.join(parts[at : at + 8])})" for at in range(0, len(parts), 8)]
+    return parts[0]
+
+
+def _class(f: Formula, scores: list[str]) -> str:
+    assert f.classes is not None
+    names = [quoted(score) for score in scores]
+    if len(names) == 1:
+        first, second = map(literal, f.classes)
+        return f"CASE WHEN {names[0]} IS NULL THEN NULL WHEN {names[0]} >= 0 THEN {second} ELSE {first} END"
+    first_wins = _first_largest(names, f.classes)
+    return f"CASE WHEN {' + '.join(names)} IS NULL THEN NULL {first_wins} END"
+
+
+def _first_largest(names: list[str], classes: list[Any]) -> str:
+    """The first class whose score no other exceeds."""
+    cases = []
+    for name, label in zip(names[:-1], classes, strict=False):
+        others = " AND ".join(f"{name} >= {other}" for other in names if other != name)
+        cases.append(f"WHEN {others} THEN {literal(label)}")
+    return f"{' '.join(cases)} ELSE {literal(classes[-1])}"
+
+
+def _logistic(score: str, sign: str = "") -> str:
+    """1 / (1 + e^-z) without overflow."""
+    z = f"{sign}{score}"
+    return (
+        f"CASE WHEN {score} IS NULL THEN NULL WHEN {z} >= 0 THEN 1e0 / (1e0 + EXP(-ABS({score}))) "
+        f"ELSE EXP(-ABS({score})) / (1e0 + EXP(-ABS({score}))) END"
+    )
+
+
+def _probabilities(f: Formula, scores: list[str]) -> list[str]:
+    assert f.classes is not None
+    labels = [quoted(f"probability_{c + 1}") for c in range(len(f.classes))]
+    names = [quoted(score) for score in scores]
+    if f.link == "logistic":
+        made = [_logistic(names[0], "-"), _logistic(names[0])]
+    elif f.link == "softmax":
+        # p_c = 1 / sum_a e^(z_a - z_c): an overflowing term would mean p_c = 0
+        made = [
+            "1e0 / (" + " + ".join(_bounded_exp(f"{other} - {name}") for other in names) + ")"
+            for name in names
+        ]
+    else:
+        parts = [f"({_logistic(name)})" for name in names]
+        total = " + ".join(parts)
+        made = [f"{part} / ({total})" for part in parts]
+    return [f"{text} AS {label}" for text, label in zip(made, labels, strict=True)]
+
+
+def _bounded_exp(z: str) -> str:
+    return f"EXP(CASE WHEN {z} > 700 THEN 700e0 ELSE {z} END)"

@@ -1,0 +1,57 @@
+"""The same coefficients as a fitted scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+from linsep.export.formula import Formula, plain
+
+
+def to_sklearn(model: Any) -> Any:
+    """A fitted scikit-learn estimator with the same predictions.
+
+    A regression becomes LinearRegression; a classifier with probabilities LogisticRegression (one-vs-rest:
+    OneVsRestClassifier of such); any other classifier LinearSVC, which is scores and nothing more.
+    """
+    f = plain(model, "a scikit-learn estimator")
+    made = _made(f, model)
+    if hasattr(model, "feature_names_in_"):
+        made.feature_names_in_ = model.feature_names_in_.copy()
+    made.n_features_in_ = f.W.shape[1]
+    return made
+
+
+def _made(f: Formula, model: Any) -> Any:
+    if f.classes is None:
+        regression = LinearRegression()
+        regression.coef_, regression.intercept_ = f.W[0].copy(), float(f.b[0])
+        return regression
+    if f.link == "ovr":
+        return _one_vs_rest(f, model)
+    made = LinearSVC() if f.link is None else LogisticRegression()
+    made.coef_, made.intercept_ = f.W.copy(), f.b.copy()
+    made.classes_ = model.classes_.copy()
+    made.n_iter_ = np.array([model.n_iter_], dtype=np.int32)
+    return made
+
+
+def _one_vs_rest(f: Formula, model: Any) -> Any:
+    from sklearn.preprocessing import LabelBinarizer  # noqa: PLC0415
+
+    made = OneVsRestClassifier(LogisticRegression())
+    made.estimators_ = []
+    for row, b in zip(f.W, f.b, strict=True):
+        part = LogisticRegression()
+        part.coef_, part.intercept_ = row[np.newaxis].copy(), np.array([b])
+        part.classes_ = np.array([0, 1])
+        part.n_iter_ = np.array([model.n_iter_], dtype=np.int32)
+        part.n_features_in_ = f.W.shape[1]
+        made.estimators_.append(part)
+    made.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(model.classes_)
+    made.classes_ = model.classes_.copy()
+    return made
