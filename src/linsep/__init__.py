@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConvergenceWarning",
-    "Hyperplane",
     "Encoder",
+    "Hyperplane",
     "LinearClassifier",
     "LinearRegressor",
     "LinearSVC",
@@ -52,10 +52,10 @@ __all__ = [
     "losses",
     "path",
     "plot",
-    "separate",
     "read_libsvm",
     "read_table",
     "save",
+    "separate",
     "summary",
     "tune",
     "verify",

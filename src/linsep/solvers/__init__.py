@@ -29,8 +29,8 @@ from linsep.solvers import (
     dense,
     dual_cd,
     globbing,
-    interior,
     hard_margin,
+    interior,
     multinomial,
     newton,
     small,
@@ -143,8 +143,6 @@ def _preferred(problem: Problem, stop: Stop) -> str:
         return "working-set"
     if interior.applies(problem):
         return _preferred_with_kink(problem)
-    if hard_margin.applies(problem):
-        return "hard-margin"
     if small.fits(problem) and small.ends_before(stop):
         return "small"
     if data.sparse:
