@@ -39,7 +39,9 @@ struct LossSpec {
 };
 
 // The dense Gram packs this many rows at a time into panels of eight columns, in scratch of gram_scratch doubles.
+// In single precision: panels of sixteen columns, kSingleRows rows at a time.
 constexpr int kPanelWidth = 8;
+constexpr int kSingleRows = 256;
 inline std::int64_t gram_panels(std::int64_t d) { return d / kPanelWidth + 1; }
 inline int gram_rows(std::int64_t d) {
     const std::int64_t fit = 32768 / (gram_panels(d) * kPanelWidth);
@@ -47,7 +49,9 @@ inline int gram_rows(std::int64_t d) {
 }
 inline std::int64_t gram_scratch(const Rows& r) {
     const bool dense = r.store == Store::dense64 || r.store == Store::dense32;
-    return dense ? gram_panels(r.d) * kPanelWidth * gram_rows(r.d) : 0;
+    const std::int64_t full = gram_panels(r.d) * kPanelWidth * gram_rows(r.d);
+    const std::int64_t single = (r.d / 16 + 1) * 16 * kSingleRows / 2;
+    return dense ? (full > single ? full : single) : 0;
 }
 
 // doubles of scratch that a whole native fit needs
@@ -62,10 +66,10 @@ struct NewtonJob {
     int intercept;
     int polish;
 };
-// What a native whole fit reports back: steps made, sweeps over the rows, last primal value, status.
+// What a native whole fit reports back: steps made, sweeps over the rows, status, last primal and dual value.
 struct NewtonReport {
     int steps, sweeps, grams, status;
-    double primal;
+    double primal, dual;
 };
 
 // A whole native fit of a loss with one kink (interior_fit.hpp); warm: begin at theta as given.
@@ -157,6 +161,9 @@ struct Table {
     // out: upper triangle (or, for CSR, any triangle) of sum h (x - mu, 1)(x - mu, 1)'   [(d+1) x (d+1)]
     void (*gram)(Rows, std::int64_t lo, std::int64_t hi, const double* h, const double* mu, double* out,
                  double* scratch);
+    // the same of dense rows in single precision, to 1e-7 of the diagonal
+    void (*gram_single)(Rows, std::int64_t lo, std::int64_t hi, const double* h, const double* mu, double* out,
+                        double* scratch);
     // out += sum h (x,1) ((x,1) . v)
     void (*hess_vec)(Rows, std::int64_t lo, std::int64_t hi, const double* h, const double* v, double* out);
     // out += sum a (x,1): what a loss written in Python needs for its gradient

@@ -191,14 +191,14 @@ void closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, i
                    dual ? dual->data() : nullptr, out.data());
 }
 
-void gram(const PyRows& x, int64_t lo, int64_t hi, In h, In mu, Out out) {
+void gram(const PyRows& x, int64_t lo, int64_t hi, In h, In mu, Out out, bool single) {
     x.range(lo, hi);
     vector_of(h, x.n(), "h has n entries");
     vector_of(mu, x.d(), "mu has d entries");
     vector_of(out, (x.d() + 1) * (x.d() + 1), "out has (d + 1)^2 entries");
     nb::gil_scoped_release release;
     const auto pack = scratch(gram_scratch(x.rows));
-    table->gram(x.rows, lo, hi, h.data(), mu.data(), out.data(), pack.get());
+    (single ? table->gram_single : table->gram)(x.rows, lo, hi, h.data(), mu.data(), out.data(), pack.get());
 }
 
 void hess_vec(const PyRows& x, int64_t lo, int64_t hi, In h, In v, Out out) {
@@ -291,9 +291,9 @@ std::tuple<int, int> nnls(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, n
 }
 
 // theta is the start and becomes the answer; base, step and sums describe the dual point.
-std::tuple<int, int, int, int, double> newton(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam,
-                                              double tol, int max_steps, bool intercept, bool polish, Out theta,
-                                              Out base, Out step, Out sums) {
+std::tuple<int, int, int, int, double, double> newton(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam,
+                                                      double tol, int max_steps, bool intercept, bool polish, Out theta,
+                                                      Out base, Out step, Out sums) {
     t.match(x);
     for (const Out* o : {&theta, &base, &step}) vector_of(*o, x.d() + 1, "theta, base, step have d + 1 entries");
     vector_of(sums, 8 + 2 * x.d(), "sums has 8 + 2 d entries");
@@ -301,7 +301,7 @@ std::tuple<int, int, int, int, double> newton(const PyRows& x, const PyTargets& 
     const auto room = scratch(newton_scratch(x.rows));
     const NewtonReport r = table->newton(x.rows, t.view, l.spec, {lam, tol, max_steps, intercept, polish}, theta.data(),
                                          base.data(), step.data(), sums.data(), room.get());
-    return {r.status, r.steps, r.sweeps, r.grams, r.primal};
+    return {r.status, r.steps, r.sweeps, r.grams, r.primal, r.dual};
 }
 
 void kinked(const PyLoss& l) {
@@ -772,7 +772,7 @@ NB_MODULE(_kernels, m) {
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("theta").noconvert(),
           nb::arg("dual").none(), nb::arg("out").noconvert());
     m.def("gram", &gram, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("h"), nb::arg("mu"),
-          nb::arg("out").noconvert());
+          nb::arg("out").noconvert(), nb::arg("single") = false);
     m.def("hess_vec", &hess_vec, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("h"), nb::arg("v"),
           nb::arg("out").noconvert());
     m.def("combine", &combine, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("a"), nb::arg("out").noconvert());

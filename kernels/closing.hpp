@@ -19,41 +19,66 @@ namespace {
 
 struct ClosingChunk {
     double four[4 * kRoom];
-    double m0[kRoom], m1[kRoom], u[kRoom], conj[kRoom], inside[kRoom];
+    double sign[kRoom], offset[kRoom], weight[kRoom], q[kRoom];
+    double m0[kRoom], dz[kRoom], m1[kRoom], u[kRoom], conj[kRoom], inside[kRoom], mass[kRoom];
     double value0[kRoom], slope0[kRoom], curve0[kRoom], value1[kRoom], slope1[kRoom], curve1[kRoom];
     double a[2][kRoom];
     int list[2][kRoom];
 };
 
+// The rows' targets and what closing4 found of them, as separate arrays; padding lanes carry weight 0.
+inline void spread(ClosingChunk& c, const Targets& t, i64 r, int nr) {
+    const int np = padded(nr);
+    for (int i = 0; i < nr; ++i) c.sign[i] = t.sign[r + i];
+    for (int i = 0; i < nr; ++i) c.offset[i] = t.offset ? t.offset[r + i] : 0.0;
+    for (int i = 0; i < nr; ++i) c.weight[i] = t.weight ? t.weight[r + i] : 1.0;
+    for (int i = nr; i < np; ++i) {
+        c.sign[i] = c.offset[i] = c.weight[i] = 0.0;
+        for (int v = 0; v < 4; ++v) c.four[4 * i + v] = 0.0;
+    }
+    for (int i = 0; i < np; ++i) {
+        c.m0[i] = c.sign[i] * c.four[4 * i] + c.offset[i];
+        c.dz[i] = c.sign[i] * c.four[4 * i + 1];
+        c.m1[i] = c.sign[i] * c.four[4 * i + 2] + c.offset[i];
+        c.q[i] = c.four[4 * i + 3];
+    }
+}
+
 // Splits the chunk by the sign of s*sign*u and adds each side to its own sums.
 template <class R>
-void add_sides(const R& X, ClosingChunk& c, const Targets& t, i64 r, int nr, double* out) {
-    int count[2] = {0, 0};
-    double sum[2] = {0, 0}, size[2] = {0, 0}, loss = 0, magnitude = 0, absolute = 0;
+void add_sides(const R& X, ClosingChunk& c, i64 r, int nr, double* out) {
+    vd sum[2] = {}, size[2] = {}, loss{}, magnitude{}, absolute{};
+    for (int i = 0; i < nr; i += VL) {
+        const vd s = load(c.weight + i), u = load(c.u + i), conj = load(c.conj + i), value = load(c.value1 + i);
+        const vd shift = u * load(c.offset + i);
+        const vd mass = s * load(c.sign + i) * u, both = s * (conj + shift), amount = vabs(mass);
+        const vi minus = mass < 0.0;
+        sum[0] += select(minus, vd{}, both);
+        sum[1] += select(minus, both, vd{});
+        size[0] += select(minus, vd{}, amount);
+        size[1] += select(minus, amount, vd{});
+        magnitude += amount * load(c.q + i);
+        absolute += s * (value + vabs(conj) + vabs(shift));
+        loss += s * value;
+        store(c.mass + i, mass);
+    }
+    int plus = 0, minus = 0;
     for (int i = 0; i < nr; ++i) {
-        const double s = t.weight ? t.weight[r + i] : 1.0;
-        const double offset = t.offset ? t.offset[r + i] : 0.0;
-        const double mass = s * t.sign[r + i] * c.u[i];
-        const double conj = s * (c.conj[i] + c.u[i] * offset);
-        const int side = mass < 0.0;
-        sum[side] += conj;
-        size[side] += __builtin_fabs(mass);
-        magnitude += __builtin_fabs(mass) * c.four[4 * i + 3];
-        absolute += s * (c.value1[i] + __builtin_fabs(c.conj[i]) + __builtin_fabs(c.u[i] * offset));
-        loss += s * c.value1[i];
-        c.a[side][count[side]] = mass;
-        c.list[side][count[side]] = i;
-        count[side] += mass != 0.0;
+        const double mass = c.mass[i];
+        c.a[0][plus] = c.a[1][minus] = mass;
+        c.list[0][plus] = c.list[1][minus] = i;
+        plus += mass > 0.0 || mass != mass;
+        minus += mass < 0.0;
     }
-    out[0] += loss;
+    out[0] += total(loss);
     for (int side = 0; side < 2; ++side) {
-        out[1 + side] += sum[side];
-        out[3 + side] += size[side];
+        out[1 + side] += total(sum[side]);
+        out[3 + side] += total(size[side]);
     }
-    out[5] += magnitude;
-    out[6] += absolute;
-    X.add(r, c.list[0], count[0], c.a[0], out + 8);
-    X.add(r, c.list[1], count[1], c.a[1], out + 8 + X.d);
+    out[5] += total(magnitude);
+    out[6] += total(absolute);
+    X.add(r, c.list[0], plus, c.a[0], out + 8);
+    X.add(r, c.list[1], minus, c.a[1], out + 8 + X.d);
 }
 
 template <class R>
@@ -64,20 +89,16 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
     for (i64 r = lo; r < hi; r += X.chunk()) {
         const int nr = (int)min64(X.chunk(), hi - r), np = padded(nr);
         X.closing4(r, nr, base, step, theta, c.four);
-        for (int i = 0; i < nr; ++i) {
-            const double offset = t.offset ? t.offset[r + i] : 0.0;
-            c.m0[i] = t.sign[r + i] * c.four[4 * i] + offset;
-            c.m1[i] = t.sign[r + i] * c.four[4 * i + 2] + offset;
-        }
-        for (int i = nr; i < np; ++i) c.m0[i] = c.m1[i] = 0.0;
+        spread(c, t, r, nr);
         loss.at(np, spec.width, c.m1, c.value1, c.slope1, c.curve1);
         if (dual) {
             for (int i = 0; i < nr; ++i) c.u[i] = dual[r + i];
+            for (int i = nr; i < np; ++i) c.u[i] = 0.0;
         } else {
             loss.at(np, spec.width, c.m0, c.value0, c.slope0, c.curve0);
-            for (int i = 0; i < nr; ++i) c.u[i] = -(c.slope0[i] + c.curve0[i] * t.sign[r + i] * c.four[4 * i + 1]);
+            for (int i = 0; i < np; i += VL)
+                store(c.u + i, -(load(c.slope0 + i) + load(c.curve0 + i) * load(c.dz + i)));
         }
-        for (int i = nr; i < np; ++i) c.u[i] = 0.0;
         loss.conjugate(np, spec.width, c.u, c.conj, c.inside);
         int outside = 0;
         for (int i = 0; i < nr; ++i)
@@ -89,7 +110,7 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
             loss.conjugate(np, spec.width, c.u, c.conj, c.inside);
             out[7] += outside;
         }
-        add_sides(X, c, t, r, nr, out);
+        add_sides(X, c, r, nr, out);
     }
 }
 

@@ -48,7 +48,7 @@ struct Crossover {
         mu = take(order + 8);
         chol.scale = take(order + 8);
         H = take(order * order);
-        chol.L = take(order * order);
+        chol.U = take(order * order);
         chol.n = order;
         pack = at;
     }

@@ -77,7 +77,7 @@ struct InteriorFit {
         chol.scale = take(order + 8);
         h = take(n);
         H = take(order * order);
-        chol.L = take(order * order);
+        chol.U = take(order * order);
         chol.n = order;
         pack = take(packing);
         kept_theta = take(order);

@@ -32,6 +32,9 @@ void do_closing(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* 
 void do_gram(Rows rows, i64 lo, i64 hi, const double* h, const double* mu, double* out, double* scratch) {
     visit(rows, [&](const auto& X) { gram(X, lo, hi, h, mu, out, scratch); });
 }
+void do_gram_single(Rows rows, i64 lo, i64 hi, const double* h, const double* mu, double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { gram_single(X, lo, hi, h, mu, out, scratch, true); });
+}
 void do_hess_vec(Rows rows, i64 lo, i64 hi, const double* h, const double* v, double* out) {
     visit(rows, [&](const auto& X) { hess_vec(X, lo, hi, h, v, out); });
 }
@@ -125,7 +128,7 @@ void do_crammer_singer_closing(Rows rows, i64 lo, i64 hi, Classes y, const doubl
     visit(rows, [&](const auto& X) { crammer_singer_closing(X, lo, hi, y, W, bound, dual, out, scratch); });
 }
 void do_spd_solve(i64 n, const double* A, const double* b, int drop, double* x, double* scratch) {
-    Cholesky chol{n, scratch + 2 * n, scratch};
+    Cholesky chol{n, scratch + 2 * n, scratch, 0.0};
     chol.factor(A, drop != 0);
     chol.solve_refined(A, b, x, scratch + n);
 }
@@ -205,6 +208,7 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .sweep = do_sweep,
     .closing = do_closing,
     .gram = do_gram,
+    .gram_single = do_gram_single,
     .hess_vec = do_hess_vec,
     .combine = do_combine,
     .moments = do_moments,

@@ -2,71 +2,26 @@
 //
 // Newton's method on  P(theta) = lam/2 |w|^2 + sum s l(m)  in the centred coordinates (x - mu, 1): sweep, Gram,
 // Cholesky of the Jacobi-scaled Hessian with one refinement, unit step, and an exact line search on stored scores
-// when P would rise (which makes it finite for the piecewise quadratic losses, Keerthi and DeCoste 2005). Stops on
+// when P would rise (which makes it finite for the piecewise quadratic losses, Keerthi and DeCoste 2005). While P falls
+// as steeply at the end of a step as at its beginning, the step is lengthened. Stops on
 // the Newton-dual gap of the closing pass. src/linsep/solvers/newton.py is the same method over many blocks.
+//
+// The Gram is made in single precision as long as its error, 1e-7 of the diagonal, is neither larger than the smallest
+// pivot allows nor seen in the gap. To polish is to go on with the last factor (chord steps, a sweep each).
 #pragma once
+#include "cholesky.hpp"
 #include "closing.hpp"
 #include "gram.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-inline double dot_n(const double* a, const double* b, i64 n) {
-    vd s{};
-    i64 i = 0;
-    for (; i + VL <= n; i += VL) s += load(a + i) * load(b + i);
-    double r = total(s);
-    for (; i < n; ++i) r += a[i] * b[i];
-    return r;
-}
-
-// L L' = S A S + tiny, S = diag(A)^(-1/2), L by rows. Columns without weight (or, when nothing regularises them,
-// dependent ones) get scale 0: the step leaves them alone.
-struct Cholesky {
-    i64 n;
-    double *L, *scale;
-
-    void factor(const double* A, bool drop) {
-        for (i64 i = 0; i < n; ++i) {
-            const double a = A[i * n + i];
-            scale[i] = a > 0.0 ? 1.0 / __builtin_sqrt(a) : 0.0;
-        }
-        for (i64 i = 0; i < n; ++i) {
-            double* row = L + i * n;
-            for (i64 j = 0; j < i; ++j)
-                row[j] = (A[i * n + j] * scale[i] * scale[j] - dot_n(row, L + j * n, j)) / L[j * n + j];
-            double pivot = 1.0 - dot_n(row, row, i);
-            if (scale[i] == 0.0 || (drop && pivot < 1e-13)) {
-                scale[i] = 0.0;
-                for (i64 j = 0; j < i; ++j) row[j] = 0.0;
-                pivot = 1.0;
-            }
-            row[i] = __builtin_sqrt(pivot > 1e-15 ? pivot : 1e-15);
-        }
-    }
-    void solve(const double* b, double* x) const {
-        for (i64 i = 0; i < n; ++i) x[i] = (b[i] * scale[i] - dot_n(L + i * n, x, i)) / L[i * n + i];
-        for (i64 i = n; i-- > 0;) {
-            x[i] /= L[i * n + i];
-            for (i64 j = 0; j < i; ++j) x[j] -= L[i * n + j] * x[i];
-        }
-        for (i64 i = 0; i < n; ++i) x[i] *= scale[i];
-    }
-    // x = A^-1 b with one step of refinement; res is room for n numbers.
-    void solve_refined(const double* A, const double* b, double* x, double* res) const {
-        solve(b, x);
-        for (i64 i = 0; i < n; ++i) res[i] = scale[i] == 0.0 ? 0.0 : b[i] - dot_n(A + i * n, x, n);
-        solve_in_place(res);
-        for (i64 i = 0; i < n; ++i) x[i] += res[i];
-    }
-    void solve_in_place(double* x) const { solve(x, x); }
-};
-
-// The mean of the rows weighted by their curvatures h: outliers that have run away do not count. 0 if sparse.
+// The mean of the rows weighted by their curvatures h: outliers that have run away do not count. 0 if sparse. Returns
+// the sum of h.
 template <class R>
-void centre(const R& X, const double* h, bool intercept, double* mu) {
+double centre(const R& X, const double* h, bool intercept, double* mu) {
     for (i64 j = 0; j < X.d; ++j) mu[j] = 0.0;
-    if (!intercept || !R::dense) return;
+    if (!intercept || !R::dense) return 0.0;
     double a[kRoom], sum = 0;
     int list[kRoom];
     for (i64 r = 0; r < X.n; r += X.chunk()) {
@@ -79,15 +34,22 @@ void centre(const R& X, const double* h, bool intercept, double* mu) {
         X.add(r, list, count, a, mu);
     }
     for (i64 j = 0; j < X.d; ++j) mu[j] /= sum > 0.0 ? sum : 1.0;
+    return sum;
 }
 
-// H = lam I_w + sum h (x - mu, 1)(x - mu, 1)', both triangles, about the mean mu weighted by h.
+// H = lam I_w + sum h (x - mu, 1)(x - mu, 1)', both triangles, about the mean mu weighted by h: rows centred there are
+// orthogonal to the column of ones. In single precision unless `exact`.
 template <class R>
-void hessian(const R& X, const double* h, double lam, bool intercept, double* mu, double* H, double* pack) {
+void hessian(const R& X, const double* h, double lam, bool intercept, double* mu, double* H, double* pack,
+             bool exact = true) {
     const i64 d = X.d, order = d + 1;
-    centre(X, h, intercept, mu);
+    const double sum = centre(X, h, intercept, mu);
     for (i64 j = 0; j < order * order; ++j) H[j] = 0.0;
-    gram(X, 0, X.n, h, mu, H, pack);
+    if (exact)
+        gram(X, 0, X.n, h, mu, H, pack, !R::dense);
+    else
+        gram_single(X, 0, X.n, h, mu, H, pack, !R::dense);
+    if (R::dense) H[d * order + d] = sum;
     for (i64 i = 0; i < order; ++i)
         for (i64 j = i + 1; j < order; ++j) {
             // dense kernels fill the upper triangle, sparse ones either: the other entry is 0
@@ -121,6 +83,8 @@ inline double gap_of(const double* c, i64 d, double lam, const double* theta, bo
     return *primal + kp * c[1] + km * c[2] + 0.5 * v2 / lam;
 }
 
+constexpr i64 kSingleFrom = 12;  // columns from which single precision pays
+
 template <class R>
 struct NewtonFit {
     const R& X;
@@ -130,10 +94,13 @@ struct NewtonFit {
     i64 n, d, order;
     double *theta, *trial, *delta, *g, *rhs, *res, *mu, *h, *z, *dz, *H, *pack;
     Cholesky chol;
-    double P = 0;
+    double P = 0, closed = 0;
     double blend = 0;  // 1: secant curvatures, for a few steps after curvature was missing
     int hold = 1, held = 0;
     bool lost = false;  // the last direction ignores part of the gradient, for want of curvature
+    bool exact;         // Grams in double precision from now on
+    // The gap after a step is about the square of its decrement, as shares of P: earlier closing passes are in vain.
+    double near;
     NewtonReport report{};
 
     NewtonFit(const R& rows, Targets targets, LossSpec s, NewtonJob j, double* th, double* at)
@@ -154,9 +121,11 @@ struct NewtonFit {
         z = take(n + 8);
         dz = take(n + 8);
         H = take(order * order);
-        chol.L = take(order * order);
+        chol.U = take(order * order);
         chol.n = order;
         pack = at;
+        exact = !R::dense || job.lam == 0.0 || d < kSingleFrom;
+        near = __builtin_sqrt(10.0 * job.tol) < 0.3 ? __builtin_sqrt(10.0 * job.tol) : 0.3;
     }
 
     double penalty(const double* w) const { return 0.5 * job.lam * dot_n(w, w, d); }
@@ -167,25 +136,48 @@ struct NewtonFit {
         ++report.sweeps;
     }
 
-    // delta = -H^-1 gradient, with b = c - mu.w; returns the squared Newton decrement.
-    double direction() {
-        hessian(X, h, job.lam, job.intercept, mu, H, pack);
-        ++report.grams;
+    // rhs = -gradient in the centred coordinates, b = c - mu.w
+    void descend() {
         const double gb = job.intercept ? g[1 + d] : 0.0;
         for (i64 j = 0; j < d; ++j) rhs[j] = -(g[1 + j] + job.lam * theta[j] - mu[j] * gb);
         rhs[d] = -gb;
-        chol.factor(H, job.lam == 0.0);
-        chol.solve_refined(H, rhs, delta, res);
-        double decrement = 0, most = 0, unseen = 0;
+    }
+
+    // delta = -H^-1 gradient; returns the squared Newton decrement.
+    double direction() {
+        for (;;) {
+            hessian(X, h, job.lam, job.intercept, mu, H, pack, exact);
+            ++report.grams;
+            descend();
+            chol.factor(H, job.lam == 0.0);
+            chol.solve_refined(H, rhs, delta, res);
+            const double decrement = dot_n(rhs, delta, order);
+            if (exact || (chol.least > 1e-4 && decrement - decrement == 0.0 && !blurred(decrement))) break;
+            exact = true;
+        }
+        double most = 0, unseen = 0;
         for (i64 i = 0; i < order; ++i) {
-            decrement += rhs[i] * delta[i];
             const double a = __builtin_fabs(rhs[i]);
             if (a > most) most = a;
             if (chol.scale[i] == 0.0 && a > unseen) unseen = a;
         }
         lost = unseen > 1e-12 * most;
+        const double decrement = dot_n(rhs, delta, order);
         if (job.intercept) delta[d] -= dot_n(mu, delta, d);
         return decrement;
+    }
+
+    // Whether single precision would show in the gap: it leaves a residual r of about 2e-7 diag(H)^1/2 |diag(H)^1/2
+    // delta| in the Newton equations, hence |r|^2/(2 lam).
+    bool blurred(double decrement) const {
+        if (!(decrement <= near * P)) return false;
+        double trace = 0, length = 0;
+        for (i64 i = 0; i < d; ++i) {
+            const double a = H[i * order + i];
+            trace += a;
+            length += a * delta[i] * delta[i];
+        }
+        return 4e-14 * trace * length > 0.1 * job.tol * job.lam * P;
     }
 
     double slope_at(double step) {
@@ -255,38 +247,84 @@ struct NewtonFit {
         value_and_gradient(theta);
     }
 
-    // One step along delta, its length found by exact search when P would rise; false if P does not fall.
-    bool advance(double decrement, bool tiny, double* length) {
-        for (i64 j = 0; j < order; ++j) trial[j] = theta[j] + delta[j];
+    double try_step(double length) {
+        for (i64 j = 0; j < order; ++j) trial[j] = theta[j] + length * delta[j];
         value_and_gradient(trial);
-        double next = g[0] + penalty(trial);
-        *length = 1.0;
+        return g[0] + penalty(trial);
+    }
+
+    // One step along delta, longer than 1 while P keeps falling, its length found by exact search when P would rise;
+    // false if P does not fall.
+    bool advance(double decrement, bool tiny, double* length) {
+        double next = try_step(*length = 1.0);
         if (!tiny && !(next <= P - 1e-4 * decrement)) {
-            *length = exact_step();
-            for (i64 j = 0; j < order; ++j) trial[j] = theta[j] + *length * delta[j];
-            value_and_gradient(trial);
-            next = g[0] + penalty(trial);
+            next = try_step(*length = exact_step());
             if (!(next < P)) return false;
+        } else if (decrement > 1e-2 * P && blend == 0.0) {
+            // The derivative along the step, as a share of that at its beginning: its secant vanishes at 1/(1 - share).
+            const double slope = dot_n(g + 1, delta, order) + job.lam * dot_n(trial, delta, d);
+            const double share = -slope / decrement;
+            if (share > 0.2) {
+                const double far = share < 0.75 ? 1.0 / (1.0 - share) : 4.0, near_by = next;
+                next = try_step(*length = far);
+                if (!(next < near_by)) next = try_step(*length = 1.0);
+            }
         }
         for (i64 j = 0; j < order; ++j) theta[j] = trial[j];
         P = next;
         return true;
     }
 
-    bool closes(const double* base, const double* step, double* out) {
+    // Steps with the last factor until they are lost in rounding; false if they do not shrink fast enough. The first one
+    // tells, before a closing pass is paid for, whether the gap can have closed (`near_enough`).
+    bool polish(bool* near_enough) {
+        double last = 0;
+        for (int k = 0; k < 8; ++k) {
+            descend();
+            chol.solve(rhs, delta);
+            const double decrement = dot_n(rhs, delta, order);
+            *near_enough = k > 0 || !(decrement > job.tol * P);
+            if (!*near_enough) return false;
+            if (!(decrement > 0.0) || decrement <= 1e-20 * P) return true;
+            if (k > 0 && !(decrement <= 0.01 * last)) return decrement <= 1e-16 * P;
+            last = decrement;
+            if (job.intercept) delta[d] -= dot_n(mu, delta, d);
+            const double next = try_step(1.0);
+            if (!(next <= P + 1e-15 * P)) {
+                value_and_gradient(theta);
+                return decrement <= 1e-16 * P;
+            }
+            for (i64 j = 0; j < order; ++j) theta[j] = trial[j];
+            P = next;
+            if (decrement <= 1e-17 * P) return true;
+        }
+        return false;
+    }
+
+    bool closes(const double* base, const double* step, const double* at, double* out) {
         for (i64 j = 0; j < 8 + 2 * d; ++j) out[j] = 0.0;
-        closing(X, 0, n, t, spec, base, step, theta, nullptr, out);
+        closing(X, 0, n, t, spec, base, step, at, nullptr, out);
         ++report.sweeps;
         double primal;
-        return gap_of(out, d, job.lam, theta, job.intercept, &primal) <= job.tol * primal;
+        const double gap = gap_of(out, d, job.lam, at, job.intercept, &primal);
+        report.dual = primal - gap;
+        closed = primal;
+        return gap <= job.tol * primal;
+    }
+
+    // The closing pass in place of the sweep at the end of the step; theta moves there if the gap is closed.
+    bool ends_here(const double* base, const double* step, double* out) {
+        for (i64 j = 0; j < order; ++j) trial[j] = theta[j] + delta[j];
+        if (!closes(base, step, trial, out)) return false;
+        for (i64 j = 0; j < order; ++j) theta[j] = trial[j];
+        P = closed;
+        return true;
     }
 
     // status: 0 step limit, 1 gap <= tol, 2 working precision, 3 separable (theta separates), 4 not finite
     NewtonReport run(double* base, double* step, double* closing_out) {
         const bool bent = spec.id == LossId::huberised_hinge || spec.id == LossId::huber;
         const bool unbounded = job.lam == 0.0 && (spec.id == LossId::logistic || spec.id == LossId::exponential);
-        // The gap after a step is about the square of its decrement, as shares of P: earlier closing passes are in vain.
-        const double near = __builtin_sqrt(10.0 * job.tol) < 0.3 ? __builtin_sqrt(10.0 * job.tol) : 0.3;
         value_and_gradient(theta);
         P = g[0] + penalty(theta);
         bool certified = false, settled = false;  // settled: even secant steps have become tiny
@@ -303,6 +341,8 @@ struct NewtonFit {
                 step[j] = delta[j];
             }
             const bool tiny = decrement <= 1e-13 * (P > 0 ? P : 1e-300);
+            const bool close_by = job.lam > 0.0 && blend == 0.0 && decrement <= near * P;
+            if (close_by && !job.polish && ends_here(base, step, closing_out)) return finish(1);
             double length;
             if (!advance(decrement, tiny, &length)) {
                 if (!bent || blend > 0.0 || settled) return finish(certified ? 1 : 2);
@@ -317,9 +357,12 @@ struct NewtonFit {
             }
             if (job.lam == 0.0) {
                 if (decrement <= 1e-18 * P || P == 0.0) return finish(2);
-            } else if (decrement <= near * P) {
-                certified = closes(base, step, closing_out);
-                if (certified && (!job.polish || decrement <= 1e-12 * P)) return finish(1);
+            } else if (close_by) {
+                bool worth_it = tiny;
+                const bool polished = job.polish && length == 1.0 && polish(&worth_it);
+                if (worth_it || tiny) certified = closes(base, step, theta, closing_out);
+                if (certified && (polished || !job.polish)) return finish(1);
+                if (decrement <= job.tol * P) exact = true;
             }
             if (tiny) return finish(certified ? 1 : 2);
             if (bent && length < 0.1) to_secant(theta);

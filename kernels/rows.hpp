@@ -99,22 +99,25 @@ struct DenseRows {
             const bool more = whole < d;
             const vd tb = more ? tail_weights(base, d) : vd{}, ts = more ? tail_weights(step, d) : vd{},
                      tt = more ? tail_weights(theta, d) : vd{};
+            double repeated[4 * G];
+            for (int v = 0; v < 4 * G; ++v) repeated[v] = bias[v % 4];
             for (; i + G <= nr; i += G) {
+                const T* p = row(r + i);
                 vd a[4 * G] = {};
-                for (int q = 0; q < G; ++q) {
-                    const T* p = row(r + i + q);
-                    const auto four = [&](vd x, vd b, vd s, vd t) {
+                const auto four = [&](i64 j, vd b, vd s, vd t) {
+#pragma GCC unroll 2
+                    for (int q = 0; q < G; ++q) {
+                        const vd x = load(p + q * d + j), xt = x * t;
                         a[4 * q] += x * b;
                         a[4 * q + 1] += x * s;
-                        a[4 * q + 2] += x * t;
-                        a[4 * q + 3] += vabs(x * t);
-                    };
-                    for (i64 j = 0; j < whole; j += VL)
-                        four(load(p + j), load(base + j), load(step + j), load(theta + j));
-                    if (more) four(load(p + d - VL), tb, ts, tt);
-                }
-                for (int v = 0; v < 4 * G; v += VL) store(out + 4 * i + v, reduce(a + v));
-                for (int v = 0; v < 4 * G; ++v) out[4 * i + v] += bias[v % 4];
+                        a[4 * q + 2] += xt;
+                        a[4 * q + 3] += vabs(xt);
+                    }
+                };
+                for (i64 j = 0; j < whole; j += VL) four(j, load(base + j), load(step + j), load(theta + j));
+                if (more) four(d - VL, tb, ts, tt);
+#pragma GCC unroll 2
+                for (int v = 0; v < 4 * G; v += VL) store(out + 4 * i + v, reduce(a + v) + load(repeated + v));
             }
         }
         for (; i < nr; ++i) {

@@ -51,7 +51,7 @@ struct SoftmaxNewton {
         p = take(k * n);
         pairs = take(k * (k + 1) / 2 * order * order);
         H = take(size * size);
-        chol.L = take(size * size);
+        chol.U = take(size * size);
         work = take(softmax_scratch(k));
         pack = at;
     }

@@ -264,6 +264,41 @@ def test_gram(instructions, storage):
 
 
 @each_storage
+def test_gram_in_single_precision(instructions, storage):
+    """Each entry errs by a small multiple of the precision of float32, relative to its sum of absolute values."""
+    for c in cases(storage):
+        if c.rows.d > 1000:
+            continue
+        order, h = c.rows.d + 1, c.h[c.part]
+        mu = np.linspace(-1.0, 2.0, c.rows.d) if "dense" in storage else np.zeros(c.rows.d)
+        B = c.A - np.append(mu, 0.0)
+        H = called(K.gram, order * order, c.rows, c.lo, c.hi, c.h, mu, after=(True,))
+        H = H.reshape(order, order)
+        upper = np.triu(H) + (np.tril(H, -1).T if "csr" in storage else 0.0)
+        size = np.abs(B).T @ (h[:, None] * np.abs(B))
+        error = np.abs(upper - np.triu(B.T @ (h[:, None] * B)))
+        assert (error <= 2e-5 * size + 1e-30).all(), c.name
+        if "csr" in storage:
+            same = called(K.gram, order * order, c.rows, c.lo, c.hi, c.h, mu)
+            np.testing.assert_array_equal(H.ravel(), same)
+
+
+def test_newton_sees_through_single_precision(instructions):
+    """Columns of any size, dependent ones, a huge C: the gap is closed all the same, by Grams in double."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 20))
+    X[:, 5] = X[:, 4] + 1e-4 * X[:, 6]
+    X *= np.logspace(-6, 6, 20)
+    X[:, 7] = 3.0
+    sample = Sample(X, np.sign(rng.normal(size=400) + X[:, 0] * 1e6))
+    for name in ("logistic", "squared_hinge"):
+        for lam in (1e-7, 1.0, 1e3):
+            report, theta, *_ = fit_natively(sample, get(name), lam, tol=1e-9)
+            assert report[0] == 1 and np.isfinite(theta).all()
+            assert report[4] - report[5] <= 1e-9 * report[4]
+
+
+@each_storage
 def test_hess_vec_and_combine(instructions, storage):
     for c in cases(storage):
         order, h = c.rows.d + 1, c.h[c.part]
@@ -366,8 +401,9 @@ def test_newton_finds_the_stationary_point(instructions, storage, loss, intercep
             rng.choice([0.0, 1, 2], n),
         )
         found = fit_natively(sample, loss, 0.1, polish=True, intercept=intercept)
-        (status, steps, sweeps, grams, primal), theta, base, step, sums = found
-        assert status == 1 and 0 < grams == steps + 1 <= sweeps
+        (status, steps, sweeps, grams, primal, dual), theta, base, step, sums = found
+        assert status == 1 and steps < grams <= 2 * steps + 2 and steps < sweeps
+        assert dual <= primal * (1 + 1e-12) and primal - dual <= 1e-7 * primal
         value, g, H = objective(loss, 10.0, sample, theta, intercept)  # reported: C = 1/lam times P
         np.testing.assert_allclose(10 * primal, value, rtol=1e-12)
         if not intercept:

@@ -51,7 +51,7 @@ def run_native(
     assert block is not None and problem.loss.native is not None
     base, step = theta.copy(), np.zeros_like(theta)
     sums = np.zeros(8 + 2 * problem.data.d)
-    status, _, sweeps, grams, _ = _kernels.newton(
+    status, _, sweeps, grams, _, _ = _kernels.newton(
         block.rows,
         block.targets,
         _kernels.Loss(problem.loss.native, *problem.loss.params),
