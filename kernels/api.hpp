@@ -208,6 +208,8 @@ struct Table {
                                double* scratch);
     // u into its box and to sum s sign u = 0 (crossover.hpp)
     void (*make_feasible)(std::int64_t n, Targets, LossSpec, int intercept, double* u);
+    // 0, or NaN if a stored number is not finite
+    double (*not_finite)(Rows);
     // norms[i] = |x_i|^2
     void (*row_norms)(Rows, std::int64_t lo, std::int64_t hi, double* norms);
     // z[i - lo] = |x_i| . |w| + |b|: what rounding errors of the score are measured by

@@ -14,6 +14,7 @@
 
 #include "api.hpp"
 #include "libsvm.hpp"
+#include "labels.hpp"
 
 namespace nb = nanobind;
 using namespace linsep;
@@ -288,6 +289,29 @@ std::tuple<int, int> nnls(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, n
     const auto room = scratch(nnls_scratch(m, p));
     const NewtonReport found = table->nnls(m, p, A.data(), f.data(), tol, max_steps, x.data(), r.data(), room.get());
     return {found.status, found.steps};
+// Whether all stored numbers are finite.
+bool all_finite(const PyRows& x) {
+    nb::gil_scoped_release release;
+    return table->not_finite(x.rows) == 0.0;
+}
+
+// Rows where the smaller and the larger of two labels occur first, or -1, -1 if there are not just two labels (or the type
+// of y is none of the usual ones); sign becomes -1 and +1.
+std::tuple<int64_t, int64_t> two_classes(Any y, Out sign) {
+    need(y.ndim() == 1, "y is a vector");
+    const int64_t n = static_cast<int64_t>(y.shape(0));
+    vector_of(sign, n, "sign has an entry per label");
+    nb::gil_scoped_release release;
+    TwoClasses found{-1, -1};
+    if (y.dtype() == nb::dtype<double>())
+        found = find_two(static_cast<const double*>(y.data()), n, sign.data());
+    else if (y.dtype() == nb::dtype<int64_t>())
+        found = find_two(static_cast<const int64_t*>(y.data()), n, sign.data());
+    else if (y.dtype() == nb::dtype<std::int32_t>())
+        found = find_two(static_cast<const std::int32_t*>(y.data()), n, sign.data());
+    else if (y.dtype() == nb::dtype<bool>() || y.dtype() == nb::dtype<std::int8_t>())
+        found = find_two(static_cast<const std::int8_t*>(y.data()), n, sign.data());
+    return {found.low, found.high};
 }
 
 // theta is the start and becomes the answer; base, step and sums describe the dual point.
@@ -771,6 +795,8 @@ NB_MODULE(_kernels, m) {
     m.def("closing", &closing, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("theta").noconvert(),
           nb::arg("dual").none(), nb::arg("out").noconvert());
+    m.def("all_finite", &all_finite, nb::arg("rows"));
+    m.def("two_classes", &two_classes, nb::arg("y"), nb::arg("sign").noconvert());
     m.def("gram", &gram, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("h"), nb::arg("mu"),
           nb::arg("out").noconvert(), nb::arg("single") = false);
     m.def("hess_vec", &hess_vec, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("h"), nb::arg("v"),

@@ -63,6 +63,18 @@ void do_reaches(Rows rows, i64 lo, i64 hi, const double* theta, double* z) {
     visit(rows, [&](const auto& X) {
         for (i64 r = lo; r < hi; ++r) z[r - lo] = X.reach(r, theta) + __builtin_fabs(theta[X.d]);
     });
+template <class T>
+double not_finite_of(const T* x, i64 count) {
+    vd s[4] = {};
+    i64 i = 0;
+    for (; i + 4 * VL <= count; i += 4 * VL)
+        for (int q = 0; q < 4; ++q) s[q] += load(x + i + q * VL) - load(x + i + q * VL);
+    double sum = total((s[0] + s[1]) + (s[2] + s[3]));
+    for (; i < count; ++i) sum += (double)x[i] - (double)x[i];
+    return sum;
+}
+double do_not_finite(Rows rows) {
+    return visit(rows, [&](const auto& X) { return not_finite_of(X.x, X.stored()); });
 }
 void do_pointwise(LossSpec l, i64 n, const double* m, double* value, double* slope, double* curvature,
                   double* conjugate) {
@@ -227,6 +239,7 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .crossover = do_crossover,
     .interior = do_interior,
     .make_feasible = do_make_feasible,
+    .not_finite = do_not_finite,
     .row_norms = do_row_norms,
     .reaches = do_reaches,
     .scores_k = do_scores_k,

@@ -52,6 +52,7 @@ struct DenseRows {
 
     explicit DenseRows(const Rows& r) : x(static_cast<const T*>(r.values)), n(r.n), d(r.d) {}
     const T* row(i64 i) const { return x + i * d; }
+    i64 stored() const { return n * d; }
     int chunk() const {
         i64 c = (i64)131072 / ((d + 1) * (i64)sizeof(T)) / 8 * 8;
         return (int)(c < 8 ? 8 : c > kMaxChunk ? kMaxChunk : c);
@@ -308,6 +309,7 @@ struct CsrRows {
           n(r.n),
           d(r.d) {}
     int chunk() const { return 64; }
+    i64 stored() const { return start[n]; }
 
     double dot_row(i64 i, const double* w) const {
         double a = 0, b = 0, c = 0, e = 0;

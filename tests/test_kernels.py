@@ -468,3 +468,49 @@ def test_denormal_numbers_survive(instructions):
     z = np.zeros(1)
     K.scores(K.Rows(np.full((1, 9), 1e-310)), 0, 1, np.append(np.ones(9), 0.0), z)
     np.testing.assert_allclose(z, 9e-310, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64, np.int32, np.int8, np.bool_])
+def test_two_classes(kind):
+    rng = np.random.default_rng(1)
+    for low, high in ((0, 1), (-1, 1), (3, 7)):
+        for n in (2, 9, 100):
+            y = np.where(rng.random(n) < 0.4, low, high)
+            y[:2] = (high, low) if n % 2 else (low, high)
+            y = y.astype(kind)
+            if y.min() == y.max():  # 3 and 7 as booleans
+                continue
+            sign = np.empty(n)
+            at = K.two_classes(y, sign)
+            assert at == (int(np.argmin(y)), int(np.argmax(y)))
+            np.testing.assert_array_equal(sign, np.where(y == y.max(), 1.0, -1.0))
+
+
+def test_two_classes_are_neither_one_nor_three():
+    sign = np.empty(4)
+    for y in (
+        [1.0, 1, 1, 1],
+        [1.0, 2, 3, 1],
+        [1.0, 2, np.nan, 1],
+        [np.nan, 1, 2, 1],
+        [0.0, 1, 0, np.inf],
+    ):
+        assert K.two_classes(np.array(y), sign) == (-1, -1)
+    assert K.two_classes(np.ones(4, dtype=np.uint16), sign) == (-1, -1)
+    assert K.two_classes(np.zeros(0), np.zeros(0)) == (-1, -1)
+    with pytest.raises(ValueError, match="entry per label"):
+        K.two_classes(np.array([0.0, 1.0]), np.empty(1))
+
+
+@each_storage
+def test_all_finite(instructions, storage):
+    for n, d in ((1, 1), (7, 3), (40, 17)):
+        X = STORAGES[storage](np.random.default_rng(n).normal(size=(n, d)))
+        assert K.all_finite(rows_of(X))
+        values = X.data if "csr" in storage else X
+        for bad in (np.nan, np.inf, -np.inf):
+            for at in (0, values.size // 2, values.size - 1):
+                kept = values.flat[at]
+                values.flat[at] = bad
+                assert not K.all_finite(rows_of(X))
+                values.flat[at] = kept

@@ -29,6 +29,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Unit roundoff of float64.
 ROUNDOFF = 2.0**-53
+#: Vectors up to here BLAS multiplies by one thread, in the order that it always takes.
+SHORT = 1000
 #: Numbers before v+ in the flat layout.
 HEADER = 8
 
@@ -63,7 +65,7 @@ class ClosingSums:
 
 def _dot(a: FloatArray, b: FloatArray) -> float:
     """a.b by one thread: BLAS wakes others for long vectors, at a price beyond that of a whole pass."""
-    return float(np.einsum("i,i->", a, b))
+    return float(a.dot(b)) if len(a) <= SHORT else float(np.einsum("i,i->", a, b))
 
 
 def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:
@@ -94,25 +96,27 @@ def from_sums(
     """
     k_plus, k_minus = balance(sums.mass_plus, sums.mass_minus) if fit_intercept else (1.0, 1.0)
     conj = k_plus * sums.conj_plus, k_minus * sums.conj_minus
-    v_plus, v_minus = k_plus * sums.v_plus, k_minus * sums.v_minus
+    v_plus = sums.v_plus if k_plus == 1.0 else k_plus * sums.v_plus
+    v_minus = sums.v_minus if k_minus == 1.0 else k_minus * sums.v_minus
     v = v_plus + v_minus
     norm_penalty = 0.5 * lam * _dot(w, w) + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
     primal = sums.loss + norm_penalty
     unsure = 0.0  # of the bound, because v is rounded
     if lam > 0.0:
         at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
-        bound = -conj[0] - conj[1] - 0.5 * lam * _dot(at, at)
+        dual_penalty = 0.5 * lam * _dot(at, at)
+        bound = -conj[0] - conj[1] - dual_penalty
     else:
         # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance.
         largest = float(np.abs(v).max(initial=0.0))
         doubt = (rows_per_sum + 8) * ROUNDOFF * sums.spread
         shrink = l1 / max(largest, l1) if l1 > 0.0 else 0.0
         surely = l1 / max(largest + doubt, l1) if l1 > 0.0 else 0.0
-        at = w
+        at, dual_penalty = w, 0.0
         bound = -shrink * (conj[0] + conj[1])
         unsure = (shrink - surely) * abs(conj[0] + conj[1])
     rounding = unsure + allowance(sums, w, at, lam=lam, rows_per_sum=rows_per_sum)
-    rounding += (len(w) + 8) * ROUNDOFF * (norm_penalty + 0.5 * lam * _dot(at, at))
+    rounding += (len(w) + 8) * ROUNDOFF * (norm_penalty + dual_penalty)
     if fit_intercept:
         rounding += repair(conj, (v_plus, v_minus), at, lam=lam, rows_per_sum=rows_per_sum)
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf

@@ -79,10 +79,12 @@ class Memory(Dataset):
         n_threads: int | None = None,
     ) -> None:
         self.n, self.d = int(X.shape[0]), int(X.shape[1])
-        if sp.issparse(X) and X.format != "csr":
+        self._sparse = bool(sp.issparse(X))
+        if self._sparse and X.format != "csr":
             X = X.tocsr()
-        if not _native(X) and self._size_of(X) <= CONVERT_BYTES:
-            X = _converted(X)
+        native = _native(X)
+        if not native and self._size_of(X) <= CONVERT_BYTES:
+            X, native = _converted(X), True
         self.X = X
         self._sign = np.ones(self.n) if sign is None else np.ascontiguousarray(sign, float)
         self.offset, self._weight, self.labels = offset, weight, labels
@@ -91,12 +93,10 @@ class Memory(Dataset):
         self._pool: ThreadPoolExecutor | None = None
         self._owner = 0  # the process whose threads these are
         self._edges = self._block_edges()
-        self._whole = None
-        if _native(X):
-            self._whole = self._block(_rows(X), 0, self.n, 0)
+        self._whole = self._block(_rows(X), 0, self.n, 0) if native else None
 
     def _size_of(self, X: Any) -> int:
-        return 12 * int(X.nnz) if sp.issparse(X) else 8 * self.n * self.d
+        return 12 * int(X.nnz) if self._sparse else 8 * self.n * self.d
 
     @property
     def n_entries(self) -> int:
@@ -104,7 +104,7 @@ class Memory(Dataset):
 
     @property
     def sparse(self) -> bool:
-        return bool(sp.issparse(self.X))
+        return self._sparse
 
     @property
     def sign(self) -> FloatArray:
@@ -116,17 +116,17 @@ class Memory(Dataset):
 
     def longest_sum(self, size: int) -> int:
         spans = self._spans(size)
-        return max(int(self._edges[s.stop] - self._edges[s.start]) for s in spans) + len(spans)
+        return max(self._edges[s.stop] - self._edges[s.start] for s in spans) + len(spans)
 
-    def _block_edges(self) -> npt.NDArray[np.int64]:
+    def _block_edges(self) -> list[int]:
         """Row numbers where blocks begin, and n: blocks of equal size in bytes."""
         if self.sparse:
             starts = self.X.indptr.astype(np.int64, copy=False)
             blocks = max(1, round(12 * int(starts[-1]) / BLOCK_BYTES))
             inner = np.searchsorted(starts, int(starts[-1]) * np.arange(1, blocks) // blocks)
-            return np.unique(np.concatenate([[0], inner, [self.n]]))
+            return [int(edge) for edge in np.unique(np.concatenate([[0], inner, [self.n]]))]
         rows = max(256, BLOCK_BYTES // (self.X.dtype.itemsize * max(1, self.d)))
-        return np.append(np.arange(0, max(self.n, 1), rows), self.n)
+        return [*range(0, max(self.n, 1), rows), self.n]
 
     def _block(self, rows: _kernels.Rows, lo: int, hi: int, first: int) -> Block:
         part = slice(first, first + rows.n)
@@ -148,7 +148,7 @@ class Memory(Dataset):
         )
 
     def _open(self, k: int) -> Block:
-        lo, hi = int(self._edges[k]), int(self._edges[k + 1])
+        lo, hi = self._edges[k], self._edges[k + 1]
         whole = self._whole
         if whole is None:  # convert this block alone
             return self._block(_rows(_converted(self.X[lo:hi])), 0, hi - lo, lo)
@@ -170,6 +170,8 @@ class Memory(Dataset):
     def _spans(self, size: int) -> list[range]:
         """Groups of consecutive blocks that share one accumulator: fewer when it is large."""
         blocks = len(self._edges) - 1
+        if blocks == 1:
+            return [range(1)]
         count = min(blocks, max(4, min(64, 12 * self.n_entries // (32 * 8 * size))))
         edges = [blocks * k // count for k in range(count + 1)]
         return [range(a, b) for a, b in pairwise(edges)]

@@ -134,7 +134,9 @@ class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return judge
 
     def _start(self, classes: npt.NDArray[Any], d: int) -> FloatArray | None:
-        if "classes_" not in vars(self) or not np.array_equal(self.classes_, classes):
+        if not self.warm_start or "classes_" not in vars(self):
+            return None
+        if not np.array_equal(self.classes_, classes):
             return None
         return fitting.earlier(self, (d + 1, 1 if len(classes) == 2 else len(classes)))
 

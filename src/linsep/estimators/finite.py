@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep import _kernels
 from linsep.errors import NonFinite
 
 _BLOCK = 1 << 18  # elements looked at together: the scratch stays in cache
@@ -22,7 +23,7 @@ def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> No
     names : ndarray of str, optional
         Column names, for the message.
     """
-    if X.dtype.kind in "iub":
+    if X.dtype.kind in "iub" or _surely_finite(X):
         return
     if sp.issparse(X):
         at = _first(X.data[: X.nnz])
@@ -37,6 +38,14 @@ def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> No
         if not finite.all():
             row, col = divmod(int(np.argmin(finite)), d)
             _refuse(X[start + row, col], start + row, col, names)
+
+
+def _surely_finite(X: Any) -> bool:
+    """Whether the kernels can read X and find nothing."""
+    if X.dtype.char not in "fd" or not X.dtype.isnative:
+        return False
+    values = X.data[: X.nnz].reshape(1, -1) if sp.issparse(X) else X
+    return bool(values.flags.c_contiguous) and _kernels.all_finite(_kernels.Rows(values))
 
 
 def refuse_nonfinite_vector(v: npt.NDArray[np.float64], name: str) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from linsep import _kernels
 from linsep.errors import BadInput
 from linsep.estimators.finite import refuse_nonfinite_vector
 from linsep.estimators.inputs import LARGEST_WEIGHT, FloatArray, column
@@ -24,18 +24,33 @@ _FEW = 16  # classes that are worth a vectorised comparison each
 _MISSING_TYPES = ("NAType", "NaTType")  # pandas' own words for missing
 
 
-@dataclass(frozen=True)
 class Labels:
     """``classes`` in rising order, and ``codes``: for each row the position of its class.
 
-    ``codes`` is boolean when there are at most two classes, int64 otherwise.
+    ``codes`` is boolean when there are at most two classes, int64 otherwise. Of two classes the signs may be
+    given instead.
     """
 
-    classes: npt.NDArray[Any]
-    codes: npt.NDArray[Any]
+    def __init__(
+        self,
+        classes: npt.NDArray[Any],
+        codes: npt.NDArray[Any] | None = None,
+        signs: FloatArray | None = None,
+    ) -> None:
+        self.classes, self._codes, self._signs = classes, codes, signs
+
+    @property
+    def codes(self) -> npt.NDArray[Any]:
+        """For each row the position of its class."""
+        if self._codes is None:
+            assert self._signs is not None
+            self._codes = self._signs > 0.0
+        return self._codes
 
     def signs(self, positive: int = 1) -> FloatArray:
         """+1.0 for the rows of class number ``positive``, -1.0 for the others."""
+        if self._signs is not None:
+            return self._signs if positive == 1 else -self._signs
         ours = self.codes if self.codes.dtype == np.bool_ else self.codes == positive
         signs: FloatArray = ours.view(np.int8).astype(np.float64)  # far faster than np.where
         signs += signs
@@ -130,7 +145,20 @@ def _class_factors(classes: npt.NDArray[Any], totals: FloatArray, class_weight: 
     return factors
 
 
+def _encode_two(y: npt.NDArray[Any]) -> Labels | None:
+    """Two whole numbers as labels, in a layout that the kernels read; None for everything else."""
+    if y.dtype.char not in "dlqib?" or not y.flags.c_contiguous or not y.dtype.isnative:
+        return None
+    signs = np.empty(len(y))
+    low, high = _kernels.two_classes(y, signs)
+    if low < 0 or not (float(y[low]).is_integer() and float(y[high]).is_integer()):
+        return None
+    return Labels(y.take((low, high)), signs=signs)
+
+
 def _encode(y: npt.NDArray[Any]) -> Labels:
+    if (two := _encode_two(y)) is not None:
+        return two
     kind = y.dtype.kind
     if kind in "iub":
         return _encode_numbers(y)

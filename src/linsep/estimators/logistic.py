@@ -7,7 +7,7 @@ from typing import Any
 from linsep.estimators.classification import Classification
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import log_probabilities, probabilities, scores
-from linsep.losses import Logistic, Loss
+from linsep.losses import Loss, get
 
 
 class LogisticRegression(Classification):
@@ -115,4 +115,4 @@ class LogisticRegression(Classification):
         return log_probabilities(self._fits[0].recipe.loss, Z)
 
     def _two_class_loss(self) -> Loss:
-        return Logistic()
+        return get("logistic")

@@ -58,7 +58,7 @@ def one_of(name: str, given: Any, known: tuple[str, ...]) -> str:
 
 def flag(name: str, given: Any) -> bool:
     """The truth value given; numbers and strings are not taken for one."""
-    if not isinstance(given, bool | np.bool_):
+    if given is not True and given is not False and not isinstance(given, np.bool_):
         raise BadInput(f"{name} must be True or False, got {given!r}.")
     return bool(given)
 
@@ -72,6 +72,8 @@ def _loss_for(fact: str, what: str, given: Any) -> Loss:
 
 
 def _number(name: str, given: Any) -> float:
+    if type(given) is float:  # by far the most frequent, and ABCs are slow
+        return given
     if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
         raise BadInput(f"{name} must be a number, got {given!r} ({type(given).__name__}).")
     return float(given)

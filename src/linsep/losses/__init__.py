@@ -75,14 +75,15 @@ _TYPES: dict[str, type[Loss]] = {
 }
 #: Names that :func:`get` accepts.
 NAMES: tuple[str, ...] = tuple(_TYPES)
+_DEFAULTS = {name: kind() for name, kind in _TYPES.items()}
 
 
 def get(loss: str | Loss) -> Loss:
     """The loss of that name with its default parameters, or the loss itself."""
+    if isinstance(loss, str) and loss in _DEFAULTS:
+        return _DEFAULTS[loss]
     if isinstance(loss, Loss):
         return loss
-    if isinstance(loss, str) and loss in _TYPES:
-        return _TYPES[loss]()
     raise BadInput(
         f"Unknown loss {loss!r}. Known names: {', '.join(NAMES)}; or pass an instance of linsep.losses.Loss."
     )

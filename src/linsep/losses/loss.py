@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ class Loss(ABC):
     regression: ClassVar[bool] = False  #: even in the residual 1 - m, so sensible on targets
     probabilistic: ClassVar[bool] = False  #: its scores map to probabilities
 
-    @property
+    @cached_property
     def params(self) -> tuple[float, ...]:
         """Parameters for the compiled kernel, in field order."""
         if self.native is None:

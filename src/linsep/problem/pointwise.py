@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from linsep.solution import Explicit, FloatArray, Linearised
 
 CURVATURE = "curvature"
+SHORT = 1000  # entries of a vector that BLAS multiplies by one thread
 _SAMPLE = 256  # rows whose median centres the Hessian
 
 
 def dot(a: FloatArray, b: FloatArray) -> float:
     """a.b by one thread: BLAS wakes others for long vectors, and its bits depend on how many."""
-    return float(np.einsum("i,i->", a, b))
+    return float(a.dot(b)) if len(a) <= SHORT else float(np.einsum("i,i->", a, b))
 
 
 def hard_margin(loss: object, penalty: ElasticNet) -> bool:
@@ -45,12 +46,12 @@ class _Native:
 
     def __init__(self, loss: Loss) -> None:
         assert loss.native is not None
-        self._loss = _kernels.Loss(loss.native, *loss.params)
+        self.loss = _kernels.Loss(loss.native, *loss.params)
 
     def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
         kept = block.kept(CURVATURE)
         _kernels.sweep(
-            block.rows, block.targets, self._loss, block.lo, block.hi, theta, out, kept, True, blend
+            block.rows, block.targets, self.loss, block.lo, block.hi, theta, out, kept, True, blend
         )
 
     def ray(
@@ -62,7 +63,7 @@ class _Native:
         out: FloatArray,
     ) -> None:
         _kernels.ray(
-            block.rows, block.targets, self._loss, block.lo, block.hi, theta, delta, steps, out
+            block.rows, block.targets, self.loss, block.lo, block.hi, theta, delta, steps, out
         )
 
     def closing(
@@ -78,7 +79,7 @@ class _Native:
         _kernels.closing(
             block.rows,
             block.targets,
-            self._loss,
+            self.loss,
             block.lo,
             block.hi,
             base,
@@ -101,6 +102,12 @@ class Problem:
         self.passes = 0.0
         self.native = loss.native is not None
         self._run: _Native | Composed = _Native(loss) if self.native else Composed(loss)
+
+    @property
+    def native_loss(self) -> _kernels.Loss:
+        """The compiled loss, if there is one."""
+        assert isinstance(self._run, _Native)
+        return self._run.loss
 
     @property
     def order(self) -> int:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.solution import Solution, Status, Stop
+from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import newton, recession, shortest
 from linsep.solvers.directions import Cholesky
-from linsep.solvers.run import SAFETY, Run, gap_of, linearised
+from linsep.solvers.run import SAFETY, Run
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ENTRIES = 500_000  # stored numbers of X
 FEATURES = 300
 _POLISH = 3e6  # multiply-adds of one Hessian below which polishing is free
+_POLISH_TOL = 1e-5  # who asks for less wants no digits
 _STEPS = 200
 _SECONDS = 1.0  # longer than any native fit takes
 _GAP_CLOSED, _PRECISION, _SEPARABLE = 1, 2, 3
@@ -45,16 +46,16 @@ def ends_before(stop: Stop) -> bool:
 
 def run_native(
     problem: Problem, theta: FloatArray, tol: float, polish: bool
-) -> tuple[int, FloatArray, FloatArray, FloatArray]:
-    """Status, base, step and closing sums of the native fit; theta becomes the answer."""
+) -> tuple[int, float, float, Linearised, FloatArray]:
+    """Status, primal and dual value, dual point and closing sums of the native fit; theta becomes the answer."""
     block = problem.data.whole
-    assert block is not None and problem.loss.native is not None
-    base, step = theta.copy(), np.zeros_like(theta)
+    assert block is not None
+    base, step = theta.copy(), np.zeros(len(theta))
     sums = np.zeros(8 + 2 * problem.data.d)
-    status, _, sweeps, grams, _, _ = _kernels.newton(
+    status, _, sweeps, grams, primal, dual = _kernels.newton(
         block.rows,
         block.targets,
-        _kernels.Loss(problem.loss.native, *problem.loss.params),
+        problem.native_loss,
         problem.lam,
         tol,
         _STEPS,
@@ -66,7 +67,7 @@ def run_native(
         sums,
     )
     problem.passes += sweeps + grams
-    return status, base, step, sums
+    return status, primal, dual, Linearised(base.reshape(-1, 1), step.reshape(-1, 1)), sums
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop) -> Solution:
@@ -79,21 +80,18 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop) -> Solution:
         theta, _, _ = problem.start(theta)
     start = theta
     theta = theta.copy()
-    polish = data.n_entries * (data.d + 8) <= _POLISH
-    status, base, step, sums = run_native(problem, theta, SAFETY * stop.tol, polish)
+    polish = stop.tol <= _POLISH_TOL and data.n_entries * (data.d + 8) <= _POLISH
+    status, primal, lower, dual, sums = run_native(problem, theta, SAFETY * stop.tol, polish)
     if status == _SEPARABLE:
         raise recession.separable(theta)
-    dual = linearised(base, step)
     if status == _PRECISION and problem.lam == 0.0:
         recession.refuse_receding(problem, theta)
         value, _ = problem.value_gradient(theta)
         theta = shortest.among_minimisers(problem, theta)
         run.record(value)
         return run.solution(Status.WORKING_PRECISION, theta, dual)
-    if status == _GAP_CLOSED:
-        primal, run.lower = gap_of(problem, theta, sums)
-        if math.isfinite(primal):
-            run.best = (primal - run.lower, theta, dual, sums)
-            run.record(primal)
-            return run.solution(Status.CERTIFIED, theta, dual)
+    if status == _GAP_CLOSED and math.isfinite(primal):
+        run.lower, run.best = lower, (primal - lower, theta, dual, sums)
+        run.record(primal)
+        return run.solution(Status.CERTIFIED, theta, dual)
     return newton.solve(problem, start, stop, Cholesky(problem.centre()))
