@@ -179,11 +179,15 @@ struct Table {
     void (*pointwise)(LossSpec, std::int64_t n, const double* m, double* value, double* slope, double* curvature,
                       double* conjugate);
     // x = A^-1 b for a symmetric positive semidefinite A of order n, refined once; drop: leave dependent columns alone
+    // returns the smallest pivot as a share of the diagonal
     // (newton.hpp). Room for n * (n + 2) doubles. One thread, the same bits always: LAPACK wakes others for nothing.
-    void (*spd_solve)(std::int64_t n, const double* A, const double* b, int drop, double* x, double* scratch);
+    double (*spd_solve)(std::int64_t n, const double* A, const double* b, int drop, double* x, double* scratch);
     // min |A'x - f| over x >= 0 from the x given; r becomes f - A'x: nnls.hpp. status 0 optimal, 1 |r| <= tol |f|, 2 limit
     NewtonReport (*nnls)(std::int64_t m, std::int64_t p, const double* A, const double* f, double tol, int max_steps,
                          double* x, double* r, double* scratch);
+    // the factor alone (U n x n, scale n; returns the smallest pivot), and x = A^-1 b by it, not refined
+    double (*spd_factor)(std::int64_t n, const double* A, int drop, double* U, double* scale);
+    void (*spd_apply)(std::int64_t n, const double* U, const double* scale, const double* b, double* x);
     // a whole fit: newton.hpp
     NewtonReport (*newton)(Rows, Targets, LossSpec, NewtonJob, double* theta, double* base, double* step,
                            double* closing, double* scratch);

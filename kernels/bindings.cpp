@@ -268,14 +268,33 @@ void pointwise(const PyLoss& l, In m, Out value, Out slope, Out curvature, Out c
     table->pointwise(l.spec, n, m.data(), value.data(), slope.data(), curvature.data(), conjugate.data());
 }
 
-void spd_solve(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> A, In b, bool drop, Out x) {
+double spd_solve(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> A, In b, bool drop, Out x) {
     const int64_t n = static_cast<int64_t>(A.shape(0));
     need(static_cast<int64_t>(A.shape(1)) == n, "A is square");
     vector_of(b, n, "b has an entry per row of A");
     vector_of(x, n, "x has an entry per row of A");
     nb::gil_scoped_release release;
     const auto room = scratch(n * (n + 2));
-    table->spd_solve(n, A.data(), b.data(), drop, x.data(), room.get());
+    return table->spd_solve(n, A.data(), b.data(), drop, x.data(), room.get());
+}
+
+double spd_factor(In2 A, bool drop, Out2 U, Out scale) {
+    const int64_t n = static_cast<int64_t>(A.shape(0));
+    matrix_of(A, n, n, "A is square");
+    need(static_cast<int64_t>(U.shape(0)) == n && static_cast<int64_t>(U.shape(1)) == n, "U is as large as A");
+    vector_of(scale, n, "scale has an entry per row of A");
+    nb::gil_scoped_release release;
+    return table->spd_factor(n, A.data(), drop, U.data(), scale.data());
+}
+
+void spd_apply(In2 U, In scale, In b, Out x) {
+    const int64_t n = static_cast<int64_t>(U.shape(0));
+    matrix_of(U, n, n, "U is square");
+    vector_of(scale, n, "scale has an entry per row of U");
+    vector_of(b, n, "b has an entry per row of U");
+    vector_of(x, n, "x has an entry per row of U");
+    nb::gil_scoped_release release;
+    table->spd_apply(n, U.data(), scale.data(), b.data(), x.data());
 }
 
 // x is the start and becomes the answer, r its residual. Returns status and steps.
@@ -813,6 +832,9 @@ NB_MODULE(_kernels, m) {
     m.def("row_norms", &row_norms, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("norms").noconvert());
     m.def("pointwise", &pointwise, nb::arg("loss"), nb::arg("m"), nb::arg("value").noconvert(),
           nb::arg("slope").noconvert(), nb::arg("curvature").noconvert(), nb::arg("conjugate").noconvert());
+    m.def("spd_factor", &spd_factor, nb::arg("A"), nb::arg("drop"), nb::arg("U").noconvert(),
+          nb::arg("scale").noconvert());
+    m.def("spd_apply", &spd_apply, nb::arg("U"), nb::arg("scale"), nb::arg("b"), nb::arg("x").noconvert());
     m.def("spd_solve", &spd_solve, nb::arg("A"), nb::arg("b"), nb::arg("drop"), nb::arg("x").noconvert());
     m.def("nnls", &nnls, nb::arg("A"), nb::arg("f"), nb::arg("tol"), nb::arg("max_steps"), nb::arg("x").noconvert(),
           nb::arg("r").noconvert());

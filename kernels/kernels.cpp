@@ -63,6 +63,7 @@ void do_reaches(Rows rows, i64 lo, i64 hi, const double* theta, double* z) {
     visit(rows, [&](const auto& X) {
         for (i64 r = lo; r < hi; ++r) z[r - lo] = X.reach(r, theta) + __builtin_fabs(theta[X.d]);
     });
+}
 template <class T>
 double not_finite_of(const T* x, i64 count) {
     vd s[4] = {};
@@ -139,10 +140,20 @@ void do_crammer_singer_closing(Rows rows, i64 lo, i64 hi, Classes y, const doubl
                                const double* dual, double* out, double* scratch) {
     visit(rows, [&](const auto& X) { crammer_singer_closing(X, lo, hi, y, W, bound, dual, out, scratch); });
 }
-void do_spd_solve(i64 n, const double* A, const double* b, int drop, double* x, double* scratch) {
+double do_spd_solve(i64 n, const double* A, const double* b, int drop, double* x, double* scratch) {
     Cholesky chol{n, scratch + 2 * n, scratch, 0.0};
     chol.factor(A, drop != 0);
     chol.solve_refined(A, b, x, scratch + n);
+    return chol.least;
+}
+double do_spd_factor(i64 n, const double* A, int drop, double* U, double* scale) {
+    Cholesky chol{n, U, scale, 0.0};
+    chol.factor(A, drop != 0);
+    return chol.least;
+}
+void do_spd_apply(i64 n, const double* U, const double* scale, const double* b, double* x) {
+    const Cholesky chol{n, const_cast<double*>(U), const_cast<double*>(scale), 0.0};
+    chol.solve(b, x);
 }
 NewtonReport do_nnls(i64 m, i64 p, const double* A, const double* f, double tol, int max_steps, double* x, double* r,
                      double* scratch) {
@@ -229,6 +240,8 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .pointwise = do_pointwise,
     .spd_solve = do_spd_solve,
     .nnls = do_nnls,
+    .spd_factor = do_spd_factor,
+    .spd_apply = do_spd_apply,
     .newton = do_newton,
     .kink_margins = do_kink_margins,
     .sort_rows = do_sort_rows,

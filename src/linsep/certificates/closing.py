@@ -77,6 +77,7 @@ def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:
     return 1.0, 1.0
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by ``enclose``
 def from_sums(
     sums: ClosingSums,
     w: FloatArray,

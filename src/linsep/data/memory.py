@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from linsep.data.dataset import Dataset
 from linsep.data.threads import default_threads
 
 BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
+SMALL_BLOCK_BYTES = 1 << 20  # enough work to pay for the call
+MANY_BLOCKS = 16  # that threads can share evenly: data have as many before their blocks grow
 CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, larger ones by block
 _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16")
 
@@ -125,7 +127,9 @@ class Memory(Dataset):
             blocks = max(1, round(12 * int(starts[-1]) / BLOCK_BYTES))
             inner = np.searchsorted(starts, int(starts[-1]) * np.arange(1, blocks) // blocks)
             return [int(edge) for edge in np.unique(np.concatenate([[0], inner, [self.n]]))]
-        rows = max(256, BLOCK_BYTES // (self.X.dtype.itemsize * max(1, self.d)))
+        row = self.X.dtype.itemsize * max(1, self.d)
+        size = min(BLOCK_BYTES, max(SMALL_BLOCK_BYTES, row * self.n // MANY_BLOCKS))
+        rows = max(256, size // row)
         return [*range(0, max(self.n, 1), rows), self.n]
 
     def _block(self, rows: _kernels.Rows, lo: int, hi: int, first: int) -> Block:
@@ -172,12 +176,15 @@ class Memory(Dataset):
         blocks = len(self._edges) - 1
         if blocks == 1:
             return [range(1)]
-        count = min(blocks, max(4, min(64, 12 * self.n_entries // (32 * 8 * size))))
-        edges = [blocks * k // count for k in range(count + 1)]
+        number = min(blocks, max(4, min(64, 12 * self.n_entries // (32 * 8 * size))))
+        edges = [blocks * k // number for k in range(number + 1)]
         return [range(a, b) for a, b in pairwise(edges)]
 
     def sum(self, fn: Sum, size: int) -> FloatArray:
-        """Sum over the blocks, in block order, by one task per thread that strides over spans."""
+        """Sum over the blocks, in block order; each thread takes the next span that nobody has taken.
+
+        A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing.
+        """
         spans = self._spans(size)
         if len(spans) == 1:
             out = np.zeros(size)
@@ -187,23 +194,25 @@ class Memory(Dataset):
         parts = np.zeros((len(spans), size))
         workers = min(self.n_threads, len(spans))
         running = True
+        take = count().__next__
 
-        def walk(worker: int) -> None:
-            for s in range(worker, len(spans), workers):
+        def walk() -> None:
+            while (s := take()) < len(spans):
                 for k in spans[s]:
                     if not running:
                         return
                     fn(self._open(k), parts[s])
 
         if workers == 1:
-            walk(0)
+            walk()
         else:
             pool = self._threads()
-            others = [pool.submit(walk, w) for w in range(1, workers)]
+            others = [pool.submit(walk) for _ in range(1, workers)]
             try:
-                walk(0)
+                walk()
                 for task in others:
-                    task.result()
+                    if not task.cancel():
+                        task.result()
             finally:
                 running = False  # after an error or Ctrl-C the others stop at their next block
         total: FloatArray = parts[0]

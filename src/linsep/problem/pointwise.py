@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from linsep.solution import Explicit, FloatArray, Linearised
 
 CURVATURE = "curvature"
-SHORT = 1000  # entries of a vector that BLAS multiplies by one thread
 _SAMPLE = 256  # rows whose median centres the Hessian
 
 
 def dot(a: FloatArray, b: FloatArray) -> float:
     """a.b by one thread: BLAS wakes others for long vectors, and its bits depend on how many."""
-    return float(a.dot(b)) if len(a) <= SHORT else float(np.einsum("i,i->", a, b))
+    return float(np.einsum("i,i->", a, b))
 
 
 def hard_margin(loss: object, penalty: ElasticNet) -> bool:
@@ -155,16 +154,19 @@ class Problem:
             )
         return theta, value, g
 
-    def hessian(self, mu: FloatArray) -> FloatArray:
-        """Hessian in the coordinates (w, c), c = b + mu.w, from the curvatures of the last sweep."""
+    def hessian(self, mu: FloatArray, single: bool = False) -> FloatArray:
+        """Hessian in the coordinates (w, c), c = b + mu.w, from the curvatures of the last sweep.
+
+        ``single``: in single precision, to 1e-7 of the diagonal; it may then overflow to infinity.
+        """
         self.passes += 1
         order = self.order
 
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out)
+            _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out, single)
 
         H = self.data.sum(add, order * order).reshape(order, order)
-        if not np.isfinite(H).all():
+        if not single and not np.isfinite(H).all():
             raise NonFinite(
                 "The Hessian is not finite: some features are too large to square in float64. Divide those "
                 "columns by a power of ten."

@@ -100,12 +100,8 @@ def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> So
 
 def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
     if unpenalised.applies(problem):
-        return unpenalised.solve(problem, theta, stop, seed, _small_once)
-    return small.solve(problem, theta, stop)
-
-
-def _small_once(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    return small.solve(problem, theta, stop)
+        return unpenalised.solve(problem, theta, stop, seed, small.solve)
+    return small.solve(problem, theta, stop, seed)
 
 
 def _newton(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:

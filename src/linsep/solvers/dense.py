@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from linsep.solvers.directions import Preconditioner, Step
     from linsep.solvers.run import Run
 
-PILOT_SHARE = 0.05
-PILOT_ROWS = 20  # per feature, at least
-WORTH_A_PILOT = 200  # rows per feature
 MANY = 50  # rows per feature from which a pilot's Hessian is a good preconditioner
 PILOT_PART = 0.1  # the share of the rows that makes it
 GRAM_PASSES = 20  # features per pass: a Hessian of d features costs about d/20 products
@@ -34,25 +31,16 @@ HARD = 12  # products in a step after which the pilot's Hessian is made anew
 _PILOT_TOL = 1e-3
 
 
-def pilot_start(problem: Problem, theta: FloatArray, seed: int) -> FloatArray:
-    """The optimum of a small pilot, to three digits."""
-    data = problem.data
-    m = int(max(PILOT_SHARE * data.n, PILOT_ROWS * data.d, 1000))
-    sub = pilot.sub_problem(problem, m, seed)
-    start = theta.copy()
-    if sub.native and sub.data.whole is not None:
-        status = small.run_native(sub, start, _PILOT_TOL, polish=False)[0]
-        return start if status in (0, 1, 2) and np.isfinite(start).all() else theta
-    stop = Stop(tol=_PILOT_TOL)
-    return newton.solve(sub, theta, stop, Cholesky(sub.centre())).W[:, 0]
-
-
 def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Recipe A."""
     data = problem.data
-    if data.n >= WORTH_A_PILOT * data.d and data.n_entries > small.ENTRIES and not theta.any():
+    if (
+        data.n >= small.WORTH_A_PILOT * data.d
+        and data.n_entries > small.ENTRIES
+        and not theta.any()
+    ):
         if problem.lam > 0:
-            theta = pilot_start(problem, theta, seed)
+            theta = small.pilot_start(problem, theta, seed)
     solution = newton.solve(problem, theta, stop, Cholesky(problem.centre()))
     if problem.lam == 0.0 and solution.status is Status.WORKING_PRECISION:
         theta = np.ascontiguousarray(solution.W[:, 0])
@@ -80,7 +68,9 @@ class PilotHessian:
     def refresh(self, theta: FloatArray) -> None:
         """Factorise at theta."""
         self.sub.value_gradient(theta)
-        H = self.sub.hessian(self.mu)
+        H = self.sub.hessian(self.mu, single=True)
+        if not np.isfinite(H).all():
+            H = self.sub.hessian(self.mu)
         S = H[:-1, :-1]
         if self.sub.fit_intercept and H[-1, -1] > 0:
             S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]

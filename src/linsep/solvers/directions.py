@@ -32,10 +32,14 @@ if TYPE_CHECKING:
 
 #: The step, the squared Newton decrement -g.delta, and |r|^2 of the residual r = H delta + g (weights).
 Step = tuple["FloatArray", float, float]
-# Order up to which a system is solved by the kernels.
-NATIVE = 320
+# Order up to which a system is solved by the kernels: LAPACK wakes other threads, and on a busy machine
+# waits for them far longer than the factorisation takes.
+NATIVE = 1000
 # Of the diagonal of X'HX beside lam: rows of text are of one size, columns are not.
 SPARSE_SHARE = 0.1
+# Single precision: the square of its error, the smallest pivot that can stand it, and half the squared decrement,
+# as a share of P, from which the gap may show it.
+BLUR, SURE, SEEN = 4e-14, 1e-4, 0.05
 # Relative eigenvalue below which a direction counts as absent when nothing penalises it.
 DROP = 1e-13
 
@@ -49,24 +53,32 @@ class Factor:
 
     def __init__(self, H: FloatArray, definite: bool) -> None:
         self.H = H
+        self.least = 0.0  # smallest pivot
+        self._factor: tuple[FloatArray, bool] | None = None
+        self._native: FloatArray | None = None
+        if len(H) <= NATIVE:
+            self._native, self.scale = np.empty(H.shape), np.empty(len(H))
+            whole = np.ascontiguousarray(H)
+            self.least = _kernels.spd_factor(whole, False, self._native, self.scale)
+            if definite or self.least > DROP:
+                return
+            self._native = None
         diagonal = np.diag(H)
         present = diagonal > 0
         self.scale = np.where(present, 1 / np.sqrt(np.where(present, diagonal, 1.0)), 0.0)
         scaled = H * self.scale
         scaled *= self.scale[:, None]
         scaled[~present, ~present] = 1.0
-        self._factor = None
-        for jitter in (0.0, 1e-14, 1e-12, 1e-10):
+        for jitter in (0.0, 1e-14, 1e-12, 1e-10) if definite else (0.0,):
             scaled[np.diag_indices(len(H))] = 1.0 + jitter
             try:
                 factor = sl.cho_factor(scaled, lower=True, check_finite=False)
             except sl.LinAlgError:
                 continue
-            if definite or np.min(np.diag(factor[0])) ** 2 > DROP:
+            self.least = 0.0 if jitter else float(np.min(np.diag(factor[0]))) ** 2
+            if definite or self.least > DROP:
                 self._factor = factor
                 return
-            if not definite:
-                break
         scaled[np.diag_indices(len(H))] = 1.0
         values, vectors = np.linalg.eigh(scaled)
         keep = values > DROP * values[-1]
@@ -74,6 +86,10 @@ class Factor:
 
     def apply(self, r: FloatArray) -> FloatArray:
         """H^-1 r without refinement: what a preconditioner needs."""
+        if self._native is not None:
+            x = np.empty_like(self.scale)
+            _kernels.spd_apply(self._native, self.scale, np.ascontiguousarray(r), x)
+            return x
         y = self.scale * r
         if self._factor is not None:
             solved: FloatArray = sl.cho_solve(self._factor, y, check_finite=False)
@@ -88,28 +104,58 @@ class Factor:
 
 
 def solved(H: FloatArray, rhs: FloatArray, definite: bool) -> FloatArray:
-    """H^-1 rhs; small systems by the kernels, where LAPACK's threads would cost more than the work."""
+    """H^-1 rhs, refined once."""
+    return solved_with_pivot(H, rhs, definite)[0]
+
+
+def solved_with_pivot(H: FloatArray, rhs: FloatArray, definite: bool) -> tuple[FloatArray, float]:
+    """H^-1 rhs and the smallest pivot of the scaled H."""
     if len(H) > NATIVE:
-        return Factor(H, definite).solve(rhs)
+        factor = Factor(H, definite)
+        return factor.solve(rhs), factor.least
     x = np.empty_like(rhs)
-    _kernels.spd_solve(np.ascontiguousarray(H), rhs, not definite, x)
-    return x
+    least = _kernels.spd_solve(np.ascontiguousarray(H), rhs, not definite, x)
+    return x, least
 
 
 class Cholesky:
-    """The full Hessian, one more pass of n d^2 work."""
+    """The full Hessian, one more pass of n d^2 work.
+
+    In single precision as long as its error, 1e-7 of the diagonal, is neither beyond what the smallest
+    pivot allows nor seen in the gap; a residual r enters that by |r|^2/(2 lam).
+    """
 
     def __init__(self, mu: FloatArray) -> None:
         self.mu = mu
+        self._exact = False
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
-        H = run.problem.hessian(self.mu)
+        problem = run.problem
         rhs = -g
         rhs[:-1] += self.mu * g[-1]
-        delta = solved(H, rhs, definite=run.problem.lam > 0)
+        self._exact = self._exact or problem.lam == 0.0 or problem.data.sparse
+        if not self._exact:
+            H = problem.hessian(self.mu, single=True)
+            if np.isfinite(H).all():
+                delta, least = solved_with_pivot(H, rhs, definite=True)
+                if least > SURE:
+                    decrement, left = dot(rhs, delta), self._blur(H, delta)
+                    seen = 0.5 * decrement <= SEEN * value
+                    if not seen or left <= 0.2 * problem.lam * run.stop.tol * value:
+                        delta[-1] -= self.mu @ delta[:-1]
+                        return delta, decrement, left
+            self._exact = True
+        H = problem.hessian(self.mu)
+        delta = solved(H, rhs, definite=problem.lam > 0)
         decrement = dot(rhs, delta)
         delta[-1] -= self.mu @ delta[:-1]
         return delta, decrement, 0.0
+
+    @staticmethod
+    def _blur(H: FloatArray, delta: FloatArray) -> float:
+        """About |r|^2 that single precision leaves: r = 2e-7 diag(H)^1/2 |diag(H)^1/2 delta|."""
+        diagonal = np.diag(H)[:-1]
+        return BLUR * float(diagonal.sum()) * float(diagonal @ delta[:-1] ** 2)
 
 
 Preconditioner = Callable[["FloatArray"], "FloatArray"]

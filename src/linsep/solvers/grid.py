@@ -25,7 +25,7 @@ from linsep.errors import NonFinite
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.solution import Linearised
-from linsep.solvers import dense
+from linsep.solvers import small
 from linsep.solvers.directions import solved
 from linsep.solvers.run import SAFETY, LimitReached, Run, gap_of, linearised
 
@@ -332,13 +332,13 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
 def _pilot_path(problem: Problem, Cs: Sequence[float], seed: int) -> list[FloatArray] | None:
     """The optima of a pilot for every C, to three digits; None where all rows are as cheap."""
     data = problem.data
-    if data.n < dense.WORTH_A_PILOT * data.d:
+    if data.n < small.WORTH_A_PILOT * data.d:
         return None
     theta = np.zeros(problem.order)
     path = []
     for C in Cs:
         now = Problem(problem.loss, ElasticNet(C), data, problem.fit_intercept)
-        theta = dense.pilot_start(now, theta, seed)
+        theta = small.pilot_start(now, theta, seed)
         problem.passes += now.passes
         path.append(theta)
     return path
