@@ -170,8 +170,11 @@ struct Table {
     void (*combine)(Rows, std::int64_t lo, std::int64_t hi, const double* a, double* out);
     // out[j] += sum h x_j^2, then out[d + j] += sum h x_j, out[2d] += sum h
     void (*moments)(Rows, std::int64_t lo, std::int64_t hi, const double* h, double* out);
-    // z[i - lo] = x_i . w + b
-    void (*scores)(Rows, std::int64_t lo, std::int64_t hi, const double* theta, double* z);
+    // z[i - lo] = x_i . w + b, and probabilities from such scores; 0, or NaN if a score is not finite: link.hpp
+    double (*scores)(Rows, std::int64_t lo, std::int64_t hi, const double* theta, double* z);
+    double (*sigmoids)(Rows, std::int64_t lo, std::int64_t hi, const double* theta, double* p);
+    double (*softmaxes)(Rows, std::int64_t lo, std::int64_t hi, const double* W, std::int64_t k, double* p,
+                        double* scratch);
     // losses along a ray: out[2 t] += sum s l(m(theta + step_t delta)), out[2 t + 1] += its derivative by step_t
     void (*ray)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* theta, const double* delta,
                 const double* steps, std::int64_t n_steps, double* out);

@@ -227,12 +227,31 @@ void moments(const PyRows& x, int64_t lo, int64_t hi, std::optional<In> h, Out o
     table->moments(x.rows, lo, hi, h ? h->data() : nullptr, out.data());
 }
 
-void scores(const PyRows& x, int64_t lo, int64_t hi, In theta, Out z) {
+// Whether all scores are finite.
+bool scores(const PyRows& x, int64_t lo, int64_t hi, In theta, Out z) {
     x.range(lo, hi);
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
     vector_of(z, hi - lo, "z has an entry per row");
     nb::gil_scoped_release release;
-    table->scores(x.rows, lo, hi, theta.data(), z.data());
+    return table->scores(x.rows, lo, hi, theta.data(), z.data()) == 0.0;
+}
+
+bool sigmoids(const PyRows& x, int64_t lo, int64_t hi, In theta, Out2 p) {
+    x.range(lo, hi);
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    need(static_cast<int64_t>(p.shape(0)) == hi - lo && p.shape(1) == 2, "p has a row of two per row");
+    nb::gil_scoped_release release;
+    return table->sigmoids(x.rows, lo, hi, theta.data(), p.data()) == 0.0;
+}
+
+bool softmaxes(const PyRows& x, int64_t lo, int64_t hi, In2 W, Out2 p) {
+    x.range(lo, hi);
+    const int64_t k = static_cast<int64_t>(p.shape(1));
+    need(k >= 1 && static_cast<int64_t>(p.shape(0)) == hi - lo, "p has a row of k per row");
+    matrix_of(W, x.d() + 1, padded_classes(k), "W has d + 1 rows, and its columns padded to a multiple of 8");
+    nb::gil_scoped_release release;
+    const auto room = scratch(256 * padded_classes(k));
+    return table->softmaxes(x.rows, lo, hi, W.data(), k, p.data(), room.get()) == 0.0;
 }
 
 void reaches(const PyRows& x, int64_t lo, int64_t hi, In theta, Out z) {
@@ -814,6 +833,10 @@ NB_MODULE(_kernels, m) {
     m.def("closing", &closing, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("theta").noconvert(),
           nb::arg("dual").none(), nb::arg("out").noconvert());
+    m.def("sigmoids", &sigmoids, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("theta"),
+          nb::arg("p").noconvert());
+    m.def("softmaxes", &softmaxes, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("W"),
+          nb::arg("p").noconvert());
     m.def("all_finite", &all_finite, nb::arg("rows"));
     m.def("two_classes", &two_classes, nb::arg("y"), nb::arg("sign").noconvert());
     m.def("gram", &gram, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("h"), nb::arg("mu"),

@@ -6,6 +6,7 @@
 #include "gram.hpp"
 #include "grid.hpp"
 #include "interior_fit.hpp"
+#include "link.hpp"
 #include "newton.hpp"
 #include "nnls.hpp"
 #include "quadratic_cd.hpp"
@@ -48,11 +49,14 @@ void do_ray(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* thet
             const double* steps, i64 n_steps, double* out) {
     visit(rows, [&](const auto& X) { ray(X, lo, hi, t, l, theta, delta, steps, n_steps, out); });
 }
-void do_scores(Rows rows, i64 lo, i64 hi, const double* theta, double* z) {
-    visit(rows, [&](const auto& X) {
-        for (i64 r = lo; r < hi; r += X.chunk())
-            X.dots(r, (int)min64(X.chunk(), hi - r), theta, theta[X.d], z + (r - lo));
-    });
+double do_scores(Rows rows, i64 lo, i64 hi, const double* theta, double* z) {
+    return visit(rows, [&](const auto& X) { return scores(X, lo, hi, theta, z); });
+}
+double do_sigmoids(Rows rows, i64 lo, i64 hi, const double* theta, double* p) {
+    return visit(rows, [&](const auto& X) { return sigmoids(X, lo, hi, theta, p); });
+}
+double do_softmaxes(Rows rows, i64 lo, i64 hi, const double* W, i64 k, double* p, double* scratch) {
+    return visit(rows, [&](const auto& X) { return softmaxes(X, lo, hi, W, k, p, scratch); });
 }
 void do_row_norms(Rows rows, i64 lo, i64 hi, double* norms) {
     visit(rows, [&](const auto& X) {
@@ -236,6 +240,8 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .combine = do_combine,
     .moments = do_moments,
     .scores = do_scores,
+    .sigmoids = do_sigmoids,
+    .softmaxes = do_softmaxes,
     .ray = do_ray,
     .pointwise = do_pointwise,
     .spd_solve = do_spd_solve,

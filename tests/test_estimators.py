@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import linsep
 from linsep import ConvergenceWarning, LinearClassifier, LinearRegressor, LogisticRegression
-from linsep.errors import LinsepError, SeparableData
+from linsep.errors import LinsepError, NonFinite, SeparableData
 from linsep.losses import Exponential, HuberisedHinge, Logistic, Multinomial
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)
@@ -414,3 +414,42 @@ def test_import_is_cheap():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("kind", ["C", "F", "float32", "csr", "int"])
+def test_many_rows_are_predicted_as_one_by_one(k, kind):
+    """Threads, pieces and layouts change nothing, and the numpy text agrees."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, size=(9000, 40)).astype(float)
+    y = (X[:, 0] + X[:, 1] > rng.normal(size=9000)).astype(int) + (k - 2) * (X[:, 2] > 1)
+    model = LogisticRegression(C=0.01, n_threads=2).fit(X[:500], y[:500])
+    make = {
+        "C": lambda A: A,
+        "F": np.asfortranarray,
+        "float32": lambda A: A.astype(np.float32),
+        "csr": sp.csr_matrix,
+        "int": lambda A: A.astype(np.int64),
+    }[kind]
+    Z = X @ model.coef_.T + model.intercept_
+    scores = model.decision_function(make(X))
+    np.testing.assert_allclose(scores.reshape(Z.shape), Z, rtol=1e-12, atol=1e-12)
+    P = model.predict_proba(make(X))
+    want = np.exp(model.predict_log_proba(make(X)))
+    np.testing.assert_allclose(P, want, rtol=1e-12)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-14)
+    np.testing.assert_array_equal(model.predict(make(X)), model.classes_[P.argmax(axis=1)])
+    few = make(X[5:9])
+    np.testing.assert_allclose(model.predict_proba(few), P[5:9], rtol=1e-12)
+    model.n_threads = 1
+    np.testing.assert_array_equal(model.predict_proba(make(X)), P)
+
+
+def test_the_first_bad_row_of_many_is_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 40))
+    model = LogisticRegression().fit(X[:200], X[:200, 0] > 0)
+    X[8123, 7] = np.inf
+    for call in (model.predict, model.decision_function, model.predict_proba):
+        with pytest.raises(NonFinite, match="row 8123, column 7"):
+            call(X)

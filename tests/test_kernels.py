@@ -514,3 +514,43 @@ def test_all_finite(instructions, storage):
                 values.flat[at] = bad
                 assert not K.all_finite(rows_of(X))
                 values.flat[at] = kept
+
+
+@each_storage
+def test_sigmoids_and_softmaxes(instructions, storage):
+    """Probabilities from scores, to a few units in the last place of each, and never beyond [lo, hi)."""
+    for c in cases(storage):
+        z = c.A @ c.theta
+        P = np.full((c.hi - c.lo, 2), np.nan)
+        assert K.sigmoids(c.rows, c.lo, c.hi, c.theta, P)
+        slack = 1e-14 * (1 + np.abs(c.A) @ np.abs(c.theta))[:, None]
+        want = np.exp(-np.logaddexp(0, np.column_stack([z, -z])))
+        assert (np.abs(P - want) <= slack * want).all()
+        for k in (3, 8, 9):
+            rng = np.random.default_rng(k)
+            W = np.zeros((c.rows.d + 1, -(-k // 8) * 8))
+            W[:, :k] = 0.1 * rng.normal(size=(c.rows.d + 1, k))
+            P = np.full((c.hi - c.lo, k), np.nan)
+            assert K.softmaxes(c.rows, c.lo, c.hi, W, P)
+            Z = c.A @ W[:, :k]
+            want = np.exp(Z - np.logaddexp.reduce(Z, axis=1, keepdims=True))
+            slack = 1e-13 * (1 + (np.abs(c.A) @ np.abs(W[:, :k])).max(axis=1))[:, None]
+            assert (np.abs(P - want) <= slack).all()
+
+
+def test_scores_say_whether_they_are_finite(instructions):
+    X = np.random.default_rng(0).normal(size=(20, 5))
+    theta, W = np.ones(6), np.ones((6, 8))
+    for at in (0, 7, 19):
+        for bad in (np.nan, np.inf):
+            Y = X.copy()
+            Y[at, 2] = bad
+            for Z, good in ((X, True), (Y, False)):
+                rows = K.Rows(Z)
+                assert K.scores(rows, 0, 20, theta, np.empty(20)) is good
+                assert K.sigmoids(rows, 0, 20, theta, np.empty((20, 2))) is good
+                assert K.softmaxes(rows, 0, 20, W, np.empty((20, 3))) is good
+    with pytest.raises(ValueError, match="row of two"):
+        K.sigmoids(K.Rows(X), 0, 20, theta, np.empty((20, 3)))
+    with pytest.raises(ValueError, match="multiple of 8"):
+        K.softmaxes(K.Rows(X), 0, 20, np.ones((6, 3)), np.empty((20, 3)))

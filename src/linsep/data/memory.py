@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import partial
 from itertools import count, pairwise
 from typing import Any
 
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Dataset
-from linsep.data.threads import default_threads
+from linsep.data.threads import usable_threads
 
 BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
 SMALL_BLOCK_BYTES = 1 << 20  # enough work to pay for the call
@@ -49,11 +49,6 @@ def _rows(X: Any) -> _kernels.Rows:
             indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
         return _kernels.Rows(X.data, indices, indptr, X.shape[1])
     return _kernels.Rows(X)
-
-
-@lru_cache(maxsize=1)
-def _usable_threads() -> int:
-    return default_threads()
 
 
 def _room(kept: dict[str, FloatArray], n: int, part: slice, name: str) -> FloatArray:
@@ -90,7 +85,7 @@ class Memory(Dataset):
         self.X = X
         self._sign = np.ones(self.n) if sign is None else np.ascontiguousarray(sign, float)
         self.offset, self._weight, self.labels = offset, weight, labels
-        self.n_threads = _usable_threads() if n_threads is None else n_threads
+        self.n_threads = usable_threads() if n_threads is None else n_threads
         self._kept: dict[str, FloatArray] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._owner = 0  # the process whose threads these are

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
 
 
@@ -13,6 +17,31 @@ def _cgroup_limit() -> float:
         return float(quota) / float(period)
     except (OSError, ValueError):
         return float("inf")
+
+
+def in_parallel(work: Callable[[int], bool], pieces: int, n_threads: int | None = None) -> bool:
+    """Whether ``work(k)`` is true for all k < pieces; each thread takes the next piece that nobody has taken."""
+    workers = min(pieces, usable_threads() if n_threads is None else n_threads)
+    take = count().__next__
+
+    def walk() -> bool:
+        good = True
+        while (k := take()) < pieces:
+            good = work(k) and good
+        return good
+
+    if workers <= 1:
+        return walk()
+    with ThreadPoolExecutor(workers - 1, "linsep") as pool:
+        others = [pool.submit(walk) for _ in range(1, workers)]
+        mine = walk()
+        return all([task.cancel() or task.result() for task in others]) and mine
+
+
+@lru_cache(maxsize=1)
+def usable_threads() -> int:
+    """``default_threads``, asked once."""
+    return default_threads()
 
 
 def default_threads() -> int:

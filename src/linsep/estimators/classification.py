@@ -85,8 +85,8 @@ class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each row; of two classes the second when the score is exactly 0."""
         Z = scores(self, X)
-        at = (Z[:, 0] >= 0).astype(np.intp) if Z.shape[1] == 1 else Z.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_[at]
+        at = (Z[:, 0] >= 0).view(np.int8) if Z.shape[1] == 1 else Z.argmax(axis=1)
+        predicted: npt.NDArray[Any] = self.classes_.take(at)
         return predicted
 
     def _own_answers(

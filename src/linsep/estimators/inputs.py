@@ -37,6 +37,17 @@ def is_plain(X: object) -> TypeGuard[npt.NDArray[Any]]:
     )
 
 
+def is_plain_csr(X: object) -> bool:
+    """Whether X is a CSR matrix of float32/float64 that can be read as it lies."""
+    return (
+        type(X) in (sp.csr_matrix, sp.csr_array)
+        and X.ndim == 2  # type: ignore[attr-defined]
+        and X.dtype.char in "fd"  # type: ignore[attr-defined]
+        and X.indices.dtype == X.indptr.dtype  # type: ignore[attr-defined]
+        and X.indices.dtype.char in "ilq"  # type: ignore[attr-defined]
+    )
+
+
 def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     """Rows of X, a numeric array or CSR matrix, and the names of its columns if it has any.
 

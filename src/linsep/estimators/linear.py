@@ -15,7 +15,7 @@ from linsep.estimators import fitting, inputs, parameters
 from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
-from linsep.estimators.scoring import log_probabilities, probabilities, scores
+from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss
 from linsep.train import Fit
 from linsep.tuning.shared import Shared
@@ -100,8 +100,7 @@ feature_names_in_
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """P(class | x), one column for each of ``classes_``; only if the loss has a link."""
-        Z = scores(self, X)
-        return probabilities(self._fits[0].recipe.loss, Z)
+        return predicted_probabilities(self, X)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:

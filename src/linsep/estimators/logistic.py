@@ -6,7 +6,7 @@ from typing import Any
 
 from linsep.estimators.classification import Classification
 from linsep.estimators.inputs import FloatArray
-from linsep.estimators.scoring import log_probabilities, probabilities, scores
+from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss, get
 
 
@@ -106,8 +106,7 @@ class LogisticRegression(Classification):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """P(class | x), one column for each of ``classes_``."""
-        Z = scores(self, X)
-        return probabilities(self._fits[0].recipe.loss, Z)
+        return predicted_probabilities(self, X)
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``, finite where that underflows to 0."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import log_softmax
 
+from linsep import _kernels
+from linsep.data.threads import in_parallel
 from linsep.errors import BadInput
 from linsep.estimators import inputs
 from linsep.estimators.finite import refuse_nonfinite
@@ -15,31 +18,94 @@ from linsep.estimators.inputs import FloatArray
 from linsep.losses import Logistic, Loss, Multinomial
 
 _BLOCK = 1 << 19  # elements converted to float64 together
+_PIECE = 1 << 17  # entries that a thread takes at a time
 
 
 def scores(model: Any, X: Any) -> FloatArray:
     """Scores of the rows of X, (n, k): one column for two classes or a regression.
 
-    A plain array of the right width, given to a model without column names, is multiplied at
-    once. Anything else is checked and converted as scikit-learn does.
+    A plain array or CSR matrix of the right width, given to a model without column names, is
+    multiplied at once. Anything else is checked and converted as scikit-learn does.
     """
-    state = vars(model)
-    if (
-        not inputs.is_plain(X)
-        or "coef_" not in state
-        or "feature_names_in_" in state
-        or X.shape[1] != state["n_features_in_"]
-        or not len(X)
-    ):
-        X = inputs.rows_again(model, X)
+    X = _ready(model, X)
     coef = model.coef_
+    if coef.ndim == 1 or len(coef) == 1:
+        rows = _native_rows(X)
+        if rows is not None:
+            z, theta = np.empty(rows.n), _theta(model)
+            score = _kernels.scores
+            if _by_pieces(model, X, rows.n, lambda lo, hi: score(rows, lo, hi, theta, z[lo:hi])):
+                return z[:, np.newaxis]
     with np.errstate(all="ignore"):  # what overflows is refused below
         Z = product(X, coef.T if coef.ndim == 2 else coef[:, np.newaxis])
         Z += model.intercept_
     if not np.isfinite(Z).all():
-        refuse_nonfinite(X, state.get("feature_names_in_"))
+        refuse_nonfinite(X, vars(model).get("feature_names_in_"))
         _refuse_overflow(Z)
     return Z
+
+
+def predicted_probabilities(model: Any, X: Any) -> FloatArray:
+    """P(class | row), (n, k): in one pass over the rows where the loss is the logistic or the softmax."""
+    loss = model._fits[0].recipe.loss
+    X = _ready(model, X)
+    rows = _native_rows(X)
+    k = len(model.coef_)
+    if rows is not None and k == 1 and isinstance(loss, Logistic):
+        P, theta = np.empty((rows.n, 2)), _theta(model)
+        pair = _kernels.sigmoids
+        if _by_pieces(model, X, rows.n, lambda lo, hi: pair(rows, lo, hi, theta, P[lo:hi])):
+            return P
+    elif rows is not None and isinstance(loss, Multinomial):
+        P, W = np.empty((rows.n, k)), np.zeros((rows.d + 1, -(-k // 8) * 8))
+        W[:-1, :k], W[-1, :k] = model.coef_.T, model.intercept_
+        soft = _kernels.softmaxes
+        if _by_pieces(model, X, rows.n, lambda lo, hi: soft(rows, lo, hi, W, P[lo:hi])):
+            return P
+    return probabilities(loss, scores(model, X))
+
+
+def _ready(model: Any, X: Any) -> Any:
+    """X itself if it can be read as it lies, else its checked and converted rows."""
+    state = vars(model)
+    if (
+        not (inputs.is_plain(X) or inputs.is_plain_csr(X))
+        or "coef_" not in state
+        or "feature_names_in_" in state
+        or X.shape[1] != state["n_features_in_"]
+        or not X.shape[0]
+    ):
+        return inputs.rows_again(model, X)
+    return X
+
+
+def _native_rows(X: Any) -> _kernels.Rows | None:
+    """X for the kernels, if they can read it."""
+    if inputs.is_plain(X):
+        return _kernels.Rows(X) if X.flags.c_contiguous else None
+    if inputs.is_plain_csr(X):
+        return _kernels.Rows(X.data, X.indices, X.indptr, X.shape[1])
+    return None
+
+
+def _theta(model: Any) -> FloatArray:
+    """(w, b) of a model with one column of scores."""
+    coef = model.coef_
+    theta = np.empty(coef.size + 1)
+    theta[:-1] = coef if coef.ndim == 1 else coef[0]
+    theta[-1] = model.intercept_ if coef.ndim == 1 else model.intercept_[0]
+    return theta
+
+
+def _by_pieces(model: Any, X: Any, n: int, work: Callable[[int, int], bool]) -> bool:
+    """Whether all scores of the rows lo .. hi are finite, for all pieces [lo, hi) of n rows."""
+    entries = X.nnz if sp.issparse(X) else X.size
+    if entries <= 2 * _PIECE:
+        return work(0, n)
+    pieces = min(n, -(-entries // _PIECE))
+    return in_parallel(
+        lambda k: work(n * k // pieces, n * (k + 1) // pieces), pieces, model.n_threads
+    )
 
 
 def probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
