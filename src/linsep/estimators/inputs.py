@@ -37,14 +37,15 @@ def is_plain(X: object) -> TypeGuard[npt.NDArray[Any]]:
     )
 
 
-def is_plain_csr(X: object) -> bool:
+def is_plain_csr(X: Any) -> bool:
     """Whether X is a CSR matrix of float32/float64 that can be read as it lies."""
     return (
         type(X) in (sp.csr_matrix, sp.csr_array)
-        and X.ndim == 2  # type: ignore[attr-defined]
-        and X.dtype.char in "fd"  # type: ignore[attr-defined]
-        and X.indices.dtype == X.indptr.dtype  # type: ignore[attr-defined]
-        and X.indices.dtype.char in "ilq"  # type: ignore[attr-defined]
+        and X.ndim == 2
+        and X.dtype.char in "fd"
+        and X.indices.dtype == X.indptr.dtype
+        and X.indices.dtype.char in "ilq"
+        and len(X.indptr) == X.shape[0] + 1
     )
 
 

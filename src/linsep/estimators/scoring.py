@@ -84,7 +84,10 @@ def _native_rows(X: Any) -> _kernels.Rows | None:
     if inputs.is_plain(X):
         return _kernels.Rows(X) if X.flags.c_contiguous else None
     if inputs.is_plain_csr(X):
-        return _kernels.Rows(X.data, X.indices, X.indptr, X.shape[1])
+        try:
+            return _kernels.Rows(X.data, X.indices, X.indptr, X.shape[1])
+        except ValueError:  # broken: say so in the words of the border
+            inputs.rows(X, "X")
     return None
 
 
