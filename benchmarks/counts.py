@@ -35,7 +35,7 @@ def cases() -> dict[str, Callable[[], object]]:
     """What is counted. The kernels through the passes of a problem, so that their argument lists may change."""
     import numpy as np
     import scipy.sparse as sp
-    from sklearn.datasets import load_breast_cancer, load_iris
+    from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 
     from linsep import LinearClassifier, LogisticRegression, losses
     from linsep.data import Memory
@@ -58,17 +58,22 @@ def cases() -> dict[str, Callable[[], object]]:
     centre = np.zeros(28)
     iris, species = load_iris(return_X_y=True)
     cancer, benign = load_breast_cancer(return_X_y=True)
+    digits, digit = load_digits(return_X_y=True)
+    even = digit % 2 == 0
     model = LogisticRegression().fit(cancer, benign)
     return {
         "sweep 16000 x 28": lambda: dense.value_gradient(theta),
         "gram 16000 x 28": lambda: dense.hessian(centre),
+        "single gram 16000 x 28": lambda: dense.hessian(centre, single=True),
         "closing 16000 x 28": lambda: dense.closing(theta, dual),
         "sparse sweep 16000 x 2000": lambda: sparse.value_gradient(tall),
         "squared hinge fit 150 x 4": lambda: LinearClassifier("squared_hinge").fit(
             iris, species == 2
         ),
         "logistic fit 569 x 30": lambda: LogisticRegression().fit(cancer, benign),
+        "logistic fit 1797 x 64": lambda: LogisticRegression().fit(digits, even),
         "predict one row": lambda: model.predict(cancer[:1]),
+        "probabilities 569 x 30": lambda: model.predict_proba(cancer),
     }
 
 

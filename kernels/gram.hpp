@@ -84,18 +84,26 @@ constexpr int SW = 16;                              // columns in a panel of flo
 constexpr int SV = SW / (2 * VL);                   // vectors in its rows
 constexpr int SI = VL == 8 ? 16 : VL == 4 ? 4 : 2;  // rows of a tile
 
+inline vs load_single(const float* p) {
+    vs v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+
 inline void tile_single(const float* a, const float* b, int rows, double* out, i64 order, i64 columns, i64 i0, i64 j0) {
     vs acc[SI][SV] = {};
     for (int r = 0; r < rows; ++r) {
         vs bv[SV];
-        __builtin_memcpy(bv, b + r * SW, sizeof bv);
-        for (int q = 0; q < SI; ++q)
-            for (int v = 0; v < SV; ++v) acc[q][v] += a[r * SW + q] * bv[v];
+        for (int v = 0; v < SV; ++v) bv[v] = load_single(b + r * SW + v * 2 * VL);
+        for (int q = 0; q < SI; ++q) {
+            const vs s = a[r * SW + q] - vs{};
+            for (int v = 0; v < SV; ++v) acc[q][v] += s * bv[v];
+        }
     }
     const i64 width = min64(SW, columns - j0);
     for (int q = 0; q < SI && i0 + q < columns; ++q) {
         float row[SW];
-        __builtin_memcpy(row, acc[q], sizeof row);
+        for (int v = 0; v < SV; ++v) std::memcpy(row + v * 2 * VL, &acc[q][v], sizeof(vs));
         double* o = out + (i0 + q) * order + j0;
         for (i64 j = 0; j < width; ++j) o[j] += (double)row[j];
     }
