@@ -76,8 +76,8 @@ _CONVEX = Need("a convex loss", lambda p: p.loss.convex)
 _NO_L1 = Need("l1_ratio=0", lambda p: p.penalty.l1_ratio == 0.0)
 _L1 = Need("l1_ratio > 0 and a finite C", lambda p: p.penalty.l1 > 0.0)
 _SMALL = Need(
-    f"one block in memory of at most {small.ENTRIES:,} entries and {small.FEATURES} features, and a "
-    "compiled loss",
+    f"one block in memory of at most {small.ENTRIES:,} entries (twice as many with "
+    f"{small.WORTH_A_PILOT} rows per feature) and {small.FEATURES} features, and a compiled loss",
     small.fits,
 )
 _PENALTY = Need("a finite C", lambda p: p.lam > 0)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
-ENTRIES = 1_000_000  # stored numbers of X
+ENTRIES = 500_000  # stored numbers of X; twice as many if there are rows enough for a pilot
 FEATURES = 300
 _POLISH = 3e6  # multiply-adds of one Hessian below which polishing is free
 _POLISH_TOL = 1e-5  # who asks for less wants no digits
@@ -39,7 +39,8 @@ _GAP_CLOSED, _PRECISION, _SEPARABLE = 1, 2, 3
 def fits(problem: Problem) -> bool:
     """Whether the problem is one native block of modest size."""
     data = problem.data
-    small = data.n_entries <= ENTRIES and data.d <= FEATURES
+    room = 2 * ENTRIES if data.n >= WORTH_A_PILOT * data.d else ENTRIES
+    small = data.n_entries <= room and data.d <= FEATURES
     return problem.native and small and data.whole is not None
 
 
