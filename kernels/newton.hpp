@@ -360,8 +360,19 @@ struct NewtonFit {
             } else if (close_by) {
                 bool worth_it = tiny;
                 const bool polished = job.polish && length == 1.0 && polish(&worth_it);
+                if (polished) {  // one last step in double: its dual point belongs to the answer to the last digits
+                    exact = true;
+                    direction();
+                    for (i64 j = 0; j < order; ++j) {
+                        base[j] = theta[j];
+                        step[j] = delta[j];
+                        theta[j] += delta[j];
+                    }
+                }
                 if (worth_it || tiny) certified = closes(base, step, theta, closing_out);
+                if (certified && polished) P = closed;
                 if (certified && (polished || !job.polish)) return finish(1);
+                if (polished) value_and_gradient(theta);
                 if (decrement <= job.tol * P) exact = true;
             }
             if (tiny) return finish(certified ? 1 : 2);
