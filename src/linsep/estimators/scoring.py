@@ -47,8 +47,8 @@ def scores(model: Any, X: Any) -> FloatArray:
 
 def predicted_probabilities(model: Any, X: Any) -> FloatArray:
     """P(class | row), (n, k): in one pass over the rows where the loss is the logistic or the softmax."""
-    loss = model._fits[0].recipe.loss
     X = _ready(model, X)
+    loss = model._fits[0].recipe.loss
     rows = _native_rows(X)
     k = len(model.coef_)
     if rows is not None and k == 1 and isinstance(loss, Logistic):
