@@ -69,7 +69,7 @@ struct NewtonJob {
 // What a native whole fit reports back: steps made, sweeps over the rows, status, last primal and dual value.
 struct NewtonReport {
     int steps, sweeps, grams, status;
-    double primal, dual;
+    double primal, dual = 0.0;
 };
 
 // A whole native fit of a loss with one kink (interior_fit.hpp); warm: begin at theta as given.

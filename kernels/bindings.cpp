@@ -327,6 +327,8 @@ std::tuple<int, int> nnls(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, n
     const auto room = scratch(nnls_scratch(m, p));
     const NewtonReport found = table->nnls(m, p, A.data(), f.data(), tol, max_steps, x.data(), r.data(), room.get());
     return {found.status, found.steps};
+}
+
 // Whether all stored numbers are finite.
 bool all_finite(const PyRows& x) {
     nb::gil_scoped_release release;
