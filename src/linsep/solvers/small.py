@@ -111,7 +111,8 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         run.record(value)
         return run.solution(Status.WORKING_PRECISION, theta, dual)
     if status == _GAP_CLOSED and math.isfinite(primal):
-        run.lower, run.best = lower, (primal - lower, theta, dual, sums)
+        run.lower = min(lower, primal)  # rounding may put one above the other
+        run.best = (primal - run.lower, theta, dual, sums)
         run.record(primal)
         return run.solution(Status.CERTIFIED, theta, dual)
     return newton.solve(problem, start, stop, Cholesky(problem.centre()))
