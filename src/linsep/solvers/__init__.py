@@ -121,7 +121,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("newton", _newton, _BASIC),
         Solver("newton-pilot", dense.solve_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
         Solver("newton-cg", _truncated, _BASIC),
-        Solver("dual-cd", sparse.solve_dual, (*_BASIC, _COORDINATES)),
+        Solver("dual-cd", sparse.solve_dual, (_CONVEX, _NO_L1, _COORDINATES)),
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", interior.solve, _ONE_KINK),
         Solver("globbing", globbing.solve, _ONE_KINK),

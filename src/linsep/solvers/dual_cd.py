@@ -14,6 +14,8 @@ these are the true scores: the fixed point is the exact minimiser, not one with 
 An epoch also adds up the Fenchel-Young slacks that the rows had when their turn came. Their sum is the duality
 gap of the recent past, so it foretells when the closing pass is worth its price.
 
+Where epochs alone would be many, each is followed by conjugate gradients on the free rows (free_set.py).
+
 Hsieh, Chang, Lin, Keerthi, Sundararajan 2008 (the method); Yu, Huang, Lin 2011 (logistic loss);
 Shalev-Shwartz and Zhang 2013 (rates); Hestenes 1969, Powell 1969 (augmented Lagrangian).
 """
@@ -29,20 +31,31 @@ from linsep import _kernels
 from linsep.errors import NonFinite
 from linsep.problem import dot
 from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers import free_set
+from linsep.solvers.hardness import MANY, hardness, newton_passes, row_norms, sampled_mean
+from linsep.solvers.intercept import intercept
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
-    from linsep.data import Block
+    import numpy.typing as npt
+
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
-LOSSES = ("logistic", "squared", "squared_hinge", "huberised_hinge", "huber")
+LOSSES = (
+    "logistic",
+    "squared",
+    "squared_hinge",
+    "huberised_hinge",
+    "huber",
+    "hinge",
+    "absolute",
+)
 RHO = 0.1  # stiffness of the intercept in units of mean |x|^2 / lam; 0.03 serves as well, 0.3 is slower
 NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 _SPARE = 10  # epochs between closing passes while the gap is not foretold to be near tol
 _IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
-_MANY = 2_000_000  # entries from which Newton's passes are shared by threads; epochs never are
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
 
 
@@ -59,6 +72,7 @@ class Ascent:
         assert problem.data.whole is not None and problem.loss.native is not None
         self.problem, self.block = problem, problem.data.whole
         self.loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
+        self.intercept = intercept(problem, self.block, self.loss)
         self.norms = row_norms(problem)
         if not np.isfinite(self.norms).all():
             problem.start(theta)
@@ -68,7 +82,7 @@ class Ascent:
         # wastes work: pairs of rows in random order, or eights where memory is slower than that.
         self.bucket = 2 if 12 * problem.data.n_entries <= _IN_CACHE else 8
         self.order = np.arange(-(-n // self.bucket), dtype=np.int64)
-        self.seed, self.epochs = int(seed), 0
+        self.seed, self.epochs, self._walks = int(seed), 0, 0
         self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(2)
         weight = self.block.weights()
         total, size = float(weight.sum()), dot(weight, self.norms)
@@ -81,7 +95,7 @@ class Ascent:
             self.u, self.theta = self._near(theta)
         else:
             self.u, self.theta = np.zeros(n), np.zeros_like(theta)
-            self.theta[-1] = self._intercept(self.z, float(theta[-1]), 1e-6)
+            self._settle_intercept(float(theta[-1]), 1e-6)
             self.b += self.theta[-1]
             if not math.isfinite(self.primal):
                 problem.start(theta)  # says whose fault it is
@@ -90,7 +104,7 @@ class Ascent:
         """A start from theta: the slopes there, times the factor that brings w = v/lam nearest to it."""
         problem, block = self.problem, self.block
         self.z = block.scores(theta)
-        u = -self._slopes(block.margins(self.z))
+        u = -self.intercept.slopes(block.margins(self.z))
         self.z -= theta[-1]
         self.b += theta[-1]
         mass = block.weights() * block.sign * u
@@ -107,31 +121,41 @@ class Ascent:
 
     def epoch(self, run: Run[Problem] | None = None) -> None:
         """One visit to every row, in a new order, then the new multiplier."""
-        problem, count = self.problem, len(self.order)
         self.epochs += 1
-        problem.passes += 1
-        _kernels.shuffle(self.order, (self.seed * 0x9E3779B1 + self.epochs) % 2**64)
-        step = max(1, _ENTRIES_PER_CALL * count // max(1, problem.data.n_entries))
         self.state[1] = 0.0
         try:
-            for k in range(0, count, step):
-                if run is not None and k > 0:
-                    run.check_limits()
-                self._visit(k, min(count, k + step))
+            self._walk(self.order, self.bucket, run)
         finally:  # also when a limit ends the epoch
-            self.theta[-1] += self.stiffness * float(self.state[0])
-            self.theta[-1] = self._intercept(self.z, float(self.theta[-1]), 1e-3)
+            b = float(self.theta[-1]) + self.stiffness * float(self.state[0])
+            self._settle_intercept(b, 1e-3)
         self.slacks.append(float(self.state[1]))
 
-    def _visit(self, k0: int, k1: int) -> None:
+    def visit(self, rows: npt.NDArray[np.int64], run: Run[Problem] | None = None) -> None:
+        """One visit to the given rows alone; the multiplier stays."""
+        self._walk(rows, 1, run)
+
+    def _walk(self, order: npt.NDArray[np.int64], bucket: int, run: Run[Problem] | None) -> None:
+        problem, count = self.problem, len(order)
+        self._walks += 1
+        _kernels.shuffle(order, (self.seed * 0x9E3779B1 + self._walks) % 2**64)
+        rows = min(problem.data.n, count * bucket)
+        entries = max(1, problem.data.n_entries * rows // max(1, problem.data.n))
+        step = max(1, _ENTRIES_PER_CALL * count // entries)
+        problem.passes += rows / max(1, problem.data.n)
+        for k in range(0, count, step):
+            if run is not None and k > 0:
+                run.check_limits()
+            self._ascend(order, bucket, k, min(count, k + step))
+
+    def _ascend(self, order: npt.NDArray[np.int64], bucket: int, k0: int, k1: int) -> None:
         _kernels.dual_cd(
             self.block.rows,
             self.block.targets,
             self.loss,
             k0,
             k1,
-            self.order,
-            self.bucket,
+            order,
+            bucket,
             self.problem.lam,
             self.stiffness,
             self.norms,
@@ -142,25 +166,10 @@ class Ascent:
             self.state,
         )
 
-    def _intercept(self, z: FloatArray, b: float, fine: float) -> float:
-        """Newton's method for b at the scores z, between the b whose slopes are known to enclose the best."""
-        low, high = -math.inf, math.inf
-        for _ in range(60):
-            out = np.zeros(3)
-            _kernels.shifted(self.block.targets, self.loss, 0, len(z), z, b, out)
-            value, slope, curvature = out.tolist()
-            self.primal = value + 0.5 * self.problem.lam * dot(self.theta[:-1], self.theta[:-1])
-            if not self.problem.fit_intercept or slope == 0.0 or not math.isfinite(slope):
-                break
-            low, high = (low, b) if slope > 0.0 else (b, high)
-            # Far out, where there is no curvature, a slope says nothing about the distance.
-            reach = 4.0 + 2.0 * abs(b)
-            move = -slope / curvature if curvature > 0.0 else math.copysign(reach, -slope)
-            move = min(max(move, -reach), reach)
-            b = b + move if low <= b + move <= high else 0.5 * (low + high)
-            if abs(move) <= fine * (1.0 + abs(b)):
-                break
-        return b
+    def _settle_intercept(self, b: float, fine: float) -> None:
+        """The multiplier becomes the best intercept at the scores z; the primal value there is noted."""
+        self.theta[-1], loss = self.intercept.best(self.z, b, fine)
+        self.primal = loss + 0.5 * self.problem.lam * dot(self.theta[:-1], self.theta[:-1])
 
     def foretold(self) -> float:
         """The duality gap now, as guessed from the slacks of the last epoch and how fast they shrink.
@@ -183,6 +192,17 @@ class Ascent:
         falling = 0.0 < last < before and gap > 0.0
         return span * math.log(now / gap) / math.log(before / last) if falling else math.inf
 
+    def many_more(self, tol: float) -> bool:
+        """Whether the last two epochs foretell more of them than a round on the free rows is worth."""
+        if len(self.slacks) < 3:
+            return False
+        before, last = self.slacks[-2:]
+        goal = tol * self.primal
+        if last <= goal:
+            return False
+        few = free_set.price(self)
+        return before <= last or few * math.log(before / last) < math.log(last / goal)
+
     def hopeless(self, tol: float, patience: float) -> bool:
         """Whether more epochs are foretold than are worth it, and a few more would not help Newton either."""
         if not self.finite():
@@ -199,47 +219,8 @@ class Ascent:
         return math.isfinite(sum(self.slacks[-1:]) + self.primal + float(self.theta[-1]))
 
     def point(self) -> tuple[FloatArray, Explicit]:
-        """Theta, and u moved to e = 0 as one shift of the intercept moves it.
-
-        u_i is the slope at z_i + b_i; the slopes at z_i + b_i + t, for the right t, add up to 0. To shrink the u
-        of one class would also do, but costs much where u is at the end of its domain.
-        """
-        if not self.problem.fit_intercept:
-            return self.theta.copy(), Explicit(self.u.copy())
-        seen = self.z + self.b
-        m = self.block.margins(seen + self._intercept(seen, 0.0, 1e-9))
-        return self.theta.copy(), Explicit(-self._slopes(m))
-
-    def _slopes(self, m: FloatArray) -> FloatArray:
-        slope, spare = np.empty_like(m), np.empty_like(m)
-        _kernels.pointwise(self.loss, m, spare, slope, spare, spare)
-        return slope
-
-
-def row_norms(problem: Problem) -> FloatArray:
-    """|x|^2 of every row (one pass)."""
-    problem.passes += 1
-    norms = np.zeros(problem.data.n)
-
-    def fill(block: Block, out: FloatArray) -> None:
-        _kernels.row_norms(
-            block.rows, block.lo, block.hi, norms[block.first : block.first + block.rows.n]
-        )
-
-    problem.data.sum(fill, 1)
-    return norms
-
-
-def hardness(problem: Problem, mean: float) -> float:
-    """C times the mean of s |x|^2, times the curvature of the loss as a multiple of the logistic one."""
-    return 4.0 * problem.loss.curvature_bound * mean / problem.lam
-
-
-def newton_passes(problem: Problem, hard: float, tol: float) -> float:
-    """Passes of truncated Newton, as fitted by eye to the table at ``prefers``."""
-    passes = 22.0 * hard**0.25 if problem.loss.native == "logistic" else 16.0 * hard**0.5
-    shared = 1.8 if problem.data.n_entries >= _MANY else 1.0  # by two threads; more is not assumed
-    return float(max(8.0, passes) * (0.4 - 0.1 * math.log10(max(tol, 1e-15))) / shared)
+        """Theta, and u moved to e = 0."""
+        return self.theta.copy(), Explicit(self.intercept.balanced(self.u, self.z, self.b))
 
 
 def prefers(problem: Problem, tol: float) -> bool:
@@ -265,22 +246,8 @@ def prefers(problem: Problem, tol: float) -> bool:
     """
     if not applies(problem):
         return False
-    least = 0.001 if problem.data.n_entries < _MANY else 0.5
+    least = 0.001 if problem.data.n_entries < MANY else 0.5
     return hardness(problem, sampled_mean(problem)) >= least * (1.0 - 1e-6)
-
-
-def sampled_mean(problem: Problem) -> float:
-    """Mean of s |x|^2 over some rows from everywhere."""
-    block, n = problem.data.whole, problem.data.n
-    assert block is not None
-    norms = np.zeros(n)
-    seen = 0
-    for k in range(16 if n >= 1024 else 1):
-        lo = k * (n // 16)
-        hi = min(n, lo + 64) if n >= 1024 else n
-        _kernels.row_norms(block.rows, lo, hi, norms)
-        seen += hi - lo
-    return dot(block.weights(), norms) / max(1, seen)
 
 
 def solve(
@@ -295,7 +262,8 @@ def solve(
     run = Run(problem, stop)
     ascent = Ascent(problem, theta, seed)
     patience = newton_passes(problem, ascent.hardness, stop.tol) / EPOCH
-    status, closed, bias, last = Status.WORKING_PRECISION, 0, 1.0, False
+    parabola = free_set.applies(problem)
+    status, closed, bias, last, slow = Status.WORKING_PRECISION, 0, 1.0, False, False
     try:
         while not last:
             run.check_limits()
@@ -304,23 +272,17 @@ def solve(
             last = ascent.hopeless(stop.tol, patience) if epochs is None else count >= epochs
             if not ascent.finite():
                 return run.solution(status, theta, Explicit(np.zeros_like(ascent.u)))
-            if last or count - closed >= _SPARE or bias * foretold <= stop.tol * ascent.primal:
+            near = bias * foretold <= stop.tol * ascent.primal
+            if last or count - closed >= _SPARE or near:
                 closed = count
                 if run.close(*ascent.point()):
                     status = Status.CERTIFIED
                     break
                 gap = run.trace[-1].primal - run.trace[-1].dual
                 bias = min(4.0, max(0.5, gap / (problem.penalty.scale * foretold or 1.0)))
+            slow = slow or (parabola and ascent.many_more(stop.tol))
+            if slow and not last:
+                free_set.improve(ascent, run)
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, *ascent.point())
-
-
-def warm(
-    problem: Problem, theta: FloatArray, epochs: int, seed: int = 0
-) -> tuple[FloatArray, FloatArray]:
-    """Some epochs and no certificate: a start for Newton's method, and the dual variables."""
-    ascent = Ascent(problem, theta, seed)
-    for _ in range(epochs):
-        ascent.epoch()
-    return ascent.theta.copy(), ascent.u.copy()
