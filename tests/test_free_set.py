@@ -206,7 +206,7 @@ def test_rounds_never_lower_the_augmented_dual(loss):
 
     for _ in range(5):
         value = dual()
-        free_set.improve(ascent)
+        ascent.rounds.improve()
         assert dual() > value
         v = sample.X.T @ (sample.sign * ascent.u)
         assert np.abs(ascent.theta[:-1] - 100.0 * v).max() <= 1e-10 * np.abs(ascent.theta).max()
@@ -282,9 +282,9 @@ def test_the_same_rows_with_both_labels(loss):
 def test_the_price_grows_with_the_free_rows():
     problem = text().problem(get("hinge"))
     ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
-    none = free_set.price(ascent)
+    none = ascent.rounds.price()
     ascent.u += 0.5
-    assert free_set.price(ascent) > none >= 1.0
+    assert ascent.rounds.price() > none >= 1.0
     assert hardness.newton_passes(problem, 1.0, 1e-6) == np.inf
     assert isinstance(ascent.intercept, Smooth)
 

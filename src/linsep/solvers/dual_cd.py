@@ -31,7 +31,7 @@ from linsep import _kernels
 from linsep.errors import NonFinite
 from linsep.problem import dot
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers import free_set
+from linsep.solvers.free_set import Rounds, is_parabola
 from linsep.solvers.hardness import MANY, hardness, newton_passes, row_norms, sampled_mean
 from linsep.solvers.intercept import intercept
 from linsep.solvers.run import LimitReached, Run
@@ -90,6 +90,7 @@ class Ascent:
         free = problem.fit_intercept and total > 0.0
         self.stiffness = RHO * size / (total * problem.lam) if free else 0.0
         self.slacks: list[float] = []
+        self.rounds = Rounds(self)
         self.primal = math.inf
         if theta[:-1].any():
             self.u, self.theta = self._near(theta)
@@ -200,7 +201,7 @@ class Ascent:
         goal = tol * self.primal
         if last <= goal:
             return False
-        few = free_set.price(self)
+        few = self.rounds.price()
         return before <= last or few * math.log(before / last) < math.log(last / goal)
 
     def hopeless(self, tol: float, patience: float) -> bool:
@@ -262,7 +263,7 @@ def solve(
     run = Run(problem, stop)
     ascent = Ascent(problem, theta, seed)
     patience = newton_passes(problem, ascent.hardness, stop.tol) / EPOCH
-    parabola = free_set.applies(problem)
+    parabola = is_parabola(problem)
     status, closed, bias, last, slow = Status.WORKING_PRECISION, 0, 1.0, False, False
     try:
         while not last:
@@ -282,7 +283,8 @@ def solve(
                 bias = min(4.0, max(0.5, gap / (problem.penalty.scale * foretold or 1.0)))
             slow = slow or (parabola and ascent.many_more(stop.tol))
             if slow and not last:
-                free_set.improve(ascent, run)
+                goal = 0.3 * stop.tol * ascent.primal / (ascent.slacks[-1] or 1.0)
+                ascent.rounds.improve(run, goal)
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, *ascent.point())

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 LOSSES = ("squared_hinge", "huberised_hinge", "huber", "hinge", "absolute")
 STEPS = 15  # of conjugate gradients in a round
+LONG = 100  # where the set of free rows has settled
 FINE = 0.05  # residual at which they end, as a share of the first one
 EPOCHS = 3  # over the free rows in a round
 TRIALS = 6  # lengths tried along the bent path
@@ -41,16 +42,9 @@ FITTING = 0.9  # length along the chord at which the bend does no harm
 _ENTRIES_PER_CALL = 4_000_000  # about 20 ms: Ctrl-C and limits are answered between calls
 
 
-def applies(problem: Problem) -> bool:
+def is_parabola(problem: Problem) -> bool:
     """Whether the conjugate of the loss is a parabola on an interval."""
     return problem.loss.native in LOSSES
-
-
-def price(ascent: Ascent) -> float:
-    """Epochs that take as long as a round would now."""
-    low, high = ascent.problem.loss.domain
-    share = np.count_nonzero((ascent.u > low) & (ascent.u < high)) / max(1, len(ascent.u))
-    return 2.0 + (STEPS + EPOCHS) * float(share)
 
 
 @dataclass(frozen=True)
@@ -88,18 +82,21 @@ class FreeSet:
         offset = 0.0 if block.offset is None else block.offset[rows]
         self.gradient = z - self.sign * (1.0 - offset - bend * self.u)
 
-    def solve(self, run: Run[Problem] | None) -> FloatArray:
-        """The masses to which conjugate gradients would move, whatever the intervals."""
+    def solve(self, run: Run[Problem] | None, steps: int, fine: float) -> FloatArray:
+        """The masses to which conjugate gradients would move, whatever the intervals.
+
+        They end after so many steps, or when the residual has become that share of what it was.
+        """
         problem, rows = self.ascent.problem, self.list
         x, r, y, state = np.zeros(len(rows)), -self.gradient, np.zeros(len(rows)), np.zeros(1)
-        enough = FINE * FINE * dot(r * r, self.inverse)
+        enough = fine * fine * dot(r * r, self.inverse)
         entries = max(1.0, 2.0 * self.share * problem.data.n_entries)
         at_once = max(1, min(int(_ENTRIES_PER_CALL / entries), int(1.0 / self.share)))
         done = 0
-        while done < STEPS:
+        while done < steps:
             if run is not None and done > 0:
                 run.check_limits()
-            wanted = min(at_once, STEPS - done)
+            wanted = min(at_once, steps - done)
             made = _kernels.free_cg(
                 self.ascent.block.rows,
                 rows,
@@ -154,16 +151,36 @@ class FreeSet:
         ascent.state[0] += t * float(move.mass.sum())
 
 
-def improve(ascent: Ascent, run: Run[Problem] | None = None) -> None:
-    """One round: conjugate gradients, the bent move, some epochs over the free rows."""
-    free = FreeSet(ascent)
-    if len(free.list) < 2:
-        return
-    x = free.solve(run)
-    move = free.search(free.sign * x / free.weight)
-    if move.gain > 0.0 and np.isfinite(move.gain):
-        free.apply(move)
-    for _ in range(EPOCHS):
-        if run is not None:
-            run.check_limits()
-        ascent.visit(free.list, run)
+class Rounds:
+    """Rounds on the free rows, between the epochs over all of them."""
+
+    def __init__(self, ascent: Ascent) -> None:
+        self.ascent = ascent
+        self._last: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def price(self) -> float:
+        """Epochs that take as long as a round would now."""
+        low, high = self.ascent.problem.loss.domain
+        u = self.ascent.u
+        share = np.count_nonzero((u > low) & (u < high)) / max(1, len(u))
+        return 2.0 + (STEPS + EPOCHS) * float(share)
+
+    def improve(self, run: Run[Problem] | None = None, goal: float = FINE) -> None:
+        """One round: conjugate gradients, the bent move, some epochs over the free rows.
+
+        Once the set of free rows has settled, one long run serves better than many short ones: up to the
+        share ``goal`` of the residual.
+        """
+        free = FreeSet(self.ascent)
+        if len(free.list) < 2:
+            return
+        settled = np.array_equal(free.list, self._last)
+        self._last = free.list.copy()
+        x = free.solve(run, LONG, min(FINE, goal)) if settled else free.solve(run, STEPS, FINE)
+        move = free.search(free.sign * x / free.weight)
+        if move.gain > 0.0 and np.isfinite(move.gain):
+            free.apply(move)
+        for _ in range(EPOCHS):
+            if run is not None:
+                run.check_limits()
+            self.ascent.visit(free.list, run)
