@@ -52,6 +52,11 @@ LOSSES = (
     "absolute",
 )
 RHO = 0.1  # stiffness of the intercept in units of mean |x|^2 / lam; 0.03 serves as well, 0.3 is slower
+SLOW, STEADY, FAR = (
+    0.3,
+    0.1,
+    8.0,
+)  # ratios of steps of the multiplier: from which, how alike, how far
 NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 _SPARE = 10  # epochs between closing passes while the gap is not foretold to be near tol
@@ -83,6 +88,7 @@ class Ascent:
         self.bucket = 2 if 12 * problem.data.n_entries <= _IN_CACHE else 8
         self.order = np.arange(-(-n // self.bucket), dtype=np.int64)
         self.seed, self.epochs, self._walks = int(seed), 0, 0
+        self._steps: list[float] = []  # of the multiplier, the last three
         self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(2)
         weight = self.block.weights()
         total, size = float(weight.sum()), dot(weight, self.norms)
@@ -94,6 +100,7 @@ class Ascent:
         self.primal = math.inf
         if theta[:-1].any():
             self.u, self.theta = self._near(theta)
+            self.best = float(theta[-1])
         else:
             self.u, self.theta = np.zeros(n), np.zeros_like(theta)
             self._settle_intercept(float(theta[-1]), 1e-6)
@@ -127,8 +134,9 @@ class Ascent:
         try:
             self._walk(self.order, self.bucket, run)
         finally:  # also when a limit ends the epoch
-            b = float(self.theta[-1]) + self.stiffness * float(self.state[0])
-            self._settle_intercept(b, 1e-3)
+            before = float(self.theta[-1])
+            self._settle_intercept(before + self.stiffness * float(self.state[0]), 1e-3)
+            self._extrapolate(float(self.theta[-1]) - before)
         self.slacks.append(float(self.state[1]))
 
     def visit(self, rows: npt.NDArray[np.int64], run: Run[Problem] | None = None) -> None:
@@ -169,8 +177,19 @@ class Ascent:
 
     def _settle_intercept(self, b: float, fine: float) -> None:
         """The multiplier becomes the best intercept at the scores z; the primal value there is noted."""
-        self.theta[-1], loss = self.intercept.best(self.z, b, fine)
+        self.best, loss = self.intercept.best(self.z, b, fine)
+        self.theta[-1] = self.best
         self.primal = loss + 0.5 * self.problem.lam * dot(self.theta[:-1], self.theta[:-1])
+
+    def _extrapolate(self, step: float) -> None:
+        """Where the steps of the multiplier shrink slowly and steadily, make the rest of them at once."""
+        self._steps = [*self._steps[-2:], step]
+        if len(self._steps) < 3 or 0.0 in self._steps:
+            return
+        first, second, third = self._steps
+        if SLOW < third / second < 1.0 and abs(third / second - second / first) < STEADY:
+            self.theta[-1] += third * min(FAR, third / (second - third))
+            self._steps = []  # three plain steps before the next guess
 
     def foretold(self) -> float:
         """The duality gap now, as guessed from the slacks of the last epoch and how fast they shrink.
@@ -220,8 +239,10 @@ class Ascent:
         return math.isfinite(sum(self.slacks[-1:]) + self.primal + float(self.theta[-1]))
 
     def point(self) -> tuple[FloatArray, Explicit]:
-        """Theta, and u moved to e = 0."""
-        return self.theta.copy(), Explicit(self.intercept.balanced(self.u, self.z, self.b))
+        """Theta with the best intercept known, and u moved to e = 0."""
+        theta = self.theta.copy()
+        theta[-1] = self.best
+        return theta, Explicit(self.intercept.balanced(self.u, self.z, self.b))
 
 
 def prefers(problem: Problem, tol: float) -> bool:
