@@ -11,7 +11,7 @@ from linsep import _kernels as K  # noqa: N812
 from linsep.certificates import certify
 from linsep.losses import HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
-from linsep.solvers import dual_cd, free_set, hardness
+from linsep.solvers import dual_cd, free_rows, hardness
 from linsep.solvers.intercept import Kinked, Smooth
 
 HINGES = [get("hinge"), get("squared_hinge"), HuberisedHinge(0.2)]
@@ -235,7 +235,7 @@ def test_the_number_of_threads_and_the_cuts_do_not_change_a_bit(monkeypatch):
         answers = []
         for threads, entries in ((1, 10**9), (2, 10**9), (3, 50)):
             monkeypatch.setattr(dual_cd, "_ENTRIES_PER_CALL", entries)
-            monkeypatch.setattr(free_set, "_ENTRIES_PER_CALL", entries)
+            monkeypatch.setattr(free_rows, "_ENTRIES_PER_CALL", entries)
             problem = sample.problem(loss, 100.0)
             problem.data.n_threads = threads
             answers.append(dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-6)))

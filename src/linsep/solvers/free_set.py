@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep import _kernels
 from linsep.problem import dot
+from linsep.solvers.free_rows import Copied, Listed, System, free_rows
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,7 +39,6 @@ EPOCHS = 3  # over the free rows in a round
 TRIALS = 6  # lengths tried along the bent path
 SHORTER = 0.4
 FITTING = 0.9  # length along the chord at which the bend does no harm
-_ENTRIES_PER_CALL = 4_000_000  # about 20 ms: Ctrl-C and limits are answered between calls
 
 
 def is_parabola(problem: Problem) -> bool:
@@ -61,73 +60,37 @@ class _Move:
 class FreeSet:
     """The rows that are free now, and the quadratic on them."""
 
-    def __init__(self, ascent: Ascent) -> None:
+    def __init__(self, ascent: Ascent, kept: Listed | Copied | None = None) -> None:
         self.ascent, problem, block = ascent, ascent.problem, ascent.block
-        low, high = problem.loss.domain
         weight, u = block.weights(), ascent.u
-        self.low, self.high, self.lam = low, high, problem.lam
-        self.list: npt.NDArray[np.int64] = np.flatnonzero((u > low) & (u < high) & (weight > 0.0))
+        self.low, self.high = problem.loss.domain
+        inside = (u > self.low) & (u < self.high) & (weight > 0.0)
+        self.list: npt.NDArray[np.int64] = np.flatnonzero(inside)
         rows = self.list
-        self.share = len(rows) / max(1, problem.data.n)
+        self.settled = kept is not None and np.array_equal(rows, kept.rows)
+        self.rows = kept if kept is not None and self.settled else free_rows(problem, rows)
         self.u, self.sign, self.weight = u[rows], block.sign[rows], weight[rows]
         bend = 1.0 / problem.loss.curvature_bound if problem.loss.smooth else 0.0
-        self.ridge = bend / self.weight
-        self.inverse = 1.0 / (
-            ascent.norms[rows] / self.lam + ascent.stiffness + self.ridge + 1e-300
-        )
-        z = np.empty(len(rows))
-        _kernels.list_dots(block.rows, rows, ascent.theta, z)
-        problem.passes += 0.5 * self.share
+        self.system = System(problem.lam, ascent.stiffness, bend / self.weight, ascent.norms[rows])
+        z = self.rows.dots(ascent.theta)
         z += ascent.theta[-1] + ascent.stiffness * float(ascent.state[0])
         offset = 0.0 if block.offset is None else block.offset[rows]
         self.gradient = z - self.sign * (1.0 - offset - bend * self.u)
 
-    def solve(self, run: Run[Problem] | None, steps: int, fine: float) -> FloatArray:
-        """The masses to which conjugate gradients would move, whatever the intervals.
-
-        They end after so many steps, or when the residual has become that share of what it was.
-        """
-        problem, rows = self.ascent.problem, self.list
-        x, r, y, state = np.zeros(len(rows)), -self.gradient, np.zeros(len(rows)), np.zeros(1)
-        enough = fine * fine * dot(r * r, self.inverse)
-        entries = max(1.0, 2.0 * self.share * problem.data.n_entries)
-        at_once = max(1, min(int(_ENTRIES_PER_CALL / entries), int(1.0 / self.share)))
-        done = 0
-        while done < steps:
-            if run is not None and done > 0:
-                run.check_limits()
-            wanted = min(at_once, steps - done)
-            made = _kernels.free_cg(
-                self.ascent.block.rows,
-                rows,
-                self.lam,
-                self.ascent.stiffness,
-                self.ridge,
-                self.inverse,
-                wanted,
-                enough,
-                x,
-                r,
-                y,
-                state,
-            )
-            done += made
-            problem.passes += self.share * made
-            if made < wanted:
-                break
-        return x
+    def direction(self, run: Run[Problem] | None, steps: int, fine: float) -> FloatArray:
+        """The change of u that conjugate gradients ask for, whatever the intervals."""
+        x = self.rows.solve(self.system, -self.gradient, steps, fine, run)
+        return self.sign * x / self.weight
 
     def _trial(self, move: FloatArray) -> _Move:
         """The move bent onto the intervals, and the best length along the chord to its end."""
-        problem = self.ascent.problem
+        system = self.system
         new = np.clip(self.u + move, self.low, self.high)
         mass = self.sign * self.weight * (new - self.u)
-        v = np.zeros(problem.data.d)
-        _kernels.list_add(self.ascent.block.rows, self.list, mass, v)
-        problem.passes += 0.5 * self.share
+        v = self.rows.add(mass)
         slope, total = dot(self.gradient, mass), float(mass.sum())
-        curved = dot(v, v) / self.lam + dot(self.ridge * mass, mass)
-        curved += self.ascent.stiffness * total * total
+        curved = dot(v, v) / system.lam + dot(system.ridge * mass, mass)
+        curved += system.stiffness * total * total
         length = min(1.0, -slope / curved) if curved > 0.0 else 0.0
         return _Move(new, mass, v, length, -length * (slope + 0.5 * length * curved))
 
@@ -147,7 +110,7 @@ class FreeSet:
         """Make the move."""
         ascent, t = self.ascent, move.length
         ascent.u[self.list] += t * (move.new - self.u)
-        ascent.theta[:-1] += (t / self.lam) * move.v
+        ascent.theta[:-1] += (t / self.system.lam) * move.v
         ascent.state[0] += t * float(move.mass.sum())
 
 
@@ -156,7 +119,7 @@ class Rounds:
 
     def __init__(self, ascent: Ascent) -> None:
         self.ascent = ascent
-        self._last: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+        self._last: Listed | Copied | None = None
 
     def price(self) -> float:
         """Epochs that take as long as a round would now."""
@@ -171,16 +134,15 @@ class Rounds:
         Once the set of free rows has settled, one long run serves better than many short ones: up to the
         share ``goal`` of the residual.
         """
-        free = FreeSet(self.ascent)
+        free = FreeSet(self.ascent, self._last)
         if len(free.list) < 2:
             return
-        settled = np.array_equal(free.list, self._last)
-        self._last = free.list.copy()
-        x = free.solve(run, LONG, min(FINE, goal)) if settled else free.solve(run, STEPS, FINE)
-        move = free.search(free.sign * x / free.weight)
+        self._last = free.rows
+        length = (LONG, min(FINE, goal)) if free.settled else (STEPS, FINE)
+        move = free.search(free.direction(run, *length))
         if move.gain > 0.0 and np.isfinite(move.gain):
             free.apply(move)
         for _ in range(EPOCHS):
             if run is not None:
                 run.check_limits()
-            self.ascent.visit(free.list, run)
+            self.ascent.visit(free.list.copy(), run)
