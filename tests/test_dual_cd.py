@@ -24,6 +24,7 @@ from linsep.certificates import certify
 from linsep.errors import NonFinite
 from linsep.losses import Huber, HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
+from linsep.solvers import ascent as ascent_module
 from linsep.solvers import dual_cd
 
 LOSSES = [get(name) for name in dual_cd.LOSSES] + [HuberisedHinge(0.25), Huber(0.3)]
@@ -300,7 +301,7 @@ def test_same_seed_same_bits_however_it_is_cut(monkeypatch):
     sample, loss = text(), get("logistic")
 
     def answer(seed, n_threads, entries):
-        monkeypatch.setattr(dual_cd, "_ENTRIES_PER_CALL", entries)
+        monkeypatch.setattr(ascent_module, "_ENTRIES_PER_CALL", entries)
         problem = sample.problem(loss)
         problem.data.n_threads = n_threads
         found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-6), seed=seed)

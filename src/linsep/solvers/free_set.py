@@ -1,6 +1,6 @@
 """Conjugate gradients on the free rows: those whose u is strictly inside its interval.
 
-With the other rows fixed, the augmented dual of dual_cd.py is a quadratic in the signed masses p = s sigma u of
+With the other rows fixed, the augmented dual of ascent.py is a quadratic in the signed masses p = s sigma u of
 the free rows F, if the conjugate of the loss is a parabola there. Its Hessian is
 
     A = X_F X_F'/lam + r 1 1' + diag(ridge/s),      ridge = (curvature of l*) = 1/(curvature of l).
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from linsep.problem import Problem
     from linsep.solution import FloatArray
-    from linsep.solvers.dual_cd import Ascent
+    from linsep.solvers.ascent import Ascent
     from linsep.solvers.run import Run
 
 LOSSES = ("squared_hinge", "huberised_hinge", "huber", "hinge", "absolute")
@@ -36,8 +36,7 @@ STEPS = 15  # of conjugate gradients in a round
 LONG = 100  # where the set of free rows has settled
 FINE = 0.05  # residual at which they end, as a share of the first one
 EPOCHS = 3  # over the free rows in a round
-TRIALS = 6  # lengths tried along the bent path
-SHORTER = 0.4
+FEWER = 0.5  # share of the rows that stop the next shorter move
 FITTING = 0.9  # length along the chord at which the bend does no harm
 
 
@@ -95,15 +94,18 @@ class FreeSet:
         return _Move(new, mass, v, length, -length * (slope + 0.5 * length * curved))
 
     def search(self, move: FloatArray) -> _Move:
-        """The best of some lengths of the move."""
+        """The best of some lengths of the move, each of which fewer rows stop than the one before."""
+        room = np.where(move > 0.0, self.high - self.u, self.low - self.u)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            hits = np.sort((room / move)[(move != 0.0) & (np.abs(move) >= np.abs(room))])
         best = self._trial(move)
-        for k in range(1, TRIALS):
-            if best.length >= FITTING:
+        count = len(hits)
+        while count > 0 and best.length < FITTING:
+            count = int(FEWER * count)
+            shorter = self._trial(float(hits[count]) * move)
+            if shorter.gain <= best.gain and best.gain > 0.0:
                 break
-            shorter = self._trial(SHORTER**k * move)
-            if shorter.gain <= best.gain:
-                break
-            best = shorter
+            best = shorter if shorter.gain > best.gain else best
         return best
 
     def apply(self, move: _Move) -> None:
@@ -121,12 +123,10 @@ class Rounds:
         self.ascent = ascent
         self._last: Listed | Copied | None = None
 
-    def price(self) -> float:
-        """Epochs that take as long as a round would now."""
-        low, high = self.ascent.problem.loss.domain
-        u = self.ascent.u
-        share = np.count_nonzero((u > low) & (u < high)) / max(1, len(u))
-        return 2.0 + (STEPS + EPOCHS) * float(share)
+    @staticmethod
+    def price(share: float) -> float:
+        """Epochs that take as long as a round would, with this share of the rows free."""
+        return 2.0 + (STEPS + EPOCHS) * share
 
     def improve(self, run: Run[Problem] | None = None, goal: float = FINE) -> None:
         """One round: conjugate gradients, the bent move, some epochs over the free rows.
