@@ -5,7 +5,8 @@ small            whole fit in one native call: one block in memory, few features
 newton           Newton-Cholesky on all rows, from a pilot when there are many rows per feature
 newton-pilot     Newton with conjugate gradients, preconditioned by the Hessian of a pilot
 newton-cg        truncated Newton with a diagonal preconditioner: many features, dense or sparse
-dual-cd          dual coordinate descent with the proximal intercept, handing over to newton-cg
+dual-cd          dual coordinate ascent with an exact intercept, conjugate gradients on the free rows;
+                 hands over to newton-cg
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
 globbing         losses with a kink, many rows: interior point method on a pilot and on a band about the kink
@@ -145,6 +146,10 @@ def _preferred(problem: Problem, stop: Stop) -> str:
         return _preferred_with_kink(problem)
     if small.fits(problem) and small.ends_before(stop):
         return "small"
+    if dual_cd.quick(problem, stop.tol) or (
+        not problem.loss.smooth and dual_cd.prefers(problem, stop.tol)
+    ):
+        return "dual-cd"
     if data.sparse:
         row = data.n_entries / max(1, data.n)
         cheap_gram = data.d <= _SPARSE_FACTORISE and row * row / 2 <= 20 * row

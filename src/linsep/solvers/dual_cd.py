@@ -29,6 +29,7 @@ LOSSES = (
     "hinge",
     "absolute",
 )
+FEW = 500  # features up to which a matrix of that order costs little
 WIDE = 0.5  # relative gap from which a better start is worth its price
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 _SPARE = 10  # epochs between closing passes while the gap is not foretold to be near tol
@@ -45,10 +46,25 @@ def crowded(ascent: Ascent) -> bool:
     return ascent.free() > ascent.problem.data.d and ascent.foretold() > WIDE * ascent.primal
 
 
+def quick(problem: Problem, tol: float) -> bool:
+    """Whether ascent is so quick that even few features are better not factorised.
+
+    Certified 1e-3 takes 5 to 11 passes up to k = 1.5 on every table tried, and a Gram matrix at least as much. To
+    1e-6 the smooth losses are better served by Newton's method, and those with a kink from k = 1 on by a
+    factorisation.
+    """
+    if not applies(problem) or (problem.loss.smooth and (tol < 3e-4 or not problem.data.sparse)):
+        return False
+    hard = hardness(problem, sampled_mean(problem))
+    return hard <= (1.5 if tol >= 3e-4 else 1.0)
+
+
 def prefers(problem: Problem, tol: float) -> bool:
     """Whether to begin with coordinate ascent, among the methods for many features.
 
-    Passes to certified gaps of 1e-3 and 1e-6, ascent with Newton to finish / truncated Newton alone, by
+    A loss with a kink: always, if there are many features.
+
+    Passes to certified gaps of 1e-3 and 1e-6, ascent (with Newton to finish) / truncated Newton alone, by
     k = C mean |x|^2; one pass of ascent takes as long as 1.1 to 1.7 of Newton's::
 
         logistic        k = 0.01          k = 1              k = 100
@@ -57,17 +73,23 @@ def prefers(problem: Problem, tol: float) -> bool:
         news20          4   5 /  7  12    7   8 / 19  22      8   12 /  51   65
         noisy, large    3   5 /  7   8    5   8 / 11  20     37   59 /  45   65
         squared hinge
-        sms             5   7 /  8   9    8  16 / 40  56     39  290 / 576  745
-        imdb            4   7 /  8   9    7  12 / 29  37     16   54 / 347  475
-        news20          7   7 /  8   9    8  14 / 31  44     18  110 / 393  585
-        noisy, large    4   6 /  8   9   11  21 / 21  33    206  322 / 196  313
+        sms             5   7 /  8   9    8  16 / 40  56     29   63 / 576  745
+        imdb            4   7 /  8   9    7  12 / 29  37     16   41 / 347  475
+        news20          7   7 /  8   9    8  14 / 31  44     18   60 / 393  585
+        noisy, large    4   6 /  8   9   11  21 / 21  33     47      /  43
+        hinge
+        sms             4  11             18  30             38   54
+        imdb            4  12             12  26             35   62
+        news20          6  15             16  49             59   81
 
     Below k = 0.001 Newton needs four passes and wins. Where ascent is slow (large k, many rows, noisy labels) it
-    notices after six epochs. The choice may not depend on the number of threads, or the bits of the answer
+    notices after a few epochs. The choice may not depend on the number of threads, or the bits of the answer
     would; so large data, whose passes threads do share, begin with Newton up to k = 1/2.
     """
     if not applies(problem):
         return False
+    if not problem.loss.smooth:
+        return problem.data.d > FEW or quick(problem, tol)
     least = 0.001 if problem.data.n_entries < MANY else 0.5
     return hardness(problem, sampled_mean(problem)) >= least * (1.0 - 1e-6)
 
