@@ -63,7 +63,10 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
     ClosingChunk c;
     for (i64 r = lo; r < hi; r += X.chunk()) {
         const int nr = (int)min64(X.chunk(), hi - r), np = padded(nr);
-        X.closing4(r, nr, base, step, theta, c.four);
+        if (dual)
+            X.closing2(r, nr, theta, c.four);
+        else
+            X.closing4(r, nr, base, step, theta, c.four);
         for (int i = 0; i < nr; ++i) {
             const double offset = t.offset ? t.offset[r + i] : 0.0;
             c.m0[i] = t.sign[r + i] * c.four[4 * i] + offset;

@@ -202,8 +202,10 @@ class Ascent:
             return 0.1 * self.hardness * self.primal if self.slacks else math.inf
         before, last = self.slacks[-2:]
         if len(self.slacks) == 2:
-            return last * min(0.3, max(0.03, 0.1 * self.hardness))
-        return last * (min(1.0, max(0.05, last / before)) if before > 0.0 else 1.0)
+            least = 0.03 if self.problem.loss.smooth else 0.3
+            return last * min(0.3, max(least, 0.1 * self.hardness))
+        shrinking = min(1.0, max(0.05, last / before)) if before > 0.0 else 1.0
+        return last * shrinking * (2.0 if len(self.slacks) == 3 else 1.15)  # it slows down at first
 
     def epochs_to(self, gap: float) -> float:
         """Epochs until the gap is that small, if it goes on falling as in the last half of them."""
