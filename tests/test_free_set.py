@@ -12,7 +12,7 @@ from linsep.certificates import certify
 from linsep.losses import HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import ascent as ascent_module
-from linsep.solvers import dual_cd, free_rows, hardness
+from linsep.solvers import dual_cd, free_rows, hardness, smoothed
 from linsep.solvers.intercept import Kinked, Smooth
 
 HINGES = [get("hinge"), get("squared_hinge"), HuberisedHinge(0.2)]
@@ -350,3 +350,111 @@ def test_the_kernels_check_what_they_are_given():
     ):
         with pytest.raises(ValueError, match=r"positive|beyond|entry"):
             cg(**changed)
+
+
+def test_large_data_are_solved_in_a_copy_of_their_free_rows(monkeypatch):
+    """The same answer by the same iteration, and the same bits for any number of threads."""
+    sample = text(noise=1.0)
+    for loss in HINGES:
+        problem, listed = solve(sample, loss, 100.0, 1e-8)
+        monkeypatch.setattr(free_rows, "COPIED", 0)
+        copies = []
+        for threads in (1, 3):
+            problem = sample.problem(loss, 100.0)
+            problem.data.n_threads = threads
+            copies.append(dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-8)))
+        monkeypatch.undo()
+        assert np.array_equal(copies[0].W, copies[1].W)
+        proof = certify(problem, copies[0], 1e-8)
+        assert proof.certified
+        assert np.linalg.norm(copies[0].W[:-1] - listed.W[:-1]) <= 2.0 * proof.coef_error
+
+
+def test_copy_and_list_make_the_same_products():
+    sample, rng = text(), np.random.default_rng(0)
+    problem = sample.problem(get("hinge"))
+    rows = np.flatnonzero(rng.random(300) < 0.4)
+    listed, copied = free_rows.Listed(problem, rows), free_rows.Copied(problem, rows)
+    v, a = rng.normal(size=701), rng.normal(size=len(rows))
+    assert listed.dots(v) == pytest.approx(copied.dots(v), abs=1e-12)
+    assert listed.add(a) == pytest.approx(copied.add(a), abs=1e-12)
+    system = free_rows.System(0.1, 0.3, np.full(len(rows), 0.01), np.ones(len(rows)))
+    x = listed.solve(system, a.copy(), 300, 1e-9, None)
+    assert x == pytest.approx(copied.solve(system, a.copy(), 300, 1e-9, None), abs=1e-6)
+    K_F = (sample.X[rows] @ sample.X[rows].T).toarray()
+    A = K_F / 0.1 + 0.3 + 0.01 * np.eye(len(rows))
+    assert np.abs(A @ x - a).max() <= 1e-6
+
+
+@pytest.mark.parametrize("name", ["hinge", "absolute"])
+def test_crowded_problems_start_from_a_smooth_one(name, monkeypatch):
+    """Many noisy rows, few features, a weak penalty: more rows are free than there are features."""
+    sample, loss = text(2000, 40, noise=3.0), get(name)
+    starts = []
+    real = smoothed.start
+    monkeypatch.setattr(smoothed, "start", lambda a, r: (starts.append(a.free()), real(a, r)))
+    problem, found = solve(sample, loss, 100.0, 1e-3)
+    assert starts and starts[0] > problem.data.d, "more free rows than features"
+    assert found.status is Status.CERTIFIED and certify(problem, found, 1e-3).certified
+    for most in (5, 8, 12, 20):
+        problem, found = solve(sample, loss, 100.0, 1e-9, max_passes=most)
+        assert found.status is Status.PASS_LIMIT and problem.passes <= most + 8.5
+        assert certify(problem, found, 1e-9).dual >= 0.0
+
+
+def test_crowded_smooth_problems_are_left_to_newton():
+    sample = text(2000, 40, noise=3.0)
+    problem, found = solve(sample, get("squared_hinge"), 100.0)
+    assert found.status is Status.WORKING_PRECISION and problem.passes <= 10
+    model = LinearClassifier("squared_hinge", C=100.0, solver="dual-cd").fit(sample.X, sample.sign)
+    assert model.certificate_.certified
+
+
+def test_progress_that_has_ended_is_noticed():
+    problem = text().problem(get("hinge"))
+    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    ascent.slacks = [1.0] * 90
+    assert not ascent.stalled()
+    ascent.slacks = [1.0] * 60 + [0.95] * 60
+    assert ascent.stalled()
+    ascent.slacks = [0.97**k for k in range(500)]
+    assert not ascent.stalled()
+
+
+def test_the_multiplier_is_extrapolated_only_where_its_steps_are_steady():
+    problem = text().problem(get("hinge"))
+    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    for steps, expected in (
+        ((1.0, 0.8, 0.64), 0.64 * 4.0),  # the rest of a geometric series
+        ((1.0, 0.1, 0.01), 0.0),
+        ((1.0, -0.8, 0.64), 0.0),
+        ((1.0, 0.9, 0.4), 0.0),
+        ((1.0, 0.99, 0.9801), 0.9801 * 8.0),
+        ((0.0, 0.0, 0.0), 0.0),
+    ):
+        ascent.theta[-1], ascent._steps = 0.0, []
+        for step in steps:
+            ascent._extrapolate(step)
+        assert ascent.theta[-1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("loss", "C", "tol", "expected"),
+    [
+        ("hinge", 0.01, 1e-6, True),
+        ("hinge", 100.0, 1e-3, False),
+        ("absolute", 0.1, 1e-3, True),
+        ("squared_hinge", 0.01, 1e-3, True),
+        ("squared_hinge", 0.01, 1e-6, False),
+        ("logistic", 100.0, 1e-3, False),
+        ("perceptron", 0.01, 1e-3, False),
+    ],
+)
+def test_where_ascent_is_quick(loss, C, tol, expected):
+    few, many = text(d=60), text(d=700)
+    assert dual_cd.quick(few.problem(get(loss), C), tol) is expected
+    if loss in ("hinge", "absolute"):
+        assert dual_cd.prefers(few.problem(get(loss), C), tol) is expected
+        assert dual_cd.prefers(many.problem(get(loss), C), tol)
+    wide = Sample(dense(few.X), few.sign).problem(get(loss), C)
+    assert dual_cd.quick(wide, tol) is (expected and not get(loss).smooth)
