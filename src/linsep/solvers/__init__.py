@@ -144,20 +144,16 @@ def _preferred(problem: Problem, stop: Stop) -> str:
         return "working-set"
     if interior.applies(problem):
         return _preferred_with_kink(problem)
+    if dual_cd.quick(problem, stop.tol):
+        return "dual-cd"
     if small.fits(problem) and small.ends_before(stop):
         return "small"
-    if dual_cd.quick(problem, stop.tol) or (
-        not problem.loss.smooth and dual_cd.prefers(problem, stop.tol)
-    ):
-        return "dual-cd"
     if data.sparse:
         row = data.n_entries / max(1, data.n)
         cheap_gram = data.d <= _SPARSE_FACTORISE and row * row / 2 <= 20 * row
         if cheap_gram or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
             return "newton"
-        if dual_cd.prefers(problem, stop.tol):
-            return "dual-cd"
-        return "newton-cg"
+        return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
     if data.d <= _FACTORISE or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
         return "newton"
     tall = data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL

@@ -29,6 +29,7 @@ LOSSES = (
     "hinge",
     "absolute",
 )
+WORTHWHILE = 100_000  # entries below which one native call of Newton's method is hard to beat
 FEW = 500  # features up to which a matrix of that order costs little
 WIDE = 0.5  # relative gap from which a better start is worth its price
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
@@ -53,7 +54,10 @@ def quick(problem: Problem, tol: float) -> bool:
     1e-6 the smooth losses are better served by Newton's method, and those with a kink from k = 1 on by a
     factorisation.
     """
-    if not applies(problem) or (problem.loss.smooth and (tol < 3e-4 or not problem.data.sparse)):
+    if not applies(problem):
+        return False
+    data = problem.data
+    if problem.loss.smooth and (tol < 3e-4 or not data.sparse or data.n_entries < WORTHWHILE):
         return False
     hard = hardness(problem, sampled_mean(problem))
     return hard <= (1.5 if tol >= 3e-4 else 1.0)
