@@ -253,7 +253,7 @@ def test_limits_are_kept_in_the_middle_of_a_round(loss):
     sample = text(noise=1.0)
     for most in range(3, 40, 3):
         problem, found = solve(sample, loss, 100.0, 1e-12, max_passes=most)
-        assert found.status is Status.PASS_LIMIT and problem.passes <= most + 2.5
+        assert found.status is Status.PASS_LIMIT and problem.passes <= most + 3.5
         proof = certify(problem, found, 1e-12)
         assert np.isfinite(proof.primal) and 0.0 <= proof.dual <= proof.primal
     problem, found = solve(sample, loss, 100.0, 1e-12, time_limit=1e-9)
@@ -398,7 +398,7 @@ def test_crowded_problems_start_from_a_smooth_one(name, monkeypatch):
     assert found.status is Status.CERTIFIED and certify(problem, found, 1e-3).certified
     for most in (5, 8, 12, 20):
         problem, found = solve(sample, loss, 100.0, 1e-9, max_passes=most)
-        assert found.status is Status.PASS_LIMIT and problem.passes <= most + 8.5
+        assert found.status is Status.PASS_LIMIT and problem.passes <= most + 9.5
         assert certify(problem, found, 1e-9).dual >= 0.0
 
 

@@ -34,6 +34,7 @@ FEW = 500  # features up to which a matrix of that order costs little
 WIDE = 0.5  # relative gap from which a better start is worth its price
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 _SPARE = 10  # epochs between closing passes while the gap is not foretold to be near tol
+_SPARE_ROUNDS = 4  # the same where each epoch comes with a round on the free rows
 
 
 def applies(problem: Problem) -> bool:
@@ -98,6 +99,15 @@ def prefers(problem: Problem, tol: float) -> bool:
     return hardness(problem, sampled_mean(problem)) >= least * (1.0 - 1e-6)
 
 
+def _hands_over(ascent: Ascent, run: Run[Problem]) -> bool:
+    """Whether Newton's method is to go on; a crowded problem with a kink gets a better start instead."""
+    if not crowded(ascent):
+        return False
+    if not ascent.problem.loss.smooth:
+        smoothed.start(ascent, run)
+    return ascent.problem.loss.smooth
+
+
 def solve(
     problem: Problem, theta: FloatArray, stop: Stop, epochs: int | None = None, seed: int = 0
 ) -> Solution:
@@ -122,7 +132,7 @@ def solve(
             if not ascent.finite():
                 return run.solution(status, theta, Explicit(np.zeros_like(ascent.u)))
             near = bias * foretold <= stop.tol * ascent.primal
-            if last or count - closed >= _SPARE or near:
+            if last or near or count - closed >= (_SPARE_ROUNDS if slow else _SPARE):
                 closed = count
                 if run.close(*ascent.point()):
                     status = Status.CERTIFIED
@@ -133,13 +143,15 @@ def solve(
                 break
             if parabola and not slow and ascent.many_more(stop.tol):
                 slow = True
-                if epochs is None and crowded(ascent):
-                    if problem.loss.smooth:
-                        break
-                    smoothed.start(ascent, run)
+                if epochs is None and _hands_over(ascent, run):
+                    break
             if slow:
                 goal = 0.3 * stop.tol * ascent.primal / (ascent.slacks[-1] or 1.0)
                 ascent.rounds.improve(run, goal)
     except LimitReached as limit:
         status = limit.status
-    return run.solution(status, *ascent.point())
+        if ascent.epochs > closed > 0:  # what came after the last closing pass counts too
+            run.close(*ascent.point())
+    if run.best is None:
+        return run.solution(status, *ascent.point())
+    return run.solution(status, *run.best[1:3])

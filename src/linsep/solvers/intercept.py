@@ -74,6 +74,7 @@ class Kinked(Smooth):
         self.low, self.high = problem.loss.domain
         self.weight = block.weights()
         self.mass = self.weight * block.sign
+        self.total = float(self.weight.sum())
         offset = 0.0 if block.offset is None else block.offset
         self.end = block.sign * (1.0 - offset)  # z + b at the kink
         self.jump = (self.high - self.low) * self.weight
@@ -100,12 +101,14 @@ class Kinked(Smooth):
             return u
         for attempt in range(4):  # again for what rounding left
             e = dot(self.mass, u)
-            if e == 0.0:
+            if (
+                abs(e) <= 1e-14 * self.total
+            ):  # what is left is rounding, and shrinking a class will do
                 break
             goal = np.where((self.mass > 0.0) != (e > 0.0), self.high, self.low)
             room = self.weight * np.abs(goal - u)
             giving = (u > self.low) & (u < self.high)
-            given = float(room[giving].sum())
+            given = dot(room, giving.astype(np.float64))
             if given <= abs(e) or attempt > 1:
                 key = (self.end - z) if e > 0.0 else (z - self.end)
                 last = _kernels.quantile(key.copy(), room.copy(), abs(e))
@@ -114,7 +117,8 @@ class Kinked(Smooth):
                 e = max(0.0, abs(e) - float(room[before].sum()))
                 given = float(room[giving].sum())
             if given > 0.0:
-                u[giving] += min(1.0, abs(e) / given) * (goal[giving] - u[giving])
+                u += np.where(giving, min(1.0, abs(e) / given), 0.0) * (goal - u)
+                np.clip(u, self.low, self.high, out=u)
         return u
 
 
