@@ -249,6 +249,11 @@ def test_losses_without_a_solver_are_refused():
     refused(LinearClassifier("zero_one"), X, Y, ["zero_one"], Refused)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+def test_losses_with_a_kink_need_a_penalty(loss):
+    refused(LinearClassifier(loss, C=np.inf), X, Y, [loss, "finite C"], Refused)
+
+
 def test_unknown_losses():
     words = ["'quadratic'", "squared", "logistic"]
     refused(LinearClassifier("quadratic"), X, Y, words, BadInput)

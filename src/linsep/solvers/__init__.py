@@ -41,6 +41,7 @@ from linsep.solvers import (
     working_set,
 )
 from linsep.solvers.directions import ConjugateGradients
+from linsep.solvers.hardness import sampled_mean
 
 if TYPE_CHECKING:
     from linsep.problem import CoupledProblem, Problem
@@ -165,7 +166,7 @@ def _preferred_with_kink(problem: Problem) -> str:
     data = problem.data
     if dual_cd.applies(problem):
         many = data.sparse and data.d > _SPARSE_FACTORISE
-        if many or dual_cd.sampled_mean(problem) <= _EASY * problem.lam:
+        if many or sampled_mean(problem) <= _EASY * problem.lam:
             return "dual-cd"
     return "globbing" if globbing.worthwhile(problem) else "interior"
 

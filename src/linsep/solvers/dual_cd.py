@@ -44,8 +44,13 @@ def applies(problem: Problem) -> bool:
 
 
 def crowded(ascent: Ascent) -> bool:
-    """Whether more rows are free than there are features, and the gap is still wide."""
-    return ascent.free() > ascent.problem.data.d and ascent.foretold() > WIDE * ascent.primal
+    """Whether more rows are free than there are features: the primal problem is the smaller one.
+
+    For a loss with a kink only while the gap is wide, since its smooth neighbour is no better than a start.
+    """
+    if ascent.free() <= ascent.problem.data.d:
+        return False
+    return ascent.problem.loss.smooth or ascent.foretold() > WIDE * ascent.primal
 
 
 def quick(problem: Problem, tol: float) -> bool:
