@@ -442,6 +442,8 @@ def test_the_multiplier_is_extrapolated_only_where_its_steps_are_steady():
     ("loss", "C", "tol", "expected"),
     [
         ("hinge", 0.01, 1e-6, True),
+        ("hinge", 0.5, 1e-3, True),
+        ("hinge", 0.5, 1e-6, False),
         ("hinge", 100.0, 1e-3, False),
         ("absolute", 0.1, 1e-3, True),
         ("squared_hinge", 0.01, 1e-3, True),

@@ -41,7 +41,6 @@ from linsep.solvers import (
     working_set,
 )
 from linsep.solvers.directions import ConjugateGradients
-from linsep.solvers.hardness import sampled_mean
 
 if TYPE_CHECKING:
     from linsep.problem import CoupledProblem, Problem
@@ -135,7 +134,6 @@ NAMES = ("auto", *SOLVERS)
 _FACTORISE = 120  # features up to which a Hessian costs only a few passes
 _FACTORISE_AT_ALL = 4000
 _SPARSE_FACTORISE = 500
-_EASY = 0.05  # C mean |x|^2 below which a few epochs of coordinate ascent settle the hinge
 
 
 def _preferred(problem: Problem, stop: Stop) -> str:
@@ -144,7 +142,7 @@ def _preferred(problem: Problem, stop: Stop) -> str:
     if problem.penalty.l1:
         return "working-set"
     if interior.applies(problem):
-        return _preferred_with_kink(problem)
+        return _preferred_with_kink(problem, stop)
     if dual_cd.quick(problem, stop.tol):
         return "dual-cd"
     if small.fits(problem) and small.ends_before(stop):
@@ -161,12 +159,12 @@ def _preferred(problem: Problem, stop: Stop) -> str:
     return "newton-pilot" if tall else "newton-cg"
 
 
-def _preferred_with_kink(problem: Problem) -> str:
+def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
     """The same for losses with a kink, whose dual coordinates settle quickly only while C |x|^2 is small."""
     data = problem.data
     if dual_cd.applies(problem):
         many = data.sparse and data.d > _SPARSE_FACTORISE
-        if many or sampled_mean(problem) <= _EASY * problem.lam:
+        if many or dual_cd.quick(problem, stop.tol):
             return "dual-cd"
     return "globbing" if globbing.worthwhile(problem) else "interior"
 
