@@ -107,6 +107,15 @@ struct CdJob {
     std::int64_t bucket;
 };
 
+// The system of the free rows `list`: free_set.hpp. ridge and inverse (of the diagonal) have an entry for each.
+struct FreeJob {
+    double lam, stiffness;
+    const std::int64_t* list;
+    std::int64_t count;
+    const double* ridge;
+    const double* inverse;
+};
+
 // A class 0 .. k-1 for each row, counted weight_i times (null weight means 1).
 struct Classes {
     const std::int64_t* label;
@@ -267,6 +276,14 @@ struct Table {
                                  double* x, double* slope);
     // a seeded permutation, in place
     void (*shuffle)(std::int64_t count, std::uint64_t seed, std::int64_t* order);
+    // rows by their numbers: out[k] = x.v, v += sum a_k x (free_set.hpp)
+    void (*list_dots)(Rows, const std::int64_t* list, std::int64_t count, const double* v, double* out);
+    void (*list_add)(Rows, const std::int64_t* list, std::int64_t count, const double* a, double* v);
+    // some steps of conjugate gradients on the free rows: free_set.hpp
+    int (*free_cg)(Rows, FreeJob, int steps, double enough, double* x, double* r, double* y, double* state,
+                   double* product, double* v);
+    // weighted order statistic; permutes its arguments: free_set.hpp
+    double (*quantile)(std::int64_t n, double* x, double* weight, double target);
 };
 
 extern const Table table_base;

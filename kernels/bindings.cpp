@@ -595,6 +595,48 @@ int64_t quadratic_cd(In2 S, double l1, double tol, int64_t max_sweeps, Out x, Ou
     return table->quadratic_cd(k, S.data(), l1, tol, max_sweeps, x.data(), slope.data());
 }
 
+void listed(const PyRows& x, const Labels& list) {
+    for (std::size_t k = 0; k < list.shape(0); ++k)
+        need(list.data()[k] >= 0 && list.data()[k] < x.n(), "list names a row beyond the rows");
+}
+void list_dots(const PyRows& x, Labels list, In v, Out out) {
+    listed(x, list);
+    const auto count = static_cast<int64_t>(list.shape(0));
+    need(v.shape(0) >= static_cast<std::size_t>(x.d()), "v has d entries");
+    vector_of(out, count, "out has an entry for each row of the list");
+    nb::gil_scoped_release release;
+    table->list_dots(x.rows, list.data(), count, v.data(), out.data());
+}
+void list_add(const PyRows& x, Labels list, In a, Out v) {
+    listed(x, list);
+    const auto count = static_cast<int64_t>(list.shape(0));
+    vector_of(a, count, "a has an entry for each row of the list");
+    vector_of(v, x.d(), "v has d entries");
+    nb::gil_scoped_release release;
+    table->list_add(x.rows, list.data(), count, a.data(), v.data());
+}
+int free_cg(const PyRows& x, Labels list, double lam, double stiffness, In ridge, In inverse, int steps, double enough,
+            Out solution, Out residual, Out search, Out state) {
+    listed(x, list);
+    need(lam > 0.0 && stiffness >= 0.0 && steps >= 0, "lam is positive, stiffness and steps are not negative");
+    const auto count = static_cast<int64_t>(list.shape(0));
+    vector_of(ridge, count, "ridge has an entry for each row of the list");
+    vector_of(inverse, count, "inverse has an entry for each row of the list");
+    vector_of(solution, count, "solution has an entry for each row of the list");
+    vector_of(residual, count, "residual has an entry for each row of the list");
+    vector_of(search, count, "search has an entry for each row of the list");
+    vector_of(state, 1, "state has one entry");
+    nb::gil_scoped_release release;
+    const auto room = std::make_unique<double[]>(static_cast<std::size_t>(count + x.d() + 1));
+    return table->free_cg(x.rows, {lam, stiffness, list.data(), count, ridge.data(), inverse.data()}, steps, enough,
+                          solution.data(), residual.data(), search.data(), state.data(), room.get(),
+                          room.get() + count);
+}
+double quantile(Out x, Out weight, double target) {
+    need(x.shape(0) == weight.shape(0), "x and weight differ in length");
+    nb::gil_scoped_release release;
+    return table->quantile(static_cast<int64_t>(x.shape(0)), x.data(), weight.data(), target);
+}
 void shuffle(Order order, std::uint64_t seed) {
     need(order.shape(0) < (std::size_t{1} << 31), "too many entries to shuffle");
     nb::gil_scoped_release release;
@@ -906,6 +948,13 @@ NB_MODULE(_kernels, m) {
     m.def("quadratic_cd", &quadratic_cd, nb::arg("S").noconvert(), nb::arg("l1"), nb::arg("tol"), nb::arg("max_sweeps"),
           nb::arg("x").noconvert(), nb::arg("slope").noconvert());
     m.def("shuffle", &shuffle, nb::arg("order").noconvert(), nb::arg("seed"));
+    m.def("list_dots", &list_dots, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("v"),
+          nb::arg("out").noconvert());
+    m.def("list_add", &list_add, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("a"), nb::arg("v").noconvert());
+    m.def("free_cg", &free_cg, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("lam"), nb::arg("stiffness"),
+          nb::arg("ridge"), nb::arg("inverse"), nb::arg("steps"), nb::arg("enough"), nb::arg("solution").noconvert(),
+          nb::arg("residual").noconvert(), nb::arg("search").noconvert(), nb::arg("state").noconvert());
+    m.def("quantile", &quantile, nb::arg("x").noconvert(), nb::arg("weight").noconvert(), nb::arg("target"));
     nb::class_<PyClasses>(m, "Classes")
         .def(nb::init<Labels, std::optional<In>, int64_t>(), nb::arg("labels"), nb::arg("weight").none(), nb::arg("k"))
         .def_prop_ro("padded", &PyClasses::padded);

@@ -88,7 +88,10 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
     ClosingChunk c;
     for (i64 r = lo; r < hi; r += X.chunk()) {
         const int nr = (int)min64(X.chunk(), hi - r), np = padded(nr);
-        X.closing4(r, nr, base, step, theta, c.four);
+        if (dual)
+            X.closing2(r, nr, theta, c.four);
+        else
+            X.closing4(r, nr, base, step, theta, c.four);
         spread(c, t, r, nr);
         loss.at(np, spec.width, c.m1, c.value1, c.slope1, c.curve1);
         if (dual) {

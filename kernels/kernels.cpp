@@ -3,6 +3,7 @@
 #include "closing.hpp"
 #include "crammer_singer.hpp"
 #include "dual_cd.hpp"
+#include "free_set.hpp"
 #include "gram.hpp"
 #include "grid.hpp"
 #include "interior_fit.hpp"
@@ -224,6 +225,17 @@ void do_grid_closing(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, GridJob j
 i64 do_quadratic_cd(i64 k, const double* S, double l1, double tol, i64 max_sweeps, double* x, double* slope) {
     return quadratic_cd(k, S, l1, tol, max_sweeps, x, slope);
 }
+void do_list_dots(Rows rows, const i64* list, i64 count, const double* v, double* out) {
+    visit(rows, [&](const auto& X) { list_dots(X, list, count, v, out); });
+}
+void do_list_add(Rows rows, const i64* list, i64 count, const double* a, double* v) {
+    visit(rows, [&](const auto& X) { list_add(X, list, count, a, v); });
+}
+int do_free_cg(Rows rows, FreeJob job, int steps, double enough, double* x, double* r, double* y, double* state,
+               double* product, double* v) {
+    return visit(rows, [&](const auto& X) { return free_cg(X, job, steps, enough, x, r, y, state, product, v); });
+}
+double do_quantile(i64 n, double* x, double* weight, double target) { return quantile(n, x, weight, target); }
 void do_shuffle(i64 count, std::uint64_t seed, i64* order) { shuffle(count, seed, order); }
 
 }  // namespace
@@ -281,6 +293,10 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .grid_closing = do_grid_closing,
     .quadratic_cd = do_quadratic_cd,
     .shuffle = do_shuffle,
+    .list_dots = do_list_dots,
+    .list_add = do_list_add,
+    .free_cg = do_free_cg,
+    .quantile = do_quantile,
 };
 
 }  // namespace linsep

@@ -90,6 +90,7 @@ struct DenseRows {
         for (; i < nr; ++i) z[i] = dot(row(r + i), w) + b;
     }
 
+    void closing2(i64 r, int nr, const double* theta, double* out) const { closing4(r, nr, theta, theta, theta, out); }
     // out[4 i ..]: x.base + b0, x.step + b1, x.theta + b2, |x|.|theta| + |b2|
     void closing4(i64 r, int nr, const double* base, const double* step, const double* theta, double* out) const {
         const double bias[4] = {base[d], step[d], theta[d], __builtin_fabs(theta[d])};
@@ -342,6 +343,27 @@ struct CsrRows {
             out[4 * i + 1] = b;
             out[4 * i + 2] = c;
             out[4 * i + 3] = q;
+        }
+    }
+    // the same, of theta alone: the other two are not wanted
+    void closing2(i64 r, int nr, const double* theta, double* out) const {
+        for (int i = 0; i < nr; ++i) {
+            double a[4] = {}, q[4] = {};
+            i64 p = start[r + i];
+            const i64 end = start[r + i + 1];
+            for (; p + 4 <= end; p += 4)
+                for (int v = 0; v < 4; ++v) {
+                    const double t = (double)x[p + v] * theta[index[p + v]];
+                    a[v] += t;
+                    q[v] += __builtin_fabs(t);
+                }
+            for (; p < end; ++p) {
+                const double t = (double)x[p] * theta[index[p]];
+                a[0] += t;
+                q[0] += __builtin_fabs(t);
+            }
+            out[4 * i] = out[4 * i + 1] = out[4 * i + 2] = (a[0] + a[1]) + (a[2] + a[3]) + theta[d];
+            out[4 * i + 3] = (q[0] + q[1]) + (q[2] + q[3]) + __builtin_fabs(theta[d]);
         }
     }
     void axpy(i64 i, double a, double* w) const {

@@ -24,6 +24,7 @@ from linsep.certificates import certify
 from linsep.errors import NonFinite
 from linsep.losses import Huber, HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
+from linsep.solvers import ascent as ascent_module
 from linsep.solvers import dual_cd
 
 LOSSES = [get(name) for name in dual_cd.LOSSES] + [HuberisedHinge(0.25), Huber(0.3)]
@@ -34,7 +35,9 @@ def move(loss, margin, u, q):
     """The solution u of  u = -l'(c + q u),  c = margin - q u_now."""
     c = margin - q * u
     if loss.name != "logistic":
-        ridge = 1.0 / loss.curvature_bound
+        ridge = 1.0 / loss.curvature_bound if loss.smooth else 0.0
+        if ridge + q == 0.0:  # nothing but the margin decides
+            return float(loss.domain[int(c < 1.0)])
         return float(np.clip((1.0 - c) / (ridge + q), *loss.domain))
     flip = c + 0.5 * q < 0.0
     if flip:
@@ -139,9 +142,14 @@ def test_the_kernel_is_the_plain_loop(loss, kind, name):
         last = [i for i in rows if sample.weight[i] > 0][-1]
         assert abs(z[last] - sample.X[last] @ theta[:-1]) <= 1e-10 * max(1.0, abs(z[last]))
         assert seen[last] == pytest.approx(theta[-1] + stiffness * state[0], abs=1e-10)
-        slope = -loss.slope(sample.sign * (z + seen) + sample.offset)
-        close = 1e-3 if loss.name == "logistic" else 1e-9
-        assert np.abs(slope - u)[sample.weight > 0].max() <= close * size, "u is the slope there"
+        m = sample.sign * (z + seen) + sample.offset
+        if loss.smooth:
+            close = 1e-3 if loss.name == "logistic" else 1e-9
+            off = np.abs(-loss.slope(m) - u)
+        else:  # u is at the end of its interval that the margin asks for, or the margin is at the kink
+            close, (low, high) = 1e-8, loss.domain
+            off = np.where(m < 1.0, high - u, u - low) * np.abs(1.0 - m)
+        assert off[sample.weight > 0].max() <= close * size, "u is the slope there"
         assert theta[-1] == -0.4 and not u[sample.weight == 0.0].any()
 
 
@@ -266,7 +274,10 @@ def test_text_is_certified_in_a_few_passes(loss, C):
     proof = certify(problem, found, 1e-6)
     assert proof.certified, str(proof)
     assert found.sums is not None, "the closing pass is not made twice"
-    assert problem.passes <= (16 if loss.curvature_bound * C <= 1.0 else 300)
+    if loss.smooth:
+        assert problem.passes <= (16 if loss.curvature_bound * C <= 1.0 else 300)
+    else:  # at C=30 the absolute loss is 0 on most rows
+        assert problem.passes <= (100 if C <= 1.0 else 600)
 
 
 @each_loss
@@ -290,7 +301,7 @@ def test_same_seed_same_bits_however_it_is_cut(monkeypatch):
     sample, loss = text(), get("logistic")
 
     def answer(seed, n_threads, entries):
-        monkeypatch.setattr(dual_cd, "_ENTRIES_PER_CALL", entries)
+        monkeypatch.setattr(ascent_module, "_ENTRIES_PER_CALL", entries)
         problem = sample.problem(loss)
         problem.data.n_threads = n_threads
         found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-6), seed=seed)
@@ -342,8 +353,7 @@ def test_a_start_near_the_answer_is_kept():
     again = sample.problem(loss, 5.0)
     near = dual_cd.solve(again, far.W[:, 0], Stop(1e-6))
     assert near.status is Status.CERTIFIED and again.passes <= 7 < problem.passes
-    theta, u = dual_cd.warm(sample.problem(loss, 5.0), far.W[:, 0], epochs=3)
-    assert np.abs(theta - far.W[:, 0]).max() <= 1e-3 and np.abs(u - far.dual.u).max() <= 1e-3
+    assert np.abs(near.W - far.W).max() <= 1e-2 and np.abs(near.dual.u - far.dual.u).max() <= 1e-2
 
 
 def test_limits_are_kept():
@@ -357,8 +367,8 @@ def test_limits_are_kept():
         assert found.status is status and problem.passes <= 7
         assert np.isfinite(found.W).all() and certify(problem, found, 1e-9).dual >= 0.0
     problem = sample.problem(loss, 100.0)
-    found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-12), epochs=4)
-    assert found.status is Status.WORKING_PRECISION and problem.passes == 6.0
+    found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-12), epochs=3)
+    assert found.status is Status.WORKING_PRECISION and problem.passes == 5.0
 
 
 def test_it_knows_when_it_is_slow():
@@ -401,7 +411,7 @@ def test_numbers_that_are_not_finite(bad):
 def test_which_problems_it_takes():
     sample = text()
     assert dual_cd.applies(sample.problem(get("logistic")))
-    for loss, C in (("exponential", 1.0), ("hinge", 1.0), ("logistic", math.inf)):
+    for loss, C in (("exponential", 1.0), ("perceptron", 1.0), ("hinge", math.inf)):
         problem = sample.problem(get(loss), C)
         assert not dual_cd.applies(problem) and not dual_cd.prefers(problem, 1e-6)
     assert not dual_cd.prefers(sample.problem(get("logistic"), 1e-5), 1e-6)

@@ -5,7 +5,8 @@ small            whole fit in one native call: one block in memory, few features
 newton           Newton-Cholesky on all rows, from a pilot when there are many rows per feature
 newton-pilot     Newton with conjugate gradients, preconditioned by the Hessian of a pilot
 newton-cg        truncated Newton with a diagonal preconditioner: many features, dense or sparse
-dual-cd          dual coordinate descent with the proximal intercept, handing over to newton-cg
+dual-cd          dual coordinate ascent with an exact intercept, conjugate gradients on the free rows;
+                 hands over to newton-cg
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
 globbing         losses with a kink, many rows: interior point method on a pilot and on a band about the kink
@@ -117,7 +118,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("newton", _newton, _BASIC),
         Solver("newton-pilot", dense.solve_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
         Solver("newton-cg", _truncated, _BASIC),
-        Solver("dual-cd", sparse.solve_dual, (*_BASIC, _COORDINATES)),
+        Solver("dual-cd", sparse.solve_dual, (_CONVEX, _NO_L1, _COORDINATES)),
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", interior.solve, _ONE_KINK),
         Solver("globbing", globbing.solve, _ONE_KINK),
@@ -129,7 +130,6 @@ NAMES = ("auto", *SOLVERS)
 _FACTORISE = 120  # features up to which a Hessian costs only a few passes
 _FACTORISE_AT_ALL = 4000
 _SPARSE_FACTORISE = 500
-_EASY = 0.05  # C mean |x|^2 below which a few epochs of coordinate ascent settle the hinge
 
 
 def _preferred(problem: Problem, stop: Stop) -> str:
@@ -138,7 +138,9 @@ def _preferred(problem: Problem, stop: Stop) -> str:
     if problem.penalty.l1:
         return "working-set"
     if interior.applies(problem):
-        return _preferred_with_kink(problem)
+        return _preferred_with_kink(problem, stop)
+    if dual_cd.quick(problem, stop.tol):
+        return "dual-cd"
     if small.fits(problem) and small.ends_before(stop):
         return "small"
     if data.sparse:
@@ -146,21 +148,19 @@ def _preferred(problem: Problem, stop: Stop) -> str:
         cheap_gram = data.d <= _SPARSE_FACTORISE and row * row / 2 <= 20 * row
         if cheap_gram or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
             return "newton"
-        if dual_cd.prefers(problem, stop.tol):
-            return "dual-cd"
-        return "newton-cg"
+        return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
     if data.d <= _FACTORISE or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
         return "newton"
     tall = data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL
     return "newton-pilot" if tall else "newton-cg"
 
 
-def _preferred_with_kink(problem: Problem) -> str:
+def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
     """The same for losses with a kink, whose dual coordinates settle quickly only while C |x|^2 is small."""
     data = problem.data
     if dual_cd.applies(problem):
         many = data.sparse and data.d > _SPARSE_FACTORISE
-        if many or dual_cd.sampled_mean(problem) <= _EASY * problem.lam:
+        if many or dual_cd.quick(problem, stop.tol):
             return "dual-cd"
     return "globbing" if globbing.worthwhile(problem) else "interior"
 

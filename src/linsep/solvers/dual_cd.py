@@ -1,49 +1,40 @@
-"""Dual coordinate ascent with an exact, unpenalised intercept.
+"""Dual coordinate ascent as a solver: when to close the gap, when to turn to the free rows, when to give up.
 
-Problem and dual, for lam > 0, with v = sum s sigma u x::
-
-    min lam/2 |w|^2 + sum s l(m)
-    max -sum s (l*(-u) + u offset) - |v|^2/(2 lam)    subject to  e = sum s sigma u = 0
-
-One row after the other, its u is moved to the maximiser (a proximal step of the loss, kernels/dual_cd.hpp)
-while w = v/lam is kept in step. The intercept's constraint e = 0 is left to an augmented Lagrangian: margins
-use b = b0 + r e, and after each epoch the multiplier b0 becomes the best intercept for the scores as each
-row last saw them. That costs no pass, it is a Newton step of the dual in b, and where u has come to rest
-these are the true scores: the fixed point is the exact minimiser, not one with a penalised bias.
-
-An epoch also adds up the Fenchel-Young slacks that the rows had when their turn came. Their sum is the duality
-gap of the recent past, so it foretells when the closing pass is worth its price.
-
-Hsieh, Chang, Lin, Keerthi, Sundararajan 2008 (the method); Yu, Huang, Lin 2011 (logistic loss);
-Shalev-Shwartz and Zhang 2013 (rates); Hestenes 1969, Powell 1969 (augmented Lagrangian).
+The method itself is in ascent.py, conjugate gradients on the free rows are in free_set.py.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep import _kernels
-from linsep.errors import NonFinite
-from linsep.problem import dot
 from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers import smoothed
+from linsep.solvers.ascent import Ascent
+from linsep.solvers.free_set import is_parabola
+from linsep.solvers.hardness import MANY, hardness, newton_passes, sampled_mean
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
-    from linsep.data import Block
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
-LOSSES = ("logistic", "squared", "squared_hinge", "huberised_hinge", "huber")
-RHO = 0.1  # stiffness of the intercept in units of mean |x|^2 / lam; 0.03 serves as well, 0.3 is slower
-NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
+LOSSES = (
+    "logistic",
+    "squared",
+    "squared_hinge",
+    "huberised_hinge",
+    "huber",
+    "hinge",
+    "absolute",
+)
+WORTHWHILE = 100_000  # entries below which a fit in one native call is hard to beat
+FEW = 500  # features up to which a matrix of that order costs little
+WIDE = 0.5  # relative gap from which a better start is worth its price
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 _SPARE = 10  # epochs between closing passes while the gap is not foretold to be near tol
-_IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
-_MANY = 2_000_000  # entries from which Newton's passes are shared by threads; epochs never are
-_ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
+_SPARE_ROUNDS = 4  # the same where each epoch comes with a round on the free rows
 
 
 def applies(problem: Problem) -> bool:
@@ -52,200 +43,40 @@ def applies(problem: Problem) -> bool:
     return penalised and problem.loss.native in LOSSES and problem.data.whole is not None
 
 
-class Ascent:
-    """What moves: u, theta = (w, b0) with w = v/lam, scores z and intercepts b as each row last saw them."""
+def crowded(ascent: Ascent) -> bool:
+    """Whether more rows are free than there are features: the primal problem is the smaller one.
 
-    def __init__(self, problem: Problem, theta: FloatArray, seed: int) -> None:
-        assert problem.data.whole is not None and problem.loss.native is not None
-        self.problem, self.block = problem, problem.data.whole
-        self.loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
-        self.norms = row_norms(problem)
-        if not np.isfinite(self.norms).all():
-            problem.start(theta)
-            raise NonFinite("Some row of X has a norm too large to square. Scale the features.")
-        n = problem.data.n
-        # Rows that lie side by side are often alike (sorted by class, say), and to visit them in turn
-        # wastes work: pairs of rows in random order, or eights where memory is slower than that.
-        self.bucket = 2 if 12 * problem.data.n_entries <= _IN_CACHE else 8
-        self.order = np.arange(-(-n // self.bucket), dtype=np.int64)
-        self.seed, self.epochs = int(seed), 0
-        self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(2)
-        weight = self.block.weights()
-        total, size = float(weight.sum()), dot(weight, self.norms)
-        self.hardness = hardness(problem, size / max(1, int(np.count_nonzero(weight))))
-        free = problem.fit_intercept and total > 0.0
-        self.stiffness = RHO * size / (total * problem.lam) if free else 0.0
-        self.slacks: list[float] = []
-        self.primal = math.inf
-        if theta[:-1].any():
-            self.u, self.theta = self._near(theta)
-        else:
-            self.u, self.theta = np.zeros(n), np.zeros_like(theta)
-            self.theta[-1] = self._intercept(self.z, float(theta[-1]), 1e-6)
-            self.b += self.theta[-1]
-            if not math.isfinite(self.primal):
-                problem.start(theta)  # says whose fault it is
-
-    def _near(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A start from theta: the slopes there, times the factor that brings w = v/lam nearest to it."""
-        problem, block = self.problem, self.block
-        self.z = block.scores(theta)
-        u = -self._slopes(block.margins(self.z))
-        self.z -= theta[-1]
-        self.b += theta[-1]
-        mass = block.weights() * block.sign * u
-        problem.passes += 2
-        v = problem.data.sum(
-            lambda b, out: _kernels.combine(b.rows, b.lo, b.hi, mass, out), problem.order
-        )
-        size, along = dot(v[:-1], v[:-1]), dot(v[:-1], theta[:-1])
-        t = min(1.0, max(0.0, problem.lam * along / size)) if size > 0.0 else 1.0
-        start = (t / problem.lam) * v
-        start[-1] = theta[-1]
-        self.state[0] = t * float(v[-1])
-        return t * u, start
-
-    def epoch(self, run: Run[Problem] | None = None) -> None:
-        """One visit to every row, in a new order, then the new multiplier."""
-        problem, count = self.problem, len(self.order)
-        self.epochs += 1
-        problem.passes += 1
-        _kernels.shuffle(self.order, (self.seed * 0x9E3779B1 + self.epochs) % 2**64)
-        step = max(1, _ENTRIES_PER_CALL * count // max(1, problem.data.n_entries))
-        self.state[1] = 0.0
-        try:
-            for k in range(0, count, step):
-                if run is not None and k > 0:
-                    run.check_limits()
-                self._visit(k, min(count, k + step))
-        finally:  # also when a limit ends the epoch
-            self.theta[-1] += self.stiffness * float(self.state[0])
-            self.theta[-1] = self._intercept(self.z, float(self.theta[-1]), 1e-3)
-        self.slacks.append(float(self.state[1]))
-
-    def _visit(self, k0: int, k1: int) -> None:
-        _kernels.dual_cd(
-            self.block.rows,
-            self.block.targets,
-            self.loss,
-            k0,
-            k1,
-            self.order,
-            self.bucket,
-            self.problem.lam,
-            self.stiffness,
-            self.norms,
-            self.u,
-            self.z,
-            self.b,
-            self.theta,
-            self.state,
-        )
-
-    def _intercept(self, z: FloatArray, b: float, fine: float) -> float:
-        """Newton's method for b at the scores z, between the b whose slopes are known to enclose the best."""
-        low, high = -math.inf, math.inf
-        for _ in range(60):
-            out = np.zeros(3)
-            _kernels.shifted(self.block.targets, self.loss, 0, len(z), z, b, out)
-            value, slope, curvature = out.tolist()
-            self.primal = value + 0.5 * self.problem.lam * dot(self.theta[:-1], self.theta[:-1])
-            if not self.problem.fit_intercept or slope == 0.0 or not math.isfinite(slope):
-                break
-            low, high = (low, b) if slope > 0.0 else (b, high)
-            # Far out, where there is no curvature, a slope says nothing about the distance.
-            reach = 4.0 + 2.0 * abs(b)
-            move = -slope / curvature if curvature > 0.0 else math.copysign(reach, -slope)
-            move = min(max(move, -reach), reach)
-            b = b + move if low <= b + move <= high else 0.5 * (low + high)
-            if abs(move) <= fine * (1.0 + abs(b)):
-                break
-        return b
-
-    def foretold(self) -> float:
-        """The duality gap now, as guessed from the slacks of the last epoch and how fast they shrink.
-
-        The first epoch starts from afar: its slacks tell nothing, but the hardness does.
-        """
-        if len(self.slacks) < 2:
-            return 0.1 * self.hardness * self.primal if self.slacks else math.inf
-        before, last = self.slacks[-2:]
-        if len(self.slacks) == 2:
-            return last * min(0.3, max(0.03, 0.1 * self.hardness))
-        return last * (min(1.0, max(0.05, last / before)) if before > 0.0 else 1.0)
-
-    def epochs_to(self, gap: float) -> float:
-        """Epochs until the gap is that small, if it goes on falling as in the last half of them."""
-        span = max(3, self.epochs // 2)
-        now, before, last = self.foretold(), self.slacks[-1 - span], self.slacks[-1]
-        if now <= gap:
-            return 0.0
-        falling = 0.0 < last < before and gap > 0.0
-        return span * math.log(now / gap) / math.log(before / last) if falling else math.inf
-
-    def hopeless(self, tol: float, patience: float) -> bool:
-        """Whether more epochs are foretold than are worth it, and a few more would not help Newton either."""
-        if not self.finite():
-            return True
-        if self.epochs < 6:  # too early to tell
-            return False
-        if self.epochs_to(tol * self.primal) <= patience and self.epochs <= 3.0 * patience:
-            return False
-        near = NEAR * self.primal
-        return self.foretold() <= near or self.epochs_to(near) > 10
-
-    def finite(self) -> bool:
-        """Whether no number has overflowed."""
-        return math.isfinite(sum(self.slacks[-1:]) + self.primal + float(self.theta[-1]))
-
-    def point(self) -> tuple[FloatArray, Explicit]:
-        """Theta, and u moved to e = 0 as one shift of the intercept moves it.
-
-        u_i is the slope at z_i + b_i; the slopes at z_i + b_i + t, for the right t, add up to 0. To shrink the u
-        of one class would also do, but costs much where u is at the end of its domain.
-        """
-        if not self.problem.fit_intercept:
-            return self.theta.copy(), Explicit(self.u.copy())
-        seen = self.z + self.b
-        m = self.block.margins(seen + self._intercept(seen, 0.0, 1e-9))
-        return self.theta.copy(), Explicit(-self._slopes(m))
-
-    def _slopes(self, m: FloatArray) -> FloatArray:
-        slope, spare = np.empty_like(m), np.empty_like(m)
-        _kernels.pointwise(self.loss, m, spare, slope, spare, spare)
-        return slope
+    For a loss with a kink only while the gap is wide, since its smooth neighbour is no better than a start.
+    """
+    if ascent.free() <= ascent.problem.data.d:
+        return False
+    return ascent.problem.loss.smooth or ascent.foretold() > WIDE * ascent.primal
 
 
-def row_norms(problem: Problem) -> FloatArray:
-    """|x|^2 of every row (one pass)."""
-    problem.passes += 1
-    norms = np.zeros(problem.data.n)
+def quick(problem: Problem, tol: float) -> bool:
+    """Whether ascent is so quick that even few features are better not factorised.
 
-    def fill(block: Block, out: FloatArray) -> None:
-        _kernels.row_norms(
-            block.rows, block.lo, block.hi, norms[block.first : block.first + block.rows.n]
-        )
-
-    problem.data.sum(fill, 1)
-    return norms
-
-
-def hardness(problem: Problem, mean: float) -> float:
-    """C times the mean of s |x|^2, times the curvature of the loss as a multiple of the logistic one."""
-    return 4.0 * problem.loss.curvature_bound * mean / problem.lam
-
-
-def newton_passes(problem: Problem, hard: float, tol: float) -> float:
-    """Passes of truncated Newton, as fitted by eye to the table at ``prefers``."""
-    passes = 22.0 * hard**0.25 if problem.loss.native == "logistic" else 16.0 * hard**0.5
-    shared = 1.8 if problem.data.n_entries >= _MANY else 1.0  # by two threads; more is not assumed
-    return float(max(8.0, passes) * (0.4 - 0.1 * math.log10(max(tol, 1e-15))) / shared)
+    Smooth losses on sparse rows: certified 1e-3 takes 5 to 11 passes up to k = 1.5 on every table tried, and a Gram
+    matrix at least as much; to 1e-6 they are better served by Newton's method. Losses with a kink, against
+    an interior point method: 1e-3 is reached about 3 to 18 times faster up to k = 3, and 1e-6 up to k = 1. On less than
+    a hundred thousand entries the others are one native call, and hard to beat.
+    """
+    data, smooth = problem.data, problem.loss.smooth
+    if not applies(problem) or data.n_entries < WORTHWHILE:
+        return False
+    rough = tol >= 3e-4
+    if smooth and not (rough and data.sparse):
+        return False
+    hard = hardness(problem, sampled_mean(problem))
+    return hard <= (1.0 if not rough else 1.5 if smooth else 3.0)
 
 
 def prefers(problem: Problem, tol: float) -> bool:
     """Whether to begin with coordinate ascent, among the methods for many features.
 
-    Passes to certified gaps of 1e-3 and 1e-6, ascent with Newton to finish / truncated Newton alone, by
+    A loss with a kink: always, if there are many features.
+
+    Passes to certified gaps of 1e-3 and 1e-6, ascent (with Newton to finish) / truncated Newton alone, by
     k = C mean |x|^2; one pass of ascent takes as long as 1.1 to 1.7 of Newton's::
 
         logistic        k = 0.01          k = 1              k = 100
@@ -254,33 +85,34 @@ def prefers(problem: Problem, tol: float) -> bool:
         news20          4   5 /  7  12    7   8 / 19  22      8   12 /  51   65
         noisy, large    3   5 /  7   8    5   8 / 11  20     37   59 /  45   65
         squared hinge
-        sms             5   7 /  8   9    8  16 / 40  56     39  290 / 576  745
-        imdb            4   7 /  8   9    7  12 / 29  37     16   54 / 347  475
-        news20          7   7 /  8   9    8  14 / 31  44     18  110 / 393  585
-        noisy, large    4   6 /  8   9   11  21 / 21  33    206  322 / 196  313
+        sms             5   7 /  8   9    8  16 / 40  56     29   63 / 576  745
+        imdb            4   7 /  8   9    7  12 / 29  37     16   41 / 347  475
+        news20          7   7 /  8   9    8  14 / 31  44     18   60 / 393  585
+        noisy, large    4   6 /  8   9   11  21 / 21  33     47      /  43
+        hinge
+        sms             4  11             18  30             38   54
+        imdb            4  12             12  26             35   62
+        news20          6  15             16  49             59   81
 
     Below k = 0.001 Newton needs four passes and wins. Where ascent is slow (large k, many rows, noisy labels) it
-    notices after six epochs. The choice may not depend on the number of threads, or the bits of the answer
+    notices after a few epochs. The choice may not depend on the number of threads, or the bits of the answer
     would; so large data, whose passes threads do share, begin with Newton up to k = 1/2.
     """
     if not applies(problem):
         return False
-    least = 0.001 if problem.data.n_entries < _MANY else 0.5
+    if not problem.loss.smooth:
+        return problem.data.d > FEW or quick(problem, tol)
+    least = 0.001 if problem.data.n_entries < MANY else 0.5
     return hardness(problem, sampled_mean(problem)) >= least * (1.0 - 1e-6)
 
 
-def sampled_mean(problem: Problem) -> float:
-    """Mean of s |x|^2 over some rows from everywhere."""
-    block, n = problem.data.whole, problem.data.n
-    assert block is not None
-    norms = np.zeros(n)
-    seen = 0
-    for k in range(16 if n >= 1024 else 1):
-        lo = k * (n // 16)
-        hi = min(n, lo + 64) if n >= 1024 else n
-        _kernels.row_norms(block.rows, lo, hi, norms)
-        seen += hi - lo
-    return dot(block.weights(), norms) / max(1, seen)
+def _hands_over(ascent: Ascent, run: Run[Problem]) -> bool:
+    """Whether Newton's method is to go on; a crowded problem with a kink gets a better start instead."""
+    if not crowded(ascent):
+        return False
+    if not ascent.problem.loss.smooth:
+        smoothed.start(ascent, run)
+    return ascent.problem.loss.smooth
 
 
 def solve(
@@ -295,32 +127,38 @@ def solve(
     run = Run(problem, stop)
     ascent = Ascent(problem, theta, seed)
     patience = newton_passes(problem, ascent.hardness, stop.tol) / EPOCH
-    status, closed, bias, last = Status.WORKING_PRECISION, 0, 1.0, False
+    parabola = is_parabola(problem)
+    status, closed, bias, last, slow = Status.WORKING_PRECISION, 0, 1.0, False, False
     try:
-        while not last:
+        while True:
             run.check_limits()
             ascent.epoch(run)
             count, foretold = ascent.epochs, ascent.foretold()
             last = ascent.hopeless(stop.tol, patience) if epochs is None else count >= epochs
+            last = last or ascent.stalled()
             if not ascent.finite():
                 return run.solution(status, theta, Explicit(np.zeros_like(ascent.u)))
-            if last or count - closed >= _SPARE or bias * foretold <= stop.tol * ascent.primal:
+            near = bias * foretold <= stop.tol * ascent.primal
+            if last or near or count - closed >= (_SPARE_ROUNDS if slow else _SPARE):
                 closed = count
                 if run.close(*ascent.point()):
                     status = Status.CERTIFIED
                     break
                 gap = run.trace[-1].primal - run.trace[-1].dual
                 bias = min(4.0, max(0.5, gap / (problem.penalty.scale * foretold or 1.0)))
+            if last:
+                break
+            if parabola and not slow and ascent.many_more(stop.tol):
+                slow = True
+                if epochs is None and _hands_over(ascent, run):
+                    break
+            if slow:
+                goal = 0.3 * stop.tol * ascent.primal / (ascent.slacks[-1] or 1.0)
+                ascent.rounds.improve(run, goal)
     except LimitReached as limit:
         status = limit.status
-    return run.solution(status, *ascent.point())
-
-
-def warm(
-    problem: Problem, theta: FloatArray, epochs: int, seed: int = 0
-) -> tuple[FloatArray, FloatArray]:
-    """Some epochs and no certificate: a start for Newton's method, and the dual variables."""
-    ascent = Ascent(problem, theta, seed)
-    for _ in range(epochs):
-        ascent.epoch()
-    return ascent.theta.copy(), ascent.u.copy()
+        if ascent.epochs > closed > 0:  # what came after the last closing pass counts too
+            run.close(*ascent.point())
+    if run.best is None:
+        return run.solution(status, *ascent.point())
+    return run.solution(status, *run.best[1:3])

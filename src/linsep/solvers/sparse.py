@@ -24,9 +24,9 @@ WORTH = 0.3  # relative gap below which Newton's method gains by the start, abov
 
 
 def solve_dual(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Ascent, then Newton's method if the gap is still open."""
+    """Ascent, then Newton's method if the gap is still open and the loss is smooth."""
     first = dual_cd.solve(problem, theta, stop, seed=seed)
-    if first.status is not Status.WORKING_PRECISION:
+    if first.status is not Status.WORKING_PRECISION or not problem.loss.smooth:
         return first
     last = first.trace[-1] if first.trace else None
     near = last is not None and last.primal - last.dual <= WORTH * abs(last.primal)

@@ -1,0 +1,110 @@
+// Work on a list of rows: those whose dual variable is strictly inside its interval.
+//
+// With all other u fixed, the augmented dual of dual_cd.hpp is a quadratic of the signed masses p = s sign u of the
+// free rows, with Hessian
+//   A = K/lam + stiffness 1 1' + diag(ridge),   K = X_F X_F',
+// ridge = (curvature of l*)/s per row. A system in A is solved by conjugate gradients, whose products cost two visits
+// to the free rows and none to the others.
+//
+// Also here: the weighted order statistic that gives the intercept of a loss with a kink.
+#pragma once
+#include "dual_cd.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+constexpr i64 kAhead = 3;  // rows fetched before their turn: the gaps of the list defeat the hardware
+
+template <class R>
+void list_dots(const R& X, const i64* list, i64 count, const double* v, double* out) {
+    for (i64 k = 0; k < count; ++k) {
+        if (k + kAhead < count) fetch_row(X, list[k + kAhead]);
+        out[k] = X.dot_row(list[k], v);
+    }
+}
+template <class R>
+void list_add(const R& X, const i64* list, i64 count, const double* a, double* v) {
+    for (i64 k = 0; k < count; ++k) {
+        if (k + kAhead < count) fetch_row(X, list[k + kAhead]);
+        if (a[k] != 0.0) X.axpy(list[k], a[k], v);
+    }
+}
+
+// Goes on with A x = r, preconditioned by the diagonal, from the state of the call before: the solution x, the
+// residual r, the search direction y and state = {r' M^-1 r, or 0 before the first step; |search|}. Ends after
+// `steps` steps or when r' M^-1 r <= enough; returns the steps made.
+template <class R>
+int free_cg(const R& X, const FreeJob& job, int steps, double enough, double* x, double* r, double* y, double* state,
+            double* product, double* v) {
+    const i64 n = job.count;
+    const auto conditioned = [&] {
+        double sum = 0;
+        for (i64 k = 0; k < n; ++k) sum += r[k] * r[k] * job.inverse[k];
+        return sum;
+    };
+    if (state[0] == 0.0) {
+        for (i64 k = 0; k < n; ++k) y[k] = r[k] * job.inverse[k];
+        state[0] = conditioned();
+    }
+    for (int step = 0; step < steps; ++step) {
+        if (!(state[0] > enough)) return step;
+        for (i64 j = 0; j < X.d; ++j) v[j] = 0.0;
+        list_add(X, job.list, n, y, v);
+        list_dots(X, job.list, n, v, product);
+        double sum = 0, curved = 0;
+        for (i64 k = 0; k < n; ++k) sum += y[k];
+        for (i64 k = 0; k < n; ++k) {
+            product[k] = product[k] / job.lam + job.stiffness * sum + job.ridge[k] * y[k];
+            curved += y[k] * product[k];
+        }
+        if (!(curved > 0.0)) return step;  // flat to rounding: nothing to gain
+        const double length = state[0] / curved;
+        for (i64 k = 0; k < n; ++k) {
+            x[k] += length * y[k];
+            r[k] -= length * product[k];
+        }
+        const double now = conditioned(), ratio = now / state[0];
+        for (i64 k = 0; k < n; ++k) y[k] = r[k] * job.inverse[k] + ratio * y[k];
+        state[0] = now;
+    }
+    return steps;
+}
+
+// The least t among x with  sum of weight over x <= t  at least target, by partition; x and weight are permuted.
+// A target beyond the total gives the largest x of positive weight.
+inline double quantile(i64 n, double* x, double* weight, double target) {
+    i64 lo = 0, hi = n;
+    const auto swap = [&](i64 a, i64 b) {
+        const double kx = x[a], kw = weight[a];
+        x[a] = x[b], weight[a] = weight[b];
+        x[b] = kx, weight[b] = kw;
+    };
+    while (hi - lo > 1) {
+        const double a = x[lo], b = x[lo + (hi - lo) / 2], c = x[hi - 1];
+        const double pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        i64 below = lo, equal = lo, above = hi;  // [lo, below) < pivot, [below, equal) = pivot, [above, hi) > pivot
+        double low = 0, mid = 0;
+        while (equal < above) {
+            if (x[equal] < pivot) {
+                low += weight[equal];
+                swap(below++, equal++);
+            } else if (x[equal] == pivot) {
+                mid += weight[equal++];
+            } else {
+                swap(equal, --above);
+            }
+        }
+        if (low >= target && below > lo) {
+            hi = below;
+        } else if (low + mid >= target || above == hi) {
+            return pivot;
+        } else {
+            target -= low + mid;
+            lo = above;
+        }
+    }
+    return n > 0 ? x[lo] : 0.0;
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,253 @@
+"""Dual coordinate ascent with an exact, unpenalised intercept.
+
+Problem and dual, for lam > 0, with v = sum s sigma u x::
+
+    min lam/2 |w|^2 + sum s l(m)
+    max -sum s (l*(-u) + u offset) - |v|^2/(2 lam)    subject to  e = sum s sigma u = 0
+
+One row after the other, its u is moved to the maximiser (a proximal step of the loss, kernels/dual_cd.hpp)
+while w = v/lam is kept in step. The intercept's constraint e = 0 is left to an augmented Lagrangian: margins
+use b = b0 + r e, and after each epoch the multiplier b0 becomes the best intercept for the scores as each
+row last saw them. That costs no pass, it is a Newton step of the dual in b, and where u has come to rest
+these are the true scores: the fixed point is the exact minimiser, not one with a penalised bias.
+
+An epoch also adds up the Fenchel-Young slacks that the rows had when their turn came. Their sum is the duality
+gap of the recent past, so it foretells when the closing pass is worth its price.
+
+Where epochs alone would be many, each is followed by conjugate gradients on the free rows (free_set.py).
+
+Hsieh, Chang, Lin, Keerthi, Sundararajan 2008 (the method); Yu, Huang, Lin 2011 (logistic loss);
+Shalev-Shwartz and Zhang 2013 (rates); Hestenes 1969, Powell 1969 (augmented Lagrangian).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.errors import NonFinite
+from linsep.problem import dot
+from linsep.solution import Explicit
+from linsep.solvers.free_set import Rounds
+from linsep.solvers.hardness import hardness, row_norms
+from linsep.solvers.intercept import intercept
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+    from linsep.solvers.run import Run
+
+RHO = 0.1  # stiffness of the intercept in units of mean |x|^2 / lam; 0.03 serves as well, 0.3 is slower
+SLOW, STEADY, FAR = (
+    0.3,
+    0.1,
+    8.0,
+)  # ratios of steps of the multiplier: from which, how alike, how far
+NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
+_IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
+_ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
+
+
+class Ascent:
+    """What moves: u, theta = (w, b0) with w = v/lam, scores z and intercepts b as each row last saw them."""
+
+    def __init__(self, problem: Problem, theta: FloatArray, seed: int) -> None:
+        assert problem.data.whole is not None and problem.loss.native is not None
+        self.problem, self.block = problem, problem.data.whole
+        self.loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
+        self.intercept = intercept(problem, self.block, self.loss)
+        self.norms = row_norms(problem)
+        if not np.isfinite(self.norms).all():
+            problem.start(theta)
+            raise NonFinite("Some row of X has a norm too large to square. Scale the features.")
+        n = problem.data.n
+        # Rows that lie side by side are often alike (sorted by class, say), and to visit them in turn
+        # wastes work: pairs of rows in random order, or eights where memory is slower than that.
+        self.bucket = 2 if 12 * problem.data.n_entries <= _IN_CACHE else 8
+        self.order = np.arange(-(-n // self.bucket), dtype=np.int64)
+        self.seed, self.epochs, self._walks = int(seed), 0, 0
+        self._steps: list[float] = []  # of the multiplier, the last three
+        self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(2)
+        weight = self.block.weights()
+        total, size = float(weight.sum()), dot(weight, self.norms)
+        self.hardness = hardness(problem, size / max(1, int(np.count_nonzero(weight))))
+        free = problem.fit_intercept and total > 0.0
+        self.stiffness = RHO * size / (total * problem.lam) if free else 0.0
+        self.slacks: list[float] = []
+        self.rounds = Rounds(self)
+        self.primal = math.inf
+        if theta[:-1].any():
+            self.u, self.theta = self._near(theta)
+            self.best = float(theta[-1])
+        else:
+            self.u, self.theta = np.zeros(n), np.zeros_like(theta)
+            self._settle_intercept(float(theta[-1]), 1e-6)
+            self.b += self.theta[-1]
+            if not math.isfinite(self.primal):
+                problem.start(theta)  # says whose fault it is
+
+    def _near(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A start from theta: the slopes there, times the factor that brings w = v/lam nearest to it."""
+        problem, block = self.problem, self.block
+        self.z = block.scores(theta)
+        u = -self.intercept.slopes(block.margins(self.z))
+        self.z -= theta[-1]
+        self.b += theta[-1]
+        problem.passes += 1
+        v = self._combined(u)
+        size, along = dot(v[:-1], v[:-1]), dot(v[:-1], theta[:-1])
+        t = min(1.0, max(0.0, problem.lam * along / size)) if size > 0.0 else 1.0
+        start = (t / problem.lam) * v
+        start[-1] = theta[-1]
+        self.state[0] = t * float(v[-1])
+        return t * u, start
+
+    def _combined(self, u: FloatArray) -> FloatArray:
+        """Sum of s sigma u (x, 1): v and e."""
+        mass = self.block.weights() * self.block.sign * u
+        self.problem.passes += 1
+        return self.problem.data.sum(
+            lambda b, out: _kernels.combine(b.rows, b.lo, b.hi, mass, out), self.problem.order
+        )
+
+    def restart(self, u: FloatArray, b: float) -> None:
+        """Go on from these dual variables and this multiplier."""
+        self.u = u
+        self.theta = self._combined(u)
+        self.state[0] = self.theta[-1]
+        self.theta /= self.problem.lam
+        self.theta[-1] = b
+        self._steps = []
+
+    def free(self) -> int:
+        """The number of rows whose u is strictly inside its interval."""
+        low, high = self.problem.loss.domain
+        return int(np.count_nonzero((self.u > low) & (self.u < high)))
+
+    def epoch(self, run: Run[Problem] | None = None) -> None:
+        """One visit to every row, in a new order, then the new multiplier."""
+        self.epochs += 1
+        self.state[1] = 0.0
+        try:
+            self._walk(self.order, self.bucket, run)
+        finally:  # also when a limit ends the epoch
+            before = float(self.theta[-1])
+            self._settle_intercept(before + self.stiffness * float(self.state[0]), 1e-3)
+            self._extrapolate(float(self.theta[-1]) - before)
+        self.slacks.append(float(self.state[1]))
+
+    def visit(self, rows: npt.NDArray[np.int64], run: Run[Problem] | None = None) -> None:
+        """One visit to the given rows alone; the multiplier stays."""
+        self._walk(rows, 1, run)
+
+    def _walk(self, order: npt.NDArray[np.int64], bucket: int, run: Run[Problem] | None) -> None:
+        problem, count = self.problem, len(order)
+        self._walks += 1
+        _kernels.shuffle(order, (self.seed * 0x9E3779B1 + self._walks) % 2**64)
+        rows = min(problem.data.n, count * bucket)
+        entries = max(1, problem.data.n_entries * rows // max(1, problem.data.n))
+        step = max(1, _ENTRIES_PER_CALL * count // entries)
+        problem.passes += rows / max(1, problem.data.n)
+        for k in range(0, count, step):
+            if run is not None and k > 0:
+                run.check_limits()
+            self._ascend(order, bucket, k, min(count, k + step))
+
+    def _ascend(self, order: npt.NDArray[np.int64], bucket: int, k0: int, k1: int) -> None:
+        _kernels.dual_cd(
+            self.block.rows,
+            self.block.targets,
+            self.loss,
+            k0,
+            k1,
+            order,
+            bucket,
+            self.problem.lam,
+            self.stiffness,
+            self.norms,
+            self.u,
+            self.z,
+            self.b,
+            self.theta,
+            self.state,
+        )
+
+    def _settle_intercept(self, b: float, fine: float) -> None:
+        """The multiplier becomes the best intercept at the scores z; the primal value there is noted."""
+        self.best, loss = self.intercept.best(self.z, b, fine)
+        self.theta[-1] = self.best
+        self.primal = loss + 0.5 * self.problem.lam * dot(self.theta[:-1], self.theta[:-1])
+
+    def _extrapolate(self, step: float) -> None:
+        """Where the steps of the multiplier shrink slowly and steadily, make the rest of them at once."""
+        self._steps = [*self._steps[-2:], step]
+        if len(self._steps) < 3 or 0.0 in self._steps:
+            return
+        first, second, third = self._steps
+        if SLOW < third / second < 1.0 and abs(third / second - second / first) < STEADY:
+            self.theta[-1] += third * min(FAR, third / (second - third))
+            self._steps = []  # three plain steps before the next guess
+
+    def foretold(self) -> float:
+        """The duality gap now, as guessed from the slacks of the last epoch and how fast they shrink.
+
+        The first epoch starts from afar: its slacks tell nothing, but the hardness does.
+        """
+        if len(self.slacks) < 2:
+            return 0.1 * self.hardness * self.primal if self.slacks else math.inf
+        before, last = self.slacks[-2:]
+        if len(self.slacks) == 2:
+            least = 0.03 if self.problem.loss.smooth else 0.3
+            return last * min(0.3, max(least, 0.1 * self.hardness))
+        shrinking = min(1.0, max(0.05, last / before)) if before > 0.0 else 1.0
+        return last * shrinking * (2.0 if len(self.slacks) == 3 else 1.15)  # it slows down at first
+
+    def epochs_to(self, gap: float) -> float:
+        """Epochs until the gap is that small, if it goes on falling as in the last half of them."""
+        span = max(3, self.epochs // 2)
+        now, before, last = self.foretold(), self.slacks[-1 - span], self.slacks[-1]
+        if now <= gap:
+            return 0.0
+        falling = 0.0 < last < before and gap > 0.0
+        return span * math.log(now / gap) / math.log(before / last) if falling else math.inf
+
+    def many_more(self, tol: float) -> bool:
+        """Whether the last two epochs foretell more of them than a round on the free rows is worth."""
+        if len(self.slacks) < 3:
+            return False
+        before, last = self.slacks[-2:]
+        goal = tol * self.primal
+        if last <= goal:
+            return False
+        few = self.rounds.price(self.free() / max(1, len(self.u)))
+        return before <= last or few * math.log(before / last) < math.log(last / goal)
+
+    def hopeless(self, tol: float, patience: float) -> bool:
+        """Whether more epochs are foretold than are worth it, and a few more would not help Newton either."""
+        if not self.finite():
+            return True
+        if self.epochs < 6:  # too early to tell
+            return False
+        if self.epochs_to(tol * self.primal) <= patience and self.epochs <= 3.0 * patience:
+            return False
+        near = NEAR * self.primal
+        return self.foretold() <= near or self.epochs_to(near) > 10
+
+    def stalled(self) -> bool:
+        """Whether the slacks have stopped to shrink: half a hundred epochs for nothing."""
+        return len(self.slacks) > 100 and min(self.slacks[-50:]) > 0.9 * min(self.slacks[:-50])
+
+    def finite(self) -> bool:
+        """Whether no number has overflowed."""
+        return math.isfinite(sum(self.slacks[-1:]) + self.primal + float(self.theta[-1]))
+
+    def point(self) -> tuple[FloatArray, Explicit]:
+        """Theta with the best intercept known, and u moved to e = 0."""
+        theta = self.theta.copy()
+        theta[-1] = self.best
+        return theta, Explicit(self.intercept.balanced(self.u, self.z, self.b))

@@ -1,0 +1,463 @@
+"""Hinge and squared hinge by ascent with conjugate gradients on the free rows, and the parts they are made of."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from catalogue import INSTRUCTION_SETS, STORAGES, Sample, dense, naming
+from sklearn.svm import SVC
+
+from linsep import LinearClassifier
+from linsep import _kernels as K  # noqa: N812
+from linsep.certificates import certify
+from linsep.losses import HuberisedHinge, get
+from linsep.solution import Explicit, Status, Stop
+from linsep.solvers import ascent as ascent_module
+from linsep.solvers import dual_cd, free_rows, hardness, smoothed
+from linsep.solvers.intercept import Kinked, Smooth
+
+HINGES = [get("hinge"), get("squared_hinge"), HuberisedHinge(0.2)]
+each_hinge = pytest.mark.parametrize("loss", HINGES, ids=naming)
+
+
+def text(n=300, d=700, seed=0, noise=0.1, words=12):
+    """Short rows of unit length with few common features, one class rarer."""
+    rng = np.random.default_rng(seed)
+    share = 1.0 / np.arange(1, d + 1)
+    columns = rng.choice(d, size=(n, words), p=share / share.sum())
+    start = np.arange(0, words * n + 1, words)
+    X = sp.csr_matrix((np.ones(words * n), columns.ravel(), start), shape=(n, d))
+    X.sum_duplicates()
+    X = sp.csr_matrix(X.multiply(1.0 / np.sqrt(X.multiply(X).sum(axis=1))))
+    z = X @ rng.normal(size=d)
+    sign = np.where(z + noise * rng.normal(size=n) > np.quantile(z, 0.7), 1.0, -1.0)
+    return Sample(X, sign)
+
+
+def solve(sample, loss, C, tol=1e-6, fit_intercept=True, **limits):
+    problem = sample.problem(loss, C, fit_intercept)
+    found = dual_cd.solve(problem, np.zeros(problem.order), Stop(tol, **limits))
+    return problem, found
+
+
+def gap(sample, loss, C, W, u, fit_intercept=True):
+    """P, D and the violation of the intercept's condition, by formulas that share nothing with the solver."""
+    X, y = dense(sample.X), sample.sign
+    s = np.ones(len(y)) if sample.weight is None else sample.weight
+    m = y * (X @ W[:-1, 0] + W[-1, 0])
+    a = C * s * u
+    v = X.T @ (a * y)
+    if loss.name == "hinge":
+        value, conjugate, top = np.maximum(0, 1 - m), -u, 1.0
+    elif loss.name == "squared_hinge":
+        value, conjugate, top = np.maximum(0, 1 - m) ** 2, u**2 / 4 - u, np.inf
+    else:
+        r = np.clip(1 - m, 0, loss.width)
+        value = r**2 / (2 * loss.width) + np.maximum(1 - m - loss.width, 0)
+        conjugate, top = loss.width * u**2 / 2 - u, 1.0
+    assert u.min() >= 0.0 and u.max() <= top, "exactly within the intervals"
+    primal = 0.5 * W[:-1, 0] @ W[:-1, 0] + C * s @ value
+    return primal, -C * s @ conjugate - 0.5 * v @ v, abs(a @ y) if fit_intercept else 0.0
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+@pytest.mark.parametrize("kind", STORAGES)
+def test_conjugate_gradients_solve_the_system_of_the_free_rows(kind, name):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 11)) * (rng.random((40, 11)) < 0.7)
+    X = X.astype(np.float32).astype(float)
+    sample = Sample(X, np.ones(40)).stored(kind)
+    rows = sample.memory().whole.rows
+    chosen = np.array([3, 4, 9, 17, 30, 39], np.int64)
+    lam, stiffness, ridge = 0.3, 0.7, rng.random(6)
+    A = X[chosen] @ X[chosen].T / lam + stiffness + np.diag(ridge)
+    r, x, y, state = rng.normal(size=6), np.zeros(6), np.zeros(6), np.zeros(1)
+    want, inverse, first = np.linalg.solve(A, r), 1.0 / np.diag(A), r.copy()
+    before = K.instruction_set()
+    K.use_instruction_set(name)
+    try:
+        made = [
+            K.free_cg(rows, chosen, lam, stiffness, ridge, inverse, steps, 1e-26, x, r, y, state)
+            for steps in (2, 1, 30)
+        ]
+        v, out = np.zeros(11), np.zeros(6)
+        K.list_add(rows, chosen, first, v)
+        K.list_dots(rows, chosen, v, out)
+    finally:
+        K.use_instruction_set(before)
+    assert made[:2] == [2, 1] and made[2] < 30
+    assert np.abs(x - want).max() <= 1e-10 * np.abs(want).max()
+    assert np.abs(first - A @ x - r).max() <= 1e-10
+    assert v == pytest.approx(X[chosen].T @ first, rel=1e-12, abs=1e-12)
+    assert out == pytest.approx(X[chosen] @ v, rel=1e-12, abs=1e-12)
+
+
+def test_the_order_statistic():
+    rng = np.random.default_rng(0)
+    for trial in range(300):
+        n = int(rng.integers(1, 30))
+        x = rng.integers(0, 6, size=n) + (0.0 if trial % 2 else rng.random(n))
+        weight = rng.choice([0.0, 0.5, 1.0, 2.0], size=n)
+        for target in (0.25, 0.5 * weight.sum(), weight.sum() - 0.25):
+            if not 0.0 < target <= weight.sum():
+                continue
+            found = K.quantile(x.copy(), weight.copy(), target)
+            want = min(t for t in x if weight[x <= t].sum() >= target)
+            assert found == want
+        assert K.quantile(x.copy(), weight.copy(), 1e9) == x.max()
+    assert K.quantile(np.zeros(0), np.zeros(0), 1.0) == 0.0
+
+
+@pytest.mark.parametrize("name", ["hinge", "absolute"])
+def test_the_intercept_of_a_kinked_loss_is_the_best_one(name):
+    rng = np.random.default_rng(4)
+    loss = get(name)
+    for n in (1, 2, 7, 60):
+        sign = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+        offset, weight = 0.2 * rng.normal(size=n), rng.choice([0.0, 0.5, 1.0, 3.0], size=n)
+        sample = Sample(np.ones((n, 1)), sign, offset, weight)
+        problem = sample.problem(loss)
+        kinked = Kinked(problem, problem.data.whole, K.Loss(name))
+        z = rng.normal(size=n).round(1)
+        b, value = kinked.best(z, 0.0, 1e-9)
+        points = sign * (1.0 - offset) - z
+
+        def total(b, z=z, sign=sign, offset=offset, weight=weight):
+            return weight @ loss.value(sign * (z + b) + offset)
+
+        assert value == pytest.approx(total(b))
+        assert value <= min(total(p) for p in points) + 1e-12
+        u = rng.choice([*loss.domain, 0.5], size=n)
+        balanced = kinked.balanced(u, z, np.zeros(n))
+        low, high = loss.domain
+        assert low <= balanced.min() and balanced.max() <= high
+        possible = (weight * high)[sign > 0].sum() - (weight * low)[sign < 0].sum()
+        reach = min(possible, (weight * high)[sign < 0].sum() - (weight * low)[sign > 0].sum())
+        if reach >= abs(weight * sign @ u):
+            assert abs((weight * sign) @ balanced) <= 1e-13 * weight.sum()
+
+
+def test_balance_costs_less_than_shrinking_a_class():
+    sample = text()
+    problem, found = solve(sample, get("hinge"), 10.0, 1e-8)
+    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    u = np.clip(found.dual.u * (1.0 + 1e-3 * sample.sign), 0.0, 1.0)
+    z = sample.X @ found.W[:-1, 0]
+    balanced = ascent.intercept.balanced(u, z, np.zeros_like(z))
+    e = sample.sign @ u
+    heavy = sample.sign * e > 0
+    shrunk = np.where(heavy, u * (1.0 - abs(e) / u[heavy].sum()), u)
+    W = found.W
+    values = [gap(sample, get("hinge"), 10.0, W, each) for each in (balanced, shrunk)]
+    assert max(v[2] for v in values) <= 1e-9
+    assert values[0][1] > values[1][1]
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@each_hinge
+def test_the_gap_closes(loss, fit_intercept, C):
+    crowded = (
+        [] if loss.smooth else [text(500, 60, noise=1.0)]
+    )  # smooth losses leave that to Newton
+    for sample in (text(), text(200, 400, noise=3.0), *crowded):
+        problem, found = solve(sample, loss, C, fit_intercept=fit_intercept)
+        assert found.status is Status.CERTIFIED and isinstance(found.dual, Explicit)
+        P, D, e = gap(sample, loss, C, found.W, found.dual.u, fit_intercept)
+        assert -1e-12 * P <= P - D <= 1e-6 * P
+        assert e <= 1e-12 * C * len(sample.sign)
+        assert certify(problem, found, 1e-6).certified
+        assert fit_intercept or found.W[-1, 0] == 0.0
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_objective_is_that_of_an_exact_svm(C, weighted):
+    sample = text(noise=1.0)
+    rng = np.random.default_rng(2)
+    weight = rng.choice([0.5, 1.0, 2.0], size=len(sample.sign)) if weighted else None
+    sample = Sample(sample.X, sample.sign, weight=weight)
+    _, found = solve(sample, get("hinge"), C, 1e-8)
+    svc = SVC(kernel="linear", C=C, tol=1e-9).fit(dense(sample.X), sample.sign, weight)
+    W = np.append(svc.coef_[0], svc.intercept_).reshape(-1, 1)
+    ours = gap(sample, get("hinge"), C, found.W, found.dual.u)[0]
+    theirs = gap(sample, get("hinge"), C, W, found.dual.u)[0]
+    # its kernel values are in single precision, so it may be worse by a little more than 1e-6
+    assert ours == pytest.approx(theirs, rel=3e-6) and ours <= theirs * (1 + 1e-8)
+
+
+def test_complementarity():
+    sample, C = text(noise=1.0), 30.0
+    _, found = solve(sample, get("hinge"), C, 1e-11)
+    m, u = sample.sign * (sample.X @ found.W[:-1, 0] + found.W[-1, 0]), found.dual.u
+    assert np.abs(u[m > 1.0 + 1e-3]).max() <= 1e-6
+    assert np.abs(1.0 - u[m < 1.0 - 1e-3]).max() <= 1e-6
+    assert np.count_nonzero((u > 1e-6) & (u < 1 - 1e-6)) > 20, "the free rows matter here"
+
+
+@each_hinge
+def test_rounds_never_lower_the_augmented_dual(loss):
+    sample = text(noise=1.0)
+    problem = sample.problem(loss, 100.0)
+    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    for _ in range(3):
+        ascent.epoch()
+
+    def dual():
+        mass = sample.sign * ascent.u
+        v, e = sample.X.T @ mass, mass.sum()
+        penalty = 50.0 * v @ v + ascent.theta[-1] * e + 0.5 * ascent.stiffness * e**2
+        return -loss.conjugate(-ascent.u).sum() - penalty
+
+    for _ in range(5):
+        value = dual()
+        ascent.rounds.improve()
+        assert dual() > value
+        v = sample.X.T @ (sample.sign * ascent.u)
+        assert np.abs(ascent.theta[:-1] - 100.0 * v).max() <= 1e-10 * np.abs(ascent.theta).max()
+        assert ascent.state[0] == pytest.approx(sample.sign @ ascent.u, abs=1e-10)
+        ascent.epoch()
+
+
+@each_hinge
+def test_rows_without_weight_change_nothing(loss):
+    sample, rng = text(200, 400), np.random.default_rng(3)
+    extra = sp.vstack([sample.X, sample.X[:50]]).tocsr()
+    sign = np.append(sample.sign, -sample.sign[:50])
+    weight = np.append(np.ones(200), np.zeros(50))
+    _, plain = solve(sample, loss, 10.0, 1e-9)
+    problem, found = solve(Sample(extra, sign, weight=weight), loss, 10.0, 1e-9)
+    proof = certify(problem, found, 1e-9)
+    assert np.linalg.norm(plain.W[:-1] - found.W[:-1]) <= 2 * proof.coef_error + 1e-3
+    order = rng.permutation(200)
+    _, moved = solve(Sample(sample.X[order], sample.sign[order]), loss, 10.0, 1e-9)
+    assert np.linalg.norm(plain.W[:-1] - moved.W[:-1]) <= 2 * proof.coef_error + 1e-3
+
+
+def test_the_number_of_threads_and_the_cuts_do_not_change_a_bit(monkeypatch):
+    sample = text(noise=1.0)
+    for loss in HINGES:
+        answers = []
+        for threads, entries in ((1, 10**9), (2, 10**9), (3, 50)):
+            monkeypatch.setattr(ascent_module, "_ENTRIES_PER_CALL", entries)
+            monkeypatch.setattr(free_rows, "_ENTRIES_PER_CALL", entries)
+            problem = sample.problem(loss, 100.0)
+            problem.data.n_threads = threads
+            answers.append(dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-6)))
+        for other in answers[1:]:
+            assert np.array_equal(answers[0].W, other.W)
+            assert np.array_equal(answers[0].dual.u, other.dual.u)
+
+
+@each_hinge
+def test_limits_are_kept_in_the_middle_of_a_round(loss):
+    sample = text(noise=1.0)
+    for most in range(3, 40, 3):
+        problem, found = solve(sample, loss, 100.0, 1e-12, max_passes=most)
+        assert found.status is Status.PASS_LIMIT and problem.passes <= most + 3.5
+        proof = certify(problem, found, 1e-12)
+        assert np.isfinite(proof.primal) and 0.0 <= proof.dual <= proof.primal
+    problem, found = solve(sample, loss, 100.0, 1e-12, time_limit=1e-9)
+    assert found.status is Status.TIME_LIMIT and problem.passes <= 3
+
+
+@each_hinge
+def test_separable_data_at_a_huge_weight_of_the_loss(loss):
+    """The penalty alone counts: the largest margin is found, and its gap is small."""
+    X = sp.csr_matrix(np.eye(40)[:, :30] + 0.1)
+    sample = Sample(X, np.where(np.arange(40) % 3 == 0, 1.0, -1.0))
+    sample = Sample(sp.csr_matrix(sp.hstack([X, sp.diags(sample.sign)])), sample.sign)
+    _, found = solve(sample, loss, 1e6, 1e-6)
+    P, D, _ = gap(sample, loss, 1e6, found.W, found.dual.u)
+    assert found.status is Status.CERTIFIED and P - D <= 1e-6 * P
+    assert (sample.sign * (sample.X @ found.W[:-1, 0] + found.W[-1, 0])).min() >= 0.99
+
+
+@each_hinge
+def test_the_same_rows_with_both_labels(loss):
+    base = text(100, 200)
+    sample = Sample(sp.vstack([base.X, base.X]).tocsr(), np.append(base.sign, -base.sign))
+    for C in (0.1, 100.0):
+        problem, found = solve(sample, loss, C)
+        proof = certify(problem, found, 1e-6)
+        assert proof.certified and np.linalg.norm(found.W[:-1]) <= proof.coef_error
+        assert proof.primal == pytest.approx(200 * C * float(loss.value(np.zeros(1))[0]), rel=1e-5)
+
+
+def test_the_price_grows_with_the_free_rows():
+    problem = text().problem(get("hinge"))
+    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    assert ascent.free() == 0 and ascent.rounds.price(0.5) > ascent.rounds.price(0.0) >= 1.0
+    ascent.u[:7] += 0.5
+    assert ascent.free() == 7
+    assert hardness.newton_passes(problem, 1.0, 1e-6) == np.inf
+    assert isinstance(ascent.intercept, Smooth)
+
+
+def test_a_classifier_with_the_hinge_loss():
+    sample = text()
+    for storage in (sample.X, dense(sample.X)):
+        model = LinearClassifier("hinge", C=10.0, solver="dual-cd").fit(storage, sample.sign)
+        assert model.certificate_.certified
+        assert np.mean(model.predict(storage) == sample.sign) > 0.95
+
+
+def test_the_kernels_check_what_they_are_given():
+    rows = Sample(np.ones((5, 2)), np.ones(5)).memory().whole.rows
+    two = np.array([0, 4], np.int64)
+    for wrong in (np.array([0, 5]), np.array([-1, 0])):
+        with pytest.raises(ValueError, match="beyond"):
+            K.list_dots(rows, wrong, np.zeros(2), np.zeros(2))
+        with pytest.raises(ValueError, match="beyond"):
+            K.list_add(rows, wrong, np.zeros(2), np.zeros(2))
+    with pytest.raises(ValueError, match="v has"):
+        K.list_dots(rows, two, np.zeros(1), np.zeros(2))
+    with pytest.raises(ValueError, match="out has"):
+        K.list_dots(rows, two, np.zeros(2), np.zeros(1))
+    with pytest.raises(ValueError, match="a has"):
+        K.list_add(rows, two, np.zeros(3), np.zeros(2))
+    with pytest.raises(ValueError, match="v has"):
+        K.list_add(rows, two, np.zeros(2), np.zeros(1))
+    with pytest.raises(ValueError, match="length"):
+        K.quantile(np.zeros(2), np.zeros(3), 1.0)
+    with pytest.raises(TypeError):
+        K.quantile(np.zeros(2, np.float32), np.zeros(2), 1.0)
+
+    def cg(**changed):
+        given = {
+            "rows": rows,
+            "list": two,
+            "lam": 1.0,
+            "stiffness": 0.0,
+            "ridge": np.ones(2),
+            "inverse": np.ones(2),
+            "steps": 1,
+            "enough": 0.0,
+            "solution": np.zeros(2),
+            "residual": np.ones(2),
+            "search": np.zeros(2),
+            "state": np.zeros(1),
+        }
+        return K.free_cg(**{**given, **changed})
+
+    assert cg() == 1
+    for changed in (
+        {"lam": 0.0},
+        {"stiffness": -1.0},
+        {"steps": -1},
+        {"list": np.array([0, 9])},
+        *({name: np.zeros(1)} for name in ("ridge", "inverse", "solution", "residual", "search")),
+        {"state": np.zeros(0)},
+    ):
+        with pytest.raises(ValueError, match=r"positive|beyond|entry"):
+            cg(**changed)
+
+
+def test_large_data_are_solved_in_a_copy_of_their_free_rows(monkeypatch):
+    """The same answer by the same iteration, and the same bits for any number of threads."""
+    sample = text(noise=1.0)
+    for loss in HINGES:
+        problem, listed = solve(sample, loss, 100.0, 1e-8)
+        monkeypatch.setattr(free_rows, "COPIED", 0)
+        copies = []
+        for threads in (1, 3):
+            problem = sample.problem(loss, 100.0)
+            problem.data.n_threads = threads
+            copies.append(dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-8)))
+        monkeypatch.undo()
+        assert np.array_equal(copies[0].W, copies[1].W)
+        proof = certify(problem, copies[0], 1e-8)
+        assert proof.certified
+        assert np.linalg.norm(copies[0].W[:-1] - listed.W[:-1]) <= 2.0 * proof.coef_error
+
+
+def test_copy_and_list_make_the_same_products():
+    sample, rng = text(), np.random.default_rng(0)
+    problem = sample.problem(get("hinge"))
+    rows = np.flatnonzero(rng.random(300) < 0.4)
+    listed, copied = free_rows.Listed(problem, rows), free_rows.Copied(problem, rows)
+    v, a = rng.normal(size=701), rng.normal(size=len(rows))
+    assert listed.dots(v) == pytest.approx(copied.dots(v), abs=1e-12)
+    assert listed.add(a) == pytest.approx(copied.add(a), abs=1e-12)
+    system = free_rows.System(0.1, 0.3, np.full(len(rows), 0.01), np.ones(len(rows)))
+    x = listed.solve(system, a.copy(), 300, 1e-9, None)
+    assert x == pytest.approx(copied.solve(system, a.copy(), 300, 1e-9, None), abs=1e-6)
+    K_F = (sample.X[rows] @ sample.X[rows].T).toarray()
+    A = K_F / 0.1 + 0.3 + 0.01 * np.eye(len(rows))
+    assert np.abs(A @ x - a).max() <= 1e-6
+
+
+@pytest.mark.parametrize("name", ["hinge", "absolute"])
+def test_crowded_problems_start_from_a_smooth_one(name, monkeypatch):
+    """Many noisy rows, few features, a weak penalty: more rows are free than there are features."""
+    sample, loss = text(2000, 40, noise=3.0), get(name)
+    starts = []
+    real = smoothed.start
+    monkeypatch.setattr(smoothed, "start", lambda a, r: (starts.append(a.free()), real(a, r)))
+    problem, found = solve(sample, loss, 100.0, 1e-3)
+    assert starts and starts[0] > problem.data.d, "more free rows than features"
+    assert found.status is Status.CERTIFIED and certify(problem, found, 1e-3).certified
+    for most in (5, 8, 12, 20):
+        problem, found = solve(sample, loss, 100.0, 1e-9, max_passes=most)
+        assert found.status is Status.PASS_LIMIT and problem.passes <= most + 9.5
+        assert certify(problem, found, 1e-9).dual >= 0.0
+
+
+def test_crowded_smooth_problems_are_left_to_newton():
+    sample = text(2000, 40, noise=3.0)
+    problem, found = solve(sample, get("squared_hinge"), 100.0)
+    assert found.status is Status.WORKING_PRECISION and problem.passes <= 10
+    model = LinearClassifier("squared_hinge", C=100.0, solver="dual-cd").fit(sample.X, sample.sign)
+    assert model.certificate_.certified
+
+
+def test_progress_that_has_ended_is_noticed():
+    problem = text().problem(get("hinge"))
+    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    ascent.slacks = [1.0] * 90
+    assert not ascent.stalled()
+    ascent.slacks = [1.0] * 60 + [0.95] * 60
+    assert ascent.stalled()
+    ascent.slacks = [0.97**k for k in range(500)]
+    assert not ascent.stalled()
+
+
+def test_the_multiplier_is_extrapolated_only_where_its_steps_are_steady():
+    problem = text().problem(get("hinge"))
+    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    for steps, expected in (
+        ((1.0, 0.8, 0.64), 0.64 * 4.0),  # the rest of a geometric series
+        ((1.0, 0.1, 0.01), 0.0),
+        ((1.0, -0.8, 0.64), 0.0),
+        ((1.0, 0.9, 0.4), 0.0),
+        ((1.0, 0.99, 0.9801), 0.9801 * 8.0),
+        ((0.0, 0.0, 0.0), 0.0),
+    ):
+        ascent.theta[-1], ascent._steps = 0.0, []
+        for step in steps:
+            ascent._extrapolate(step)
+        assert ascent.theta[-1] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("loss", "C", "tol", "expected"),
+    [
+        ("hinge", 0.01, 1e-6, True),
+        ("hinge", 0.5, 1e-3, True),
+        ("hinge", 0.5, 1e-6, False),
+        ("hinge", 100.0, 1e-3, False),
+        ("absolute", 0.1, 1e-3, True),
+        ("squared_hinge", 0.01, 1e-3, True),
+        ("squared_hinge", 0.01, 1e-6, False),
+        ("logistic", 100.0, 1e-3, False),
+        ("perceptron", 0.01, 1e-3, False),
+    ],
+)
+def test_where_ascent_is_quick(loss, C, tol, expected, monkeypatch):
+    monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
+    few, many = text(d=60), text(d=700)
+    assert dual_cd.quick(few.problem(get(loss), C), tol) is expected
+    if loss in ("hinge", "absolute"):
+        assert dual_cd.prefers(few.problem(get(loss), C), tol) is expected
+        assert dual_cd.prefers(many.problem(get(loss), C), tol)
+    wide = Sample(dense(few.X), few.sign).problem(get(loss), C)
+    assert dual_cd.quick(wide, tol) is (expected and not get(loss).smooth)
