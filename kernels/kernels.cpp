@@ -8,6 +8,7 @@
 #include "interior_fit.hpp"
 #include "newton.hpp"
 #include "nnls.hpp"
+#include "online.hpp"
 #include "quadratic_cd.hpp"
 #include "softmax_newton.hpp"
 #include "sweep.hpp"
@@ -195,6 +196,17 @@ i64 do_quadratic_cd(i64 k, const double* S, double l1, double tol, i64 max_sweep
     return quadratic_cd(k, S, l1, tol, max_sweeps, x, slope);
 }
 void do_shuffle(i64 count, std::uint64_t seed, i64* order) { shuffle(count, seed, order); }
+void do_perceptron(Rows rows, const double* sign, PerceptronJob job, double* theta) {
+    visit(rows, [&](const auto& X) { perceptron(X, sign, job, theta); });
+}
+void do_sgd(Rows rows, Classes y, LossSpec l, SgdJob job, const i64* draws, i64 count, double* W, double* sums,
+            double* scratch) {
+    visit(rows, [&](const auto& X) { sgd(X, y, l, job, draws, count, W, sums, scratch); });
+}
+void do_losses_k(Rows rows, i64 lo, i64 hi, Classes y, LossSpec l, const double* W, i64 K, const i64* of, double* out,
+                 double* scratch) {
+    visit(rows, [&](const auto& X) { losses_k(X, lo, hi, y, l, W, K, of, out, scratch); });
+}
 
 }  // namespace
 }  // namespace LINSEP_ARCH
@@ -245,6 +257,9 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .grid_closing = do_grid_closing,
     .quadratic_cd = do_quadratic_cd,
     .shuffle = do_shuffle,
+    .perceptron = do_perceptron,
+    .sgd = do_sgd,
+    .losses_k = do_losses_k,
 };
 
 }  // namespace linsep
