@@ -127,14 +127,12 @@ class Perceptron(ByScores):
         rows = readable(rows)
         refuse_nonfinite(rows, names)
         data = Memory(rows, n_threads=1)
-        assert data.whole is not None
-        kernel_rows, fit_intercept = data.whole.rows, settings["fit_intercept"]
-        lengths = lengths_of(kernel_rows, fit_intercept)
+        lengths = lengths_of(data, settings["fit_intercept"])
         k = len(known.classes)
         runs = []
         for c in [1] if k == 2 else range(k):
             sign = known.signs(c)
-            run = train_perceptron(kernel_rows, sign, lengths, **settings)
+            run = train_perceptron(data, sign, lengths, **settings)
             runs.append((run, _separates(data, sign, run.end.answer)))
         histories = tuple(run.history for run, _ in runs)
         _store(
@@ -171,8 +169,7 @@ class Perceptron(ByScores):
         settings = self._settings()
         rows, known, settled = portion(self, X, y, classes)
         data = Memory(rows, n_threads=1)
-        assert data.whole is not None
-        lengths = lengths_of(data.whole.rows, settings["fit_intercept"])
+        lengths = lengths_of(data, settings["fit_intercept"])
         positive = [1] if len(known.classes) == 2 else range(len(known.classes))
         streams = (
             [begin(data.d, settings["average"]) for _ in positive] if settled else self._streams
@@ -184,7 +181,7 @@ class Perceptron(ByScores):
         updates, ends = 0 if settled else self.n_updates_, []
         for start, c in zip(streams, positive, strict=True):
             end, made = stream(
-                data.whole.rows,
+                data,
                 known.signs(c),
                 lengths,
                 start,

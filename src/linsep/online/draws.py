@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.data import Block, Memory
 from linsep.errors import NonFinite
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,28 +26,32 @@ class Draws:
 
     def __init__(
         self,
-        rows: _kernels.Rows,
-        labels: IntArray,
+        data: Memory,
         k: int,
-        weight: FloatArray | None,
         seed: int,
         replacement: bool = True,
     ) -> None:
-        keys = _keys(rows, labels, k)
-        held = np.arange(rows.n) if weight is None else np.flatnonzero(weight > 0.0)
+        weight, keys = data.weight, _keys(data, k)
+        held = np.arange(data.n) if weight is None else np.flatnonzero(weight > 0.0)
         self._order = held[np.argsort(keys[held])].astype(np.int64, copy=False)
         self._ends = None if weight is None else np.cumsum(weight[self._order])
         self.total = float(len(held) if self._ends is None else self._ends[-1])
         counts = weight is None or bool((weight == np.floor(weight)).all())
         #: draws in one pass: the total weight if weights count rows, else the rows that have any
         self.in_a_pass = int(min(self.total, _LARGEST_SHARE * len(held))) if counts else len(held)
-        self._random = np.random.default_rng(seed)
+        self._random, self._seed = np.random.default_rng(seed), seed
         self._replacement = replacement
         self._left = np.empty(0)
 
     def take(self, count: int) -> IntArray:
         """The next ``count`` rows."""
-        at = self._random.random(count) if self._replacement else self._deal(count)
+        return self._at(self._random.random(count) if self._replacement else self._deal(count))
+
+    def some(self, count: int) -> IntArray:
+        """So many rows drawn on the side: the stream goes on as if they had not been."""
+        return self._at(np.random.default_rng(self._seed).random(count))
+
+    def _at(self, at: FloatArray) -> IntArray:
         at *= self.total
         if self._ends is None:
             place = at.astype(np.int64)
@@ -63,20 +68,23 @@ class Draws:
         return dealt
 
 
-def _keys(rows: _kernels.Rows, labels: IntArray, k: int) -> FloatArray:
+def _keys(data: Memory, k: int) -> FloatArray:
     """A number for each row that tells it from all others, with its class."""
+    assert data.labels is not None
     random = np.random.default_rng(_PROJECTION)
     of_class = random.standard_normal(k)
-    theta = np.append(random.standard_normal(rows.d), 0.0)
-    keys = np.empty(rows.n)
-    step = max(1, (1 << 20) // max(1, rows.d))
-    for lo in range(0, rows.n, step):
-        hi = min(lo + step, rows.n)
-        _kernels.scores(rows, lo, hi, theta, keys[lo:hi])
+    theta = np.append(random.standard_normal(data.d), 0.0)
+    keys = np.empty(data.n)
+
+    def project(block: Block, _: FloatArray) -> None:
+        part = keys[block.first + block.lo : block.first + block.hi]
+        _kernels.scores(block.rows, block.lo, block.hi, theta, part)
+
+    data.sum(project, 1)
     if not np.isfinite(keys).all():
         raise NonFinite(
             f"Row {int(np.argmin(np.isfinite(keys)))} (counting from 0) of X holds numbers too large "
             "to add up in float64; divide those columns by a power of ten."
         )
-    keys += of_class[labels]
+    keys += of_class[data.labels]
     return keys

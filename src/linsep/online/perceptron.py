@@ -20,6 +20,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data import Memory
 from linsep.errors import BadInput
 
 FloatArray = npt.NDArray[np.float64]
@@ -101,12 +102,12 @@ class PerceptronRun:
     passes: float
 
 
-def lengths_of(rows: _kernels.Rows, fit_intercept: bool) -> FloatArray:
+def lengths_of(data: Memory, fit_intercept: bool) -> FloatArray:
     """|(x, 1)|^2 of each row, or |x|^2 without intercept."""
-    norms = np.empty(rows.n)
-    step = max(1, _CALL // max(1, rows.d))
-    for lo in range(0, rows.n, step):
-        _kernels.row_norms(rows, lo, min(lo + step, rows.n), norms)
+    norms, rows = np.empty(data.n), kernel_rows(data)
+    step = _rows_in_a_call(data)
+    for lo in range(0, data.n, step):
+        _kernels.row_norms(rows, lo, min(lo + step, data.n), norms)
     if not np.isfinite(norms).all():
         row = int(np.argmin(np.isfinite(norms)))
         raise BadInput(
@@ -116,24 +117,34 @@ def lengths_of(rows: _kernels.Rows, fit_intercept: bool) -> FloatArray:
     return norms + 1.0 if fit_intercept else norms
 
 
+def kernel_rows(data: Memory) -> _kernels.Rows:
+    """All rows as the kernels read them."""
+    assert data.whole is not None
+    return data.whole.rows
+
+
+def _rows_in_a_call(data: Memory) -> int:
+    return max(1, _CALL * data.n // max(1, data.n_entries))
+
+
 class _Loop:
     """The state that travels from call to call of the kernel."""
 
     def __init__(
         self,
-        rows: _kernels.Rows,
+        data: Memory,
         sign: FloatArray,
         lengths: FloatArray,
         start: Stream,
         recorded: int = 0,
     ) -> None:
-        self.rows, self.sign, self.lengths = rows, sign, lengths
+        self.rows, self.sign, self.lengths = kernel_rows(data), sign, lengths
         self.theta, self.sum = start.theta.copy(), None if start.sum is None else start.sum.copy()
         self.counts = np.array([0, 0, 0, start.visited, -1], dtype=np.int64)
         self.numbers = np.zeros(2)
         self.updated = np.empty(recorded, dtype=np.int64)
         self.norms = np.empty(recorded)
-        self._budget = max(1, _CALL // max(1, rows.d))
+        self._budget = _rows_in_a_call(data)
 
     def call(self, order: IntArray | None = None, **job: Any) -> None:
         """Visit some rows."""
@@ -170,7 +181,7 @@ class _Loop:
 
 
 def train_perceptron(  # noqa: PLR0913
-    rows: _kernels.Rows,
+    data: Memory,
     sign: FloatArray,
     lengths: FloatArray,
     *,
@@ -184,7 +195,7 @@ def train_perceptron(  # noqa: PLR0913
     seed: int,
 ) -> PerceptronRun:
     """Run until no row is on the wrong side or the budget is spent."""
-    loop = _Loop(rows, sign, lengths, begin(rows.d, average), RECORDED)
+    loop = _Loop(data, sign, lengths, begin(data.d, average), RECORDED)
     job = {
         "select": "listed" if order == "random" else order,
         "normalised": update == "normalised",
@@ -192,12 +203,12 @@ def train_perceptron(  # noqa: PLR0913
         "online": False,
         "max_updates": max_updates,
     }
-    most = int(min(max_passes * rows.n, 2.0**62))
+    most = int(min(max_passes * data.n, 2.0**62))
     until = time.monotonic() + time_limit
-    listed = np.arange(rows.n) if order == "random" else None
+    listed = np.arange(data.n) if order == "random" else None
     started = 0
     while not loop.clean and loop.n_updates < max_updates and loop.visited < most:
-        if listed is not None and loop.counts[0] in (0, rows.n):
+        if listed is not None and loop.counts[0] in (0, data.n):
             _kernels.shuffle(listed, seed + started)
             loop.counts[:2] = 0
             started += 1
@@ -215,7 +226,7 @@ def train_perceptron(  # noqa: PLR0913
         normalised=bool(job["normalised"]),
         fit_intercept=fit_intercept,
     )
-    return PerceptronRun(loop.end, history, loop.visited / rows.n)
+    return PerceptronRun(loop.end, history, loop.visited / data.n)
 
 
 def begin(d: int, average: bool) -> Stream:
@@ -224,7 +235,7 @@ def begin(d: int, average: bool) -> Stream:
 
 
 def stream(
-    rows: _kernels.Rows,
+    data: Memory,
     sign: FloatArray,
     lengths: FloatArray,
     start: Stream,
@@ -236,8 +247,8 @@ def stream(
 
     The prediction at score 0 is +1, so that only y = -1 is a mistake there.
     """
-    loop = _Loop(rows, sign, lengths, start)
-    while loop.visited < start.visited + rows.n:
+    loop = _Loop(data, sign, lengths, start)
+    while loop.visited < start.visited + data.n:
         loop.call(
             select="cyclic",
             normalised=update == "normalised",

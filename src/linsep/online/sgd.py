@@ -104,7 +104,7 @@ class _Run:
         assert data.whole is not None and data.labels is not None
         rows, labels = data.whole.rows, data.labels
         self.plan, self.n = plan, data.n
-        self.draws = Draws(rows, labels, k, data.weight, plan.seed, plan.replacement)
+        self.draws = Draws(data, k, plan.seed, plan.replacement)
         self.whole = plan.batch is None
         self.batch = data.n if plan.batch is None else plan.batch
         self.per_epoch = 1 if self.whole else -(-self.draws.in_a_pass // self.batch)
@@ -123,7 +123,7 @@ class _Run:
         )
         self.W = np.zeros((1 if k == 2 else k, data.d + 1))
         self.sums = np.zeros_like(self.W) if plan.keep == "average" else None
-        tried = Draws(rows, labels, k, data.weight, plan.seed).take(trial_size(data.d))
+        tried = self.draws.some(trial_size(data.d))
         self.step_sizes = choose_steps(
             plan, data.X[tried], labels[tried], k, lam=lam, per_epoch=self.per_epoch, start=self.W
         )
