@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from linsep import Perceptron
+from linsep.bounds import mistake_bounds as mistakes
 from linsep.errors import BadInput, Refused
 from linsep.online import ORDERS, UPDATES, mistake_bounds
 from linsep.online.mistakes import widest
@@ -101,6 +102,20 @@ def test_bounds_are_those_of_a_quadratic_programme(seed):
     assert bounds.radius_margin == pytest.approx(bounds.radius_norm, rel=1e-12)
     # (iv) is the same argument with a hyperplane that is best for something else
     assert bounds.novikoff >= bounds.radius_norm * (1 - 1e-9)
+
+
+def test_bounds_agree_with_those_of_a_given_separator():
+    """``linsep.bounds`` evaluates the formulas at any separator; the best separators give these numbers."""
+    X, y = separable(11)
+    found = Perceptron().fit(X, y).bounds(X, y)
+    u, v = shortest(homogeneous(X, y)), shortest(homogeneous(X, y, normalised=True))
+    assert mistakes(u[:-1], u[-1], X, y)["norm"].value == pytest.approx(found.radius_norm, rel=1e-5)
+    assert mistakes(v[:-1], v[-1], X, y)["angular"].value == pytest.approx(
+        found.normalised, rel=1e-5
+    )
+    w, b = widest(X, y.astype(float))
+    assert mistakes(w, b, X, y)["novikoff"].value == pytest.approx(found.novikoff, rel=1e-9)
+    assert mistakes(w, b, X, y)["novikoff_printed"].value == pytest.approx(found.printed, rel=1e-9)
 
 
 def test_the_printed_bound_with_an_intercept_is_false():
