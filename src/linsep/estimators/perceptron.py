@@ -10,8 +10,8 @@ from linsep.data import Block, Memory, readable
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels, parameters
 from linsep.estimators.classification import ByScores
-from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.inputs import FloatArray
+from linsep.estimators.judging import finite_or_refused
 from linsep.estimators.streaming import portion
 from linsep.online import (
     ORDERS,
@@ -124,16 +124,18 @@ class Perceptron(ByScores):
         settings = self._settings()
         rows, names = inputs.rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
-        rows = readable(rows)
-        refuse_nonfinite(rows, names)
-        data = Memory(rows, n_threads=1)
-        lengths = lengths_of(data, settings["fit_intercept"])
+        data = Memory(readable(rows), n_threads=1)
+        with finite_or_refused(data.X, names):
+            lengths = lengths_of(data, settings["fit_intercept"])
         k = len(known.classes)
         runs = []
         for c in [1] if k == 2 else range(k):
             sign = known.signs(c)
             run = train_perceptron(data, sign, lengths, **settings)
-            runs.append((run, _separates(data, sign, run.end.answer)))
+            # a pass without a mistake proves it of the last (w, b); the mean has to be looked at
+            mean = settings["average"]
+            separated = _separates(data, sign, run.end.answer) if mean else run.history.separated
+            runs.append((run, separated))
         histories = tuple(run.history for run, _ in runs)
         _store(
             self,

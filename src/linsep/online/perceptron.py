@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data import Memory
-from linsep.errors import BadInput
+from linsep.errors import NonFinite
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -110,7 +110,7 @@ def lengths_of(data: Memory, fit_intercept: bool) -> FloatArray:
         _kernels.row_norms(rows, lo, min(lo + step, data.n), norms)
     if not np.isfinite(norms).all():
         row = int(np.argmin(np.isfinite(norms)))
-        raise BadInput(
+        raise NonFinite(
             f"Row {row} (counting from 0) of X holds numbers too large to square in float64; divide "
             "those columns by a power of ten."
         )
