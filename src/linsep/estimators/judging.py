@@ -14,7 +14,7 @@ from linsep.errors import BadInput, NonFinite
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
 from linsep.estimators.inputs import FloatArray
-from linsep.losses import Multinomial
+from linsep.losses import CoupledLoss
 from linsep.online import Curves, Descent
 from linsep.problem import Problem
 from linsep.solution import Linearised, Solution, Status, TraceRecord
@@ -63,7 +63,7 @@ class Court:
         self, c: int, theta: FloatArray, trace: tuple[TraceRecord, ...], seconds: float
     ) -> Fit:
         recipe, data = self._recipe, self._data
-        assert not isinstance(recipe.loss, Multinomial)
+        assert not isinstance(recipe.loss, CoupledLoss)
         assert data.labels is not None
         sign = np.where(data.labels == self._positive[c], 1.0, -1.0)
         W = theta[:, None]
