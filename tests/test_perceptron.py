@@ -66,6 +66,38 @@ def test_it_ends_with_a_separator(update, order):
     assert ((2 * y - 1) * score > 0).all()
     assert model.n_updates_ == model.history_.n_updates == len(model.history_.rows)
     assert model.score(X, y) == 1.0
+    assert model.certificate_.separable
+    assert model.certificate_.hyperplane.w.tolist() == model.coef_[0].tolist()
+    assert model.certificate_.check(X, y, exact=True)
+    assert not model.certificate_.check(X, 1 - y)
+
+
+def test_inseparable_rows_end_with_a_witness():
+    X, y = IRIS[0][50:], IRIS[1][50:] == 2  # the other two kinds overlap
+    model = Perceptron(max_passes=30).fit(X, y)
+    witness = model.certificate_
+    assert not model.separated_
+    assert not witness.separable
+    assert len(witness.rows) <= X.shape[1] + 2
+    assert witness.check(X, y, exact=True)
+    sign = np.where(y[witness.rows], 1.0, -1.0)
+    balance = (sign * witness.weights) @ np.column_stack([X[witness.rows], np.ones(len(sign))])
+    assert np.abs(balance).max() <= 1e-14
+
+
+def test_out_of_budget_on_separable_rows_the_proof_says_so():
+    model = Perceptron(max_updates=1).fit(*TWO)
+    assert not model.separated_
+    assert model.certificate_.separable
+    assert model.certificate_.check(*TWO)
+
+
+def test_each_class_has_its_proof():
+    X, y = IRIS
+    model = Perceptron(max_passes=20).fit(X, y)
+    assert [proof.separable for proof in model.certificate_] == [True, False, False]
+    for c, proof in enumerate(model.certificate_):
+        assert proof.check(X, y == c)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(ORDERS), st.sampled_from(UPDATES))
@@ -148,12 +180,24 @@ def test_widest_hyperplane_is_that_of_the_quadratic_programme():
 
 
 def test_bounds_are_refused_where_nothing_separates():
+    X, y = IRIS
+    rest = Perceptron(max_passes=3).fit(X, y == 1)
+    with pytest.raises(Refused, match="no bound that is proven: inseparable"):
+        rest.bounds(X, y == 1)
+    with pytest.raises(Refused, match="no bound that is proven"):
+        mistake_bounds(np.array([[0.0], [1.0]]), np.array([1.0, -1.0]), fit_intercept=False)
+
+
+def test_bounds_hold_where_the_best_separator_is_lost_in_rounding():
+    """The breast cancer rows are separable, by so little that only the proof of it is left."""
     X, y = load_breast_cancer(return_X_y=True)
     model = Perceptron(max_passes=3).fit(X, y)
-    with pytest.raises(Refused, match="No hyperplane separates"):
-        model.bounds(X, y)
-    with pytest.raises(Refused, match="is 0"):
-        mistake_bounds(np.array([[0.0], [1.0]]), np.array([1.0, -1.0]), fit_intercept=False)
+    assert model.certificate_.check(X, y, exact=True)
+    bounds, plane = model.bounds(X, y), model.certificate_.hyperplane
+    given_ = mistakes(plane.w, plane.b, X, y)
+    assert bounds.radius_norm <= given_["norm"].value * (1 + 1e-6)
+    assert bounds.normalised <= given_["angular"].value * (1 + 1e-6)
+    assert model.n_updates_ <= bounds.radius_norm < np.inf
 
 
 def test_bounds_of_sparse_rows_and_of_several_classes():
@@ -185,7 +229,7 @@ def test_it_ends_at_its_budget(order, limit, reached):
     assert reached(model)
 
 
-def test_the_default_budget_ends_on_overlapping_classes():
+def test_the_default_budget_ends_on_classes_that_nearly_meet():
     X, y = load_breast_cancer(return_X_y=True)
     model = Perceptron().fit(X, y)
     assert not model.separated_

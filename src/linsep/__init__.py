@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         LinearSVC,
         LogisticRegression,
         LogisticRegressionCV,
-        separate,
         Perceptron,
         SGDClassifier,
+        separate,
     )
     from linsep.geometry import Hyperplane
     from linsep.inference import summary

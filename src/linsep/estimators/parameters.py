@@ -98,16 +98,6 @@ def limit(name: str, given: Any, unit: str) -> float:
     return np.inf if found is None else found
 
 
-def seed(given: Any) -> int:
-    """A seed; None is 0, so that fits can be repeated."""
-    return _seed(given) or 0
-
-
-def threads(given: Any) -> int | None:
-    """A number of threads, or None for all processors."""
-    return _threads(given)
-
-
 def _loss_for(fact: str, what: str, given: Any) -> Loss:
     loss = losses.get(given)
     if not getattr(loss, fact):

@@ -1,4 +1,4 @@
-"""The perceptron as an estimator: it ends with a separating hyperplane, or at its budget."""
+"""The perceptron as an estimator: it ends with a separating hyperplane, or at its budget with a witness."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data import Block, Memory, readable
+from linsep.data import Memory, readable
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels, parameters
 from linsep.estimators.classification import ByScores
@@ -24,6 +24,7 @@ from linsep.online import (
     stream,
     train_perceptron,
 )
+from linsep.separability import Answer, decide, proven
 
 _KEPT = ("classes_", "n_features_in_", "feature_names_in_")  # what more rows do not change
 
@@ -65,6 +66,9 @@ class Perceptron(ByScores):
     classes_ : ndarray (k,)
     separated_ : bool
         Whether every row lies strictly on its side of the hyperplane returned, for every class against the others.
+    certificate_ : Separable, Inseparable or Undecided, or a tuple with one for each of k >= 3 classes
+        The proof: that the hyperplane returned separates the rows; or else what ``linsep.separate`` says of
+        them, which is a common point of the two convex hulls if nothing separates them.
     n_updates_ : int
         Updates made, of all classes together.
     history_ : PerceptronHistory, or a tuple with one for each of k >= 3 classes
@@ -132,10 +136,8 @@ class Perceptron(ByScores):
         for c in [1] if k == 2 else range(k):
             sign = known.signs(c)
             run = train_perceptron(data, sign, lengths, **settings)
-            # a pass without a mistake proves it of the last (w, b); the mean has to be looked at
-            mean = settings["average"]
-            separated = _separates(data, sign, run.end.answer) if mean else run.history.separated
-            runs.append((run, separated))
+            classes = known.classes if k == 2 else np.array([False, True])
+            runs.append((run, _answer(data, sign, run.end.answer, settings, classes)))
         histories = tuple(run.history for run, _ in runs)
         _store(
             self,
@@ -143,7 +145,8 @@ class Perceptron(ByScores):
             **({} if names is None else {"feature_names_in_": names}),
             classes_=known.classes,
             n_features_in_=data.d,
-            separated_=all(separated for _, separated in runs),
+            separated_=all(is_separated for _, (_, is_separated) in runs),
+            certificate_=runs[0][1][0] if k == 2 else tuple(answer for _, (answer, _) in runs),
             n_updates_=sum(history.n_updates for history in histories),
             history_=histories[0] if k == 2 else histories,
             skipped_=np.flatnonzero(lengths == 0.0),
@@ -219,7 +222,7 @@ class Perceptron(ByScores):
             "max_updates": parameters.count("max_updates", self.max_updates, "updates"),
             "max_passes": parameters.limit("max_passes", self.max_passes, "passes over the data"),
             "time_limit": parameters.limit("time_limit", self.time_limit, "seconds"),
-            "seed": parameters.seed(self.random_state),
+            "seed": parameters.seed(self.random_state) or 0,
         }
 
 
@@ -237,11 +240,17 @@ def _store(model: Any, ends: list[Stream], **attributes: Any) -> None:
     )
 
 
-def _separates(data: Memory, sign: FloatArray, theta: FloatArray) -> bool:
-    """Whether every row lies strictly on its side: one more look at all of them."""
-
-    def wrong(block: Block, out: FloatArray) -> None:
-        right = sign[block.lo : block.hi] * block.scores(theta) > 0.0
-        out[0] += np.count_nonzero(~right)
-
-    return bool(data.sum(wrong, 1)[0] == 0.0)
+def _answer(
+    data: Memory,
+    sign: FloatArray,
+    theta: FloatArray,
+    settings: dict[str, Any],
+    classes: Any,
+) -> tuple[Answer, bool]:
+    """Proof that theta separates the rows, and True; or what can be proven about them instead, and False."""
+    rows = Memory(data.X, sign, n_threads=1)
+    common = {"fit_intercept": settings["fit_intercept"], "classes": classes}
+    found = proven(rows, np.ascontiguousarray(theta), **common) if theta[:-1].any() else None
+    if found is not None:
+        return found, True
+    return decide(rows, seed=settings["seed"], **common), False

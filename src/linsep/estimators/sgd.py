@@ -292,7 +292,7 @@ feature_names_in_
             keep=parameters.one_of("keep", self.keep, KEEPS),
             epochs=parameters.count("epochs", self.epochs, "passes"),
             fit_intercept=parameters.flag("fit_intercept", self.fit_intercept),
-            seed=parameters.seed(self.random_state),
+            seed=parameters.seed(self.random_state) or 0,
         )
 
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:

@@ -16,6 +16,7 @@ faith in that: it is computed from the least margin of the u found, over all row
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import nnls
 
+from linsep.data import Memory
 from linsep.errors import Refused
+from linsep.geometry import Hyperplane
+from linsep.separability import Separable, decide
 
 FloatArray = npt.NDArray[np.float64]
 _ADDED = 64  # violated rows that join at a time
@@ -66,27 +70,51 @@ class MistakeBounds:
 
 
 def mistake_bounds(X: Any, sign: FloatArray, fit_intercept: bool) -> MistakeBounds:
-    """The bounds for rows with labels -1 and +1; refused if no hyperplane separates them."""
+    """The bounds for rows with labels -1 and +1; refused, with the proof, if nothing separates them.
+
+    Where rounding keeps the best separator from being found, the one that proves separability stands in: the
+    bounds hold for any.
+    """
     sign = np.asarray(sign, dtype=np.float64)
+    plane = _separator(X, sign, fit_intercept)
     rows = _signed(X, sign, fit_intercept)
+    u = np.append(plane.w, plane.b) if fit_intercept else np.asarray(plane.w)
     lengths = _lengths(rows)
-    R = float(lengths.max())
-    if (lengths == 0.0).any():
-        raise _inseparable(f"row {int(np.argmin(lengths))} (counting from 0) is 0")
-    B = _inverse_margin(rows, longest_rows_first(lengths))
+    R, begin = float(lengths.max()), longest_rows_first(lengths)
+    B = _inverse_margin(rows, begin, u)
     scaled = sp.diags_array(1.0 / lengths) @ rows if sp.issparse(rows) else rows / lengths[:, None]
-    gamma = 1.0 / _inverse_margin(scaled, longest_rows_first(lengths))
-    novikoff, printed = math.inf, math.inf
-    plain = _lengths(X)
+    gamma = 1.0 / _inverse_margin(scaled, begin, u)
+    novikoff, printed = math.inf, (2.0 * R * B) ** 2
     if fit_intercept:
-        w, b = widest(X, sign)
-        size = float(np.linalg.norm(w))
-        margin = float((sign * (np.asarray(X @ w).ravel() + b)).min()) / size
-        novikoff = (float(plain.max()) ** 2 + 1.0) * (1.0 + (b / size) ** 2) / margin**2
-        printed = (2.0 * float(plain.max()) / margin) ** 2
-    else:
-        printed = (2.0 * R * B) ** 2
+        w, b = widest(X, sign) or (np.asarray(plane.w), float(plane.b))
+        size, radius = float(np.linalg.norm(w)), float(_lengths(X).max())
+        margin = _least(rows, np.append(w, b)) / size
+        novikoff = (radius**2 + 1.0) * (1.0 + (b / size) ** 2) / margin**2
+        printed = (2.0 * radius / margin) ** 2
     return MistakeBounds(1.0 / gamma**2, (R * B) ** 2, (R / (1.0 / B)) ** 2, novikoff, printed)
+
+
+def _separator(X: Any, sign: FloatArray, fit_intercept: bool) -> Hyperplane:
+    """A hyperplane that is proven to separate the rows."""
+    with closing(Memory(X, sign)) as data:
+        answer = decide(data, fit_intercept=fit_intercept)
+    if not isinstance(answer, Separable):
+        raise Refused(
+            f"The number of updates has no bound that is proven: {answer}. On rows that no hyperplane separates "
+            "the perceptron would never end by itself."
+        )
+    return answer.hyperplane
+
+
+def _least(rows: Any, u: FloatArray) -> float:
+    """The least margin of the rows."""
+    found = float(np.asarray(rows @ u).min())
+    if not found > 0.0:
+        raise Refused(
+            f"The classes are separable, but float64 cannot tell by how much: the least margin comes out as {found}. "
+            "Scale the columns of X."
+        )
+    return found
 
 
 def longest_rows_first(lengths: FloatArray) -> npt.NDArray[np.int64]:
@@ -97,8 +125,8 @@ def longest_rows_first(lengths: FloatArray) -> npt.NDArray[np.int64]:
 
 def shortest(
     rows: Any, begin: npt.NDArray[np.int64], centre: FloatArray | None = None
-) -> FloatArray:
-    """The u with rows @ u >= 1 of least length.
+) -> FloatArray | None:
+    """The u with rows @ u >= 1 of least length; None if rounding does not let it be found.
 
     With a ``centre`` the last entry of u is an intercept that should not count: it counts 1e-4 times, as
     the score of the centre, so that it does no harm if the hyperplane passes close by.
@@ -111,7 +139,10 @@ def shortest(
         part = np.asarray(rows[work].toarray() if sp.issparse(rows) else rows[work])
         if centre is not None:
             part = np.column_stack([part[:, :-1] - part[:, -1:] * centre, part[:, -1]])
-        u = cheap * _least_distance(part * cheap)
+        near = _least_distance(part * cheap)
+        if near is None:
+            return None
+        u = cheap * near
         if centre is not None:
             u[-1] -= centre @ u[:-1]
         margins = np.asarray(rows @ u).ravel()
@@ -120,46 +151,52 @@ def shortest(
             return u
         joined = np.union1d(work, violated[np.argsort(margins[violated])[:_ADDED]])
         if len(joined) == len(work):  # rounding: what is violated was already asked for
-            if margins.min() > 0.0:
-                return u
-            break
+            return u if margins.min() > 0.0 else None
         work = joined
-    raise _inseparable("the two convex hulls meet, or nearly so")
+    return None
 
 
-def widest(X: Any, sign: FloatArray) -> tuple[FloatArray, float]:
-    """The hyperplane (w, b) of the largest margin, margins at least 1."""
+def widest(X: Any, sign: FloatArray) -> tuple[FloatArray, float] | None:
+    """The hyperplane (w, b) of the largest margin, margins at least 1; None as in ``shortest``."""
     spread = float(_lengths(X).max()) or 1.0
     centre = np.asarray(X.mean(axis=0), dtype=np.float64).ravel() / spread
     rows = _signed(X / spread, sign, True)
     begin = longest_rows_first(_lengths(X))
     for _ in range(6):  # each time about a point of the last hyperplane
         u = shortest(rows, begin, centre)
+        if u is None:
+            return None
         w = u[:-1] / spread
         z = np.asarray(X @ w).ravel()
         low, high = float(z[sign > 0].min()), float(z[sign < 0].max())  # the nearest of each class
         b = -0.5 * (low + high)
         centre = centre - (spread * (centre @ w) + b) / (spread * (w @ w)) * w
     unit = 0.5 * (low - high)
+    if not unit > 0.0:
+        return None
     return w / unit, b / unit
 
 
-def _inverse_margin(rows: Any, begin: npt.NDArray[np.int64]) -> float:
-    """B = |u| / least margin: an upper bound on the least |u| with margins >= 1, whatever u is."""
+def _inverse_margin(rows: Any, begin: npt.NDArray[np.int64], known: FloatArray) -> float:
+    """The least |u| / (least margin of u) that is found: an upper bound on B, whatever u is."""
     unit = float(_lengths(rows).max())
-    u = shortest(rows / unit, begin) / unit
-    return float(np.linalg.norm(u)) / float(np.asarray(rows @ u).min())
+    found = shortest(rows / unit, begin)
+    u = known if found is None else found
+    return float(np.linalg.norm(u)) / _least(rows, u)
 
 
-def _least_distance(G: FloatArray) -> FloatArray:
-    """Least |u| with G u >= 1: minimise |G'a|^2 + (1'a - 1)^2 over a >= 0; u is read off the residual."""
+def _least_distance(G: FloatArray) -> FloatArray | None:
+    """Least |u| with G u >= 1: minimise |G'a|^2 + (1'a - 1)^2 over a >= 0; u is read off the residual.
+
+    None if the residual is lost in rounding: there is no such u, or only very long ones.
+    """
     E = np.vstack([G.T, np.ones(len(G))])
     target = np.zeros(len(E))
     target[-1] = 1.0
     a, _ = nnls(E, target, maxiter=50 * E.shape[1])
     residual = target - E @ a
     if residual[-1] <= 1e-14:
-        raise _inseparable("a convex combination of one class equals one of the other")
+        return None
     u: FloatArray = (E[:-1] @ a) / residual[-1]
     return u
 
@@ -177,10 +214,3 @@ def _signed(X: Any, sign: FloatArray, fit_intercept: bool) -> Any:
 def _lengths(rows: Any) -> FloatArray:
     square = rows.multiply(rows) if sp.issparse(rows) else np.square(rows, dtype=np.float64)
     return np.sqrt(np.asarray(square.sum(axis=1), dtype=np.float64)).ravel()
-
-
-def _inseparable(why: str) -> Refused:
-    return Refused(
-        f"No hyperplane separates these rows ({why}), so the number of updates has no bound: the perceptron "
-        "would never end by itself."
-    )
