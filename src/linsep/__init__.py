@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from linsep.geometry import Hyperplane
     from linsep.inference import summary
     from linsep.model_files import load, save
-    from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.online import check_schedule
+    from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.tuning import path, tune
 
     __version__: str
