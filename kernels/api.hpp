@@ -157,6 +157,34 @@ inline std::int64_t grid_scratch(const GridJob& job) {
     return kGridRows * (wider + 3 * job.padded_bases + job.padded_models);
 }
 
+// One stretch of the perceptron (online.hpp): counts [5] and numbers [2] carry its state from call to call.
+enum class Select { cyclic, first, listed, worst };
+struct PerceptronJob {
+    Select select;
+    int normalised, intercept, online;
+    std::int64_t max_updates, budget;  // updates in all; rows to visit before this call returns
+    const double* lengths;             // |(x, 1)|^2 or |x|^2 of each row
+    const std::int64_t* order;         // of the rows, if listed
+    std::int64_t* counts;
+    double* numbers;
+    std::int64_t room;   // updates that are recorded
+    std::int64_t* rows;  // which row,
+    double* norms;       // and |(w, b)| after it
+    double* sum;         // updates times rows visited before them [d + 1], or null
+};
+
+// Stochastic steps first, first + 1, ... (online.hpp). eta0 and decay have an entry per column; listed: eta0 per step.
+enum class Schedule { constant, inverse, inverse_sqrt, listed };
+struct SgdJob {
+    Schedule schedule;
+    const double *eta0, *decay;
+    double lam, total;  // total: what the weights of a batch are divided by
+    std::int64_t batch, first;
+    int intercept;
+};
+inline std::int64_t sgd_scratch(std::int64_t batch, std::int64_t columns) { return batch + 2 * columns; }
+inline std::int64_t losses_k_scratch(std::int64_t K) { return 32 * K; }
+
 // All kernels work on rows [lo, hi), are single-threaded and ADD to their outputs.
 struct Table {
     const char* name;
@@ -284,6 +312,12 @@ struct Table {
                    double* product, double* v);
     // weighted order statistic; permutes its arguments: free_set.hpp
     double (*quantile)(std::int64_t n, double* x, double* weight, double target);
+    // online.hpp
+    void (*perceptron)(Rows, const double* sign, PerceptronJob, double* theta);
+    void (*sgd)(Rows, Classes, LossSpec, SgdJob, const std::int64_t* draws, std::int64_t count, double* W, double* sums,
+                double* scratch);
+    void (*losses_k)(Rows, std::int64_t lo, std::int64_t hi, Classes, LossSpec, const double* W, std::int64_t K,
+                     const std::int64_t* of, double* out, double* scratch);
 };
 
 extern const Table table_base;

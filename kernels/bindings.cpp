@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -687,6 +688,94 @@ void define_libsvm_read(nb::module_& m) {
           nb::arg("values").noconvert());
 }
 
+template <class E>
+E one_of(const std::string& name, std::initializer_list<const char*> names, const char* what) {
+    int at = 0;
+    for (const char* known : names) {
+        if (name == known) return static_cast<E>(at);
+        ++at;
+    }
+    throw std::invalid_argument(what);
+}
+
+void rows_named(const Labels& rows, const PyRows& x) {
+    for (std::size_t k = 0; k < rows.shape(0); ++k)
+        need(0 <= rows.data()[k] && rows.data()[k] < x.n(), "a row is named that does not exist");
+}
+
+// Moves theta, counts and numbers; records updates in rows and norms: online.hpp.
+void perceptron(const PyRows& x, In sign, In lengths, const std::string& select, bool normalised, bool intercept,
+                bool online, int64_t max_updates, int64_t budget, std::optional<Labels> order, Out theta, Order counts,
+                Out numbers, Order rows, Out norms, std::optional<Out> sum) {
+    const Select how = one_of<Select>(select, {"cyclic", "first", "listed", "worst"}, "no such order of rows");
+    vector_of(sign, x.n(), "sign has n entries");
+    vector_of(lengths, x.n(), "lengths has n entries");
+    vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+    vector_of(numbers, 2, "numbers has two entries");
+    need(counts.shape(0) >= 5 && counts.data()[0] >= 0, "counts has five entries");
+    need(rows.shape(0) == norms.shape(0), "rows and norms differ in length");
+    need(budget >= 1, "budget is positive");
+    if (sum) vector_of(*sum, x.d() + 1, "sum has d + 1 entries");
+    need((how == Select::listed) == order.has_value(), "an order of rows is given if and only if it is listed");
+    if (order) {
+        need(static_cast<int64_t>(order->shape(0)) == x.n(), "order has n entries");
+        rows_named(*order, x);
+    }
+    nb::gil_scoped_release release;
+    const PerceptronJob job{how,
+                            normalised,
+                            intercept,
+                            online,
+                            max_updates,
+                            budget,
+                            lengths.data(),
+                            order ? order->data() : nullptr,
+                            counts.data(),
+                            numbers.data(),
+                            static_cast<int64_t>(rows.shape(0)),
+                            rows.data(),
+                            norms.data(),
+                            sum ? sum->data() : nullptr};
+    table->perceptron(x.rows, sign.data(), job, theta.data());
+}
+
+// Steps first, first + 1, ... at the rows of draws, in batches; moves W (columns, d + 1) and sums: online.hpp.
+void sgd(const PyRows& x, const PyClasses& y, const PyLoss& l, const std::string& schedule, In eta0, In decay,
+         double lam, double total, int64_t batch, int64_t first, bool intercept, Labels draws, Out2 W,
+         std::optional<Out2> sums) {
+    y.match(x);
+    const Schedule how =
+        one_of<Schedule>(schedule, {"constant", "inverse", "inverse_sqrt", "listed"}, "no such schedule");
+    const int64_t columns = y.view.k == 2 ? 1 : y.view.k, count = static_cast<int64_t>(draws.shape(0));
+    need(batch >= 1 && count % batch == 0, "draws are whole batches");
+    need(first >= 0 && total > 0.0 && lam >= 0.0, "first and lam are not negative, total is positive");
+    const int64_t sizes = how == Schedule::listed ? count / batch : columns;
+    need(static_cast<int64_t>(eta0.shape(0)) == sizes && (how == Schedule::listed || decay.shape(0) == eta0.shape(0)),
+         "eta0 and decay have an entry per column, or eta0 one per step if listed");
+    for (const Out2* a : {&W, sums ? &*sums : &W})
+        need(static_cast<int64_t>(a->shape(0)) == columns && static_cast<int64_t>(a->shape(1)) == x.d() + 1,
+             "W and sums are (columns, d + 1)");
+    rows_named(draws, x);
+    nb::gil_scoped_release release;
+    const auto room = scratch(sgd_scratch(batch, columns));
+    table->sgd(x.rows, y.view, l.spec, {how, eta0.data(), decay.data(), lam, total, batch, first, intercept},
+               draws.data(), count, W.data(), sums ? sums->data() : nullptr, room.get());
+}
+
+// out[j] += losses of column j of W (d + 1, K), which is for class of[j].
+void losses_k(const PyRows& x, const PyClasses& y, const PyLoss& l, int64_t lo, int64_t hi, In2 W, Labels of, Out out) {
+    x.range(lo, hi);
+    y.match(x);
+    const int64_t K = static_cast<int64_t>(W.shape(1));
+    need(K % 8 == 0, "the columns of W are padded to a multiple of 8");
+    matrix_of(W, x.d() + 1, K, "W has d + 1 rows");
+    need(static_cast<int64_t>(of.shape(0)) == K, "of names a class for each column");
+    vector_of(out, K, "out has an entry per column");
+    nb::gil_scoped_release release;
+    const auto room = scratch(losses_k_scratch(K));
+    table->losses_k(x.rows, lo, hi, y.view, l.spec, W.data(), K, of.data(), out.data(), room.get());
+}
+
 // W is the start and becomes the answer; base, step and sums (the closing pass) describe the dual point.
 std::tuple<int, int, int, int, double> softmax_newton(const PyRows& x, const PyClasses& y, double lam, int max_steps,
                                                       bool intercept, Out2 W, Out2 base, Out2 step, Out sums) {
@@ -955,6 +1044,17 @@ NB_MODULE(_kernels, m) {
           nb::arg("ridge"), nb::arg("inverse"), nb::arg("steps"), nb::arg("enough"), nb::arg("solution").noconvert(),
           nb::arg("residual").noconvert(), nb::arg("search").noconvert(), nb::arg("state").noconvert());
     m.def("quantile", &quantile, nb::arg("x").noconvert(), nb::arg("weight").noconvert(), nb::arg("target"));
+    m.def("perceptron", &perceptron, nb::arg("rows"), nb::arg("sign").noconvert(), nb::arg("lengths").noconvert(),
+          nb::arg("select"), nb::arg("normalised"), nb::arg("intercept"), nb::arg("online"), nb::arg("max_updates"),
+          nb::arg("budget"), nb::arg("order").none(), nb::arg("theta").noconvert(), nb::arg("counts").noconvert(),
+          nb::arg("numbers").noconvert(), nb::arg("updated").noconvert(), nb::arg("norms").noconvert(),
+          nb::arg("sum").noconvert().none());
+    m.def("sgd", &sgd, nb::arg("rows"), nb::arg("classes"), nb::arg("loss"), nb::arg("schedule"),
+          nb::arg("eta0").noconvert(), nb::arg("decay").noconvert(), nb::arg("lam"), nb::arg("total"), nb::arg("batch"),
+          nb::arg("first"), nb::arg("intercept"), nb::arg("draws").noconvert(), nb::arg("W").noconvert(),
+          nb::arg("sums").noconvert().none());
+    m.def("losses_k", &losses_k, nb::arg("rows"), nb::arg("classes"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("W"), nb::arg("of"), nb::arg("out").noconvert());
     nb::class_<PyClasses>(m, "Classes")
         .def(nb::init<Labels, std::optional<In>, int64_t>(), nb::arg("labels"), nb::arg("weight").none(), nb::arg("k"))
         .def_prop_ro("padded", &PyClasses::padded);

@@ -10,6 +10,7 @@
 #include "link.hpp"
 #include "newton.hpp"
 #include "nnls.hpp"
+#include "online.hpp"
 #include "quadratic_cd.hpp"
 #include "softmax_newton.hpp"
 #include "sweep.hpp"
@@ -237,6 +238,17 @@ int do_free_cg(Rows rows, FreeJob job, int steps, double enough, double* x, doub
 }
 double do_quantile(i64 n, double* x, double* weight, double target) { return quantile(n, x, weight, target); }
 void do_shuffle(i64 count, std::uint64_t seed, i64* order) { shuffle(count, seed, order); }
+void do_perceptron(Rows rows, const double* sign, PerceptronJob job, double* theta) {
+    visit(rows, [&](const auto& X) { perceptron(X, sign, job, theta); });
+}
+void do_sgd(Rows rows, Classes y, LossSpec l, SgdJob job, const i64* draws, i64 count, double* W, double* sums,
+            double* scratch) {
+    visit(rows, [&](const auto& X) { sgd(X, y, l, job, draws, count, W, sums, scratch); });
+}
+void do_losses_k(Rows rows, i64 lo, i64 hi, Classes y, LossSpec l, const double* W, i64 K, const i64* of, double* out,
+                 double* scratch) {
+    visit(rows, [&](const auto& X) { losses_k(X, lo, hi, y, l, W, K, of, out, scratch); });
+}
 
 }  // namespace
 }  // namespace LINSEP_ARCH
@@ -297,6 +309,9 @@ extern const Table LINSEP_JOIN(table_, LINSEP_ARCH){
     .list_add = do_list_add,
     .free_cg = do_free_cg,
     .quantile = do_quantile,
+    .perceptron = do_perceptron,
+    .sgd = do_sgd,
+    .losses_k = do_losses_k,
 };
 
 }  // namespace linsep

@@ -394,6 +394,18 @@ struct CsrRows {
     void dots_k(i64 r, int nr, const double* W, i64 k, double* Z) const {
         for (int i = 0; i < nr; ++i) {
             double* z = Z + i * k;
+            if (k == 8) {  // in registers
+                constexpr int V = 8 / VL;
+                vd acc[V];
+                for (int v = 0; v < V; ++v) acc[v] = load(W + d * k + v * VL);
+                for (i64 p = start[r + i]; p < start[r + i + 1]; ++p) {
+                    const double* w = W + (i64)index[p] * k;
+                    const vd s = splat((double)x[p]);
+                    for (int v = 0; v < V; ++v) acc[v] += s * load(w + v * VL);
+                }
+                for (int v = 0; v < V; ++v) store(z + v * VL, acc[v]);
+                continue;
+            }
             for (i64 c = 0; c < k; c += VL) store(z + c, load(W + d * k + c));
             for (i64 p = start[r + i]; p < start[r + i + 1]; ++p) {
                 const double* w = W + (i64)index[p] * k;

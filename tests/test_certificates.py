@@ -39,6 +39,18 @@ from linsep.solution import Explicit, Linearised
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", SMOOTH, ids=naming)
+def test_slopes_far_from_the_optimum_still_bound_something(loss, fit_intercept):
+    """As they are they make a dual point that is far too long; shrunk, its bound is positive."""
+    part = problem(loss, 0, fit_intercept=fit_intercept, C=1e4)
+    best = optimum(part)
+    theta = np.zeros_like(best)
+    dual = Linearised(theta[:, None], theta[:, None])
+    found = certificate(part._replace(W=theta[:, None], dual=dual))
+    assert 0.0 < found.dual <= 1e4 * objective(part, best)[0]
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", SMOOTH, ids=naming)
 def test_gap_covers_the_true_suboptimality(loss, fit_intercept):
     for seed, C in enumerate((0.01, 1.0, 100.0)):
         part = problem(loss, seed, fit_intercept=fit_intercept, C=C)

@@ -11,6 +11,8 @@ from linsep import (
     LinearSVC,
     LogisticRegression,
     LogisticRegressionCV,
+    Perceptron,
+    SGDClassifier,
 )
 from linsep.losses import NAMES, get
 
@@ -25,6 +27,11 @@ ESTIMATORS = [
     LinearRegressor(C=1.0),
     LinearRegressor("huber", C=1.0),
     LogisticRegressionCV([0.1, 10.0], cv=2),
+    Perceptron(),
+    Perceptron(update="normalised", order="random", average=True),
+    SGDClassifier(),
+    SGDClassifier("squared_hinge", replacement=False),
+    SGDClassifier("logistic", keep="average", schedule="inverse"),
 ]
 
 

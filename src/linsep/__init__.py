@@ -23,11 +23,14 @@ if TYPE_CHECKING:
         LinearSVC,
         LogisticRegression,
         LogisticRegressionCV,
+        Perceptron,
+        SGDClassifier,
         separate,
     )
     from linsep.geometry import Hyperplane
     from linsep.inference import summary
     from linsep.model_files import load, save
+    from linsep.online import check_schedule
     from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.tuning import path, tune
 
@@ -42,9 +45,12 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "Perceptron",
+    "SGDClassifier",
     "__version__",
     "basis",
     "bounds",
+    "check_schedule",
     "datasets",
     "errors",
     "export",
@@ -71,8 +77,11 @@ _HOME = {
     "LinearSVC": "linsep.estimators",
     "LogisticRegression": "linsep.estimators",
     "LogisticRegressionCV": "linsep.estimators",
+    "Perceptron": "linsep.estimators",
+    "SGDClassifier": "linsep.estimators",
     "basis": "linsep.basis",
     "bounds": "linsep.bounds",
+    "check_schedule": "linsep.online",
     "datasets": "linsep.datasets",
     "errors": "linsep.errors",
     "export": "linsep.export",

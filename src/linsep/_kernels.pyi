@@ -192,6 +192,50 @@ def free_cg(
     state: _F,
 ) -> int: ...
 def quantile(x: _F, weight: _F, target: float) -> float: ...
+def perceptron(
+    rows: Rows,
+    sign: _F,
+    lengths: _F,
+    select: str,
+    normalised: bool,
+    intercept: bool,
+    online: bool,
+    max_updates: int,
+    budget: int,
+    order: npt.NDArray[np.int64] | None,
+    theta: _F,
+    counts: npt.NDArray[np.int64],
+    numbers: _F,
+    updated: npt.NDArray[np.int64],
+    norms: _F,
+    sum: _F | None,
+) -> None: ...
+def sgd(
+    rows: Rows,
+    classes: Classes,
+    loss: Loss,
+    schedule: str,
+    eta0: _F,
+    decay: _F,
+    lam: float,
+    total: float,
+    batch: int,
+    first: int,
+    intercept: bool,
+    draws: npt.NDArray[np.int64],
+    W: _F,
+    sums: _F | None,
+) -> None: ...
+def losses_k(
+    rows: Rows,
+    classes: Classes,
+    loss: Loss,
+    lo: int,
+    hi: int,
+    W: _F,
+    of: npt.NDArray[np.int64],
+    out: _F,
+) -> None: ...
 
 class Classes:
     def __init__(self, labels: npt.NDArray[np.int64], weight: _F | None, k: int) -> None: ...

@@ -77,6 +77,16 @@ def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:
     return 1.0, 1.0
 
 
+def shrinkage(conj: float, v: FloatArray, lam: float) -> float:
+    """The factor kappa <= 1 on all u that gives the best bound -kappa conj - kappa^2 |v|^2/(2 lam).
+
+    It is 1 near the optimum. Far from it, where the slopes of the losses make a dual point that is too
+    long, it leaves a bound that says something.
+    """
+    square = _dot(v, v)
+    return min(1.0, max(0.0, -conj * lam / square)) if square > 0.0 and conj < 0.0 else 1.0
+
+
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by ``enclose``
 def from_sums(
     sums: ClosingSums,
@@ -104,6 +114,10 @@ def from_sums(
     primal = sums.loss + norm_penalty
     unsure = 0.0  # of the bound, because v is rounded
     if lam > 0.0:
+        kappa = 1.0 if l1 else shrinkage(conj[0] + conj[1], v, lam)
+        if kappa < 1.0:
+            conj = kappa * conj[0], kappa * conj[1]
+            v_plus, v_minus, v = kappa * v_plus, kappa * v_minus, kappa * v
         at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
         dual_penalty = 0.5 * lam * _dot(at, at)
         bound = -conj[0] - conj[1] - dual_penalty

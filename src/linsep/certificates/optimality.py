@@ -75,7 +75,9 @@ class Optimality:
                 f"{where}rounding alone may account for {self.rounding / scale:.1e}: "
                 "raise tol above that, or standardise the features"
             )
-        return f"{where}raise time_limit or max_passes, or accept tol={self.relative_gap:.1e}"
+        return (
+            f"{where}raise time_limit, max_passes or epochs, or accept tol={self.relative_gap:.1e}"
+        )
 
 
 def relative(gap: float, primal: float, dual: float) -> float:

@@ -2,6 +2,6 @@
 
 from linsep.data.block import Block
 from linsep.data.dataset import Dataset
-from linsep.data.memory import Memory
+from linsep.data.memory import Memory, readable
 
-__all__ = ["Block", "Dataset", "Memory"]
+__all__ = ["Block", "Dataset", "Memory", "readable"]

@@ -42,6 +42,11 @@ def _converted(X: Any) -> Any:
     return np.ascontiguousarray(X, dtype=kind)
 
 
+def readable(X: Any) -> Any:
+    """X whole in a layout the kernels read: X itself if it is in one, else converted, whatever its size."""
+    return X if _native(X) else _converted(X)
+
+
 def _rows(X: Any) -> _kernels.Rows:
     if sp.issparse(X):
         indices, indptr = X.indices, X.indptr

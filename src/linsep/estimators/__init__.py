@@ -5,7 +5,9 @@ from __future__ import annotations
 from linsep.estimators.cross_validated import LogisticRegressionCV
 from linsep.estimators.linear import LinearClassifier, LinearRegressor
 from linsep.estimators.logistic import LogisticRegression
+from linsep.estimators.perceptron import Perceptron
 from linsep.estimators.separation import separate
+from linsep.estimators.sgd import SGDClassifier
 from linsep.estimators.svm import LinearSVC
 
 __all__ = [
@@ -14,5 +16,7 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "Perceptron",
+    "SGDClassifier",
     "separate",
 ]

@@ -32,7 +32,28 @@ _COUPLED: dict[str, type[CoupledLoss]] = {
 }
 
 
-class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ByScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Whatever was fitted how: classes are told by linear scores."""
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Scores x.w + b: (n,) for two classes, positive for the second; (n, k) for more."""
+        Z = scores(self, X)
+        return Z[:, 0] if Z.shape[1] == 1 else Z
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each row; of two classes the second when the score is exactly 0."""
+        Z = scores(self, X)
+        at = (Z[:, 0] >= 0).view(np.int8) if Z.shape[1] == 1 else Z.argmax(axis=1)
+        predicted: npt.NDArray[Any] = self.classes_.take(at)
+        return predicted
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class Classification(ByScores):
     """A linear classifier: a concrete one names its loss and its multiclass schemes."""
 
     _schemes: ClassVar[tuple[str, ...]]
@@ -77,28 +98,11 @@ class Classification(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Scores x.w + b: (n,) for two classes, positive for the second; (n, k) for more."""
-        Z = scores(self, X)
-        return Z[:, 0] if Z.shape[1] == 1 else Z
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each row; of two classes the second when the score is exactly 0."""
-        Z = scores(self, X)
-        at = (Z[:, 0] >= 0).view(np.int8) if Z.shape[1] == 1 else Z.argmax(axis=1)
-        predicted: npt.NDArray[Any] = self.classes_.take(at)
-        return predicted
-
     def _own_answers(
         self, fits: list[Fit], rows: Any, known: labels.Labels, weight: FloatArray | None
     ) -> dict[str, Any]:
         """Fitted attributes beyond those of every linear classifier."""
         return {}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _examined(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
         """Rows, names of the columns, and labels, as fit reads them."""

@@ -118,6 +118,11 @@ def weigh(
     return of_rows if weight is None else of_rows * weight
 
 
+def factors(classes: npt.NDArray[Any], class_weight: Any) -> FloatArray:
+    """The weight of each class that a dict gives it; 1 if it does not."""
+    return _class_factors(classes, np.ones(len(classes)), class_weight)
+
+
 def _class_factors(classes: npt.NDArray[Any], totals: FloatArray, class_weight: Any) -> FloatArray:
     if isinstance(class_weight, str) and class_weight == "balanced":
         with np.errstate(divide="ignore"):

@@ -63,6 +63,41 @@ def flag(name: str, given: Any) -> bool:
     return bool(given)
 
 
+def number(name: str, given: Any) -> float:
+    """A number; truth values and text are not taken for one."""
+    return _number(name, given)
+
+
+def positive(name: str, given: Any, other: str = "") -> float:
+    """A positive finite number; ``other`` is what the message offers beside it."""
+    value = _number(name, given)
+    if not 0 < value < np.inf:
+        raise BadInput(f"{name} must be a positive finite number{other}, got {given!r}.")
+    return value
+
+
+def positive_or(name: str, given: Any, word: str) -> float | None:
+    """A positive finite number, or None for the word."""
+    if isinstance(given, str) and given == word:
+        return None
+    if isinstance(given, str):
+        raise BadInput(f"{name} must be a positive finite number or {word!r}, got {given!r}.")
+    return positive(name, given, f" or {word!r}")
+
+
+def count(name: str, given: Any, what: str) -> int:
+    """A whole number >= 1."""
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Integral) or int(given) < 1:
+        raise BadInput(f"{name} must be a whole number of {what}, at least 1, got {given!r}.")
+    return int(given)
+
+
+def limit(name: str, given: Any, unit: str) -> float:
+    """A positive limit; None is none."""
+    found = _limit(name, given, unit)
+    return np.inf if found is None else found
+
+
 def _loss_for(fact: str, what: str, given: Any) -> Loss:
     loss = losses.get(given)
     if not getattr(loss, fact):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linsep.separability.cone import Split, witness_or_separator
-from linsep.separability.decision import METHODS, WIDE, Answer, decide
+from linsep.separability.decision import METHODS, WIDE, Answer, decide, proven
 from linsep.separability.results import Inseparable, Separable, Undecided
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "Split",
     "Undecided",
     "decide",
+    "proven",
     "witness_or_separator",
 ]

@@ -75,6 +75,19 @@ def decide(
     return _inseparable(signed, working, witness, classes)
 
 
+def proven(
+    data: Dataset,
+    theta: FloatArray,
+    *,
+    fit_intercept: bool = True,
+    classes: npt.NDArray[np.generic] | None = None,
+) -> Separable | None:
+    """The proof that theta = (w, b) separates the rows, one pass; None if it does not."""
+    signed = SignedRows(data, fit_intercept)
+    low = proven_margin(signed, theta, signed.scan(theta, 1))
+    return _separable(signed, Separator(theta, low), classes) if low > 0.0 else None
+
+
 def _exactly(signed: SignedRows, found: Stuck) -> tuple[Separator | Stuck, Witness | None]:
     """The answer of rational arithmetic, if there are few enough numbers."""
     rows = signed.counted

@@ -1,0 +1,106 @@
+"""How far from the optimum did stochastic descent end? The closing pass says it, for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import numpy as np
+
+from linsep.certificates import certify
+from linsep.data import Memory
+from linsep.errors import BadInput, NonFinite
+from linsep.estimators.finite import refuse_nonfinite
+from linsep.estimators.frames import Names
+from linsep.estimators.inputs import FloatArray
+from linsep.losses import CoupledLoss
+from linsep.online import Curves, Descent
+from linsep.problem import Problem
+from linsep.solution import Linearised, Solution, Status, TraceRecord
+from linsep.train import Fit, Recipe
+
+
+class Court:
+    """Certificates of points of one-vs-rest problems (or of one) on the same rows."""
+
+    def __init__(self, recipe: Recipe, data: Memory, k: int) -> None:
+        assert data.labels is not None
+        self._recipe, self._data = recipe, data
+        self._positive = [1] if k == 2 else list(range(k))
+        self.passes = 0.0
+        self.total = float(data.n if data.weight is None else data.weight.sum())
+        self._judged = 0
+        self._before = np.inf
+
+    def enough(self, curves: Curves) -> bool:
+        """Whether the best point is optimal to tol; asked in earnest only once progress is below tol."""
+        now = float(curves.P.sum())
+        slow = self._before - now <= self._recipe.tol * abs(now)
+        self._before = now
+        if not slow or not np.isfinite(now):
+            return False
+        return all(
+            self._fit(c, np.ascontiguousarray(curves.W[c]), (), 0.0).certificate.certified
+            for c in range(len(self._positive))
+        )
+
+    def fits(self, done: Descent, seconds: float) -> list[Fit]:
+        """One Fit for each column of W; the first carries the trace of all."""
+        share = done.passes / max(1, done.n_steps)
+        trace = tuple(
+            TraceRecord(passes=share * step, seconds=at, primal=float(P.sum()), dual=0.0)
+            for step, at, P in zip(
+                done.curves.steps, done.curves.seconds, done.curves.best, strict=True
+            )
+        )
+        return [
+            self._fit(c, np.ascontiguousarray(done.W[:, c]), trace, seconds)
+            for c in range(len(self._positive))
+        ]
+
+    def _fit(
+        self, c: int, theta: FloatArray, trace: tuple[TraceRecord, ...], seconds: float
+    ) -> Fit:
+        recipe, data = self._recipe, self._data
+        assert not isinstance(recipe.loss, CoupledLoss)
+        assert data.labels is not None
+        sign = np.where(data.labels == self._positive[c], 1.0, -1.0)
+        W = theta[:, None]
+        dual = Linearised(W, np.zeros_like(W))  # the slopes at W itself
+        with closing(Memory(data.X, sign, weight=data.weight, n_threads=data.n_threads)) as rows:
+            problem = Problem(recipe.loss, recipe.penalty, rows, recipe.fit_intercept)
+            solution = Solution(W, dual, Status.PASS_LIMIT, 0.0, seconds, trace)
+            certificate = certify(problem, solution, recipe.tol)
+        self.passes += problem.passes
+        status = Status.CERTIFIED if certificate.certified else Status.PASS_LIMIT
+        return Fit(recipe, W, dual, certificate, status, problem.passes, seconds, trace, "sgd")
+
+
+@contextmanager
+def finite_or_refused(X: Any, names: Names | None) -> Iterator[None]:
+    """What a pass noticed as not finite is looked for in X, so that the message says where it is."""
+    try:
+        yield
+    except NonFinite:
+        refuse_nonfinite(X, names)
+        raise
+
+
+def refuse_divergence(done: Descent, keep: str) -> None:
+    """A point that is not finite, or a best one that is still the start, is no answer."""
+    improved = bool((done.curves.best[-1] < done.curves.first).all())
+    exploded = not np.isfinite(done.curves.last[-1]).all()
+    if np.isfinite(done.W).all() and (not exploded or (keep == "best" and improved)):
+        return
+    raise BadInput(
+        f"the steps were too large: after {done.n_steps} of them the objective is "
+        f"{float(np.max(done.curves.last[-1]))}; give a smaller eta0 (the first step was "
+        f"{float(done.step_sizes.eta0.max()):g}), let eta0='auto' find one, or scale the columns of X."
+    )
+
+
+def curve(values: Sequence[FloatArray]) -> FloatArray:
+    """(points,) for one problem, (points, k) for several."""
+    found = np.array(values)
+    return found[:, 0] if found.shape[1] == 1 else found

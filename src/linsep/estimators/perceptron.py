@@ -1,0 +1,256 @@
+"""The perceptron as an estimator: it ends with a separating hyperplane, or at its budget with a witness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linsep.data import Memory, readable
+from linsep.errors import BadInput
+from linsep.estimators import inputs, labels, parameters
+from linsep.estimators.classification import ByScores
+from linsep.estimators.inputs import FloatArray
+from linsep.estimators.judging import finite_or_refused
+from linsep.estimators.streaming import portion
+from linsep.online import (
+    ORDERS,
+    UPDATES,
+    MistakeBounds,
+    Stream,
+    begin,
+    lengths_of,
+    mistake_bounds,
+    stream,
+    train_perceptron,
+)
+from linsep.separability import Answer, decide, proven
+
+_KEPT = ("classes_", "n_features_in_", "feature_names_in_")  # what more rows do not change
+
+
+class Perceptron(ByScores):
+    """Rosenblatt's perceptron: correct one mistake after another until there is none.
+
+    While some row has y (x.w + b) <= 0, take one of them and add y x to w and y to b (raw), or the same divided by
+    |(x, 1)| (normalised). If a hyperplane separates the classes this ends, after at most as many updates as
+    ``bounds`` says; if none does, it ends at its budget. Three or more classes: one perceptron
+    for each class against the others.
+
+    Parameters
+    ----------
+    update : {"raw", "normalised"}
+        What is added: y (x, 1), or the same scaled to length 1.
+    order : {"cyclic", "first", "random", "worst"}
+        Which mistake is corrected: the next one in the cycle of rows, the first of all rows, the next one in
+        a random order that changes from pass to pass, or the one with the least margin (of rows divided by
+        their length when updates are).
+    max_updates : int, default 1_000_000
+        Budget of updates, for each class against the others.
+    max_passes : float, default 1000
+        Budget of rows looked at, as a multiple of their number.
+    time_limit : float, optional
+        Budget in seconds.
+    fit_intercept : bool, default True
+        Whether b is learned, as the weight of a constant 1; otherwise it is 0.
+    average : bool, default False
+        Whether the mean of (w, b) over all rows looked at is returned (Freund, Schapire 1999): steadier where
+        classes overlap, but not sure to separate those that can be.
+    random_state : int, RandomState or None
+        Seed of the random order; None is 0.
+
+    Attributes
+    ----------
+    coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+    intercept_ : ndarray (1,) or (k,)
+    classes_ : ndarray (k,)
+    separated_ : bool
+        Whether every row lies strictly on its side of the hyperplane returned, for every class against the others.
+    certificate_ : Separable, Inseparable or Undecided, or a tuple with one for each of k >= 3 classes
+        The proof: that the hyperplane returned separates the rows; or else what ``linsep.separate`` says of
+        them, which is a common point of the two convex hulls if nothing separates them.
+    n_updates_ : int
+        Updates made, of all classes together.
+    history_ : PerceptronHistory, or a tuple with one for each of k >= 3 classes
+        Which row each update corrected, and |(w, b)| after it; the first 100,000.
+    skipped_ : ndarray of int
+        Rows that are 0 when there is no intercept: they lie on every hyperplane, so they are left out of
+        the updates and no separator exists.
+    n_passes_ : float
+        Rows looked at, as a multiple of their number.
+    n_features_in_, feature_names_in_
+        As in ``LogisticRegression``.
+
+    Examples
+    --------
+    >>> from linsep import Perceptron
+    >>> model = Perceptron().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
+    >>> model.separated_, model.n_updates_
+    (True, 10)
+    """
+
+    def __init__(
+        self,
+        *,
+        update: str = "raw",
+        order: str = "cyclic",
+        max_updates: int = 1_000_000,
+        max_passes: float | None = 1000.0,
+        time_limit: float | None = None,
+        fit_intercept: bool = True,
+        average: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.update = update
+        self.order = order
+        self.max_updates = max_updates
+        self.max_passes = max_passes
+        self.time_limit = time_limit
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Perceptron:
+        """Start at w = 0 and correct mistakes until there is none or the budget is spent.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe (n, d)
+            Finite numbers.
+        y : array (n,)
+            Class labels: strings, integers or booleans.
+
+        Returns
+        -------
+        self
+        """
+        owner = type(self).__name__
+        settings = self._settings()
+        rows, names = inputs.rows(X, owner)
+        known = labels.encode(y, rows.shape[0], owner)
+        data = Memory(readable(rows), n_threads=1)
+        with finite_or_refused(data.X, names):
+            lengths = lengths_of(data, settings["fit_intercept"])
+        k = len(known.classes)
+        runs = []
+        for c in [1] if k == 2 else range(k):
+            sign = known.signs(c)
+            run = train_perceptron(data, sign, lengths, **settings)
+            classes = known.classes if k == 2 else np.array([False, True])
+            runs.append((run, _answer(data, sign, run.end.answer, settings, classes)))
+        histories = tuple(run.history for run, _ in runs)
+        _store(
+            self,
+            [run.end for run, _ in runs],
+            **({} if names is None else {"feature_names_in_": names}),
+            classes_=known.classes,
+            n_features_in_=data.d,
+            separated_=all(is_separated for _, (_, is_separated) in runs),
+            certificate_=runs[0][1][0] if k == 2 else tuple(answer for _, (answer, _) in runs),
+            n_updates_=sum(history.n_updates for history in histories),
+            history_=histories[0] if k == 2 else histories,
+            skipped_=np.flatnonzero(lengths == 0.0),
+            n_passes_=sum(run.passes for run, _ in runs),
+            n_iter_=max(1, *(int(np.ceil(run.passes)) for run, _ in runs)),
+        )
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Perceptron:
+        """Learn online: look at each row once, in the order given, and update where the prediction is wrong.
+
+        The prediction at score 0 is the second class, so there only the first one makes an update.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``.
+        classes : array, optional
+            All classes there will ever be; needed in the first call.
+
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        rows, known, settled = portion(self, X, y, classes)
+        data = Memory(rows, n_threads=1)
+        lengths = lengths_of(data, settings["fit_intercept"])
+        positive = [1] if len(known.classes) == 2 else range(len(known.classes))
+        streams = (
+            [begin(data.d, settings["average"]) for _ in positive] if settled else self._streams
+        )
+        if (streams[0].sum is None) == settings["average"]:
+            raise BadInput(
+                "average was changed after the first rows were learned; start anew with a clone of the model."
+            )
+        updates, ends = 0 if settled else self.n_updates_, []
+        for start, c in zip(streams, positive, strict=True):
+            end, made = stream(
+                data,
+                known.signs(c),
+                lengths,
+                start,
+                update=settings["update"],
+                fit_intercept=settings["fit_intercept"],
+            )
+            updates += made
+            ends.append(end)
+        kept = {name: getattr(self, name) for name in _KEPT if name in vars(self)}
+        _store(self, ends, **{**kept, **settled}, n_updates_=updates, n_iter_=1)
+        return self
+
+    def bounds(self, X: Any, y: Any) -> MistakeBounds | tuple[MistakeBounds, ...]:
+        """How many updates these rows can cause at most: one MistakeBounds, or one for each of k >= 3 classes.
+
+        Refused if no hyperplane separates the rows.
+        """
+        rows = readable(inputs.rows_again(self, X))
+        known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
+        intercept = parameters.flag("fit_intercept", self.fit_intercept)
+        k = len(known.classes)
+        found = tuple(
+            mistake_bounds(rows, known.signs(c), intercept) for c in ([1] if k == 2 else range(k))
+        )
+        return found[0] if k == 2 else found
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "update": parameters.one_of("update", self.update, UPDATES),
+            "order": parameters.one_of("order", self.order, ORDERS),
+            "fit_intercept": parameters.flag("fit_intercept", self.fit_intercept),
+            "average": parameters.flag("average", self.average),
+            "max_updates": parameters.count("max_updates", self.max_updates, "updates"),
+            "max_passes": parameters.limit("max_passes", self.max_passes, "passes over the data"),
+            "time_limit": parameters.limit("time_limit", self.time_limit, "seconds"),
+            "seed": parameters.seed(self.random_state) or 0,
+        }
+
+
+def _store(model: Any, ends: list[Stream], **attributes: Any) -> None:
+    """Write the fitted attributes, all at once; those of an earlier fit go."""
+    W = np.array([end.answer for end in ends])
+    state = vars(model)
+    for name in [name for name in state if name.endswith("_")]:
+        del state[name]
+    state.update(
+        coef_=np.ascontiguousarray(W[:, :-1]),
+        intercept_=W[:, -1].copy(),
+        _streams=ends,
+        **attributes,
+    )
+
+
+def _answer(
+    data: Memory,
+    sign: FloatArray,
+    theta: FloatArray,
+    settings: dict[str, Any],
+    classes: Any,
+) -> tuple[Answer, bool]:
+    """Proof that theta separates the rows, and True; or what can be proven about them instead, and False."""
+    rows = Memory(data.X, sign, n_threads=1)
+    common = {"fit_intercept": settings["fit_intercept"], "classes": classes}
+    found = proven(rows, np.ascontiguousarray(theta), **common) if theta[:-1].any() else None
+    if found is not None:
+        return found, True
+    return decide(rows, seed=settings["seed"], **common), False

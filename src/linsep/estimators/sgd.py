@@ -1,0 +1,307 @@
+"""Stochastic sub-gradient descent as an estimator: quick, never exact, and told how far from exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from linsep.data import Memory, readable
+from linsep.errors import BadInput, LinsepError, Refused
+from linsep.estimators import fitting, inputs, judging, labels, parameters, streaming
+from linsep.estimators.classification import ByScores, subproblems
+from linsep.estimators.inputs import FloatArray
+from linsep.estimators.scoring import log_probabilities, probabilities, scores
+from linsep.losses import Loss
+from linsep.online import KEEPS, Plan, descend
+from linsep.online.schedules import known
+from linsep.penalties import ElasticNet
+from linsep.train import Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class SGDHistory:
+    """The objective at points along the way: one number each, or one for each class.
+
+    Attributes
+    ----------
+    steps : ndarray of int
+        Steps made before the point.
+    last, best : ndarray
+        Objective of the iterate itself, and of the best one so far.
+    averaged : ndarray or None
+        Objective of the mean of the iterates, if ``keep="average"`` asked for it.
+    """
+
+    steps: npt.NDArray[np.int64]
+    last: FloatArray
+    best: FloatArray
+    averaged: FloatArray | None
+
+
+def _has_probabilities(model: SGDClassifier) -> bool:
+    try:
+        return parameters.classification_loss(model.loss).probabilistic
+    except LinsepError:
+        return False
+
+
+class SGDClassifier(ByScores):
+    """Linear classifier by stochastic sub-gradient descent, with its distance from the optimum.
+
+    The objective is that of ``LinearClassifier``: 1/2 |w|^2 + C sum_i s_i loss(y_i (x_i.w + b)), the intercept
+    not penalised. With S = sum s, step k at a row drawn with probability s_i/S is
+
+        w <- (1 - eta_k/(C S)) w - eta_k y_i loss'(m_i) x_i,      b <- b - eta_k y_i loss'(m_i)
+
+    Three or more classes: one such problem for each class against the others, in one pass. The data are
+    read in random order, so they must lie in memory. Columns of similar size help: the steps are
+    the same for all of them.
+
+    Parameters
+    ----------
+    loss : str or Loss, default "hinge"
+        A convex loss in ``linsep.losses.NAMES``, or an instance of ``linsep.losses.Loss``. At a kink
+        the compiled losses take the falling side: the hinge at margin 1 makes an update.
+    C : float, default 1.0
+        Weight of the loss against the penalty, in (0, inf]; inf means no penalty.
+    schedule : {"inverse_sqrt", "inverse", "constant"} or callable
+        eta_k = eta0/sqrt(1 + decay k), eta0/(1 + decay k), eta0, or a function of k = 0, 1, 2, ...
+    eta0 : float or "auto"
+        The first step. "auto" tries a range of them on a thousand rows and takes the best.
+    decay : float or "auto"
+        How fast steps fall; eta0=1, decay=1 and "inverse" is 1/(k + 1). "auto": they begin to
+        fall after the thousand rows, those of "inverse" after the first epoch.
+    batch_size : int or "all"
+        Rows whose mean makes one step; "all" is sub-gradient descent.
+    keep : {"best", "last", "average"}
+        Which point is returned: the best by the full objective among those judged, the last, or the mean of all
+        weighted by their number.
+    epochs : int, default 20
+        Passes over the data in steps.
+    replacement : bool, default True
+        Whether each row is drawn from all, or every epoch goes through all rows in random order.
+    fit_intercept : bool, default True
+        Whether b is fitted; otherwise it is 0.
+    class_weight : dict {class: weight}, "balanced" or None
+        Factor on the weights of the rows of a class.
+    tol : float, default 1e-3
+        Relative duality gap at which the certificate counts the fit as optimal. With ``keep="best"`` the
+        epochs end early once it is reached.
+    n_threads : int, optional
+        Threads that judge points; steps are made by one. The answer does not depend on it.
+    random_state : int, RandomState or None
+        Seed of the draws; None is 0.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+feature_names_in_
+        As in ``LogisticRegression``. The certificate says how far from the optimum the descent
+        ended; that it is not certified to ``tol`` is normal here and does not warn.
+    history_ : SGDHistory
+        Objective of the last, best and averaged point along the way.
+    eta0_ : ndarray
+        The first step of each class.
+    n_steps_ : int
+        Steps made.
+
+    Examples
+    --------
+    >>> from linsep import SGDClassifier
+    >>> model = SGDClassifier("hinge").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.predict([[0.5], [2.5]])
+    array([0, 1])
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "hinge",
+        *,
+        C: float = 1.0,
+        schedule: Any = "inverse_sqrt",
+        eta0: float | str = "auto",
+        decay: float | str = "auto",
+        batch_size: int | str = 1,
+        keep: str = "best",
+        epochs: int = 20,
+        replacement: bool = True,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        n_threads: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.schedule = schedule
+        self.eta0 = eta0
+        self.decay = decay
+        self.batch_size = batch_size
+        self.keep = keep
+        self.epochs = epochs
+        self.replacement = replacement
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDClassifier:
+        """Descend from w = 0, and say how far from the optimum it ended.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe (n, d)
+            Finite numbers.
+        y : array (n,)
+            Class labels: strings, integers or booleans.
+        sample_weight : array (n,), optional
+            Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+
+        Returns
+        -------
+        self
+        """
+        owner, plan, recipe = type(self).__name__, self._plan(), self._recipe()
+        rows, names = inputs.rows(X, owner)
+        known_labels = labels.encode(y, rows.shape[0], owner)
+        weight = labels.weigh(
+            known_labels, inputs.weights(sample_weight, rows.shape[0]), self.class_weight, owner
+        )
+        began = perf_counter()
+        k = len(known_labels.classes)
+        codes = np.ascontiguousarray(known_labels.codes, dtype=np.int64)
+        data = Memory(
+            readable(rows),
+            weight=weight,
+            labels=codes,
+            n_threads=parameters.threads(self.n_threads),
+        )
+        try:
+            court = judging.Court(recipe, data, k)
+            with judging.finite_or_refused(data.X, names):
+                done = descend(plan, data, k, court.enough if self.keep == "best" else None)
+            judging.refuse_divergence(done, self.keep)
+            fits = court.fits(done, perf_counter() - began)
+        finally:
+            data.close()
+        curves = done.curves
+        fitting.store(
+            self,
+            fits,
+            names,
+            classes_=known_labels.classes,
+            history_=SGDHistory(
+                np.array(curves.steps, dtype=np.int64),
+                judging.curve(curves.last),
+                judging.curve(curves.best),
+                judging.curve(curves.averaged) if self.keep == "average" else None,
+            ),
+            eta0_=done.step_sizes.eta0,
+            n_steps_=done.n_steps,
+            n_passes_=done.passes + court.passes,
+            trace_=fits[0].trace,
+            _class_weight=self.class_weight,
+            _stream=streaming.after_fit(done, court.total),
+        )
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> SGDClassifier:
+        """Go on with the rows given, once and in their order.
+
+        The penalty counts all rows seen so far. Weights multiply the steps. What is kept is the last
+        point (or the mean if ``keep="average"``): the best one could be told only by seeing all rows
+        again, and so could a certificate.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+        classes : array, optional
+            All classes there will ever be; needed in the first call.
+
+        Returns
+        -------
+        self
+        """
+        plan = self._plan()
+        streaming.advance(self, plan, X, y, classes, sample_weight)
+        return self
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """P(class | x), one column for each of ``classes_``; only if the loss has a link."""
+        check_is_fitted(self, "coef_")
+        return probabilities(parameters.classification_loss(self.loss), scores(self, X))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithm of ``predict_proba``."""
+        check_is_fitted(self, "coef_")
+        return log_probabilities(parameters.classification_loss(self.loss), scores(self, X))
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            loss=self._convex_loss(),
+            penalty=ElasticNet(parameters.number("C", self.C)),
+            fit_intercept=parameters.flag("fit_intercept", self.fit_intercept),
+            tol=parameters.positive("tol", self.tol),
+            n_threads=parameters.threads(self.n_threads),
+        )
+
+    def _convex_loss(self) -> Loss:
+        loss = parameters.classification_loss(self.loss)
+        if not loss.convex:
+            raise Refused(
+                f"The {loss.name} loss is flat wherever it has a slope: descent would not move. Use a "
+                "convex loss, for instance 'hinge', which lies above it."
+            )
+        return loss
+
+    def _plan(self) -> Plan:
+        automatic = isinstance(self.eta0, str) and isinstance(self.decay, str)
+        if isinstance(self.schedule, str):
+            known(self.schedule)
+        elif not callable(self.schedule):
+            raise BadInput(f"schedule must be a name or a function of k, got {self.schedule!r}.")
+        elif not automatic:
+            raise BadInput(
+                "eta0 and decay belong to the named schedules; a function returns the whole step: multiply "
+                "it by eta0 there, and leave both at 'auto'."
+            )
+        whole = isinstance(self.batch_size, str) and self.batch_size == "all"
+        return Plan(
+            loss=self._convex_loss(),
+            C=ElasticNet(parameters.number("C", self.C)).C,
+            schedule=self.schedule,
+            eta0=parameters.positive_or("eta0", self.eta0, "auto"),
+            decay=parameters.positive_or("decay", self.decay, "auto"),
+            batch=None
+            if whole
+            else parameters.count("batch_size", self.batch_size, "rows, or 'all'"),
+            replacement=parameters.flag("replacement", self.replacement),
+            keep=parameters.one_of("keep", self.keep, KEEPS),
+            epochs=parameters.count("epochs", self.epochs, "passes"),
+            fit_intercept=parameters.flag("fit_intercept", self.fit_intercept),
+            seed=parameters.seed(self.random_state) or 0,
+        )
+
+    def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
+        """What an independent check needs, for each subproblem in turn."""
+        owner = type(self).__name__
+        rows = inputs.rows_again(self, X)
+        known_labels = labels.encode_as(self.classes_, y, rows.shape[0], owner)
+        weight = labels.weigh(
+            known_labels, inputs.weights(sample_weight, rows.shape[0]), self._class_weight, owner
+        )
+        parts = subproblems(self._fits[0].recipe.loss, known_labels)
+        yield from fitting.verification_parts(self, parts, rows, weight)

@@ -1,0 +1,163 @@
+"""Rows that arrive in portions: what ``partial_fit`` of a stochastic descent remembers and does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data import Memory, readable
+from linsep.errors import BadInput
+from linsep.estimators import inputs, labels
+from linsep.estimators.finite import refuse_nonfinite
+from linsep.estimators.inputs import FloatArray
+from linsep.online import Descent, Plan, Steps, StepSizes, choose_steps
+
+_ONLY_AFTER_FIT = ("certificate_", "history_", "trace_", "n_passes_", "_fits")
+_TRIAL = 1024
+
+
+@dataclass(eq=False)
+class Stream:
+    """Where a descent stands. W (columns, d+1); ``sums`` of the iterates, weighted by their number."""
+
+    W: FloatArray
+    sums: FloatArray | None
+    steps: int
+    seen: float  #: total weight of the rows so far
+    step_sizes: StepSizes
+
+
+def after_fit(done: Descent, total: float) -> Stream:
+    """Where ``fit`` ended."""
+    return Stream(
+        W=done.goes_on,
+        sums=done.sums,
+        steps=done.n_steps,
+        seen=total,
+        step_sizes=done.step_sizes,
+    )
+
+
+def expected_classes(model: Any, classes: Any) -> npt.NDArray[Any]:
+    """The classes of all portions: given in the first call, and the same ever after."""
+    state = vars(model)
+    if classes is None:
+        if "classes_" not in state:
+            raise BadInput(
+                "classes must be passed on the first call to partial_fit: all labels that will ever occur, "
+                "for instance np.unique(y) of the whole data."
+            )
+        found: npt.NDArray[Any] = model.classes_
+        return found
+    given = labels.encode(classes, len(np.atleast_1d(classes)), type(model).__name__).classes
+    if "classes_" in state and not np.array_equal(given, model.classes_):
+        raise BadInput(
+            f"classes must be the same in every call to partial_fit: {model.classes_.tolist()} before, now "
+            f"{given.tolist()}; start anew with a clone of the model."
+        )
+    return given
+
+
+def portion(model: Any, X: Any, y: Any, classes: Any) -> tuple[Any, labels.Labels, dict[str, Any]]:
+    """Checked rows and labels of one portion, and the attributes that the first one settles."""
+    owner = type(model).__name__
+    first = "coef_" not in vars(model)
+    expected = expected_classes(model, classes)
+    if first:
+        rows, names = inputs.rows(X, owner)
+        settled: dict[str, Any] = {"n_features_in_": rows.shape[1], "classes_": expected}
+        if names is not None:
+            settled["feature_names_in_"] = names
+    else:
+        rows, names, settled = inputs.rows_again(model, X), None, {}
+    rows = readable(rows)
+    refuse_nonfinite(rows, names)
+    return rows, labels.encode_as(expected, y, rows.shape[0], owner), settled
+
+
+def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    """Steps at the rows of one portion, in their order."""
+    if isinstance(model.class_weight, str):
+        raise BadInput(
+            "class_weight='balanced' needs all labels at once, which partial_fit never has; give a dict "
+            "{class: weight}, for instance from sklearn.utils.class_weight.compute_class_weight."
+        )
+    rows, known, settled = portion(model, X, y, classes)
+    weight = inputs.weights(sample_weight, rows.shape[0])
+    if model.class_weight is not None:
+        factors = labels.factors(known.classes, model.class_weight)[known.codes.astype(np.intp)]
+        weight = factors if weight is None else factors * weight
+    k, n = len(known.classes), rows.shape[0]
+    codes = np.ascontiguousarray(known.codes, dtype=np.int64)
+    stream: Stream | None = None if settled else vars(model).get("_stream")
+    seen = (0.0 if stream is None else stream.seen) + float(n if weight is None else weight.sum())
+    lam = plan.lam(seen)
+    if stream is None:
+        W = np.zeros((1 if k == 2 else k, rows.shape[1] + 1))
+        tried = slice(0, _TRIAL)
+        chosen = choose_steps(
+            plan, rows[tried], codes[tried], k, lam=lam, per_epoch=_TRIAL, start=W
+        )
+        stream = Stream(W, None, 0, 0.0, chosen)
+    W, sums = stream.W.copy(), None if stream.sums is None else stream.sums.copy()
+    if plan.keep == "average" and sums is None:
+        sums = W * (0.5 * stream.steps * (stream.steps + 1.0))
+    done = _walk(plan, rows, codes, k, W, sums, weight=weight, lam=lam, stream=stream)
+    if not np.isfinite(W).all():
+        raise BadInput(
+            "the steps were too large and the coefficients overflowed; the model is as it was before this "
+            f"call. Give a smaller eta0 (the first step was {float(stream.step_sizes.eta0.max()):g}), or "
+            "scale the columns of X."
+        )
+    shown = W if sums is None else sums / (0.5 * done * (done + 1.0))
+    state = vars(model)
+    for name in _ONLY_AFTER_FIT:
+        state.pop(name, None)
+    state.update(
+        settled,
+        coef_=np.ascontiguousarray(shown[:, :-1]),
+        intercept_=shown[:, -1].copy(),
+        n_iter_=1,
+        n_steps_=done,
+        eta0_=stream.step_sizes.eta0,
+        _stream=Stream(W, sums, done, seen, stream.step_sizes),
+    )
+
+
+def _walk(
+    plan: Plan,
+    X: Any,
+    codes: npt.NDArray[np.int64],
+    k: int,
+    W: FloatArray,
+    sums: FloatArray | None,
+    *,
+    weight: FloatArray | None,
+    lam: float,
+    stream: Stream,
+) -> int:
+    """Whole batches, then what is left as a smaller one; the number of steps made in all."""
+    data = Memory(X, labels=codes)
+    assert data.whole is not None
+    done, n, at = stream.steps, data.n, 0
+    batch = n if plan.batch is None else min(plan.batch, n)
+    for size in (batch, n % batch):
+        if size == 0 or at == n:
+            continue
+        steps = Steps(
+            *(plan.loss, data.X, data.whole.rows, codes, k),
+            weight=weight,
+            lam=lam,
+            batch=size,
+            total=float(size),
+            fit_intercept=plan.fit_intercept,
+        )
+        end = n // batch * batch if size == batch and at == 0 else n
+        while at < end:
+            now = min(steps.in_a_call, (end - at) // size)
+            steps.run(stream.step_sizes, done, np.arange(at, at + now * size), W, sums)
+            done, at = done + now, at + now * size
+    return done

@@ -1,0 +1,47 @@
+"""Learning one row at a time: the perceptron and stochastic sub-gradient descent.
+
+They need random access to the rows, so the data lie in memory; they promise no optimum, so what they
+return is judged by the same certificates as everything else.
+"""
+
+from __future__ import annotations
+
+from linsep.online.mistakes import MistakeBounds, mistake_bounds
+from linsep.online.perceptron import (
+    ORDERS,
+    UPDATES,
+    PerceptronHistory,
+    PerceptronRun,
+    Stream,
+    begin,
+    lengths_of,
+    stream,
+    train_perceptron,
+)
+from linsep.online.schedules import ScheduleCheck, StepSizes, check_schedule
+from linsep.online.sgd import KEEPS, Curves, Descent, Plan, choose_steps, descend
+from linsep.online.steps import Steps
+
+__all__ = [
+    "KEEPS",
+    "ORDERS",
+    "UPDATES",
+    "Curves",
+    "Descent",
+    "MistakeBounds",
+    "PerceptronHistory",
+    "PerceptronRun",
+    "Plan",
+    "ScheduleCheck",
+    "StepSizes",
+    "Steps",
+    "Stream",
+    "begin",
+    "check_schedule",
+    "choose_steps",
+    "descend",
+    "lengths_of",
+    "mistake_bounds",
+    "stream",
+    "train_perceptron",
+]

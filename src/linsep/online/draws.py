@@ -1,0 +1,90 @@
+"""Rows drawn at random, so that the draw depends on what the rows are and not on where they stand.
+
+Each draw takes row i with probability s_i / sum s: uniform without weights, and weight 2 is the row
+twice. Rows are lined up by a fixed random projection of (x, class), each as long as its weight, and
+a uniform number points into the line. So neither the order of the rows, nor their storage, nor writing
+a row twice instead of giving it weight 2 changes what is learned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep import _kernels
+from linsep.data import Block, Memory
+from linsep.errors import NonFinite
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+_PROJECTION = 20_250_101  # seed of the line-up, the same for every fit
+_LARGEST_SHARE = 16.0  # draws per row in one pass, whatever the weights
+
+
+class Draws:
+    """A stream of row numbers, drawn anew each time or by going through all rows in random order."""
+
+    def __init__(
+        self,
+        data: Memory,
+        k: int,
+        seed: int,
+        replacement: bool = True,
+    ) -> None:
+        weight, keys = data.weight, _keys(data, k)
+        held = np.arange(data.n) if weight is None else np.flatnonzero(weight > 0.0)
+        self._order = held[np.argsort(keys[held])].astype(np.int64, copy=False)
+        self._ends = None if weight is None else np.cumsum(weight[self._order])
+        self.total = float(len(held) if self._ends is None else self._ends[-1])
+        counts = weight is None or bool((weight == np.floor(weight)).all())
+        #: draws in one pass: the total weight if weights count rows, else the rows that have any
+        self.in_a_pass = int(min(self.total, _LARGEST_SHARE * len(held))) if counts else len(held)
+        self._random, self._seed = np.random.default_rng(seed), seed
+        self._replacement = replacement
+        self._left = np.empty(0)
+
+    def take(self, count: int) -> IntArray:
+        """The next ``count`` rows."""
+        return self._at(self._random.random(count) if self._replacement else self._deal(count))
+
+    def some(self, count: int) -> IntArray:
+        """So many rows drawn on the side: the stream goes on as if they had not been."""
+        return self._at(np.random.default_rng(self._seed).random(count))
+
+    def _at(self, at: FloatArray) -> IntArray:
+        at *= self.total
+        if self._ends is None:
+            place = at.astype(np.int64)
+        else:
+            place = np.searchsorted(self._ends, at, side="right")
+        return self._order[np.minimum(place, len(self._order) - 1)]
+
+    def _deal(self, count: int) -> FloatArray:
+        """Places in the line as shares of its length: the middles of equal pieces, shuffled."""
+        while len(self._left) < count:
+            pieces = self._random.permutation(self.in_a_pass)
+            self._left = np.concatenate([self._left, (pieces + 0.5) / self.in_a_pass])
+        dealt, self._left = self._left[:count].copy(), self._left[count:]
+        return dealt
+
+
+def _keys(data: Memory, k: int) -> FloatArray:
+    """A number for each row that tells it from all others, with its class."""
+    assert data.labels is not None
+    random = np.random.default_rng(_PROJECTION)
+    of_class = random.standard_normal(k)
+    theta = np.append(random.standard_normal(data.d), 0.0)
+    keys = np.empty(data.n)
+
+    def project(block: Block, _: FloatArray) -> None:
+        part = keys[block.first + block.lo : block.first + block.hi]
+        _kernels.scores(block.rows, block.lo, block.hi, theta, part)
+
+    data.sum(project, 1)
+    if not np.isfinite(keys).all():
+        raise NonFinite(
+            f"Row {int(np.argmin(np.isfinite(keys)))} (counting from 0) of X holds numbers too large "
+            "to add up in float64; divide those columns by a power of ten."
+        )
+    keys += of_class[data.labels]
+    return keys

@@ -1,0 +1,147 @@
+"""Step sizes eta_k of stochastic descent, k = 0, 1, 2, ..., and whether they satisfy Robbins and Monro.
+
+The iterates converge whatever the noise if (Robbins, Monro 1951)
+
+    sum_k eta_k = inf       far enough to reach the minimum from anywhere, and
+    sum_k eta_k^2 < inf     quiet enough to stay there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+
+FloatArray = npt.NDArray[np.float64]
+Schedule = Callable[[Any], Any]
+
+#: Name -> (sum of the steps is infinite, sum of their squares is finite); proven by comparison with k^-p.
+NAMED = {"constant": (True, False), "inverse": (True, True), "inverse_sqrt": (True, False)}
+_OCTAVES = range(10, 41)  # steps 2^10 to 2^41: where a schedule shows its tail
+_POINTS = 256  # at which an octave is sampled
+_LEVEL = 1e-3  # of the ratio of two octaves: below it they count as equal
+
+
+@dataclass(frozen=True)
+class ScheduleCheck:
+    """Whether step sizes satisfy the two conditions of Robbins and Monro.
+
+    Attributes
+    ----------
+    steps_diverge : bool
+        sum eta = inf.
+    squares_converge : bool
+        sum eta^2 < inf.
+    proven : bool
+        True for the named schedules; for a function the numbers only suggest it.
+    """
+
+    steps_diverge: bool
+    squares_converge: bool
+    proven: bool
+
+    @property
+    def satisfied(self) -> bool:
+        """Both conditions."""
+        return self.steps_diverge and self.squares_converge
+
+    def __str__(self) -> str:
+        verb = "proven" if self.proven else "suggested by steps up to 2^41, not proven"
+        first = "=" if self.steps_diverge else "<"
+        second = "<" if self.squares_converge else "="
+        return f"sum eta {first} inf, sum eta^2 {second} inf ({verb})"
+
+
+def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
+    """Does a schedule satisfy the conditions of Robbins and Monro?
+
+    Parameters
+    ----------
+    schedule : {"constant", "inverse", "inverse_sqrt"} or callable
+        A callable maps the step number k = 0, 1, 2, ... to a step size. It is looked at in octaves
+        of steps: where sums over [2^j, 2^(j+1)) stop falling, the series is taken to diverge. That is exact
+        for powers of k; a logarithm more or less cannot be told this way.
+
+    Examples
+    --------
+    >>> from linsep import check_schedule
+    >>> print(check_schedule("inverse"))
+    sum eta = inf, sum eta^2 < inf (proven)
+    >>> print(check_schedule(lambda k: 1 / (k + 1) ** 0.4))
+    sum eta = inf, sum eta^2 = inf (suggested by steps up to 2^41, not proven)
+    """
+    if isinstance(schedule, str):
+        known(schedule)
+        return ScheduleCheck(*NAMED[schedule], proven=True)
+    plain, squares = [], []
+    for j in _OCTAVES:
+        k = 2**j + (np.arange(_POINTS) * (2**j // _POINTS if 2**j >= _POINTS else 1))
+        eta = sizes(schedule, k.astype(np.int64))
+        plain.append(2.0**j * float(np.mean(eta)))
+        squares.append(2.0**j * float(np.mean(eta * eta)))
+    return ScheduleCheck(not _falls(plain), _falls(squares), proven=False)
+
+
+def known(schedule: str) -> str:
+    """The name, if it is one of a schedule."""
+    if schedule not in NAMED:
+        names = ", ".join(map(repr, NAMED))
+        raise BadInput(f"schedule must be one of {names} or a function of k, got {schedule!r}.")
+    return schedule
+
+
+def sizes(schedule: Schedule, k: npt.NDArray[np.int64]) -> FloatArray:
+    """eta_k for an array of step numbers; a function of single numbers is called for each."""
+    eta: Any
+    try:
+        eta = np.asarray(schedule(k), dtype=np.float64)
+    except (TypeError, ValueError):  # it compares or rounds: written for one number
+        eta = None
+    if eta is None or eta.shape != k.shape:
+        eta = np.array([float(schedule(int(one))) for one in k])
+    bad = ~(np.isfinite(eta) & (eta >= 0.0))
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise BadInput(
+            f"schedule must return finite step sizes >= 0, got {eta[at]} at step k = {k[at]}."
+        )
+    return np.ascontiguousarray(eta)
+
+
+def _falls(sums: list[float]) -> bool:
+    """Whether sums over octaves fall geometrically at the end, so that their series converges."""
+    last, before = sums[-1], sums[-9]
+    if last == 0.0:
+        return True
+    return math.log(last / before) / 8.0 < -_LEVEL if before > 0.0 else False
+
+
+@dataclass(frozen=True, eq=False)
+class StepSizes:
+    """eta_k for each column: eta0, eta0/(1 + decay k) or eta0/sqrt(1 + decay k); or a function of k."""
+
+    schedule: str | Schedule
+    eta0: FloatArray
+    decay: FloatArray
+
+    def for_kernel(self, first: int, count: int) -> tuple[str, FloatArray, FloatArray]:
+        """Name, eta0 and decay as the compiled steps want them."""
+        if isinstance(self.schedule, str):
+            return self.schedule, self.eta0, self.decay
+        return "listed", sizes(self.schedule, np.arange(first, first + count)), self.decay
+
+    def listed(self, first: int, count: int) -> FloatArray:
+        """eta of the steps first, first + 1, ..., (count, columns)."""
+        k = np.arange(first, first + count)
+        if not isinstance(self.schedule, str):
+            return np.repeat(sizes(self.schedule, k)[:, None], len(self.decay), axis=1)
+        growth = 1.0 + np.multiply.outer(k, self.decay)
+        power = {"constant": 0.0, "inverse": 1.0, "inverse_sqrt": 0.5}[self.schedule]
+        eta: FloatArray = self.eta0 / growth**power
+        return eta

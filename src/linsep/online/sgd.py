@@ -1,0 +1,241 @@
+"""Stochastic sub-gradient descent on the objective that every linsep estimator states.
+
+::
+
+    P(w, b) = 1/2 |w|^2 + C sum_i s_i l(m_i)  =  C S (lam/2 |w|^2 + mean_i l(m_i)),   S = sum s,  lam = 1/(C S)
+
+The mean is over rows drawn with probability s_i/S, and a step at one of them (or at the mean of a batch) is
+
+    w <- (1 - eta lam) w - eta y l'(m) x,      b <- b - eta y l'(m)
+
+whose expectation is minus eta times a sub-gradient of P/(C S). With all rows as the batch it is sub-gradient
+descent. What is returned is by default the best point seen, judged by P itself: points along the
+way are set aside and evaluated together, eight in one read of the rows.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data import Memory
+from linsep.losses import Loss
+from linsep.online.draws import Draws
+from linsep.online.first_step import find_first_step, trial_size
+from linsep.online.judge import Judge
+from linsep.online.schedules import Schedule, StepSizes
+from linsep.online.steps import Steps
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+KEEPS = ("best", "last", "average")
+_POINTS = 8  # judged in one read of the rows
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to do: everything but the data. ``None``: all rows as the batch, a step size found by trial."""
+
+    loss: Loss
+    C: float
+    schedule: str | Schedule
+    eta0: float | None
+    decay: float | None
+    batch: int | None
+    replacement: bool
+    keep: str
+    epochs: int
+    fit_intercept: bool
+    seed: int
+
+    def lam(self, total: float) -> float:
+        """Strength of the penalty beside the mean loss of a total weight."""
+        return 0.0 if math.isinf(self.C) else 1.0 / (self.C * total)
+
+
+@dataclass(eq=False)
+class Curves:
+    """P at the points judged, (points, columns) each, and the best point of each column."""
+
+    W: FloatArray
+    P: FloatArray
+    first: FloatArray  #: P at the start
+    steps: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    last: list[FloatArray] = field(default_factory=list)
+    best: list[FloatArray] = field(default_factory=list)
+    averaged: list[FloatArray] = field(default_factory=list)
+    began: float = field(default_factory=time.perf_counter)
+
+    def add(self, step: int, W: FloatArray, P: FloatArray) -> None:
+        """One more point."""
+        better = P < self.P
+        self.W[better], self.P[better] = W[better], P[better]
+        self.steps.append(step)
+        self.seconds.append(time.perf_counter() - self.began)
+        self.last.append(P)
+        self.best.append(self.P.copy())
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """What came out: W (d+1, columns), the step sizes used, the curves, and the cost."""
+
+    W: FloatArray
+    step_sizes: StepSizes
+    curves: Curves
+    n_steps: int
+    passes: float
+    goes_on: FloatArray  #: (columns, d+1), where more steps would begin
+    sums: FloatArray | None
+
+
+class _Run:
+    """The state of one descent."""
+
+    def __init__(self, plan: Plan, data: Memory, k: int) -> None:
+        assert data.whole is not None and data.labels is not None
+        rows, labels = data.whole.rows, data.labels
+        self.plan, self.n = plan, data.n
+        self.draws = Draws(data, k, plan.seed, plan.replacement)
+        self.whole = plan.batch is None
+        self.batch = data.n if plan.batch is None else plan.batch
+        self.per_epoch = 1 if self.whole else -(-self.draws.in_a_pass // self.batch)
+        lam = plan.lam(self.draws.total)
+        self.steps = Steps(
+            plan.loss,
+            data.X,
+            rows,
+            labels,
+            k,
+            weight=data.weight if self.whole else None,
+            lam=lam,
+            batch=self.batch,
+            total=self.draws.total if self.whole else float(self.batch),
+            fit_intercept=plan.fit_intercept,
+        )
+        self.W = np.zeros((1 if k == 2 else k, data.d + 1))
+        self.sums = np.zeros_like(self.W) if plan.keep == "average" else None
+        tried = self.draws.some(trial_size(data.d))
+        self.step_sizes = choose_steps(
+            plan, data.X[tried], labels[tried], k, lam=lam, per_epoch=self.per_epoch, start=self.W
+        )
+        self.judge = Judge(plan.loss, plan.C, data, k)
+        start = self.judge([self.W])[0]
+        self.curves = Curves(self.W.copy(), start.copy(), start)
+        self.done = 0
+        self._pending: list[tuple[int, FloatArray, FloatArray | None]] = []
+
+    def advance(self, mark: int) -> None:
+        """Steps up to number ``mark``."""
+        while self.done < mark:
+            now = min(mark - self.done, self.steps.in_a_call)
+            rows = np.arange(self.n) if self.whole else self.draws.take(now * self.batch)
+            if self.whole:
+                now = 1
+            self.steps.run(self.step_sizes, self.done, rows, self.W, self.sums)
+            self.done += now
+
+    def mean(self) -> FloatArray | None:
+        """Iterates weighted by their number, over the sum of the numbers."""
+        return None if self.sums is None else self.sums / (0.5 * self.done * (self.done + 1.0))
+
+    def set_aside(self) -> None:
+        """Keep the present point for judgement; judge when there are enough."""
+        self._pending.append((self.done, self.W.copy(), self.mean()))
+        if len(self._pending) * (1 if self.sums is None else 2) >= _POINTS:
+            self.judge_all()
+
+    def judge_all(self) -> None:
+        """Judge what is set aside."""
+        waiting, self._pending = self._pending, []
+        if not waiting:
+            return
+        means = [mean for *_, mean in waiting if mean is not None]
+        values = self.judge([W for _, W, _ in waiting] + means)
+        for (step, W, _), P in zip(waiting, values, strict=False):
+            self.curves.add(step, W, P)
+        self.curves.averaged += list(values[len(waiting) :])
+
+    @property
+    def all_judged(self) -> bool:
+        """Whether no point is waiting."""
+        return not self._pending
+
+
+def descend(
+    plan: Plan, data: Memory, k: int, enough: Callable[[Curves], bool] | None = None
+) -> Descent:
+    """Make the steps of all epochs; ``enough(curves)`` may end them after any epoch that was judged."""
+    run = _Run(plan, data, k)
+    for epoch in range(plan.epochs):
+        for mark in _marks(run.per_epoch, epoch):
+            run.advance(epoch * run.per_epoch + mark)
+            run.set_aside()
+        if not np.isfinite(run.W).all():
+            break
+        if enough is not None and run.all_judged and enough(run.curves):
+            break
+    run.judge_all()
+    mean = run.mean()
+    W = run.curves.W if plan.keep == "best" else run.W if mean is None else mean
+    return Descent(
+        W=np.ascontiguousarray(W.T),
+        step_sizes=run.step_sizes,
+        curves=run.curves,
+        n_steps=run.done,
+        passes=run.done * run.batch / data.n + run.judge.passes,
+        goes_on=run.curves.W if plan.keep == "best" else run.W,
+        sums=run.sums,
+    )
+
+
+def _marks(per_epoch: int, epoch: int) -> list[int]:
+    """Steps of an epoch after which the point is set aside: halves in the first epoch, then quarters."""
+    parts = [2.0**-j for j in range(_POINTS)] if epoch == 0 else [0.25, 0.5, 0.75, 1.0]
+    return sorted({math.ceil(per_epoch * part) for part in parts})
+
+
+def choose_steps(
+    plan: Plan,
+    X: Any,
+    labels: IntArray,
+    k: int,
+    *,
+    lam: float,
+    per_epoch: int,
+    start: FloatArray,
+) -> StepSizes:
+    """The step sizes that the plan asks for; what it leaves open is decided by a trial on these rows.
+
+    A step that was best for t steps is right for about as many, so by default it begins to fall after t, and
+    1/k, which falls faster, not before the first epoch has ended.
+    """
+    ones = np.ones(len(start))
+    if not isinstance(plan.schedule, str):
+        return StepSizes(plan.schedule, ones, ones)
+    batch = min(plan.batch or len(labels), len(labels))
+    if plan.eta0 is not None:
+        eta0 = plan.eta0 * ones
+    else:
+        eta0 = find_first_step(
+            plan.loss,
+            X,
+            labels,
+            k,
+            lam=lam,
+            batch=batch,
+            fit_intercept=plan.fit_intercept,
+            start=start,
+        )
+    steps = len(labels) // batch
+    if plan.schedule == "inverse":
+        steps = max(steps, per_epoch)
+    return StepSizes(plan.schedule, eta0, ones / steps if plan.decay is None else plan.decay * ones)
