@@ -19,7 +19,7 @@ import difflib
 import math
 import mmap
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -97,6 +97,17 @@ class Table:
         """All rows of one column, as stored."""
         store, at = self.place(name)
         return np.concatenate([getattr(batch, store)[:, at] for batch in self.batches])
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Table:
+        """These rows, in this order, as a table of its own."""
+        y = None if self.y is None else self.y[rows]
+        if self.matrix is not None:
+            return replace(self, matrix=self.matrix[rows], y=y, _places={})
+        stores = ("numbers", "codes", "times")
+        joined = (
+            np.concatenate([getattr(b, store) for b in self.batches])[rows] for store in stores
+        )
+        return replace(self, batches=[Batch(*joined)], y=y, _places={})
 
     def __repr__(self) -> str:
         if self.matrix is not None:

@@ -1,0 +1,28 @@
+"""The ``linsep`` command: files in, files out.
+
+Every verb is a short file with ``add(parser)`` and ``run(options) -> Outcome``. People read standard error, programs
+read standard output: predictions, or with ``--json`` one object. Exit codes:
+
+=== ==========================================
+0   done, and certified where there is something to certify
+2   the command line is wrong
+3   finished, but not certified to tol
+4   the data are wrong
+5   the model file is wrong
+6   a limit of the user was reached
+130 interrupted
+=== ==========================================
+"""
+
+from __future__ import annotations
+
+import sys
+
+from linsep.cli.commands import run
+
+__all__ = ["main"]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command line; returns the exit code."""
+    return run(sys.argv[1:] if argv is None else argv)

@@ -1,0 +1,132 @@
+"""From words to a verb, and from what happened to an exit code. Nothing heavy is imported before a verb runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+#: Verb -> what it does; each lives in the module of that name (``export`` in ``exporting`` and so on).
+VERBS = {
+    "fit": ("fitting", "read a table, choose C, fit, certify, save the model, write the report"),
+    "tune": ("tuning", "the validation curve of C, without a model file"),
+    "predict": ("predicting", "predictions for new rows, as CSV"),
+    "score": ("scoring", "error of a model on labelled rows, with an exact bound"),
+    "separate": (
+        "separating",
+        "can a hyperplane separate the two classes? with a proof either way",
+    ),
+    "verify": ("verifying", "recompute the certificate of a model from its data, independently"),
+    "explain": ("explaining", "the coefficients of a model, with names"),
+    "report": ("reporting", "the HTML report of a model on its data"),
+    "export": ("exporting", "the model as SQL, C, Python or ONNX"),
+    "convert": ("converting", "a table as npz, LIBSVM or CSV of numbers"),
+    "demo": ("demonstration", "fit on a bundled real table and write everything into a folder"),
+}
+DONE, USAGE, NOT_CERTIFIED, BAD_DATA, BAD_MODEL, LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 6, 130
+
+
+def parser(verb: str | None) -> argparse.ArgumentParser:
+    """The parser; only the named verb brings its options, so that help is quick."""
+    top = argparse.ArgumentParser(
+        prog="linsep",
+        description="Linear classifiers with a certificate of optimality, from the command line.",
+        epilog="linsep VERB --help tells the options of a verb.",
+    )
+    top.add_argument("--version", action="store_true", help="print the version and exit")
+    verbs = top.add_subparsers(dest="verb", metavar="VERB")
+    for name, (module, text) in VERBS.items():
+        one = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        if name == verb:
+            import_module(f"linsep.cli.{module}").add(one)
+            _common(one)
+    return top
+
+
+def _common(one: argparse.ArgumentParser) -> None:
+    group = one.add_argument_group("always")
+    group.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    group.add_argument("--quiet", "-q", action="store_true", help="say nothing but errors")
+    group.add_argument("--config", metavar="FILE", help="defaults from a TOML file, table [VERB]")
+
+
+def run(argv: list[str]) -> int:
+    """Parse, run the verb, say how it went."""
+    verb = next((word for word in argv if word in VERBS), None)
+    top = parser(verb)
+    try:
+        options = top.parse_args(_with_config(top, argv, verb))
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    if options.version:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        print(version("linsep"))
+        return DONE
+    if options.verb is None:
+        top.print_help(sys.stderr)
+        return USAGE
+    return _guarded(options)
+
+
+def _with_config(top: argparse.ArgumentParser, argv: list[str], verb: str | None) -> list[str]:
+    """The words with the options of the TOML file put first, so that the command line wins."""
+    if verb is None or "--config" not in argv[:-1]:
+        return argv
+    path = argv[argv.index("--config") + 1]
+    try:
+        import tomllib  # noqa: PLC0415
+    except ImportError:
+        top.error("--config needs Python 3.11 or later")
+    try:
+        settings = tomllib.loads(Path(path).read_text("utf-8")).get(verb, {})
+    except (OSError, ValueError) as error:
+        top.error(f"--config {path}: {error}")
+    words: list[str] = []
+    for name, value in settings.items():
+        option = f"--{name.replace('_', '-')}"
+        for one in value if isinstance(value, list) else [value]:
+            if one is True:
+                words.append(option)
+            elif one is not False:
+                words.append(f"{option}={one}")
+    at = argv.index(verb) + 1
+    return [*argv[:at], *words, *argv[at:]]
+
+
+def _guarded(options: Any) -> int:
+    """Run the verb; known errors become one line and a code, never a traceback."""
+    from linsep import errors  # noqa: PLC0415
+    from linsep.cli.output import fail  # noqa: PLC0415
+
+    module = import_module(f"linsep.cli.{VERBS[options.verb][0]}")
+    try:
+        outcome = module.run(options)
+    except errors.BadModelFile as error:
+        return fail(options, error, BAD_MODEL)
+    except errors.CertificateError as error:
+        return fail(options, error, NOT_CERTIFIED)
+    except (errors.LinsepError, OSError) as error:
+        return fail(options, error, BAD_DATA)
+    except ImportError as error:
+        return fail(options, error, USAGE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    try:
+        if options.json:
+            print(json.dumps(outcome.facts, default=_plain, allow_nan=False))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return int(outcome.code)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of numpy as JSON knows them."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)

@@ -1,0 +1,73 @@
+"""``linsep convert``: a table as numbers, in another format."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+from linsep.cli import reading
+from linsep.cli.output import Outcome, say
+from linsep.errors import BadInput
+from linsep.tables import Encoder
+
+FORMATS = (".npz", ".svm", ".libsvm", ".csv")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    reading.add_data(parser, target=True)
+    parser.add_argument("output", help=f"a file that ends in {', '.join(FORMATS)}")
+    parser.add_argument("--standardise", action="store_true")
+
+
+def run(options: Any) -> Outcome:
+    """Encode the columns as ``fit`` would, and write the matrix."""
+    path = Path(options.output)
+    if path.suffix not in FORMATS:
+        raise BadInput(f"{path}: the output must end in one of {', '.join(FORMATS)}.")
+    table = reading.read(options, options.target)
+    X = table.matrix
+    if X is None:
+        encoder = Encoder(standardise=options.standardise).fit(table)
+        X = encoder.transform(table)
+        names = [str(name) for name in encoder.get_feature_names_out()]
+    else:
+        names = [f"x{j}" for j in range(X.shape[1])]
+    y = table.y
+    if path.suffix == ".npz":
+        _npz(path, X, y)
+    elif path.suffix == ".csv":
+        _csv(path, X, y, names, options.target or "y")
+    else:
+        if y is None:
+            raise BadInput("LIBSVM files hold a target: say which column with --target.")
+        codes = y if y.dtype.kind in "fiub" else np.unique(y, return_inverse=True)[1]
+        dump_svmlight_file(X, codes, str(path), zero_based=False)
+    say(options, f"{X.shape[0]:,} rows, {X.shape[1]:,} columns: {path}")
+    return Outcome({"verb": "convert", "rows": X.shape[0], "columns": names, "file": str(path)})
+
+
+def _npz(path: Path, X: Any, y: Any) -> None:
+    """Arrays X and y, or the parts of a CSR matrix; strings as fixed-width text, so that nothing is pickled."""
+    target = {} if y is None else {"y": y.astype(str) if y.dtype.kind == "O" else y}
+    if sp.issparse(X):
+        X = X.tocsr()
+        parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+        np.savez_compressed(path, format=np.array(b"csr"), **parts, **target)
+    else:
+        np.savez_compressed(path, X=X, **target)
+
+
+def _csv(path: Path, X: Any, y: Any, names: list[str], target: str) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*names, *([] if y is None else [target])])
+        for i in range(X.shape[0]):
+            row = X[i].toarray()[0] if sp.issparse(X) else X[i]
+            writer.writerow([*(repr(float(v)) for v in row), *([] if y is None else [y[i]])])

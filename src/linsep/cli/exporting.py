@@ -1,0 +1,49 @@
+"""``linsep export``: the model in another language."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import linsep
+from linsep import export
+from linsep.cli.output import Outcome, say
+from linsep.errors import BadInput
+
+FORMATS = ("sql", "c", "python", "onnx")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("model", help="model file")
+    parser.add_argument("--to", choices=FORMATS, required=True)
+    parser.add_argument("--table", default="data", help="name of the table in SQL, default data")
+    parser.add_argument(
+        "--output", "-o", metavar="FILE", help="default: standard output (not for onnx)"
+    )
+
+
+def _made(options: Any, model: Any) -> str | bytes:
+    makers: dict[str, Any] = {"c": export.c, "python": export.python, "onnx": export.onnx}
+    made: str | bytes = makers[options.to](model)
+    return made
+
+
+def run(options: Any) -> Outcome:
+    """Write the scorer."""
+    model = linsep.load(options.model)
+    made = export.sql(model, options.table) if options.to == "sql" else _made(options, model)
+    if options.output:
+        data = made if isinstance(made, bytes) else made.encode("utf-8")
+        Path(options.output).write_bytes(data)
+        say(options, f"{options.to}: {options.output}")
+    elif isinstance(made, bytes):
+        raise BadInput("ONNX is not text: give --output FILE.")
+    elif not options.json:
+        sys.stdout.write(made)
+    facts = {"verb": "export", "to": options.to, "file": options.output}
+    if options.json and not options.output:
+        facts["text"] = made
+    return Outcome(facts)

@@ -1,0 +1,240 @@
+"""``linsep fit``: the whole job, from a file to a tuned, certified model and a page about it."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+import linsep
+from linsep.cli import reading
+from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
+from linsep.cli.output import Outcome, certificate_facts, say
+from linsep.errors import BadInput, ConvergenceWarning
+from linsep.tables import Encoder
+from linsep.tables.table import Table
+from linsep.tuning import Tuning, splits
+
+MODELS = ("logistic", "svm", "squared-hinge", "least-squares", "least-absolute", "huber")
+_SEPARATE = 20_000_000  # entries up to which separability is looked at
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    reading.add_data(parser, target=True)
+    add_model(parser)
+    reading.add_limits(parser)
+    out = parser.add_argument_group("writing")
+    out.add_argument("--output", "-o", metavar="FILE", help="model file, default DATA.linsep")
+    out.add_argument("--report", metavar="FILE", help="HTML report, default beside the model file")
+    out.add_argument("--no-report", action="store_true")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Which model, which C, which split."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--model", choices=MODELS, help="default logistic, or least-squares for numbers"
+    )
+    group.add_argument("--task", choices=("auto", "classify", "regress"), default="auto")
+    group.add_argument("--C", type=float, help="fixed strength; by default it is tuned")
+    group.add_argument("--Cs", type=int, default=10, help="values of C to try, from 1e-4 to 1e4")
+    group.add_argument("--cv", type=int, default=5, help="folds for tuning")
+    group.add_argument("--scoring", help="error, log_loss, auc or a scikit-learn scorer")
+    group.add_argument("--rule", choices=("best", "one_standard_error"), default="best")
+    group.add_argument("--l1-ratio", type=float, default=0.0)
+    group.add_argument("--balanced", action="store_true", help="classes count alike")
+    group.add_argument(
+        "--test", type=float, default=0.25, help="share of rows to judge by; 0 for none"
+    )
+    group.add_argument(
+        "--no-standardise", action="store_true", help="leave numeric columns as they are"
+    )
+
+
+def estimator(options: Any, regression: bool) -> Any:
+    """The estimator that the options ask for."""
+    name = options.model or ("least-squares" if regression else "logistic")
+    common: dict[str, Any] = {
+        "tol": options.tol,
+        "time_limit": options.time_limit,
+        "n_threads": options.threads,
+        "random_state": options.seed,
+    }
+    numbers = name in ("least-squares", "least-absolute", "huber")
+    if numbers != regression:
+        kind = "numbers" if regression else "classes"
+        raise BadInput(
+            f"--model {name} does not fit a target of {kind}; choose another, or say --task."
+        )
+    if numbers:
+        loss = {"least-squares": "squared", "least-absolute": "absolute", "huber": "huber"}[name]
+        return linsep.LinearRegressor(loss, C=1.0, l1_ratio=options.l1_ratio, **common)
+    common["class_weight"] = "balanced" if options.balanced else None
+    if name == "logistic":
+        return linsep.LogisticRegression(l1_ratio=options.l1_ratio, **common)
+    if options.l1_ratio:
+        loss = {"svm": "hinge", "squared-hinge": "squared_hinge"}[name]
+        return linsep.LinearClassifier(loss, l1_ratio=options.l1_ratio, **common)
+    return linsep.LinearSVC(loss="hinge" if name == "svm" else "squared_hinge", **common)
+
+
+def part(table: Table, rows: npt.NDArray[np.int64]) -> Table:
+    """Some rows of a table."""
+    return table.take(rows)
+
+
+def encoded(
+    table: Table, options: Any, encoder: Encoder | None = None
+) -> tuple[Any, Encoder | None]:
+    """The matrix of a table, and the encoder that made it (None if the file held a matrix)."""
+    if table.matrix is not None:
+        return table.matrix, None
+    if encoder is None:
+        encoder = Encoder(standardise=not options.no_standardise).fit(table)
+    return encoder.transform(table), encoder
+
+
+def run(options: Any) -> Outcome:
+    """Read, split, tune, fit, certify, save, report."""
+    began = perf_counter()
+    table = reading.labelled(options)
+    assert table.y is not None
+    regression = reading.is_regression(table.y, options.task)
+    model = estimator(options, regression)
+    say(options, f"{table.source}: {len(table):,} rows")
+    if table.matrix is None:
+        say(options, str(Encoder.infer(table)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
+        test = _judged(options, table, model, regression)
+        X, encoder = encoded(table, options)
+        tuning = _tuned(options, model, X, table.y, test)
+        final = clone(model).set_params(C=test["C"])
+        final.fit(X, table.y)
+    whole = final if encoder is None else Pipeline([("encoder", encoder), ("model", final)])
+    say(options, f"C = {test['C']:g}")
+    say(options, str(final.certificate_))
+    if test.get("text"):
+        say(options, test["text"])
+    verdict = _separability(options, X, table.y, regression)
+    path = Path(options.output or _beside(options.data, ".linsep"))
+    linsep.save(whole, path, data=(X, table.y))
+    say(options, f"model: {path}")
+    report = _report(options, path, whole, X, table, tuning)
+    facts = {
+        "verb": "fit",
+        "linsep": linsep.__version__,
+        "rows": len(table),
+        "features": int(X.shape[1]),
+        "model": type(final).__name__,
+        "C": float(test["C"]),
+        "certificate": certificate_facts(final.certificate_),
+        "test": {k: v for k, v in test.items() if k in ("rows", "score", "bound", "scoring")},
+        "separable": verdict,
+        "model_file": str(path),
+        "report": report,
+        "seconds": perf_counter() - began,
+    }
+    certified = final.certificate_.certified
+    slow = options.time_limit is not None and not certified
+    return Outcome(facts, DONE if certified else LIMIT if slow else NOT_CERTIFIED)
+
+
+def _judged(options: Any, table: Table, model: Any, regression: bool) -> dict[str, Any]:
+    """Choose C without the test rows, and judge by them a twin that has not seen them."""
+    assert table.y is not None
+    if not 0.0 <= options.test < 1.0:
+        raise BadInput(f"--test must be a share of the rows below 1, got {options.test}.")
+    if options.test == 0.0:
+        if options.C is not None:
+            return {"C": options.C}
+        X, _ = encoded(table, options)
+        return {"C": _tune(options, model, X, table.y).best_C}
+    rows = splits.make(
+        table.y,
+        cv=2,
+        validation=options.test,
+        test=None,
+        groups=None,
+        classifier=not regression,
+        seed=options.seed,
+    ).pairs[0]
+    train, held = part(table, rows[0]), part(table, rows[1])
+    assert train.y is not None and held.y is not None
+    X, encoder = encoded(train, options)
+    C = options.C if options.C is not None else _tune(options, model, X, train.y).best_C
+    twin = clone(model).set_params(C=C).fit(X, train.y)
+    Z, _ = encoded(held, options, encoder)
+    out: dict[str, Any] = {"C": C, "rows": len(held)}
+    if regression:
+        out |= {"score": float(twin.score(Z, held.y)), "scoring": "R squared"}
+        out["text"] = f"R squared on {len(held):,} rows it has not seen: {out['score']:.4g}"
+        return out
+    wrong = int(np.count_nonzero(twin.predict(Z) != held.y))
+    bound = linsep.bounds.clopper_pearson(wrong, len(held), delta=0.05)
+    out |= {"score": wrong / len(held), "scoring": "error", "bound": float(bound)}
+    out["text"] = (
+        f"error on {len(held):,} rows that its twin has not seen: {wrong / len(held):.2%}, below "
+        f"{float(bound):.2%} with probability 0.95"
+    )
+    return out
+
+
+def _tune(options: Any, model: Any, X: Any, y: npt.NDArray[Any]) -> Tuning:
+    return linsep.tune(
+        model,
+        X,
+        y,
+        options.Cs,
+        cv=options.cv,
+        scoring=options.scoring,
+        rule=options.rule,
+        refit=False,
+        random_state=options.seed,
+    )
+
+
+def _tuned(
+    options: Any, model: Any, X: Any, y: npt.NDArray[Any], test: dict[str, Any]
+) -> Tuning | None:
+    """The curve of all rows, for the report; the C that was judged stays the one chosen without the test rows."""
+    if options.C is not None or options.no_report:
+        return None
+    return _tune(options, model, X, y)
+
+
+def _separability(options: Any, X: Any, y: npt.NDArray[Any], regression: bool) -> bool | None:
+    entries = X.nnz if hasattr(X, "nnz") else X.size
+    if regression or len(np.unique(y)) != 2 or entries > _SEPARATE:
+        return None
+    found = linsep.separate(X, y, n_threads=options.threads)
+    say(options, str(found))
+    separable = found.separable
+    return None if separable is None else bool(separable)
+
+
+def _report(
+    options: Any, path: Path, model: Any, X: Any, table: Table, tuning: Tuning | None
+) -> str | None:
+    if options.no_report:
+        return None
+    page = Path(options.report or path.with_suffix(".html"))
+    encoder = reading.encoder_of(model)
+    final = reading.final(model)
+    linsep.write_report(
+        final, X, table.y, page, tuning=tuning, encoder=encoder, source=str(options.data)
+    )
+    say(options, f"report: {page}")
+    return str(page)
+
+
+def _beside(data: str, suffix: str) -> str:
+    return f"model{suffix}" if data == "-" else str(Path(data).with_suffix(suffix))

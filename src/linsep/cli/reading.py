@@ -1,0 +1,112 @@
+"""Options that several verbs share: which file, which target, which columns."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+from linsep.tables import Encoder, read_table
+from linsep.tables.reading import TYPES
+from linsep.tables.table import Table
+
+
+def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
+    """DATA, and how to read it."""
+    parser.add_argument(
+        "data", help="CSV, TSV, Parquet, Arrow, LIBSVM or npz file; - is standard input"
+    )
+    group = parser.add_argument_group("reading")
+    if target:
+        group.add_argument(
+            "--target", "-t", help="column to predict (LIBSVM and npz bring their own)"
+        )
+    group.add_argument("--ignore", action="append", default=[], metavar="COLUMN", help="leave out")
+    group.add_argument(
+        "--type",
+        action="append",
+        default=[],
+        metavar="COLUMN=TYPE",
+        help=f"one of {', '.join(TYPES)} instead of what is inferred",
+    )
+    group.add_argument("--format", help="csv, tsv, parquet, arrow, libsvm or npz")
+    group.add_argument("--delimiter")
+    group.add_argument("--decimal", default=".")
+    group.add_argument("--encoding", default="utf-8")
+    group.add_argument("--no-header", action="store_true")
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Threads, time, tolerance, seed."""
+    group = parser.add_argument_group("fitting")
+    group.add_argument("--tol", type=float, default=1e-6, help="relative duality gap, default 1e-6")
+    group.add_argument("--time-limit", type=float, metavar="SECONDS")
+    group.add_argument("--threads", type=int)
+    group.add_argument("--seed", type=int, default=0)
+
+
+def read(options: Any, target: str | None, types: dict[str, str] | None = None) -> Table:
+    """The table that the options name."""
+    said = dict(types or {})
+    for pair in options.type:
+        name, _, kind = pair.rpartition("=")
+        if not name:
+            raise BadInput(f"--type {pair}: write COLUMN=TYPE, for instance --type zip=category.")
+        said[name] = kind
+    return read_table(
+        options.data,
+        target,
+        format=options.format,
+        types=said,
+        ignore=options.ignore,
+        delimiter=options.delimiter,
+        header=not options.no_header,
+        decimal=options.decimal,
+        encoding=options.encoding,
+    )
+
+
+def labelled(options: Any, types: dict[str, str] | None = None) -> Table:
+    """The table with its target."""
+    table = read(options, options.target, types)
+    if table.y is None:
+        names = ", ".join(map(repr, table.columns[:20]))
+        raise BadInput(
+            f"{table.source}: say which column to predict: --target NAME; there are {names}."
+        )
+    return table
+
+
+def encoder_of(model: Any) -> Encoder | None:
+    """The encoder of a pipeline, or None for a bare estimator."""
+    return model[0] if hasattr(model, "steps") else None
+
+
+def final(model: Any) -> Any:
+    """The estimator itself."""
+    return model[-1] if hasattr(model, "steps") else model
+
+
+def matrix(model: Any, table: Table) -> Any:
+    """The rows of a table as the estimator of a model wants them."""
+    encoder = encoder_of(model)
+    if table.matrix is not None:
+        return table.matrix
+    if encoder is not None:
+        encoder.extra = "ignore"  # the target may still be there, and what was ignored before
+        return encoder.transform(table)
+    numbers = Encoder(standardise=False).fit(table)
+    return numbers.transform(table)
+
+
+def is_regression(y: npt.NDArray[Any], task: str) -> bool:
+    """Whether the target is a number rather than a class."""
+    if task != "auto":
+        return task == "regress"
+    if y.dtype.kind != "f":
+        return False
+    whole = bool((y == np.round(y)).all())
+    return not (whole and len(np.unique(y)) <= 20)

@@ -1,0 +1,39 @@
+"""``linsep score``: the error of a model on labelled rows."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+import linsep
+from linsep.cli import predicting, reading
+from linsep.cli.output import Outcome, say
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("model", help="model file")
+    reading.add_data(parser, target=True)
+
+
+def run(options: Any) -> Outcome:
+    """Error and its exact upper bound, or R squared for numbers."""
+    model = linsep.load(options.model)
+    encoder = reading.encoder_of(model)
+    table = reading.labelled(
+        options, None if encoder is None else predicting.known(encoder, options)
+    )
+    final, X = reading.final(model), reading.matrix(model, table)
+    n = len(table)
+    if not hasattr(final, "classes_"):
+        score = float(final.score(X, table.y))
+        say(options, f"R squared on {n:,} rows: {score:.6g}")
+        return Outcome({"verb": "score", "rows": n, "r_squared": score})
+    wrong = int(np.count_nonzero(final.predict(X) != table.y))
+    bound = linsep.bounds.clopper_pearson(wrong, n, delta=0.05)
+    say(options, f"error on {n:,} rows: {wrong / n:.4%}")
+    say(options, f"if it has not seen them: below {float(bound):.4%} with probability 0.95")
+    facts = {"verb": "score", "rows": n, "errors": wrong, "error": wrong / n, "bound": float(bound)}
+    return Outcome(facts)

@@ -1,0 +1,39 @@
+"""``linsep separate``: is there a hyperplane between the classes? A proof either way."""
+
+from __future__ import annotations
+
+import argparse
+from types import SimpleNamespace
+from typing import Any
+
+import linsep
+from linsep.cli import fitting, reading
+from linsep.cli.commands import DONE, NOT_CERTIFIED
+from linsep.cli.output import Outcome, say
+from linsep.separability import Separable
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    reading.add_data(parser, target=True)
+    parser.add_argument("--exact", action="store_true", help="check the proof in exact arithmetic")
+    parser.add_argument("--threads", type=int)
+
+
+def run(options: Any) -> Outcome:
+    """The verdict, and whether its proof was checked."""
+    table = reading.labelled(options)
+    X, _ = fitting.encoded(table, SimpleNamespace(no_standardise=True))
+    found = linsep.separate(X, table.y, n_threads=options.threads)
+    say(options, str(found))
+    facts: dict[str, Any] = {"verb": "separate", "separable": found.separable, "text": str(found)}
+    if found.separable is None:
+        return Outcome(facts, NOT_CERTIFIED)
+    checked = bool(found.check(X, table.y, exact=options.exact))
+    say(options, f"proof checked{' in exact arithmetic' if options.exact else ''}: {checked}")
+    facts["checked"] = checked
+    if isinstance(found, Separable):
+        facts["margin"] = float(found.margin)
+    else:
+        facts |= {"rows": found.rows.tolist(), "weights": found.weights.tolist()}
+    return Outcome(facts, DONE if checked else NOT_CERTIFIED)

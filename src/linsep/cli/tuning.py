@@ -1,0 +1,39 @@
+"""``linsep tune``: the validation curve, without a model file."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from linsep.cli import fitting, reading
+from linsep.cli.commands import DONE, NOT_CERTIFIED
+from linsep.cli.output import Outcome, say
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    reading.add_data(parser, target=True)
+    fitting.add_model(parser)
+    reading.add_limits(parser)
+
+
+def run(options: Any) -> Outcome:
+    """Print mean and standard error for every C, and the chosen one."""
+    table = reading.labelled(options)
+    assert table.y is not None
+    model = fitting.estimator(options, reading.is_regression(table.y, options.task))
+    X, _ = fitting.encoded(table, options)
+    tuning = fitting._tune(options, model, X, table.y)
+    say(options, str(tuning.curve))
+    say(options, str(tuning))
+    facts = {
+        "verb": "tune",
+        "best_C": tuning.best_C,
+        "rule": tuning.rule,
+        "scoring": tuning.curve.scoring,
+        "Cs": tuning.curve.Cs,
+        "scores": tuning.curve.scores,
+        "certified": tuning.certified,
+        "seconds": tuning.seconds,
+    }
+    return Outcome(facts, DONE if tuning.certified else NOT_CERTIFIED)

@@ -1,0 +1,32 @@
+"""``linsep verify``: does what a model claims about itself hold for these rows?"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import linsep
+from linsep.cli import predicting, reading
+from linsep.cli.output import Outcome, certificate_facts, say
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("model", help="model file")
+    reading.add_data(parser, target=True)
+    parser.add_argument(
+        "--exact", action="store_true", help="in exact arithmetic, where the loss allows it"
+    )
+
+
+def run(options: Any) -> Outcome:
+    """Recompute the certificate without solvers and kernels; an error if it does not hold."""
+    model = linsep.load(options.model)
+    encoder = reading.encoder_of(model)
+    table = reading.labelled(
+        options, None if encoder is None else predicting.known(encoder, options)
+    )
+    final, X = reading.final(model), reading.matrix(model, table)
+    found = linsep.verify(final, X, table.y, exact=options.exact)
+    say(options, f"verified: {found}")
+    return Outcome({"verb": "verify", "verified": True, "certificate": certificate_facts(found)})

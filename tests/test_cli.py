@@ -1,0 +1,254 @@
+"""The command line: every verb on a real table, exit codes, JSON, and errors in one line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import linsep
+from linsep.cli import main
+from linsep.cli.commands import VERBS
+
+PENGUINS = Path(linsep.__file__).parent / "cli" / "data" / "penguins.csv"
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "penguins.csv"
+    path.write_bytes(PENGUINS.read_bytes())
+    return path
+
+
+@pytest.fixture
+def model(data):
+    assert main(["fit", str(data), "-t", "species", "--C", "1", "--no-report", "-q"]) == 0
+    return data.with_suffix(".linsep")
+
+
+def answer(capsys):
+    return json.loads(capsys.readouterr().out)
+
+
+def test_fit_does_the_whole_job(data, capsys):
+    assert main(["fit", str(data), "--target", "species", "--no-report", "--json"]) == 0
+    said = capsys.readouterr()
+    facts = json.loads(said.out)
+    assert facts["certificate"]["certified"] and facts["rows"] == 344
+    assert 1e-4 <= facts["C"] <= 1e4
+    assert facts["test"]["rows"] == 86
+    assert facts["test"]["score"] <= facts["test"]["bound"] < 0.2
+    assert "island" in said.err and "category" in said.err  # the types are shown
+    saved = linsep.load(facts["model_file"])
+    table = linsep.read_table(data, "species")
+    assert linsep.verify(saved[-1], saved[0].transform(table), table.y).certified
+
+
+def test_the_same_seed_gives_the_same_file(data):
+    files = []
+    for name in ("a.linsep", "b.linsep"):
+        words = ["fit", str(data), "-t", "species", "--no-report", "-q", "-o", name, "--seed", "3"]
+        assert main(words) == 0
+        loaded = linsep.load(name)
+        files.append((loaded[-1].coef_, loaded[-1].C))
+    assert np.array_equal(files[0][0], files[1][0]) and files[0][1] == files[1][1]
+
+
+@pytest.mark.parametrize("name", ["svm", "squared-hinge"])
+def test_other_models(data, name, capsys):
+    words = [
+        "fit",
+        str(data),
+        "-t",
+        "species",
+        "--model",
+        name,
+        "--C",
+        "1",
+        "--no-report",
+        "--json",
+    ]
+    assert main(words) == 0
+    assert answer(capsys)["model"] == "LinearSVC"
+
+
+def test_numbers_are_regressed(data, capsys):
+    words = ["fit", str(data), "-t", "flipper_length_mm", "--no-report", "--json"]
+    gaps = data.read_text().replace("NA", "190", 1)
+    lines = [line for line in gaps.splitlines() if not line.split(",")[4] == "NA"]
+    data.write_text("\n".join(lines) + "\n")
+    assert main([*words, "--task", "regress"]) == 0
+    facts = answer(capsys)
+    assert facts["model"] == "LinearRegressor" and facts["test"]["score"] > 0.7
+
+
+def test_predict_streams_csv_and_agrees_with_the_library(data, model, capsys):
+    assert main(["predict", str(model), str(data), "--proba", "--scores"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    saved = linsep.load(model)
+    X = saved[0].transform(linsep.read_table(data, "species"))
+    assert [row["prediction"] for row in rows] == saved[-1].predict(X).tolist()
+    p = np.array([[float(row[f"p {c}"]) for c in saved[-1].classes_] for row in rows])
+    assert np.allclose(p, saved[-1].predict_proba(X), rtol=1e-12)
+    assert main(["predict", str(model), str(data), "-o", "out.csv", "-q"]) == 0
+    assert Path("out.csv").read_text().splitlines()[0] == "prediction"
+
+
+def test_predict_reads_standard_input(data, model):
+    run = subprocess.run(
+        [sys.executable, "-m", "linsep.cli", "predict", str(model), "-"],
+        input=data.read_bytes(),
+        capture_output=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert len(run.stdout.splitlines()) == 345
+
+
+def test_score_verify_and_explain(data, model, capsys):
+    assert main(["score", str(model), str(data), "-t", "species", "--json"]) == 0
+    scored = answer(capsys)
+    assert scored["error"] == scored["errors"] / 344 <= scored["bound"]
+    assert main(["verify", str(model), str(data), "-t", "species", "--json"]) == 0
+    assert answer(capsys)["verified"] is True
+    assert main(["explain", str(model), "--top", "3"]) == 0
+    said = capsys.readouterr()
+    assert "bill_length_mm" in said.out and "certified" in said.err
+    assert len(said.out.splitlines()) == 5  # heads, three, intercept
+
+
+def test_verify_refuses_other_rows(data, model, capsys):
+    lines = data.read_text().splitlines()
+    data.write_text("\n".join([*lines[:-1], lines[-1].replace("Chinstrap", "Adelie")]) + "\n")
+    assert main(["verify", str(model), str(data), "-t", "species"]) == 3
+    assert "does not hold" in capsys.readouterr().err
+
+
+def test_tune_prints_the_curve(data, capsys):
+    assert main(["tune", str(data), "-t", "species", "--Cs", "3", "--cv", "3", "--json"]) == 0
+    facts = answer(capsys)
+    assert len(facts["Cs"]) == 3 and np.shape(facts["scores"]) == (3, 3)
+    assert facts["best_C"] in facts["Cs"] and facts["certified"]
+
+
+def test_separate_proves_either_way(tmp_path, capsys):
+    path = tmp_path / "and.csv"
+    path.write_text("a,b,y\n0,0,no\n0,1,no\n1,0,no\n1,1,yes\n0.5,0.1,no\n0.9,0.8,yes\n")
+    assert main(["separate", str(path), "-t", "y", "--exact", "--json"]) == 0
+    facts = answer(capsys)
+    assert facts["separable"] is True and facts["checked"] and facts["margin"] > 0
+    path.write_text("a,b,y\n0,0,no\n0,1,yes\n1,0,yes\n1,1,no\n0.5,0.5,yes\n")
+    assert main(["separate", str(path), "-t", "y", "--json"]) == 0
+    facts = answer(capsys)
+    assert facts["separable"] is False and np.isclose(sum(facts["weights"]), 1.0)
+
+
+@pytest.mark.parametrize("to", ["sql", "python", "c"])
+def test_export(tmp_path, monkeypatch, to, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("a,b,y\n" + "".join(f"{i},{i * i % 7},{i % 2}\n" for i in range(30)))
+    assert main(["fit", "t.csv", "-t", "y", "--C", "1", "--test", "0", "--no-report", "-q"]) == 0
+    assert main(["export", "t.linsep", "--to", "sql"]) == 0
+    assert "SELECT" in capsys.readouterr().out.upper()
+    Path("t.npz").unlink(missing_ok=True)
+    assert main(["convert", "t.csv", "t.npz", "-t", "y", "-q"]) == 0
+    bare = linsep.LogisticRegression().fit(np.load("t.npz")["X"], np.load("t.npz")["y"])
+    linsep.save(bare, "bare.linsep")
+    assert main(["export", "bare.linsep", "--to", to, "-o", f"scorer.{to}", "-q"]) == 0
+    assert Path(f"scorer.{to}").stat().st_size > 100
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".svm", ".csv"])
+def test_convert_keeps_the_numbers(data, suffix, capsys):
+    out = data.with_name("numbers" + suffix)
+    assert main(["convert", str(data), str(out), "-t", "species", "--json"]) == 0
+    names = answer(capsys)["columns"]
+    table = linsep.read_table(data, "species")
+    X = linsep.Encoder().fit_transform(table)
+    again = linsep.read_table(out, "species" if suffix == ".csv" else None)
+    if suffix == ".csv":
+        assert again.columns == names
+        back = np.column_stack([again.values(name) for name in names])
+    else:
+        back = again.matrix.toarray() if hasattr(again.matrix, "toarray") else again.matrix
+    assert np.allclose(back, X)
+
+
+def test_a_config_file_gives_defaults_and_the_command_line_wins(data, capsys):
+    Path("linsep.toml").write_text(
+        '[fit]\ntarget = "species"\nC = 0.5\nno_report = true\nquiet = true\n'
+    )
+    assert main(["fit", str(data), "--config", "linsep.toml", "--json"]) == 0
+    assert answer(capsys)["C"] == 0.5
+    assert main(["fit", str(data), "--config", "linsep.toml", "--C", "2", "--json"]) == 0
+    assert answer(capsys)["C"] == 2.0
+    assert main(["fit", str(data), "--config", "nowhere.toml"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        ([], 2, "VERB"),
+        (["nonsense"], 2, "invalid choice"),
+        (["fit", "penguins.csv"], 4, "--target"),
+        (["fit", "penguins.csv", "-t", "specis"], 4, "species"),
+        (["fit", "nowhere.csv", "-t", "y"], 4, "nowhere.csv"),
+        (["fit", "penguins.csv", "-t", "species", "--type", "year"], 4, "COLUMN=TYPE"),
+        (["fit", "penguins.csv", "-t", "species", "--test", "2"], 4, "--test"),
+        (["fit", "penguins.csv", "-t", "species", "--model", "huber"], 4, "target of classes"),
+        (["fit", "penguins.csv", "-t", "species", "--C", "-1", "--no-report"], 4, "C must lie"),
+        (["predict", "penguins.csv", "penguins.csv"], 5, "penguins.csv"),
+        (["predict", "nowhere.linsep", "penguins.csv"], 4, "nowhere.linsep"),
+        (["convert", "penguins.csv", "out.xlsx"], 4, ".npz"),
+    ],
+)
+def test_errors_are_one_line_and_a_code(data, words, code, text, capsys):
+    assert main(words) == code
+    said = capsys.readouterr().err
+    assert text in said and "Traceback" not in said
+
+
+def test_errors_are_json_too(data, capsys):
+    assert main(["fit", "nowhere.csv", "-t", "y", "--json"]) == 4
+    facts = answer(capsys)
+    assert facts["code"] == 4 and "nowhere.csv" in facts["message"]
+
+
+def test_a_limit_has_its_own_code(data, capsys):
+    words = [
+        "fit",
+        str(data),
+        "-t",
+        "species",
+        "--C",
+        "1e6",
+        "--tol",
+        "1e-15",
+        "--time-limit",
+        "1e-6",
+    ]
+    assert main([*words, "--no-report", "-q", "--test", "0"]) == 6
+
+
+def test_help_of_every_verb_and_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == linsep.__version__
+    for verb in VERBS:
+        assert main([verb, "--help"]) == 0
+        assert "--json" in capsys.readouterr().out
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from linsep.cli import main; main(['--help']); "
+        "print(sorted({'numpy', 'scipy', 'sklearn', 'pyarrow', 'matplotlib'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "[]"
