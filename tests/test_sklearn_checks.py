@@ -9,6 +9,7 @@ from linsep import (
     LinearClassifier,
     LinearRegressor,
     LinearSVC,
+    LinearSVCCV,
     LogisticRegression,
     LogisticRegressionCV,
 )
@@ -20,11 +21,14 @@ ESTIMATORS = [
     LogisticRegression(),
     LogisticRegression(multiclass="ovr"),
     *(LinearClassifier(loss) for loss in SMOOTH),
+    LinearSVC(),
     LinearSVC(loss="squared_hinge"),
+    LinearSVC(multiclass="crammer_singer"),
     LinearRegressor(),
     LinearRegressor(C=1.0),
     LinearRegressor("huber", C=1.0),
     LogisticRegressionCV([0.1, 10.0], cv=2),
+    LinearSVCCV([0.1, 10.0], cv=2),
 ]
 
 
