@@ -9,6 +9,7 @@ from linsep import (
     LinearClassifier,
     LinearRegressor,
     LinearSVC,
+    LinearSVCCV,
     LogisticRegression,
     LogisticRegressionCV,
     Perceptron,
@@ -22,7 +23,9 @@ ESTIMATORS = [
     LogisticRegression(),
     LogisticRegression(multiclass="ovr"),
     *(LinearClassifier(loss) for loss in SMOOTH),
+    LinearSVC(),
     LinearSVC(loss="squared_hinge"),
+    LinearSVC(multiclass="crammer_singer"),
     LinearRegressor(),
     LinearRegressor(C=1.0),
     LinearRegressor("huber", C=1.0),
@@ -32,6 +35,7 @@ ESTIMATORS = [
     SGDClassifier(),
     SGDClassifier("squared_hinge", replacement=False),
     SGDClassifier("logistic", keep="average", schedule="inverse"),
+    LinearSVCCV([0.1, 10.0], cv=2),
 ]
 
 

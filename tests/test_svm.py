@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -19,7 +20,7 @@ from sklearn.svm import LinearSVC as Liblinear
 from linsep import LinearClassifier, LinearSVC, verify
 from linsep.certificates import Part, kkt
 from linsep.data import Memory
-from linsep.errors import BadInput, CertificateError, Refused
+from linsep.errors import BadInput, CertificateError, InseparableData, Refused
 from linsep.estimators import support
 from linsep.losses import CrammerSinger, Hinge
 from linsep.penalties import ElasticNet
@@ -33,7 +34,7 @@ X, Y = np.ascontiguousarray(IRIS_X[50:]), IRIS_Y[50:]
 SIGN = 2.0 * Y - 3.0
 WEIGHT = np.random.default_rng(0).integers(0, 4, size=len(Y)).astype(float)
 
-LOSSES = ["squared_hinge"]
+LOSSES = ["hinge", "squared_hinge"]
 STRENGTHS = [0.01, 1.0, 1e3]
 
 
@@ -189,6 +190,102 @@ def test_an_unbalanced_side_without_free_multipliers_shrinks():
     alpha, sign = np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, -1.0])
     support._balance(alpha, sign, np.ones(3))
     np.testing.assert_allclose(alpha, [0.5, 0.5, 1.0])
+
+
+def test_multipliers_of_an_interior_point_are_sparse():
+    """Too many features for the exact solution: the iterate's u are all inside their box, alpha is not."""
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((3000, 340))
+    y = rows @ rng.standard_normal(340) + 10.0 * rng.standard_normal(3000) > 0
+    model = LinearSVC(0.01, tol=1e-8).fit(rows, y)
+    sign = 2.0 * y - 1.0
+    m = sign * model.decision_function(rows)
+    assert len(model.free_support_) <= 341
+    assert np.abs(m[model.free_support_] - 1.0).max() <= 1e-3
+    assert (m[model.bounded_support_] <= 1.0 + 1e-3).all()
+    assert (m[np.setdiff1d(np.arange(3000), model.support_)] >= 1.0 - 1e-3).all()
+    assert abs(sign @ model.alpha_) <= 1e-12 * model.alpha_.sum()
+    assert model.kkt(rows, y).stationarity <= 1e-3 * np.linalg.norm(model.coef_)
+
+
+# --- the hard margin
+
+SEPARABLE_X, SEPARABLE_Y = np.ascontiguousarray(IRIS_X[:100]), IRIS_Y[:100]
+
+
+def between_hulls(rows, sign):
+    """The distance between the convex hulls of the classes, and the nearest points: by quadratic programming."""
+    G = (sign[:, None] * rows) @ (sign[:, None] * rows).T
+    found = minimize(
+        lambda a: 0.5 * a @ G @ a,
+        np.where(sign > 0, 1.0 / (sign > 0).sum(), 1.0 / (sign < 0).sum()),
+        jac=lambda a: G @ a,
+        bounds=[(0.0, None)] * len(sign),
+        constraints=[
+            {"type": "eq", "fun": lambda a, s=s: a[sign == s].sum() - 1.0} for s in (1.0, -1.0)
+        ],
+        method="SLSQP",
+        options={"ftol": 1e-15, "maxiter": 1000},
+    )
+    return np.linalg.norm((sign * found.x) @ rows)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_width_of_the_hard_margin_is_the_distance_between_the_hulls(loss):
+    model = LinearSVC(np.inf, loss=loss).fit(SEPARABLE_X, SEPARABLE_Y)
+    sign = 2.0 * SEPARABLE_Y - 1.0
+    assert model.margin_width_ == pytest.approx(between_hulls(SEPARABLE_X, sign), rel=1e-6)
+    peer = SVC(kernel="linear", C=1e10, tol=1e-8).fit(SEPARABLE_X, SEPARABLE_Y)
+    np.testing.assert_array_equal(model.support_, peer.support_)
+    np.testing.assert_allclose(model.alpha_[model.support_], np.abs(peer.dual_coef_[0]), rtol=1e-4)
+    m = sign * model.decision_function(SEPARABLE_X)
+    assert m.min() >= 1.0 - 1e-12
+    np.testing.assert_allclose(m[model.support_], 1.0, rtol=1e-9)
+    assert abs(sign @ model.alpha_) <= 1e-12 * model.alpha_.sum()
+    np.testing.assert_array_equal(model.free_support_, model.support_)
+    kkt = model.kkt(SEPARABLE_X, SEPARABLE_Y)
+    assert kkt.box == 0.0
+    assert max(kkt.stationarity, kkt.intercept, kkt.complementarity) <= 1e-9
+    for exact in (False, True):
+        assert verify(model, SEPARABLE_X, SEPARABLE_Y, exact=exact).certified
+    model.coef_ *= 0.999
+    assert model.kkt(SEPARABLE_X, SEPARABLE_Y).complementarity > 1e-4
+    with pytest.raises(CertificateError):
+        verify(model, SEPARABLE_X, SEPARABLE_Y)
+
+
+def test_the_hard_margin_of_rows_without_weight():
+    weight = np.ones(100)
+    weight[LinearSVC(np.inf).fit(SEPARABLE_X, SEPARABLE_Y).support_] = 0.0
+    model = LinearSVC(np.inf).fit(SEPARABLE_X, SEPARABLE_Y, weight)
+    kept = weight > 0.0
+    other = LinearSVC(np.inf).fit(SEPARABLE_X[kept], SEPARABLE_Y[kept])
+    close(model, other, rtol=1e-6)
+    assert not model.alpha_[~kept].any()
+    assert model.kkt(SEPARABLE_X, SEPARABLE_Y, weight).complementarity <= 1e-9
+
+
+def test_the_hard_margin_of_inseparable_classes_is_refused_with_a_witness():
+    with pytest.raises(InseparableData) as caught:
+        LinearSVC(np.inf).fit(X, Y)
+    assert caught.value.witness.check(X, Y)
+    assert caught.value.witness.check(X, Y, exact=True)
+    with pytest.raises(InseparableData, match="class 1 against the others") as caught:
+        LinearSVC(np.inf).fit(IRIS_X, IRIS_Y)
+    assert caught.value.witness.check(IRIS_X, IRIS_Y == 1)
+
+
+def test_the_hard_margin_of_several_classes():
+    corners = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+    rows = np.vstack([corners + shift for shift in (-0.5, 0.0, 0.5)])
+    y = np.tile([0, 1, 2], 3)
+    model = LinearSVC(np.inf).fit(rows, y)
+    assert model.alpha_.shape == (9, 3)
+    for c in range(3):
+        sign = np.where(y == c, 1.0, -1.0)
+        width = between_hulls(rows, sign)
+        assert model.margin_width_[c] == pytest.approx(width, rel=1e-6)
+    assert verify(model, rows, y).certified
 
 
 # --- support vectors and margin
@@ -366,7 +463,7 @@ def test_labels_of_any_kind():
 
 
 def test_no_probabilities_but_calibration():
-    model = LinearSVC(loss="squared_hinge")
+    model = LinearSVC()
     assert not hasattr(model, "predict_proba")
     P = CalibratedClassifierCV(model, cv=3).fit(IRIS_X, IRIS_Y).predict_proba(IRIS_X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
@@ -392,7 +489,7 @@ def test_bad_parameters():
     with pytest.raises(BadInput, match="C"):
         LinearSVC(-1.0, loss="squared_hinge").fit(X, Y)
     with pytest.raises(Refused, match="finite C"):
-        LinearSVC(np.inf, loss="squared_hinge").fit(X, Y)
+        LinearSVC(np.inf, multiclass="crammer_singer").fit(IRIS_X, IRIS_Y)
     model = LinearSVC(loss="squared_hinge").fit(X, Y)
     with pytest.raises(BadInput, match="there were 100, X has 99"):
         model.kkt(X[1:], Y[1:])

@@ -23,6 +23,8 @@ from linsep import (
     ConvergenceWarning,
     LinearClassifier,
     LinearRegressor,
+    LinearSVC,
+    LinearSVCCV,
     LogisticRegression,
     LogisticRegressionCV,
     path,
@@ -297,6 +299,24 @@ def test_the_estimator_that_tunes_itself(cancer):
     assert verify(model, X, y).certified
     nested = cross_val_score(make_pipeline(StandardScaler(), LogisticRegressionCV(CS)), X, y, cv=3)
     assert nested.min() > 0.85
+
+
+def test_the_support_vector_machine_that_tunes_itself(cancer):
+    X, y = cancer
+    X = StandardScaler().fit_transform(X)
+    model = LinearSVCCV([0.01, 0.1, 1.0], cv=3).fit(X, y)
+    plain = LinearSVC(model.C_).fit(X, y)
+    assert model.tuning_.certified
+    assert model.scores_.shape == (3, 3)
+    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-6, atol=1e-9)
+    assert np.array_equal(model.support_, plain.support_)
+    assert model.margin_ == pytest.approx(plain.margin_)
+    assert model.kkt(X, y).complementarity <= 1e-6
+    assert verify(model, X, y).certified
+    rising = path(LinearSVC(), X, y, [0.01, 0.1])
+    assert all(proof.certified for proof in rising.certificates)
+    with pytest.raises(BadInput, match="log_loss"):
+        LinearSVCCV([0.1], scoring="log_loss").fit(X, y)
 
 
 def test_the_curve_can_be_drawn(cancer):

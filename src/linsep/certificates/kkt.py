@@ -9,8 +9,9 @@ Objective 1/2 |w|^2 + C sum_i s_i l(m_i), multipliers alpha_i = C s_i u_i. At an
 
 The last is Fenchel-Young's inequality met with equality. For the hinge it says alpha_i (m_i - 1) = 0 for
 rows beyond the margin and (C s_i - alpha_i) (1 - m_i) = 0 for rows inside it: what is usually written with slacks.
-With the first three exact, its sum over the rows is the duality gap. Losses that couple k classes have k
-multipliers per row, C s_i (onehot(y_i) - p_i), and the same conditions.
+With the first three exact, its sum over the rows is the duality gap. For the hard margin (C = inf) alpha has no
+upper bound, alpha_i (m_i - 1) = 0, and a margin below 1 costs about sum(alpha) (1 - m_i) to be stretched to 1.
+Losses that couple k classes have k multipliers per row, C s_i (onehot(y_i) - p_i), and the same conditions.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 from linsep.certificates.recheck import chunks, given, score, weigh
 from linsep.certificates.verification import FloatArray, Part
 from linsep.losses import CoupledLoss, Loss
+from linsep.problem import hard_margin
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,14 @@ def _residuals(part: Part, alpha: FloatArray) -> KKT:
     W, scale = part.W, part.penalty.scale
     v, totals = np.zeros_like(W[:-1]), np.zeros(W.shape[1])
     box = slack = 0.0
+    total = float(alpha.sum())
     for rows, block in chunks(part.X):
         cap = scale * given(part.weight, rows, 1.0)
         a, Z = alpha[rows].reshape(-1, W.shape[1]), score(block, W)
         if isinstance(part.loss, CoupledLoss):
             signed, outside, gaps = _coupled(part.loss, part.labels[rows], cap, a, Z)
         else:
-            signed, outside, gaps = _two_class(part, rows, cap, a[:, 0], Z[:, 0])
+            signed, outside, gaps = _two_class(part, rows, cap, a[:, 0], Z[:, 0], total)
         v += block.T @ signed
         totals += signed.sum(axis=0)
         box, slack = max(box, outside), max(slack, float(gaps.max(initial=0.0)))
@@ -89,16 +92,20 @@ def _residuals(part: Part, alpha: FloatArray) -> KKT:
 
 
 def _two_class(
-    part: Part, rows: slice, cap: FloatArray, alpha: FloatArray, z: FloatArray
+    part: Part, rows: slice, cap: FloatArray, alpha: FloatArray, z: FloatArray, total: float
 ) -> tuple[FloatArray, float, FloatArray]:
-    """y alpha as a column, the largest violation of the box, Fenchel-Young slacks."""
+    """y alpha as a column, the largest violation of the box, Fenchel-Young slacks; ``total`` is sum alpha."""
     loss = part.loss
     assert isinstance(loss, Loss)
+    sigma = np.asarray(part.sigma[rows], dtype=np.float64)
+    m = sigma * z
+    if hard_margin(loss, part.penalty):
+        gaps = weigh(cap, np.where(m < 1.0, total * (1.0 - m), alpha * (m - 1.0)))
+        outside = np.where(cap > 0.0, -alpha, np.abs(alpha))
+        return (sigma * alpha)[:, None], max(0.0, float(outside.max())), gaps
     low, high = loss.domain
     top = np.where(cap > 0.0, cap * high if high < math.inf else math.inf, 0.0)
     outside = np.maximum(alpha - top, cap * low - alpha)
-    sigma = np.asarray(part.sigma[rows], dtype=np.float64)
-    m = sigma * z
     u = np.clip(np.divide(alpha, cap, out=np.zeros_like(alpha), where=cap > 0.0), low, high)
     gaps = weigh(cap, loss.value(m) + loss.conjugate(-u) + u * m)
     return (sigma * alpha)[:, None], max(0.0, float(outside.max())), gaps

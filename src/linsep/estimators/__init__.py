@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linsep.estimators.cross_validated import LogisticRegressionCV
+from linsep.estimators.cross_validated import LinearSVCCV, LogisticRegressionCV
 from linsep.estimators.linear import LinearClassifier, LinearRegressor
 from linsep.estimators.logistic import LogisticRegression
 from linsep.estimators.perceptron import Perceptron
@@ -14,6 +14,7 @@ __all__ = [
     "LinearClassifier",
     "LinearRegressor",
     "LinearSVC",
+    "LinearSVCCV",
     "LogisticRegression",
     "LogisticRegressionCV",
     "Perceptron",

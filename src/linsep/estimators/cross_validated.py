@@ -4,8 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
+from linsep.estimators.classification import Classification
 from linsep.estimators.logistic import LogisticRegression
+from linsep.estimators.svm import LinearSVC
 from linsep.tuning import tune
+
+_CHOICES = frozenset({"Cs", "cv", "scoring", "rule"})
+
+
+def _choose(
+    model: Any, plain: type[Classification], X: Any, y: Any, sample_weight: Any, groups: Any
+) -> None:
+    """Tune a ``plain`` estimator with the parameters of ``model``, and make its answers the model's."""
+    common = {k: v for k, v in model.get_params(deep=False).items() if k not in _CHOICES}
+    tuning = tune(
+        plain(**common),
+        X,
+        y,
+        model.Cs,
+        cv=model.cv,
+        scoring=model.scoring,
+        rule=model.rule,
+        sample_weight=sample_weight,
+        groups=groups,
+        random_state=model.random_state,
+    )
+    fitted = vars(tuning.best_estimator_)
+    state = vars(model)
+    state.pop("feature_names_in_", None)
+    state.update({k: v for k, v in fitted.items() if k.endswith("_") or k.startswith("_")})
+    state.update(C_=tuning.best_C, Cs_=tuning.curve.Cs, scores_=tuning.curve.scores, tuning_=tuning)
 
 
 class LogisticRegressionCV(LogisticRegression):
@@ -99,26 +127,91 @@ feature_names_in_
         -------
         self
         """
-        choices = {"Cs", "cv", "scoring", "rule"}
-        common = {k: v for k, v in self.get_params(deep=False).items() if k not in choices}
-        tuning = tune(
-            LogisticRegression(**common),
-            X,
-            y,
-            self.Cs,
-            cv=self.cv,
-            scoring=self.scoring,
-            rule=self.rule,
-            sample_weight=sample_weight,
-            groups=groups,
-            random_state=self.random_state,
-        )
-        fitted = vars(tuning.best_estimator_)
-        state = self.__dict__
-        state.pop("feature_names_in_", None)
-        state.update({k: v for k, v in fitted.items() if k.endswith("_") or k.startswith("_")})
-        self.C_ = tuning.best_C
-        self.Cs_ = tuning.curve.Cs
-        self.scores_ = tuning.curve.scores
-        self.tuning_ = tuning
+        _choose(self, LogisticRegression, X, y, sample_weight, groups)
+        return self
+
+
+class LinearSVCCV(LinearSVC):
+    """Linear support vector machine whose C is chosen by cross-validation; every model on the way is certified.
+
+    Parameters
+    ----------
+    Cs, cv, rule
+        As in ``LogisticRegressionCV``.
+    scoring : {"error", "auc"}, scikit-learn scorer or None
+        What held-out rows are judged by; None means "error".
+    loss, multiclass, fit_intercept, class_weight, tol, solver, time_limit, max_passes, n_threads, \
+warm_start, random_state
+        As in ``LinearSVC``.
+
+    Attributes
+    ----------
+    C_, Cs_, scores_, tuning_
+        As in ``LogisticRegressionCV``.
+    alpha_, support_, free_support_, bounded_support_, support_vectors_, margin_, margin_width_
+        As in ``LinearSVC``, of the model with ``C_``, fitted to all rows.
+    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+feature_names_in_
+        Of the same model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from linsep import LinearSVCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearSVCCV(Cs=[0.01, 1.0, 100.0]).fit(X, y)
+    >>> model.tuning_.certified
+    True
+    """
+
+    def __init__(
+        self,
+        Cs: Any = 10,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        rule: str = "best",
+        loss: str = "hinge",
+        multiclass: str = "ovr",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        solver: str = "auto",
+        time_limit: float | None = None,
+        max_passes: float | None = None,
+        n_threads: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.loss = loss
+        self.multiclass = multiclass
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.solver = solver
+        self.time_limit = time_limit
+        self.max_passes = max_passes
+        self.n_threads = n_threads
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LinearSVCCV:
+        """Choose C, then fit it to all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``LinearSVC.fit``.
+        groups : array (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        _choose(self, LinearSVC, X, y, sample_weight, groups)
         return self

@@ -1,8 +1,8 @@
 """The dual answers of a support vector machine: multipliers, support vectors, margin.
 
 The multiplier of row i is alpha_i = C s_i u_i, with u the dual point of the certificate. For the hinge it lies in
-the box [0, C s_i]; for the squared hinge it is only >= 0. With a free intercept sum_i y_i alpha_i = 0, and
-w = sum_i y_i alpha_i x_i at the optimum.
+the box [0, C s_i]; for the squared hinge and the hard margin it is only >= 0. With a free
+intercept sum_i y_i alpha_i = 0, and w = sum_i y_i alpha_i x_i at the optimum.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import product
 from linsep.losses import Loss
+from linsep.problem import hard_margin
 from linsep.solution import Explicit
 from linsep.train import Fit
 
@@ -23,6 +24,8 @@ IntArray = npt.NDArray[np.intp]
 
 #: A share of the box this close to an end is rounding of that end.
 _SNAP = 1e-9
+#: A share that an interior point method may leave to a row beside the margin.
+_NEAR = 1e-4
 #: Balance below which nothing is repaired: rounding of the sum itself.
 _BALANCED = 1e-14
 #: Numbers of X that a model keeps as its support vectors.
@@ -33,15 +36,41 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
     """alpha (n,) of one two-class problem: inside its box, balanced if there is an intercept."""
     loss, scale = fit.recipe.loss, fit.recipe.penalty.scale
     assert isinstance(loss, Loss)
+    if hard_margin(loss, fit.recipe.penalty):
+        return _hard(fit, sigma, weight)
     low, high = loss.domain
     u = np.clip(_unfolded(fit, X, sigma), low, high)
     if high < np.inf:
+        if isinstance(fit.dual, Explicit) and np.count_nonzero((u > 0.0) & (u < high)) > len(fit.W):
+            _end_of_path(u, high, np.abs(sigma * (product(X, fit.W[:-1])[:, 0] + fit.W[-1]) - 1.0))
         u[u <= _SNAP * high] = 0.0
         u[u >= (1.0 - _SNAP) * high] = high
     cap = scale if weight is None else scale * weight
     alpha: FloatArray = cap * u
     if fit.recipe.fit_intercept:
         _balance(alpha, sigma, cap if high < np.inf else np.inf)
+    return alpha
+
+
+def _end_of_path(u: FloatArray, high: float, far: FloatArray) -> None:
+    """Where an interior point method would end, in place; ``far`` is |m - 1|.
+
+    Its u are all inside the box, with u (m - 1), or (high - u)(1 - m), about the same for all rows. A row nearer to an
+    end of the box than to the margin, as shares of what is possible, belongs to that end.
+    """
+    near = np.minimum(u, high - u)
+    ended = (near <= _NEAR * high) & (near * far.max() <= far)
+    u[ended] = np.where(u[ended] < 0.5 * high, 0.0, high)
+
+
+def _hard(fit: Fit, sigma: FloatArray, weight: FloatArray | None) -> FloatArray:
+    """alpha of the hard margin, whose dual point it is; a row of weight 0 is not there."""
+    assert isinstance(fit.dual, Explicit)
+    alpha = np.maximum(fit.dual.u, 0.0)
+    if weight is not None:
+        alpha[weight == 0.0] = 0.0
+    if fit.recipe.fit_intercept:
+        _balance(alpha, sigma, np.inf)
     return alpha
 
 

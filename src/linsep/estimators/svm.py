@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linsep import certificates
-from linsep.errors import BadInput, Refused
+from linsep.errors import BadInput
 from linsep.estimators import labels, parameters, support
 from linsep.estimators.classification import Classification, subproblems
 from linsep.estimators.inputs import FloatArray
@@ -33,7 +33,9 @@ class LinearSVC(Classification):
     Parameters
     ----------
     C : float, default 1.0
-        Weight of the loss against the penalty, > 0 and finite.
+        Weight of the loss against the penalty, > 0. ``C=inf`` is the hard margin, for both losses: minimise
+        1/2 |w|^2 subject to y_i (x_i.w + b) >= 1. If the classes are not separable ``fit`` then raises
+        ``InseparableData``, which carries a proof of that.
     loss : {"hinge", "squared_hinge"}
     multiclass : {"ovr", "crammer_singer"}
         How three or more classes are treated; ``crammer_singer`` has a hinge of its own.
@@ -44,7 +46,7 @@ random_state
     Attributes
     ----------
     alpha_ : ndarray (n,), or (n, k) for k >= 3 classes
-        Multipliers. Hinge: in the box [0, C s_i]; squared hinge: >= 0. w = sum_i y_i alpha_i x_i, and
+        Multipliers. Hinge: in the box [0, C s_i]; squared hinge and hard margin: >= 0. w = sum_i y_i alpha_i x_i, and
         sum_i y_i alpha_i = 0 if there is an intercept. One-vs-rest: column c belongs to the problem of class c
         against the others. Crammer-Singer: C s_i (onehot(y_i) - p_i) with p_i in the simplex, so that
         coef_ = alpha_' X, and rows and (with intercepts) columns sum to 0.
@@ -52,8 +54,8 @@ random_state
         Rows of X with a multiplier that is not 0.
     free_support_, bounded_support_ : ndarray of int
         The two kinds of them: rows with a multiplier strictly inside its box, which lie on the margin, and
-        rows all of whose multipliers are at the upper end of it, which lie inside or beyond. The squared hinge has no
-        upper end: all are free.
+        rows all of whose multipliers are at the upper end of it, which lie inside or beyond. The squared hinge and
+        the hard margin have no upper end: all are free.
     support_vectors_ : array or CSR matrix
         ``X[support_]``, kept if that is at most 4 million numbers; else index your own X.
     margin_ : float, or ndarray
@@ -68,11 +70,13 @@ feature_names_in_
     Examples
     --------
     >>> from linsep import LinearSVC
-    >>> model = LinearSVC(loss="squared_hinge").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model = LinearSVC().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     >>> model.predict([[0.5], [2.5]])
     array([0, 1])
     >>> model.support_
-    array([1, 2])
+    array([0, 1, 2, 3])
+    >>> LinearSVC(float("inf")).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).margin_
+    0.5
     """
 
     _schemes = ("ovr", "crammer_singer")
@@ -165,12 +169,7 @@ feature_names_in_
                 f"multiclass='crammer_singer' has a hinge of its own and takes no loss={self.loss!r}; "
                 "use loss='hinge', or multiclass='ovr'."
             )
-        if self.C == np.inf:
-            raise Refused(
-                "LinearSVC needs a finite C: no solver takes the hard margin, C=inf, yet. Give a large "
-                "one, for instance C=1e6: for separable classes that comes close to the hard margin."
-            )
-        return loss
+        return Hinge() if self.C == np.inf else loss  # no slack, so no difference: the hard margin
 
     def _own_answers(
         self, fits: list[Fit], rows: Any, known: labels.Labels, weight: FloatArray | None
@@ -189,7 +188,8 @@ feature_names_in_
             alpha = columns[0] if len(columns) == 1 else np.column_stack(columns)
             if weight is not None and alpha.ndim == 2:
                 caps = caps[:, np.newaxis]
-            caps = caps if recipe.loss.domain[1] < np.inf else np.inf
+            if recipe.loss.domain[1] == np.inf or recipe.penalty.C == np.inf:
+                caps = np.inf
         used, free, bounded = support.support(alpha, caps)
         return {
             "alpha_": alpha,
