@@ -18,7 +18,7 @@ BENCH_READY := .venv-bench/.ready
 BENCH_BUILT := .venv-bench/.built
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-slow lint format bench docs wheel clean
+.PHONY: help setup build demo test test-slow browser-test lint format bench docs wheel clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ test: $(BUILT) ## run the fast tests
 
 test-slow: $(BUILT) ## run the slow tests
 	$(BIN)/python -m pytest -m slow
+
+browser-test: $(BUILT) ## open the HTML report in a real browser (installs Debian's chromium if it may)
+	.ci/need_browser
+	$(BIN)/python -m pytest -m browser tests/browser
 
 lint: $(BUILT) ## check format, style, types, import layers
 	$(BIN)/ruff format --check .

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from linsep.inference import summary
     from linsep.model_files import load, save
     from linsep.online import check_schedule
+    from linsep.report import write_report
     from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.tuning import path, tune
 
@@ -67,6 +68,7 @@ __all__ = [
     "summary",
     "tune",
     "verify",
+    "write_report",
 ]
 
 # Public name -> the module that defines it; a module stands for itself.
@@ -99,6 +101,7 @@ _HOME = {
     "summary": "linsep.inference",
     "tune": "linsep.tuning",
     "verify": "linsep.certificates",
+    "write_report": "linsep.report",
 }
 
 

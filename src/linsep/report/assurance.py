@@ -1,0 +1,173 @@
+"""What is proven: the certificate, checked again here, and bounds on the error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep import bounds
+from linsep.bounds import Bound
+from linsep.certificates import Optimality, verify
+from linsep.errors import CertificateError, LinsepError
+from linsep.report import words
+from linsep.report.judging import Judged
+from linsep.report.opening import Subject
+
+_VERIFY_WORK = 2e9  # multiplications up to which the certificate is recomputed for the page
+_PAC_BAYES_SIZE = 2e7  # numbers of X
+
+
+@dataclass
+class Proof:
+    """The certificate in words."""
+
+    state: str  # "proven", "open", "broken", "none"
+    headline: str
+    sentences: list[str] = field(default_factory=list)
+    facts: list[tuple[str, str]] = field(default_factory=list)
+
+
+def proof(subject: Subject) -> Proof:
+    """Read the certificate aloud, after an independent look at it."""
+    c = getattr(subject.model, "certificate_", None)
+    if not isinstance(c, Optimality):
+        return Proof(
+            "none",
+            "No optimality is claimed",
+            [f"A {type(subject.model).__name__} comes without a certificate of optimality."],
+        )
+    checked, complaint = _check(subject)
+    facts = [
+        ("Objective at these coefficients", f"{c.primal:.12g}"),
+        ("Proven lower bound for all coefficients", f"{c.dual:.12g}"),
+        ("Gap, rounding included", words.tiny(c.gap)),
+        ("Relative gap", words.tiny(c.relative_gap)),
+        ("Asked for (tol)", f"{c.tol:g}"),
+        ("Largest possible error of the coefficients", _coef_error(c)),
+        ("Kind of proof", _KINDS[c.kind]),
+        ("Passes over the data", words.number(float(subject.model.n_passes_))),
+        ("Checked again for this page", checked),
+    ]
+    if complaint:
+        return Proof("broken", "The certificate does not hold for these rows", [complaint], facts)
+    sentences = [
+        f"The objective, penalty plus loss, is {c.primal:.9g} at the coefficients of this model. It is proven that no "
+        f"coefficients whatever bring it more than {words.tiny(c.gap)} below that."
+    ]
+    if np.isfinite(c.coef_error):
+        sentences.append(
+            f"The vector of coefficients is within {words.tiny(c.coef_error)} of the optimal one (Euclidean distance)."
+        )
+    if c.parts:
+        held = sum(part.certified for part in c.parts)
+        sentences.append(
+            f"One problem for each class: {held} of {len(c.parts)} are proven optimal."
+        )
+    if not c.certified:
+        return Proof(
+            "open",
+            f"Not proven optimal to {c.tol:g}: the gap is {words.tiny(c.relative_gap)}",
+            [*sentences, str(c).split("; ")[-1].capitalize() + "."],
+            facts,
+        )
+    near = f"within {words.tiny(c.gap)} of its minimum, relatively {words.tiny(c.relative_gap)}"
+    headline = f"Proven optimal: the objective is {near if c.gap else 'exactly its minimum'}"
+    return Proof("proven", headline, sentences, facts)
+
+
+_KINDS = {
+    "dual": "duality: a feasible dual point bounds the objective from below",
+    "local": "curvature around the answer",
+    "exact": "duality in exact rational arithmetic",
+}
+
+
+def _coef_error(c: Optimality) -> str:
+    return words.tiny(c.coef_error) if np.isfinite(c.coef_error) else "no bound"
+
+
+def _check(subject: Subject) -> tuple[str, str]:
+    """What ``verify`` says; and the complaint if it says no."""
+    model, train = subject.model, subject.train
+    if not hasattr(model, "_verification_parts"):
+        return "no", ""
+    size = train.X.nnz if sp.issparse(train.X) else train.X.size
+    width = (subject.coef.shape[1] + 1) if subject.strength == np.inf else 1
+    if size * len(subject.coef) * width > _VERIFY_WORK:
+        return "no, it would take long: call linsep.verify", ""
+    try:
+        verify(model, train.seen, train.y, train.weight)
+    except CertificateError as error:
+        if not model.certificate_.certified and _same_objective(model, error):
+            return "yes: the gap is as stated", ""
+        return "yes, and it failed", str(error)
+    except LinsepError as error:
+        return f"no: {error}", ""
+    return "yes, by linsep.verify, which uses no solver", ""
+
+
+def _same_objective(model: Any, error: CertificateError) -> bool:
+    """Whether the check merely found the gap too large, as the model says itself."""
+    found = error.certificate
+    return found is not None and bool(
+        np.isclose(found.primal, model.certificate_.primal, rtol=1e-9)
+    )
+
+
+def error_bounds(subject: Subject, judged: Judged) -> tuple[list[Bound], list[str]]:
+    """Bounds on the error on new rows, and notes on those that cannot be had."""
+    found: list[Bound] = []
+    notes: list[str] = []
+    if subject.classes is None:
+        return [], ["Bounds on errors of classification do not apply to a regression."]
+    n, d = subject.train.X.shape
+    share = np.bincount(np.unique(subject.train.y, return_inverse=True)[1].ravel()) / n
+    minority = float(1.0 - share.max())
+    if judged.held_out:
+        wrong, count = int(judged.wrong.sum()), len(judged.wrong)
+        found.append(bounds.clopper_pearson(wrong, count, minority=minority))
+        found.append(bounds.clopper_pearson(wrong, count, side="lower"))
+    else:
+        notes.append(
+            "No held-out rows were given, so the sharpest bound (Clopper-Pearson) is not to be had."
+        )
+    if subject.several:
+        notes.append("Bounds from the training rows alone are for two classes.")
+        return found, notes
+    if not (subject.train.weight is None and getattr(subject.model, "class_weight", None) is None):
+        notes.append("Rows are weighted: bounds from the training rows alone are left out.")
+        return found, notes
+    return found + _from_training(subject, n, d, minority, notes), notes
+
+
+def _from_training(
+    subject: Subject, n: int, d: int, minority: float, notes: list[str]
+) -> list[Bound]:
+    """PAC-Bayes, VC and compression bounds: they need no held-out rows."""
+    assert subject.classes is not None
+    X, y = subject.train.X, subject.train.y
+    found: list[Bound] = []
+    z = np.asarray(X @ subject.coef[0], dtype=np.float64) + subject.intercept[0]
+    truth = y == subject.classes[1]
+    wrong = (z >= 0) != truth
+    if subject.steps is not None:
+        notes.append(
+            "The columns were made by a step that saw the training rows, so the PAC-Bayes bound does not apply."
+        )
+    elif sp.issparse(X) or X.size > _PAC_BAYES_SIZE:
+        notes.append("The PAC-Bayes bound is computed for dense rows up to 20 million numbers.")
+    elif len(np.unique(y)) == 2 and np.any(subject.coef):
+        b = float(subject.intercept[0]) if getattr(subject.model, "fit_intercept", True) else None
+        found.append(bounds.pac_bayes_margin(subject.coef[0], b, X, y, minority=minority))
+    homogeneous = not getattr(subject.model, "fit_intercept", True)
+    dimension = bounds.vc_dimension(d, homogeneous)
+    found.append(
+        bounds.vc_bound(float(wrong.mean()), n, dimension, constants="proven", minority=minority)
+    )
+    kept = getattr(subject.model, "support_", None)
+    if kept is not None and len(kept) < n and subject.strength == np.inf:
+        found.append(bounds.sample_compression(len(kept), 0, n, minority=minority))
+    return found

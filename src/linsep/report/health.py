@@ -1,0 +1,295 @@
+"""What can be said about the data before any model: sizes, columns that cannot help, balance, repeated rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.report import words
+from linsep.report.judging import UNKNOWN, Judged
+from linsep.report.opening import FloatArray, Rows, Subject
+from linsep.tables import Table
+
+_BLOCK = 1 << 21  # numbers read together
+_LARGEST_ROW_SEARCH = 2e7  # numbers up to which rows are compared with each other
+_MOST_PAIRS = 300  # pairs of columns that are compared entry by entry
+SHOWN = 12  # names in a list
+MOST_CLASSES = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """One number for each column."""
+
+    mean: FloatArray
+    std: FloatArray
+    low: FloatArray
+    high: FloatArray
+    entries: FloatArray  # share of entries that are not zero
+
+    @property
+    def constant(self) -> npt.NDArray[np.bool_]:
+        """Columns with one value only."""
+        return np.asarray(self.low == self.high)
+
+
+@dataclass
+class Health:
+    """Facts as (name, value) pairs, findings as sentences."""
+
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+    classes: list[tuple[str, str, str]] = field(default_factory=list)  # label, rows, share
+    classes_left_out: int = 0
+
+
+def columns(rows: Rows) -> Columns:
+    """Mean, spread and range of every column; weights count rows."""
+    X, n = rows.X, len(rows)
+    weight = np.ones(n) if rows.weight is None else rows.weight
+    total = float(weight.sum())
+    if sp.issparse(X):
+        d = X.shape[1]
+        repeated = np.repeat(weight, np.diff(X.indptr))
+        x = X.data.astype(np.float64)
+        mean = np.bincount(X.indices, repeated * x, d) / total
+        square = np.bincount(X.indices, repeated * (x - mean[X.indices]) ** 2, d)
+        absent = total - np.bincount(X.indices, repeated, d)
+        std = np.sqrt((square + absent * mean**2) / total)
+        low, high = (np.asarray(side.todense()).ravel() for side in (X.min(axis=0), X.max(axis=0)))
+        entries = np.bincount(X.indices[x != 0], minlength=d) / n
+        return Columns(mean, std, low, high, entries)
+    base = X[0].astype(np.float64)
+    first, second, filled = np.zeros_like(base), np.zeros_like(base), np.zeros_like(base)
+    for here in _blocks(X):
+        block = X[here].astype(np.float64)
+        filled += np.count_nonzero(block, axis=0)
+        block -= base
+        first += weight[here] @ block
+        second += weight[here] @ block**2
+    mean = first / total
+    std = np.sqrt(np.maximum(second / total - mean**2, 0.0))
+    low, high = X.min(axis=0), X.max(axis=0)
+    return Columns(base + mean, np.where(low == high, 0.0, std), low, high, filled / n)
+
+
+def duplicates(X: Any, found: Columns) -> list[tuple[int, int]]:
+    """Pairs (first, later) of columns that are equal in every row; constant ones are not counted.
+
+    Equal columns have equal projections on a random vector: only neighbours in that order are
+    compared, at most 300 pairs.
+    """
+    direction = np.random.default_rng(0).standard_normal(X.shape[0])
+    projection = np.asarray(X.T @ direction, dtype=np.float64)
+    reach = 1e-9 * np.maximum(np.abs(projection), found.std * math.sqrt(X.shape[0]))
+    order = np.lexsort((np.arange(len(projection)), projection))
+    order = order[~found.constant[order]]
+    if not len(order):
+        return []
+    left, right = order[:-1], order[1:]
+    close = np.abs(projection[right] - projection[left]) <= reach[left]
+    close &= (found.low[left] == found.low[right]) & (found.high[left] == found.high[right])
+    where = np.flatnonzero(close)[:_MOST_PAIRS]
+    columns = sp.csc_array(X[:, order[np.union1d(where, where + 1)]]) if sp.issparse(X) else None
+    pairs = []
+    for at in where.tolist():
+        i, j = sorted((int(left[at]), int(right[at])))
+        if columns is not None:
+            k = int(np.searchsorted(np.union1d(where, where + 1), at))
+            same = not (columns[:, [k]] - columns[:, [k + 1]]).count_nonzero()
+        else:
+            same = bool((X[:, i] == X[:, j]).all())
+        if same:
+            pairs.append((i, j))
+    return sorted(pairs)
+
+
+def health(subject: Subject, judged: Judged, found: Columns) -> Health:
+    """Everything about the data that a reader should know first."""
+    rows, d = subject.train, len(subject.names)
+    out = Health()
+    out.facts.append(("Rows the model was fitted to", words.count(len(rows))))
+    if rows.weight is not None:
+        out.facts.append(("Sum of their weights", words.number(rows.total, 6)))
+    if subject.test is not None:
+        out.facts.append(("Held-out rows", words.count(len(subject.test))))
+    out.facts.append(("Columns of the model", words.count(d)))
+    filled = float(found.entries.mean())
+    out.facts.append(("Entries that are not zero", words.percent(filled)))
+    out.facts.append(("Stored as", _storage(rows.X)))
+    _missing(subject, out)
+    _useless(subject, found, out)
+    _scales(subject, found, out)
+    if len(rows) <= d:
+        out.findings.append(
+            f"There are {words.count(d)} columns and {words.plural(len(rows), 'row')}: without a penalty such rows "
+            "can be fitted by chance, so only held-out rows tell how good the model is."
+        )
+    _repeated(subject, out)
+    if subject.classes is not None:
+        _balance(subject, out)
+    if judged.unknown:
+        out.findings.append(
+            f"{words.plural(judged.unknown, 'held-out row')} with a label the model has never seen: counted as "
+            "errors, left out of curves and tables."
+        )
+    return out
+
+
+def _storage(X: Any) -> str:
+    kind = "sparse matrix (CSR)" if sp.issparse(X) else "dense array"
+    return f"{kind} of {X.dtype}"
+
+
+def _missing(subject: Subject, out: Health) -> None:
+    raw = subject.train.raw
+    if isinstance(raw, Table) and raw.matrix is None and raw.batches:
+        gone = {name: _gaps(raw.values(name)) for name in raw.columns}
+        total = sum(gone.values())
+        share = total / max(1, len(raw) * len(gone))
+        out.facts.append(
+            ("Missing values", f"{words.count(total)} ({words.percent(share)} of the table)")
+        )
+        worst = sorted(gone, key=lambda name: -gone[name])[:5]
+        listed = [f"{words.name(c)} ({words.count(gone[c])})" for c in worst if gone[c]]
+        if listed:
+            out.findings.append("Columns with most missing values: " + ", ".join(listed) + ".")
+    else:
+        out.facts.append(("Missing values", "none (the model takes no row with a gap)"))
+
+
+def _gaps(values: npt.NDArray[Any]) -> int:
+    if values.dtype.kind == "M":
+        return int(np.isnat(values).sum())
+    return int((values < 0).sum() if values.dtype.kind == "i" else np.isnan(values).sum())
+
+
+def _useless(subject: Subject, found: Columns, out: Health) -> None:
+    constant = np.flatnonzero(found.constant)
+    pairs = duplicates(subject.train.X, found)
+    out.facts.append(("Constant columns", words.count(len(constant))))
+    more = "at least " if len(pairs) >= _MOST_PAIRS else ""
+    out.facts.append(("Duplicate columns", more + words.count(len(pairs))))
+    if len(constant):
+        out.findings.append(
+            f"Constant, so of no use: {_listed([subject.names[j] for j in constant[:SHOWN]], len(constant))}."
+        )
+    if pairs:
+        listed = [
+            f"{words.name(subject.names[j])} = {words.name(subject.names[i])}"
+            for i, j in pairs[:SHOWN]
+        ]
+        out.findings.append(
+            "Equal in every row, so their coefficients share one influence: "
+            + _listed(listed, len(pairs))
+            + "."
+        )
+
+
+def _scales(subject: Subject, found: Columns, out: Health) -> None:
+    spread = found.std[found.std > 0]
+    if not len(spread):
+        return
+    low, high = float(spread.min()), float(spread.max())
+    out.facts.append(
+        ("Standard deviations of the columns", f"{words.number(low, 3)} to {words.number(high, 3)}")
+    )
+    penalised = subject.strength is not None and math.isfinite(subject.strength)
+    if penalised and high > 1e3 * low:
+        out.findings.append(
+            f"Scales differ by a factor of {words.number(high / low, 2)}. The optimum is the optimum all the same, "
+            "but the penalty presses hardest on columns with small numbers: standardise them if units mean nothing."
+        )
+
+
+def _repeated(subject: Subject, out: Health) -> None:
+    """Equal rows, equal rows with different answers, and held-out rows that were seen before."""
+    rows, test = subject.train, subject.test
+    size = rows.X.nnz if sp.issparse(rows.X) else rows.X.size
+    if size > _LARGEST_ROW_SEARCH or len(rows) > 300_000:
+        out.facts.append(("Repeated rows", "not searched for: too many"))
+        return
+    seen: dict[bytes, Any] = {}
+    repeated = contradictory = 0
+    for key, label in zip(_keys(rows.X), rows.y.tolist(), strict=True):
+        if key in seen:
+            repeated += 1
+            contradictory += seen[key] != label
+        else:
+            seen[key] = label
+    out.facts.append(("Repeated rows", words.count(repeated)))
+    if contradictory and subject.classes is not None:
+        out.findings.append(
+            f"{words.plural(contradictory, 'row')} with the same numbers as an earlier row and another label: no "
+            "classifier gets all of them right."
+        )
+    if test is not None and len(test) <= 300_000:
+        leaked = sum(key in seen for key in _keys(test.X))
+        out.facts.append(("Held-out rows that are also training rows", words.count(leaked)))
+        if leaked:
+            out.findings.append(
+                f"{words.count(leaked)} of {words.count(len(test))} held-out rows are also among the training rows, so "
+                "the held-out error may flatter the model."
+            )
+
+
+def _keys(X: Any) -> Any:
+    """The numbers of each row as bytes, the same for equal rows."""
+    if not sp.issparse(X):
+        for here in _blocks(X):
+            block = np.ascontiguousarray(X[here], dtype=np.float64) + 0.0
+            yield from (row.tobytes() for row in block)
+        return
+    X = X.sorted_indices()
+    X.eliminate_zeros()
+    index, x = X.indices.astype(np.int64), X.data.astype(np.float64)
+    for low, high in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        yield index[low:high].tobytes() + x[low:high].tobytes()
+
+
+def _balance(subject: Subject, out: Health) -> None:
+    assert subject.classes is not None
+    weight = np.ones(len(subject.train)) if subject.train.weight is None else subject.train.weight
+    labels, inverse = np.unique(subject.train.y, return_inverse=True)
+    counts = dict(zip(labels.tolist(), np.bincount(inverse.ravel(), weight).tolist(), strict=True))
+    total = float(weight.sum())
+    sizes = [(label, float(counts.get(label, 0.0))) for label in subject.classes.tolist()]
+    if len(sizes) > MOST_CLASSES:
+        sizes = sorted(sizes, key=lambda pair: -pair[1])
+    out.classes = [
+        (words.name(label), words.count(size), words.percent(size / total))
+        for label, size in sizes[:MOST_CLASSES]
+    ]
+    out.classes_left_out = len(sizes) - len(out.classes)
+    rarest, size = min(sizes, key=lambda pair: pair[1])
+    if size < 0.05 * total / (len(sizes) / 2):
+        out.findings.append(
+            f"Class {words.name(rarest)} is rare ({words.percent(size / total)} of the rows): the error alone says "
+            "little about it; look at precision and recall."
+        )
+
+
+def majority(subject: Subject, judged: Judged) -> tuple[str, float]:
+    """The most frequent class of the training rows, and the error of always answering it."""
+    assert subject.classes is not None
+    place = {label: code for code, label in enumerate(subject.classes.tolist())}
+    weight = np.ones(len(subject.train)) if subject.train.weight is None else subject.train.weight
+    labels, inverse = np.unique(subject.train.y, return_inverse=True)
+    best = labels.tolist()[int(np.bincount(inverse.ravel(), weight).argmax())]
+    wrong = judged.truth != place.get(best, UNKNOWN)
+    return words.name(best), float(judged.weight @ wrong) / float(judged.weight.sum())
+
+
+def _listed(names: list[Any], total: int) -> str:
+    shown = ", ".join(words.name(name, 100) for name in names[:SHOWN])
+    return shown + (f" and {words.count(total - SHOWN)} more" if total > SHOWN else "")
+
+
+def _blocks(X: Any) -> Any:
+    step = max(1, _BLOCK // max(1, X.shape[1]))
+    return (slice(low, low + step) for low in range(0, X.shape[0], step))

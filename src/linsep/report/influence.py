@@ -1,0 +1,190 @@
+"""Which features matter, and which rows the model gets most wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep.certificates import Part
+from linsep.errors import LinsepError
+from linsep.inference import summary
+from linsep.inference.intervals import refusal
+from linsep.report import words
+from linsep.report.health import Columns
+from linsep.report.judging import UNKNOWN, Judged, scores
+from linsep.report.opening import FloatArray, Subject
+
+MOST_COEFFICIENTS = 40
+MOST_CLASSES = 30
+_WIDEST_INFERENCE = 1000  # columns up to which standard errors are computed
+WORST = 12
+
+
+@dataclass(frozen=True)
+class Line:
+    """One coefficient; ``weight`` is it times the standard deviation of its column."""
+
+    name: str
+    value: float
+    weight: float
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    spread: float = 0.0  # standard deviation of the column
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """The largest coefficients by influence, and what is known of their uncertainty."""
+
+    lines: list[Line]
+    left_out: int
+    zeros: int
+    intercept: Line | None
+    intervals: bool
+    inference: str  # which intervals these are, or why there are none
+
+
+@dataclass(frozen=True)
+class ClassFeatures:
+    """What speaks most for a class and against it."""
+
+    label: str
+    towards: list[tuple[str, float]]
+    against: list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class WorstRow:
+    """A row with a large loss."""
+
+    row: int
+    truth: str
+    answer: str
+    score: float
+    loss: float | None
+    reasons: list[tuple[str, float]]
+
+
+def coefficients(subject: Subject, found: Columns) -> Coefficients:
+    """One table for two classes or a regression."""
+    w = subject.coef[0]
+    weight = w * found.std
+    order = np.argsort(-np.abs(weight), kind="stable")
+    order = order[w[order] != 0][:MOST_COEFFICIENTS]
+    table, inference = _intervals(subject)
+    lines = []
+    for j in order.tolist():
+        more = table[j] if table else None
+        lines.append(
+            Line(
+                words.name(subject.names[j]),
+                float(w[j]),
+                float(weight[j]),
+                more.low if more else None,
+                more.high if more else None,
+                more.p_value if more else None,
+                float(found.std[j]),
+            )
+        )
+    zeros = int((w == 0).sum())
+    b = float(subject.intercept[0])
+    last = table[len(w)] if table and len(table) > len(w) else None
+    intercept = Line("intercept", b, float("nan"), *((last.low, last.high) if last else ()))
+    return Coefficients(
+        lines, len(w) - zeros - len(lines), zeros, intercept, bool(table), inference
+    )
+
+
+def _intervals(subject: Subject) -> tuple[Any, str]:
+    """Coefficients with intervals from ``summary``, or None and the reason."""
+    open_parts = getattr(subject.model, "_verification_parts", None)
+    if open_parts is None:
+        return None, "this model does not minimise a likelihood."
+    train = subject.train
+    try:
+        part = Part(*next(iter(open_parts(train.seen, train.y, train.weight))))
+    except (LinsepError, TypeError) as error:
+        return None, f"the rows do not fit the model ({error})."
+    reason = refusal(part)
+    if reason is not None:
+        return None, reason
+    if subject.coef.shape[1] > _WIDEST_INFERENCE:
+        return (
+            None,
+            f"there are more than {_WIDEST_INFERENCE} columns; linsep.summary computes them.",
+        )
+    found = summary(subject.model, train.seen, train.y, train.weight)
+    if not found.valid:
+        return None, found.inference.removeprefix("No standard errors: ")
+    return next(iter(found.coefficients.values())), found.inference
+
+
+def class_features(
+    subject: Subject, found: Columns, most: int = 4
+) -> tuple[list[ClassFeatures], int]:
+    """For each class the features with the largest standardised coefficients, 30 classes at most."""
+    assert subject.classes is not None
+    labels = subject.classes.tolist()[:MOST_CLASSES]
+    lines = []
+    for c, label in enumerate(labels):
+        weight = (subject.coef[c] - subject.coef.mean(axis=0)) * found.std
+        order = np.argsort(weight, kind="stable")
+        up = [(words.name(subject.names[j], 32), float(weight[j])) for j in order[::-1][:most]]
+        down = [(words.name(subject.names[j], 32), float(weight[j])) for j in order[:most]]
+        lines.append(
+            ClassFeatures(
+                words.name(label), [f for f in up if f[1] > 0], [f for f in down if f[1] < 0]
+            )
+        )
+    return lines, len(subject.classes) - len(lines)
+
+
+def strongest(subject: Subject, found: Columns, most: int = 3) -> list[str]:
+    """Names of the features with the largest standardised coefficients of any class."""
+    size = np.abs(subject.coef).max(axis=0) * found.std
+    order = np.argsort(-size, kind="stable")[:most]
+    return [words.name(subject.names[j], 32) for j in order.tolist() if size[j] > 0]
+
+
+def worst_rows(subject: Subject, judged: Judged, found: Columns) -> list[WorstRow]:
+    """The rows with the largest losses (or smallest margins), and what misled the model."""
+    size = judged.loss
+    if size is None:
+        size = -judged.margin if subject.classes is not None else np.abs(judged.margin)
+    size = np.where(judged.weight > 0, size, -np.inf)
+    if len(judged.truth):
+        size = np.where(judged.truth == UNKNOWN, -np.inf, size)
+    count = min(WORST, int(np.isfinite(size).sum()))
+    worst = np.argsort(-size, kind="stable")[:count]
+    Z = scores(subject, judged.rows, worst)
+    return [_worst(subject, judged, found, int(i), Z[k]) for k, i in enumerate(worst)]
+
+
+def _worst(subject: Subject, judged: Judged, found: Columns, i: int, z: FloatArray) -> WorstRow:
+    x = judged.rows.X[[i]]
+    x = (x.toarray() if sp.issparse(x) else np.asarray(x))[0].astype(np.float64) - found.mean
+    if subject.classes is None:
+        w, truth, answer = subject.coef[0], words.number(judged.target[i]), words.number(z[0])
+    else:
+        labels = subject.classes.tolist()
+        own, said = int(judged.truth[i]), int(judged.answer[i])
+        truth, answer = words.name(labels[own], 24), words.name(labels[said], 24)
+        if len(subject.coef) == 1:
+            w = subject.coef[0]
+        else:
+            other = said if said != own else int(np.argsort(-z)[1])
+            w = subject.coef[other] - subject.coef[own]
+    push = w * x
+    top = np.argsort(-np.abs(push), kind="stable")[:3]
+    return WorstRow(
+        i,
+        truth,
+        answer,
+        float(judged.score[i]),
+        None if judged.loss is None else float(judged.loss[i]),
+        [(words.name(subject.names[j], 32), float(push[j])) for j in top.tolist() if push[j] != 0],
+    )

@@ -1,0 +1,136 @@
+"""Rows before the judge: predicted class, margin and loss of each, computed block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.errors import BadInput
+from linsep.losses import Loss, Multinomial
+from linsep.report.opening import FloatArray, Rows, Subject
+
+_BLOCK = 1 << 21  # numbers of X, and of scores, that are held together
+UNKNOWN = -1  # code of a label that the model does not know
+
+Codes = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What the model says about n rows whose answer is known."""
+
+    rows: Rows
+    held_out: bool
+    truth: Codes  # position in classes, -1 if the model does not know the label; empty: regression
+    answer: Codes
+    target: FloatArray  # of a regression, else empty
+    score: FloatArray  # of the second class, of the predicted class, or the prediction
+    margin: FloatArray  # y z, or z_y minus the largest other score
+    loss: FloatArray | None
+    weight: FloatArray
+
+    @property
+    def wrong(self) -> npt.NDArray[np.bool_]:
+        """Rows whose class is not the predicted one."""
+        return np.asarray(self.truth != self.answer)
+
+    @property
+    def error(self) -> float:
+        """Share of wrong rows, by weight."""
+        return float(self.weight @ self.wrong) / float(self.weight.sum())
+
+    @property
+    def unknown(self) -> int:
+        """Rows with a label the model does not know."""
+        return int((self.truth == UNKNOWN).sum()) if len(self.truth) else 0
+
+
+def judge(subject: Subject, rows: Rows) -> Judged:
+    """Scores of all rows, and what follows from them."""
+    n, k = len(rows), len(subject.coef)
+    truth, target = _truth(subject, rows)
+    answer = np.zeros(len(truth), dtype=np.intp)
+    score, margin = np.empty(n), np.empty(n)
+    loss = None if subject.loss is None else np.empty(n)
+    step = max(1, _BLOCK // max(rows.X.shape[1] if not sp.issparse(rows.X) else 1, k))
+    for low in range(0, n, step):
+        here = slice(low, min(n, low + step))
+        Z = scores(subject, rows, here)
+        if subject.classes is None:
+            score[here] = Z[:, 0]
+            margin[here] = target[here] - Z[:, 0]
+        else:
+            answer[here], score[here], margin[here] = _classify(Z, truth[here])
+        if loss is not None:
+            loss[here] = _losses(subject, Z, truth[here], margin[here])
+    if not np.isfinite(score).all():
+        row = int(np.argmin(np.isfinite(score)))
+        raise BadInput(
+            f"The score of row {row} (counting from 0) is not finite: look at its numbers."
+        )
+    weight = np.ones(n) if rows.weight is None else rows.weight
+    held_out = rows is subject.test
+    return Judged(rows, held_out, truth, answer, target, score, margin, loss, weight)
+
+
+def scores(subject: Subject, rows: Rows, here: slice | Codes) -> FloatArray:
+    """Z = X W + b of some rows, (n, k)."""
+    X = rows.X[here]
+    with np.errstate(over="ignore", invalid="ignore"):
+        Z = np.asarray(X @ subject.coef.T, dtype=np.float64)
+    return Z + subject.intercept
+
+
+def _truth(subject: Subject, rows: Rows) -> tuple[Codes, FloatArray]:
+    """Labels as positions in the classes; or the targets of a regression."""
+    if subject.classes is None:
+        try:
+            target = rows.y.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"The targets of a regression must be numbers: {error}") from error
+        if not np.isfinite(target).all():
+            raise BadInput("The targets of a regression must be finite.")
+        return np.zeros(0, dtype=np.intp), target
+    place = {label: code for code, label in enumerate(subject.classes.tolist())}
+    labels, inverse = np.unique(rows.y, return_inverse=True)
+    codes = np.array([place.get(label, UNKNOWN) for label in labels.tolist()], dtype=np.intp)
+    truth = codes[inverse.ravel()]
+    if (truth == UNKNOWN).all():
+        known = ", ".join(repr(label) for label in subject.classes[:5].tolist())
+        raise BadInput(f"No row has a label the model knows; it knows {known}.")
+    return truth, np.zeros(0)
+
+
+def _classify(Z: FloatArray, truth: Codes) -> tuple[Codes, FloatArray, FloatArray]:
+    """Predicted class, its score (of two classes: the score of the second), and the margin."""
+    if Z.shape[1] == 1:
+        z = Z[:, 0]
+        return (z >= 0).astype(np.intp), z, np.where(truth == 1, z, -z)
+    rows = np.arange(len(Z))
+    answer = Z.argmax(axis=1)
+    own = Z[rows, truth]
+    others = Z.copy()
+    others[rows, truth] = -np.inf
+    return answer, Z[rows, answer], own - others.max(axis=1)
+
+
+def _losses(subject: Subject, Z: FloatArray, truth: Codes, margin: FloatArray) -> FloatArray:
+    """Loss of each row, as the objective counts it; infinite where the label is unknown."""
+    loss = subject.loss
+    if isinstance(loss, Multinomial):
+        values = loss.value(Z, np.maximum(truth, 0))
+    elif subject.classes is None:
+        assert isinstance(loss, Loss)
+        values = loss.value(1.0 - margin)  # the margin 1 - residual
+    elif Z.shape[1] == 1:
+        assert isinstance(loss, Loss)
+        values = loss.value(margin)
+    else:
+        assert isinstance(loss, Loss)
+        sign = -np.ones(Z.shape)
+        sign[np.arange(len(Z)), np.maximum(truth, 0)] = 1.0
+        values = loss.value(sign * Z).sum(axis=1)
+    return np.asarray(np.where(truth == UNKNOWN, np.inf, values) if len(truth) else values)

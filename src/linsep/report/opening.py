@@ -1,0 +1,141 @@
+"""What the report is about: the model, its rows as numbers, and the names of everything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+
+from linsep.errors import BadInput
+from linsep.estimators import inputs
+from linsep.losses import Loss, Multinomial
+from linsep.tables import Encoder, Table
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows as the linear model sees them. ``raw`` is what the user gave, before any encoding."""
+
+    X: Any  # float array or CSR (n, d)
+    y: npt.NDArray[Any]
+    weight: FloatArray | None
+    raw: Any
+    seen: Any  # what the linear model was given: a matrix, or a frame with names
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def total(self) -> float:
+        """Number of rows, or sum of the weights."""
+        return float(len(self)) if self.weight is None else float(self.weight.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The model, taken apart."""
+
+    model: Any  # the linear model itself
+    given: Any  # the model or the pipeline that ends in it
+    steps: Any  # what comes before it: a pipeline, an encoder or None
+    names: npt.NDArray[Any]
+    coef: FloatArray  # (k, d)
+    intercept: FloatArray  # (k,)
+    classes: npt.NDArray[Any] | None  # None for a regression
+    loss: Loss | Multinomial | None
+    train: Rows
+    test: Rows | None
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more than two classes."""
+        return self.classes is not None and len(self.classes) > 2
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether scores map to probabilities."""
+        return self.loss is not None and self.loss.probabilistic and self.classes is not None
+
+    @property
+    def judged(self) -> Rows:
+        """The rows that the model is judged by: held-out ones if there are any."""
+        return self.train if self.test is None else self.test
+
+    @property
+    def strength(self) -> float | None:
+        """Strength of the loss against the penalty, where the model has one."""
+        value = getattr(self.model, "C_", getattr(self.model, "C", None))
+        return None if value is None else float(np.ravel(value)[0])
+
+
+def open_subject(
+    model: Any, X: Any, y: Any, sample_weight: Any, test: Any, encoder: Encoder | None
+) -> Subject:
+    """Take the model apart and turn all rows into numbers."""
+    if isinstance(model, Pipeline):
+        final, steps = model.steps[-1][1], model[:-1] if len(model.steps) > 1 else None
+    else:
+        final, steps = model, encoder
+    _refuse_other_models(final)
+    coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
+    classes = getattr(final, "classes_", None)
+    train = _rows(final, steps, X, y, sample_weight, "X and y")
+    held_out = None
+    if test is not None:
+        if not isinstance(test, tuple | list) or len(test) != 2:
+            raise BadInput("test must be a pair (X_test, y_test) of rows the model has not seen.")
+        held_out = _rows(final, steps, test[0], test[1], None, "test")
+    fits = getattr(final, "_fits", None)
+    return Subject(
+        model=final,
+        given=model,
+        steps=steps,
+        names=_names(final, steps, coef.shape[1]),
+        coef=coef,
+        intercept=np.atleast_1d(np.asarray(final.intercept_, dtype=np.float64)),
+        classes=None if classes is None else np.asarray(classes),
+        loss=fits[0].recipe.loss if fits else None,
+        train=train,
+        test=held_out,
+    )
+
+
+def _refuse_other_models(model: Any) -> None:
+    kind = type(model)
+    if not kind.__module__.startswith("linsep."):
+        raise BadInput(
+            f"write_report needs a fitted model of linsep, or a Pipeline that ends in one; got {kind.__name__}."
+        )
+    if not hasattr(model, "coef_"):
+        raise NotFittedError(f"This {kind.__name__} is not fitted: call fit before write_report.")
+
+
+def _rows(model: Any, steps: Any, X: Any, y: Any, weight: Any, what: str) -> Rows:
+    """X through the steps before the model, unless it is a matrix that an encoder has made."""
+    encoded = isinstance(steps, Encoder) and (sp.issparse(X) or isinstance(X, np.ndarray))
+    seen = X if steps is None or encoded else steps.transform(X)
+    if isinstance(seen, Table) and seen.matrix is not None:
+        seen = seen.matrix
+    matrix = inputs.rows_again(model, seen)
+    matrix = sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    owner = f"{type(model).__name__} ({what})"
+    labels = inputs.column(y, matrix.shape[0], owner)
+    return Rows(matrix, labels, inputs.weights(weight, matrix.shape[0]), X, seen)
+
+
+def _names(model: Any, steps: Any, d: int) -> npt.NDArray[Any]:
+    given = getattr(model, "feature_names_in_", None)
+    if given is None and hasattr(steps, "get_feature_names_out"):
+        given = steps.get_feature_names_out()
+    if given is None or len(given) != d:
+        return np.array([f"x{j}" for j in range(d)], dtype=object)
+    return np.asarray(given, dtype=object)

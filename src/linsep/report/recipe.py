@@ -1,0 +1,88 @@
+"""How to make the model again, and how to check it."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from linsep.model_files import digest
+from linsep.report import words
+from linsep.report.opening import Subject
+
+_LARGEST_DIGEST = 5e8  # numbers of X
+
+
+def parameters(model: Any) -> list[tuple[str, str, bool]]:
+    """Name, value and whether it is not the default, of each parameter."""
+    defaults = inspect.signature(type(model).__init__).parameters
+    lines = []
+    for name, value in sorted(model.get_params(deep=False).items()):
+        usual = defaults[name].default if name in defaults else None
+        lines.append((name, words.name(repr(value), 120), repr(value) != repr(usual)))
+    return lines
+
+
+def code(subject: Subject) -> str:
+    """Python that fits the model and checks it."""
+    model = subject.model
+    own = type(model).__name__
+    changed = [f"{name}={value}" for name, value, other in parameters(model) if other]
+    weight = ", sample_weight" if subject.train.weight is not None else ""
+    lines = [f"from linsep import {own}, verify", ""]
+    if subject.steps is not None:
+        lines += ["# X: the matrix that the steps before the model make of the table"]
+    lines += [
+        f"model = {own}({', '.join(changed)}).fit(X, y{weight})",
+        "print(model.certificate_)",
+        f"print(verify(model, X, y{weight}))  # recomputed without any solver",
+    ]
+    return "\n".join(lines)
+
+
+def steps(subject: Subject) -> str:
+    """What happens to a row before it reaches the linear model."""
+    if subject.steps is None:
+        return ""
+    listed = getattr(subject.steps, "steps", None)
+    kinds = (
+        [type(step).__name__ for _, step in listed] if listed else [type(subject.steps).__name__]
+    )
+    return " → ".join([*kinds, type(subject.model).__name__])
+
+
+def strengths(subject: Subject) -> list[tuple[str, str]]:
+    """The same penalty in other notations: lambda |w|^2 + mean loss, and alpha/2 |w|^2 + mean loss."""
+    C = subject.strength
+    if C is None:
+        return []
+    if math.isinf(C):
+        return [("C", "∞ (no penalty)")]
+    m = subject.train.total
+    return [
+        ("C", words.number(C, 6)),
+        ("λ in λ|w|² + mean loss: 1/(2 C m)", words.number(1 / (2 * C * m), 6)),
+        ("α in α/2 |w|² + mean loss: 1/(C m)", words.number(1 / (C * m), 6)),
+    ]
+
+
+def versions() -> list[tuple[str, str]]:
+    """What it was made with."""
+    found = [("Python", platform.python_version()), ("System", sys.platform)]
+    for package in ("linsep", "numpy", "scipy", "scikit-learn"):
+        try:
+            found.append((package, version(package)))
+        except PackageNotFoundError:
+            found.append((package, "not installed as a package"))
+    return found
+
+
+def fingerprint(subject: Subject) -> str:
+    """SHA-256 of the training rows and their answers."""
+    rows = subject.train
+    if rows.X.shape[0] * rows.X.shape[1] > _LARGEST_DIGEST:
+        return "not computed: too many numbers"
+    return digest(rows.X, rows.y)

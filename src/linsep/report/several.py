@@ -1,0 +1,100 @@
+"""More than two classes: the confusion table, and each class against the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from linsep.report import words
+from linsep.report.judging import UNKNOWN, Judged, scores
+from linsep.report.opening import FloatArray, Subject
+from linsep.report.ranking import ranking
+
+MOST_CLASSES = 30
+_MOST_SCORES = 4e6  # numbers for which areas under curves are computed
+
+
+@dataclass(frozen=True)
+class ClassLine:
+    """One class against the others."""
+
+    label: str
+    rows: float
+    precision: float
+    recall: float
+    f1: float
+    auc: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Confusion:
+    """Rows are true classes, columns predicted ones; the classes beyond 30 are added up as the last."""
+
+    labels: list[str]
+    counts: FloatArray  # (m, m)
+    together: int  # how many classes the last one stands for, 0 if none
+
+    def shade(self, i: int, j: int) -> int:
+        """Share of the row, 0 to 10, for the background."""
+        total = float(self.counts[i].sum())
+        share = float(self.counts[i, j]) / total if total else 0.0
+        return 0 if share == 0 else max(1, round(10 * share))
+
+
+def confusion(subject: Subject, judged: Judged) -> Confusion:
+    """Weighted counts of (true, predicted), of the 30 most frequent classes."""
+    assert subject.classes is not None
+    k = len(subject.classes)
+    known = judged.truth != UNKNOWN
+    truth, answer, weight = judged.truth[known], judged.answer[known], judged.weight[known]
+    place = np.arange(k)
+    shown = np.arange(k)
+    if k > MOST_CLASSES:
+        size = np.bincount(truth, weight, k)
+        shown = np.sort(np.argsort(-size, kind="stable")[: MOST_CLASSES - 1])
+        place = np.full(k, MOST_CLASSES - 1)
+        place[shown] = np.arange(len(shown))
+    m = min(k, MOST_CLASSES)
+    counts = (
+        np.bincount(place[truth] * m + place[answer], weight, m * m)
+        .reshape(m, m)
+        .astype(np.float64)
+    )
+    labels = [words.name(label, 20) for label in subject.classes[shown].tolist()]
+    together = k - len(shown)
+    return Confusion([*labels, *["others"] * (together > 0)], counts, together)
+
+
+def class_lines(subject: Subject, judged: Judged) -> tuple[list[ClassLine], int, int]:
+    """A line for each of the 30 most frequent classes, how many are left out, rows used for areas."""
+    assert subject.classes is not None
+    k = len(subject.classes)
+    known = np.flatnonzero(judged.truth != UNKNOWN)
+    truth, answer, weight = judged.truth[known], judged.answer[known], judged.weight[known]
+    size = np.bincount(truth, weight, k)
+    called = np.bincount(answer, weight, k)
+    right = np.bincount(truth[truth == answer], weight[truth == answer], k)
+    shown = np.arange(k)
+    if k > MOST_CLASSES:
+        shown = np.sort(np.argsort(-size, kind="stable")[:MOST_CLASSES])
+    stride = max(1, int(np.ceil(len(known) * k / _MOST_SCORES)))
+    sample = np.arange(0, len(known), stride)
+    Z = scores(subject, judged.rows, known[sample])
+    lines = []
+    for c in shown.tolist():
+        curve = ranking(Z[:, c], (truth[sample] == c).astype(float), weight[sample])
+        precision = float(right[c] / called[c]) if called[c] else float("nan")
+        recall = float(right[c] / size[c]) if size[c] else float("nan")
+        both = float(size[c] + called[c])
+        lines.append(
+            ClassLine(
+                words.name(subject.classes.tolist()[c]),
+                float(size[c]),
+                precision,
+                recall,
+                2 * float(right[c]) / both if both else float("nan"),
+                None if curve is None else curve.auc,
+            )
+        )
+    return lines, k - len(shown), len(sample)

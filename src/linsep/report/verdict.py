@@ -1,0 +1,144 @@
+"""Four questions, four answers: how good, how sure, which features, is it proven."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from linsep.bounds import clopper_pearson
+from linsep.report import words
+from linsep.report.assurance import Proof
+from linsep.report.health import Columns, majority
+from linsep.report.influence import strongest
+from linsep.report.judging import Judged
+from linsep.report.opening import Subject
+from linsep.report.residuals import Residuals
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A card: question, the short answer, a sentence or two, and a tone for its border."""
+
+    question: str
+    short: str
+    text: str
+    tone: str  # "good", "fair", "bad", "plain"
+
+
+def answers(
+    subject: Subject,
+    judged: Judged,
+    found: Columns,
+    proof: Proof,
+    regression: Residuals | None,
+    tuning: Any,
+) -> list[Answer]:
+    """The verdict box."""
+    if regression is None:
+        first = [_how_good(subject, judged), _how_sure(judged, tuning)]
+    else:
+        first = [_how_close(judged, regression), _how_sure_of_distance(judged, regression)]
+    return [*first, _features(subject, found), _optimal(proof)]
+
+
+def _where(judged: Judged) -> str:
+    rows = words.plural(len(judged.rows), "held-out row" if judged.held_out else "training row")
+    return rows if judged.rows.weight is None else f"{rows}, weighted"
+
+
+def _how_good(subject: Subject, judged: Judged) -> Answer:
+    label, guess = majority(subject, judged)
+    wrong = float(judged.weight @ judged.wrong)
+    text = f"{words.count(wrong)} wrong of {_where(judged)}. Always answering “{label}” errs on {words.percent(guess)}."
+    beats = judged.error < guess
+    if not beats:
+        text += " The model is no better than that."
+    tone = "bad" if not beats else "good" if judged.error < 0.5 * guess else "fair"
+    return Answer("How good is it?", f"{words.percent(judged.error)} error", text, tone)
+
+
+def _how_sure(judged: Judged, tuning: Any) -> Answer:
+    question = "How sure are we?"
+    if judged.held_out:
+        wrong, n = int(judged.wrong.sum()), len(judged.wrong)
+        bound = clopper_pearson(wrong, n)
+        low, high = (float(clopper_pearson(wrong, n, 0.025, side)) for side in ("lower", "upper"))
+        return Answer(
+            question,
+            f"below {words.percent_above(float(bound))}",
+            f"The true error is below {words.percent_above(float(bound))} with probability 0.95, and between "
+            f"{words.percent_below(low)} and {words.percent_above(high)} with probability 0.95 (exact binomial bounds "
+            "for independent rows that played no part in fitting).",
+            "good" if high - low < 0.1 else "fair",
+        )
+    if tuning is not None and tuning.test_bound is not None:
+        return Answer(
+            question,
+            f"below {words.percent_above(tuning.test_bound)}",
+            f"On the test part of the tuning the error was {words.percent(tuning.test_score)}; the true error is below "
+            f"{words.percent_above(tuning.test_bound)} with probability 0.95.",
+            "good",
+        )
+    if tuning is not None:
+        at = tuning.curve.Cs.tolist().index(tuning.best_C)
+        text = (
+            f"Over {words.plural(tuning.curve.scores.shape[1], 'held-out part')} the mean "
+            f"{words.name(tuning.curve.scoring)} was {words.number(float(tuning.curve.mean[at]))}, "
+            "a little flattered because C was chosen by it."
+        )
+        return Answer(question, "by validation only", text, "fair")
+    return Answer(
+        question,
+        "not known",
+        "Only training rows were given, and the error on them flatters every model. Give test=(X_test, y_test) for a "
+        "bound on the true error.",
+        "bad",
+    )
+
+
+def _how_close(judged: Judged, r: Residuals) -> Answer:
+    text = (
+        f"Mean absolute error {words.number(r.mae)}, root mean square {words.number(r.rmse)} on {_where(judged)}. "
+        f"Always answering the mean: {words.number(r.baseline_mae)} and {words.number(r.baseline_rmse)}."
+    )
+    tone = "good" if r.rmse < 0.7 * r.baseline_rmse else "fair"
+    tone = "bad" if r.rmse >= r.baseline_rmse else tone
+    return Answer("How good is it?", f"R² = {words.number(r.r2, 3)}", text, tone)
+
+
+def _how_sure_of_distance(judged: Judged, r: Residuals) -> Answer:
+    question = "How sure are we?"
+    if not judged.held_out or math.isnan(r.mae_error):
+        text = "Only training rows were given: errors on them flatter every model. Give test=(X_test, y_test)."
+        return Answer(question, "not known", text, "bad")
+    low, high = r.mae - 1.96 * r.mae_error, r.mae + 1.96 * r.mae_error
+    return Answer(
+        question,
+        f"± {words.number(1.96 * r.mae_error, 2)}",
+        f"The mean absolute error on new rows lies between {words.number(low)} and {words.number(high)} with "
+        "probability of about 0.95 (normal approximation, independent rows).",
+        "good",
+    )
+
+
+def _features(subject: Subject, found: Columns) -> Answer:
+    question = "Which features matter?"
+    names = strongest(subject, found)
+    used = int((subject.coef != 0).any(axis=0).sum())
+    if not names:
+        return Answer(
+            question, "none", "All coefficients are zero: the model answers a constant.", "bad"
+        )
+    text = (
+        f"Largest influence per standard deviation of the column: {', '.join(names)}. "
+        f"{words.count(used)} of {words.plural(len(subject.names), 'feature')} have a coefficient other than zero."
+    )
+    return Answer(question, names[0], text, "plain")
+
+
+def _optimal(proof: Proof) -> Answer:
+    short = {"proven": "yes", "open": "not to tol", "broken": "no", "none": "no claim"}
+    tone = {"proven": "good", "open": "fair", "broken": "bad", "none": "plain"}
+    text = proof.headline + "." + (f" {proof.sentences[0]}" if proof.state == "broken" else "")
+    return Answer("Is it proven optimal?", short[proof.state], text, tone[proof.state])

@@ -1,0 +1,222 @@
+"""``write_report``: from a fitted model and its rows to a file."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linsep.errors import BadInput
+from linsep.report import (
+    assurance,
+    figures,
+    health,
+    influence,
+    page,
+    ranking,
+    recipe,
+    residuals,
+    several,
+    verdict,
+    words,
+)
+from linsep.report.judging import Judged, judge
+from linsep.report.opening import Subject, open_subject
+from linsep.report.svg import drawing
+from linsep.tables import Encoder
+from linsep.tuning import Tuning
+
+
+def write_report(  # noqa: PLR0913
+    model: Any,
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str],
+    *,
+    sample_weight: Any = None,
+    test: tuple[Any, Any] | None = None,
+    tuning: Tuning | None = None,
+    title: str | None = None,
+    encoder: Encoder | None = None,
+    source: str | None = None,
+) -> Path:
+    """Write a report on a fitted model: one HTML file that needs nothing else.
+
+    It answers: how good is the model, how sure is that, which features matter, is it proven optimal. The file is
+    smaller than two megabytes for any input, opens without a network, and is the same for the same input.
+
+    Parameters
+    ----------
+    model : fitted estimator of linsep, or a Pipeline that ends in one
+    X, y : array-likes
+        What it was fitted to.
+    path : str or path
+        The file to write; an existing one is replaced.
+    sample_weight : array (n,), optional
+        The weights it was fitted with.
+    test : (X_test, y_test), optional
+        Rows the model has not seen. Everything is judged by them if given, and a bound on the true
+        error needs them.
+    tuning : Tuning, optional
+        The outcome of ``linsep.tune``, for its validation curve.
+    title : str, optional
+    encoder : Encoder, optional
+        The encoder that made the columns, if ``model`` is not a pipeline with it. X may then be the table itself
+        or the encoded matrix.
+    source : str, optional
+        Where the rows came from, for instance a file name; only shown.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Examples
+    --------
+    >>> from linsep import LogisticRegression, datasets, write_report
+    >>> X, y = datasets.breast_cancer()
+    >>> model = LogisticRegression().fit(X[::2], y[::2])
+    >>> write_report(model, X[::2], y[::2], "report.html", test=(X[1::2], y[1::2])) # doctest: +SKIP
+    PosixPath('report.html')
+    """
+    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if missing:
+        raise ImportError(
+            f"write_report needs {' and '.join(missing)}, not installed here: pip install 'linsep[cli]'."
+        )
+    if tuning is not None and not isinstance(tuning, Tuning):
+        raise BadInput(f"tuning must be what linsep.tune returns, got {type(tuning).__name__}.")
+    if encoder is not None and not isinstance(encoder, Encoder):
+        raise BadInput(f"encoder must be a linsep.Encoder, got {type(encoder).__name__}.")
+    subject = open_subject(model, X, y, sample_weight, test, encoder)
+    text = page.render(_facts(subject, tuning, title, source))
+    size = len(text.encode())
+    if size > page.LARGEST:
+        raise AssertionError(f"the report has {size} bytes, more than it ever should")
+    return _write(Path(path), text)
+
+
+def _facts(
+    subject: Subject, tuning: Tuning | None, title: str | None, source: str | None
+) -> dict[str, Any]:
+    """Everything the template shows."""
+    judged = judge(subject, subject.judged)
+    found = health.columns(subject.train)
+    proof = assurance.proof(subject)
+    regression = residuals.residuals(subject, judged) if subject.classes is None else None
+    guarantees, notes = assurance.error_bounds(subject, judged)
+    own = type(subject.model).__name__
+    facts: dict[str, Any] = {
+        "title": words.name(title if title is not None else f"{own} report", 120),
+        "source": None if source is None else words.name(source, 200),
+        "model": own,
+        "loss": None if subject.loss is None else subject.loss.name.replace("_", " "),
+        "kind": "regression" if regression else "several" if subject.several else "two",
+        "classes": []
+        if subject.classes is None
+        else [words.name(label, 32) for label in subject.classes[:2].tolist()],
+        "n_classes": 0 if subject.classes is None else len(subject.classes),
+        "held_out": judged.held_out,
+        "n_judged": len(judged.rows),
+        "answers": verdict.answers(subject, judged, found, proof, regression, tuning),
+        "proof": proof,
+        "health": health.health(subject, judged, found),
+        "bounds": guarantees,
+        "bound_notes": notes,
+        "worst": influence.worst_rows(subject, judged, found),
+        "regression": regression,
+        "tuning": tuning,
+        "parameters": recipe.parameters(subject.model),
+        "strengths": recipe.strengths(subject),
+        "versions": recipe.versions(),
+        "fingerprint": recipe.fingerprint(subject),
+        "code": recipe.code(subject),
+        "steps": recipe.steps(subject),
+        "schema": _schema(subject),
+        "support": _support(subject),
+    }
+    with drawing():
+        drawn = _classification(subject, judged, facts) if regression is None else {}
+        if regression is not None:
+            drawn["predictions"] = figures.predictions(judged, regression)
+            drawn["residuals"] = figures.residual_plot(judged, regression)
+            drawn["spread"] = figures.residual_histogram(judged)
+        if subject.several:
+            facts["features"], facts["features_left_out"] = influence.class_features(subject, found)
+        else:
+            facts["coefficients"] = influence.coefficients(subject, found)
+            if facts["coefficients"].lines:
+                drawn["coefficients"] = figures.coefficients(facts["coefficients"])
+        if tuning is not None and np.isfinite(tuning.best_C):
+            drawn["validation"] = figures.validation(tuning)
+    facts["figures"] = drawn
+    return facts
+
+
+def _classification(subject: Subject, judged: Judged, facts: dict[str, Any]) -> dict[str, str]:
+    """Figures and tables of a classifier; the tables go to ``facts``."""
+    drawn = {"margins": figures.margins(subject, judged)}
+    if subject.several:
+        facts["confusion"] = several.confusion(subject, judged)
+        facts["lines"], facts["lines_left_out"], facts["area_rows"] = several.class_lines(
+            subject, judged
+        )
+        return drawn
+    stops = ranking.thresholds(subject, judged)
+    z, positive, weight = ranking.positives(judged)
+    curve = ranking.ranking(z, positive, weight)
+    facts["stops"], facts["slider"] = stops, page.slider_data(stops)
+    facts["curve"], facts["calibration"] = curve, None
+    if curve is not None:
+        tp, fp = float(stops.tp[stops.start]), float(stops.fp[stops.start])
+        recall = tp / stops.positives
+        drawn["roc"] = figures.roc(curve, (fp / stops.negatives, recall))
+        precision = tp / (tp + fp) if tp + fp else 1.0
+        drawn["pr"] = figures.precision_recall(curve, (recall, precision))
+    if subject.probabilistic:
+        p, q = ranking.probability(subject, z), ranking.probability(subject, -z)
+        facts["calibration"] = ranking.calibration(p, q, positive, weight)
+        drawn["calibration"] = figures.calibration(facts["calibration"])
+    return drawn
+
+
+def _schema(subject: Subject) -> list[tuple[str, str, int]]:
+    """Columns of the table, what they were taken for, and how many columns of the model they became."""
+    steps = subject.steps
+    if hasattr(steps, "steps"):
+        steps = next((step for _, step in steps.steps if isinstance(step, Encoder)), None)
+    if not isinstance(steps, Encoder):
+        return []
+    return [(words.name(e.name), e.type, e.width) for e in steps.encodings_]
+
+
+def _support(subject: Subject) -> list[tuple[str, str]]:
+    """Support vectors and the width of the margin, where the model has them."""
+    model, lines = subject.model, []
+    kept = getattr(model, "support_", None)
+    if kept is not None:
+        share = words.percent(len(kept) / len(subject.train))
+        lines.append(("Support vectors", f"{words.count(len(kept))} ({share} of the rows)"))
+    alpha = getattr(model, "alpha_", None)
+    if alpha is not None and subject.strength is not None and np.isfinite(subject.strength):
+        at_bound = int((np.abs(np.ravel(alpha)) >= subject.strength * (1 - 1e-9)).sum())
+        lines.append(("of these with alpha = C (inside the margin)", words.count(at_bound)))
+    for name, text in (("margin_", "Margin"), ("margin_width_", "Width of the margin")):
+        value = getattr(model, name, None)
+        if value is not None and np.ndim(value) == 0:
+            lines.append((text, words.number(float(value), 6)))
+    return lines
+
+
+def _write(path: Path, text: str) -> Path:
+    """Write beside the file first, so that a full disk leaves no half of a page."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
