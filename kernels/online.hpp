@@ -213,7 +213,7 @@ struct Descent {
     }
 };
 
-constexpr int kAhead = 6;  // rows are sent for this many steps before their turn
+constexpr int kRowsAhead = 6;  // rows are sent for this many steps before their turn
 // Rows draws[0 .. count) in batches; W (columns, d + 1). Column c is for class c, or class 1 if there are two.
 template <class R>
 void sgd(const R& X, const Classes& y, LossSpec spec, const SgdJob& job, const i64* draws, i64 count, double* W,
@@ -227,9 +227,9 @@ void sgd(const R& X, const Classes& y, LossSpec spec, const SgdJob& job, const i
     };
     for (i64 at = 0, t = job.first; at + job.batch <= count; at += job.batch, ++t) {
         const i64* rows = draws + at;
-        if (job.batch == 1 && at + kAhead < count) {
-            __builtin_prefetch(y.label + draws[at + kAhead]);
-            fetch_row(X, draws[at + kAhead]);
+        if (job.batch == 1 && at + kRowsAhead < count) {
+            __builtin_prefetch(y.label + draws[at + kRowsAhead]);
+            fetch_row(X, draws[at + kRowsAhead]);
         }
         for (i64 c = 0; c < columns; ++c) {
             Descent<R> one = column(c);
