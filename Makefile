@@ -27,11 +27,12 @@ setup: $(BUILT) ## create .venv with everything a developer needs
 
 build: $(BUILT) ## recompile the kernels that changed
 
-demo: $(BUILT) ## train on a real data set, print the certificates, draw the picture
-	$(BIN)/python examples/demo.py
+demo: $(BUILT) ## train, tune, certify and report on a bundled real table
+	$(BIN)/linsep demo build/demo
+	@echo "open build/demo/penguins.html"
 
 test: $(BUILT) ## run the fast tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
 test-slow: $(BUILT) ## run the slow tests
 	$(BIN)/python -m pytest -m slow
