@@ -13,8 +13,8 @@
 #include <tuple>
 
 #include "api.hpp"
-#include "libsvm.hpp"
 #include "labels.hpp"
+#include "libsvm.hpp"
 
 namespace nb = nanobind;
 using namespace linsep;
