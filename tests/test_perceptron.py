@@ -92,6 +92,19 @@ def test_out_of_budget_on_separable_rows_the_proof_says_so():
     assert model.certificate_.check(*TWO)
 
 
+def test_a_dear_proof_is_left_to_the_user():
+    """Whether large rows that were not separated could be takes longer than the run; it was not asked for."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30_000, 30)), rng.integers(0, 2, size=30_000)
+    model = Perceptron(max_passes=2).fit(X, y)
+    assert not model.separated_
+    assert model.certificate_ is None
+    y = X[:, 0] + 3 * np.sign(X[:, 0]) > 0
+    model = Perceptron().fit(X + 3 * np.sign(X[:, :1]) * np.eye(30)[0], y)
+    assert model.separated_
+    assert model.certificate_.separable
+
+
 def test_each_class_has_its_proof():
     X, y = IRIS
     model = Perceptron(max_passes=20).fit(X, y)

@@ -17,6 +17,7 @@ from linsep.online import (
     ORDERS,
     UPDATES,
     MistakeBounds,
+    PerceptronRun,
     Stream,
     begin,
     lengths_of,
@@ -27,6 +28,7 @@ from linsep.online import (
 from linsep.separability import Answer, decide, proven
 
 _KEPT = ("classes_", "n_features_in_", "feature_names_in_")  # what more rows do not change
+_CHEAP = 2e7  # n (d + 1)^2 up to which an unfinished run is followed by the question whether it could finish
 
 
 class Perceptron(ByScores):
@@ -66,9 +68,10 @@ class Perceptron(ByScores):
     classes_ : ndarray (k,)
     separated_ : bool
         Whether every row lies strictly on its side of the hyperplane returned, for every class against the others.
-    certificate_ : Separable, Inseparable or Undecided, or a tuple with one for each of k >= 3 classes
-        The proof: that the hyperplane returned separates the rows; or else what ``linsep.separate`` says of
-        them, which is a common point of the two convex hulls if nothing separates them.
+    certificate_ : Separable, Inseparable, Undecided or None; a tuple of them for k >= 3 classes
+        The proof that the hyperplane returned separates the rows. At the end of the budget: what ``linsep.separate``
+        proves of the rows, which is a common point of the two convex hulls if nothing separates them; None if n (d +
+        1)^2 > 2e7, because the answer may take longer than the run: call ``linsep.separate(X, y)`` for it.
     n_updates_ : int
         Updates made, of all classes together.
     history_ : PerceptronHistory, or a tuple with one for each of k >= 3 classes
@@ -137,7 +140,7 @@ class Perceptron(ByScores):
             sign = known.signs(c)
             run = train_perceptron(data, sign, lengths, **settings)
             classes = known.classes if k == 2 else np.array([False, True])
-            runs.append((run, _answer(data, sign, run.end.answer, settings, classes)))
+            runs.append((run, _proof(data, sign, run, settings, classes)))
         histories = tuple(run.history for run, _ in runs)
         _store(
             self,
@@ -240,17 +243,17 @@ def _store(model: Any, ends: list[Stream], **attributes: Any) -> None:
     )
 
 
-def _answer(
-    data: Memory,
-    sign: FloatArray,
-    theta: FloatArray,
-    settings: dict[str, Any],
-    classes: Any,
-) -> tuple[Answer, bool]:
-    """Proof that theta separates the rows, and True; or what can be proven about them instead, and False."""
+def _proof(
+    data: Memory, sign: FloatArray, run: PerceptronRun, settings: dict[str, Any], classes: Any
+) -> tuple[Answer | None, bool]:
+    """Proof that the answer separates the rows, and True; or else what is cheap to prove of them, and False."""
     rows = Memory(data.X, sign, n_threads=1)
     common = {"fit_intercept": settings["fit_intercept"], "classes": classes}
-    found = proven(rows, np.ascontiguousarray(theta), **common) if theta[:-1].any() else None
-    if found is not None:
-        return found, True
+    theta = np.ascontiguousarray(run.end.answer)
+    if (run.history.separated or settings["average"]) and theta[:-1].any():
+        found = proven(rows, theta, **common)
+        if found is not None:
+            return found, True
+    if data.n * (data.d + 1) ** 2 > _CHEAP:
+        return None, False
     return decide(rows, seed=settings["seed"], **common), False
