@@ -252,3 +252,20 @@ def test_help_imports_nothing_heavy():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_report_judges_by_rows_the_fit_has_not_seen(data, capsys):
+    words = ["fit", str(data), "-t", "species", "--C", "1", "--json", "--report", "page.html"]
+    assert main(words) == 0
+    facts = answer(capsys)
+    page = Path(facts["report"]).read_text("utf-8")
+    assert "86 held-out rows" in page and "258 rows to fit" in page
+    assert main(["report", facts["model_file"], str(data), "-t", "species", "-q"]) == 0
+    assert Path(facts["model_file"]).with_suffix(".html").stat().st_size > 10_000
+
+
+def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys):
+    assert main(["demo", str(tmp_path / "there"), "--json", "-q"]) == 0
+    assert answer(capsys)["certificate"]["certified"]
+    names = {path.name for path in (tmp_path / "there").iterdir()}
+    assert names == {"penguins.csv", "penguins.linsep", "penguins.html"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -24,6 +25,18 @@ from linsep.tuning import Tuning, splits
 
 MODELS = ("logistic", "svm", "squared-hinge", "least-squares", "least-absolute", "huber")
 _SEPARATE = 20_000_000  # entries up to which separability is looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What a report is about."""
+
+    model: Any
+    X: Any
+    y: Any
+    encoder: Encoder | None = None
+    tuning: Tuning | None = None
+    test: tuple[Any, Any] | None = None
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -86,11 +99,6 @@ def estimator(options: Any, regression: bool) -> Any:
     return linsep.LinearSVC(loss="hinge" if name == "svm" else "squared_hinge", **common)
 
 
-def part(table: Table, rows: npt.NDArray[np.int64]) -> Table:
-    """Some rows of a table."""
-    return table.take(rows)
-
-
 def encoded(
     table: Table, options: Any, encoder: Encoder | None = None
 ) -> tuple[Any, Encoder | None]:
@@ -116,7 +124,6 @@ def run(options: Any) -> Outcome:
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
         test = _judged(options, table, model, regression)
         X, encoder = encoded(table, options)
-        tuning = _tuned(options, model, X, table.y, test)
         final = clone(model).set_params(C=test["C"])
         final.fit(X, table.y)
     whole = final if encoder is None else Pipeline([("encoder", encoder), ("model", final)])
@@ -128,7 +135,9 @@ def run(options: Any) -> Outcome:
     path = Path(options.output or _beside(options.data, ".linsep"))
     linsep.save(whole, path, data=(X, table.y))
     say(options, f"model: {path}")
-    report = _report(options, path, whole, X, table, tuning)
+    page = _report(
+        options, path, test.get("page") or Page(final, X, table.y, encoder, test.get("tuning"))
+    )
     facts = {
         "verb": "fit",
         "linsep": linsep.__version__,
@@ -140,7 +149,7 @@ def run(options: Any) -> Outcome:
         "test": {k: v for k, v in test.items() if k in ("rows", "score", "bound", "scoring")},
         "separable": verdict,
         "model_file": str(path),
-        "report": report,
+        "report": page,
         "seconds": perf_counter() - began,
     }
     certified = final.certificate_.certified
@@ -154,10 +163,8 @@ def _judged(options: Any, table: Table, model: Any, regression: bool) -> dict[st
     if not 0.0 <= options.test < 1.0:
         raise BadInput(f"--test must be a share of the rows below 1, got {options.test}.")
     if options.test == 0.0:
-        if options.C is not None:
-            return {"C": options.C}
         X, _ = encoded(table, options)
-        return {"C": _tune(options, model, X, table.y).best_C}
+        return _chosen(options, model, X, table.y)
     rows = splits.make(
         table.y,
         cv=2,
@@ -167,16 +174,17 @@ def _judged(options: Any, table: Table, model: Any, regression: bool) -> dict[st
         classifier=not regression,
         seed=options.seed,
     ).pairs[0]
-    train, held = part(table, rows[0]), part(table, rows[1])
+    train, held = table.take(rows[0]), table.take(rows[1])
     assert train.y is not None and held.y is not None
     X, encoder = encoded(train, options)
-    C = options.C if options.C is not None else _tune(options, model, X, train.y).best_C
-    twin = clone(model).set_params(C=C).fit(X, train.y)
+    out = _chosen(options, model, X, train.y)
+    twin = clone(model).set_params(C=out["C"]).fit(X, train.y)
     Z, _ = encoded(held, options, encoder)
-    out: dict[str, Any] = {"C": C, "rows": len(held)}
+    out["rows"] = len(held)
+    out["page"] = Page(twin, X, train.y, encoder, out.get("tuning"), (Z, held.y))
     if regression:
         out |= {"score": float(twin.score(Z, held.y)), "scoring": "R squared"}
-        out["text"] = f"R squared on {len(held):,} rows it has not seen: {out['score']:.4g}"
+        out["text"] = f"R squared on {len(held):,} rows its twin has not seen: {out['score']:.4g}"
         return out
     wrong = int(np.count_nonzero(twin.predict(Z) != held.y))
     bound = linsep.bounds.clopper_pearson(wrong, len(held), delta=0.05)
@@ -186,6 +194,14 @@ def _judged(options: Any, table: Table, model: Any, regression: bool) -> dict[st
         f"{float(bound):.2%} with probability 0.95"
     )
     return out
+
+
+def _chosen(options: Any, model: Any, X: Any, y: npt.NDArray[Any]) -> dict[str, Any]:
+    """The C that was given, or the best one and the curve that shows it."""
+    if options.C is not None:
+        return {"C": options.C}
+    tuning = _tune(options, model, X, y)
+    return {"C": tuning.best_C, "tuning": tuning}
 
 
 def _tune(options: Any, model: Any, X: Any, y: npt.NDArray[Any]) -> Tuning:
@@ -202,15 +218,6 @@ def _tune(options: Any, model: Any, X: Any, y: npt.NDArray[Any]) -> Tuning:
     )
 
 
-def _tuned(
-    options: Any, model: Any, X: Any, y: npt.NDArray[Any], test: dict[str, Any]
-) -> Tuning | None:
-    """The curve of all rows, for the report; the C that was judged stays the one chosen without the test rows."""
-    if options.C is not None or options.no_report:
-        return None
-    return _tune(options, model, X, y)
-
-
 def _separability(options: Any, X: Any, y: npt.NDArray[Any], regression: bool) -> bool | None:
     entries = X.nnz if hasattr(X, "nnz") else X.size
     if regression or len(np.unique(y)) != 2 or entries > _SEPARATE:
@@ -221,19 +228,26 @@ def _separability(options: Any, X: Any, y: npt.NDArray[Any], regression: bool) -
     return None if separable is None else bool(separable)
 
 
-def _report(
-    options: Any, path: Path, model: Any, X: Any, table: Table, tuning: Tuning | None
-) -> str | None:
+def _report(options: Any, path: Path, page: Page) -> str | None:
+    """The page about the twin, whose test rows are new to it; about the model itself if there are none."""
     if options.no_report:
         return None
-    page = Path(options.report or path.with_suffix(".html"))
-    encoder = reading.encoder_of(model)
-    final = reading.final(model)
+    to = Path(options.report or path.with_suffix(".html"))
+    source = str(options.data)
+    if page.test is not None:
+        source += f" ({len(page.y):,} rows to fit, {len(page.test[1]):,} to judge; the model file is fitted to all)"
     linsep.write_report(
-        final, X, table.y, page, tuning=tuning, encoder=encoder, source=str(options.data)
+        page.model,
+        page.X,
+        page.y,
+        to,
+        test=page.test,
+        tuning=page.tuning,
+        encoder=page.encoder,
+        source=source,
     )
-    say(options, f"report: {page}")
-    return str(page)
+    say(options, f"report: {to}")
+    return str(to)
 
 
 def _beside(data: str, suffix: str) -> str:
