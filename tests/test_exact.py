@@ -118,7 +118,9 @@ def by_fractions(loss, X, vectors, W, C, fit_intercept):
         kappa = light / (direction * mass) if fit_intercept and mass else Fraction(1)
         D -= C * kappa * conj
         v = [a + kappa * x for a, x in zip(v, sums, strict=True)]
-    return P, max(D - C * C * sum(x * x for x in v) / 2, Fraction(0))
+    square = C * C * sum(x * x for x in v)
+    # of all multiples t u with 0 <= t <= 1 the best: t D - t^2 |v|^2 / 2
+    return P, max(D * D / (2 * square) if 0 < D < square else D - square / 2, Fraction(0))
 
 
 def awkward(seed, loss, n=7, d=3):

@@ -136,7 +136,10 @@ def exact_certificate(  # noqa: PLR0913
     conj = sums.conj[0] + sums.conj[1]
     v = [C * abs(a + b) for a, b in zip(*sums.v, strict=True)]
     if r < 1:
-        bound = -C * conj - sum(max(x - r, Fraction(0)) ** 2 for x in v) / (2 * (1 - r))
+        gain, cost = -C * conj, sum(max(x - r, Fraction(0)) ** 2 for x in v) / (1 - r)
+        # A dual point that is too long is shrunk to the best multiple of itself, as in closing.shrinkage.
+        shorter = r == 0 and 0 < gain < cost
+        bound = gain * gain / (2 * cost) if shorter else gain - cost / 2
     else:
         bound = -C * conj / max([*v, Fraction(1)])
     return _conclude(primal, bound, tol, strength=1 - r)
