@@ -85,14 +85,14 @@ def prefers(problem: Problem, tol: float) -> bool:
         news20          4   5 /  7  12    7   8 / 19  22      8   12 /  51   65
         noisy, large    3   5 /  7   8    5   8 / 11  20     37   59 /  45   65
         squared hinge
-        sms             5   7 /  8   9    8  16 / 40  56     29   63 / 576  745
+        sms             5   7 /  8   9    8  16 / 40  56     29   64 / 576  745
         imdb            4   7 /  8   9    7  12 / 29  37     16   41 / 347  475
         news20          7   7 /  8   9    8  14 / 31  44     18   60 / 393  585
         noisy, large    4   6 /  8   9   11  21 / 21  33     47      /  43
         hinge
-        sms             4  11             18  30             38   54
-        imdb            4  12             12  26             35   62
-        news20          6  15             16  49             59   81
+        sms             5  11             18  31             40   56
+        imdb            4   9             12  26             36   63
+        news20          5  15             16  49             60   83
 
     Below k = 0.001 Newton needs four passes and wins. Where ascent is slow (large k, many rows, noisy labels) it
     notices after a few epochs. The choice may not depend on the number of threads, or the bits of the answer
