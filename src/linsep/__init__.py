@@ -25,13 +25,14 @@ if TYPE_CHECKING:
         LogisticRegressionCV,
         Perceptron,
         SGDClassifier,
+        ZeroOneClassifier,
         separate,
     )
     from linsep.geometry import Hyperplane
     from linsep.inference import summary
     from linsep.model_files import load, save
-    from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.online import check_schedule
+    from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.tuning import path, tune
 
     __version__: str
@@ -47,6 +48,7 @@ __all__ = [
     "LogisticRegressionCV",
     "Perceptron",
     "SGDClassifier",
+    "ZeroOneClassifier",
     "__version__",
     "basis",
     "bounds",
@@ -79,6 +81,7 @@ _HOME = {
     "LogisticRegressionCV": "linsep.estimators",
     "Perceptron": "linsep.estimators",
     "SGDClassifier": "linsep.estimators",
+    "ZeroOneClassifier": "linsep.estimators",
     "basis": "linsep.basis",
     "bounds": "linsep.bounds",
     "check_schedule": "linsep.online",
