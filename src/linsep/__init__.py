@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         LogisticRegressionCV,
         Perceptron,
         SGDClassifier,
+        ZeroOneClassifier,
         separate,
     )
     from linsep.geometry import Hyperplane
@@ -50,6 +51,7 @@ __all__ = [
     "LogisticRegressionCV",
     "Perceptron",
     "SGDClassifier",
+    "ZeroOneClassifier",
     "__version__",
     "basis",
     "bounds",
@@ -84,6 +86,7 @@ _HOME = {
     "LogisticRegressionCV": "linsep.estimators",
     "Perceptron": "linsep.estimators",
     "SGDClassifier": "linsep.estimators",
+    "ZeroOneClassifier": "linsep.estimators",
     "basis": "linsep.basis",
     "bounds": "linsep.bounds",
     "check_schedule": "linsep.online",

@@ -9,6 +9,7 @@ from linsep.estimators.perceptron import Perceptron
 from linsep.estimators.separation import separate
 from linsep.estimators.sgd import SGDClassifier
 from linsep.estimators.svm import LinearSVC
+from linsep.estimators.zero_one import SurrogatePrice, ZeroOneClassifier
 
 __all__ = [
     "LinearClassifier",
@@ -19,5 +20,7 @@ __all__ = [
     "LogisticRegressionCV",
     "Perceptron",
     "SGDClassifier",
+    "SurrogatePrice",
+    "ZeroOneClassifier",
     "separate",
 ]

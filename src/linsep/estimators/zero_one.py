@@ -1,0 +1,284 @@
+"""The fewest errors that a hyperplane can make, as an estimator."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from linsep.data import Memory
+from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
+from linsep.estimators import inputs, labels, parameters
+from linsep.estimators.classification import ByScores
+from linsep.estimators.finite import refuse_nonfinite
+from linsep.estimators.inputs import FloatArray
+from linsep.losses import get
+from linsep.penalties import ElasticNet
+from linsep.train import Recipe, train
+from linsep.zero_one import Points, ZeroOne, distinct, minimise
+
+_LARGEST = 100_000_000  # numbers of X that are held densely
+_STARTS = (("logistic", 1.0), ("logistic", 1e3), ("hinge", 1.0), ("squared_hinge", 10.0))
+_SURROGATES = ("logistic", "hinge", "squared_hinge")
+
+
+@dataclass(frozen=True)
+class SurrogatePrice:
+    """Errors of models that minimise a convex loss, beside the fewest possible.
+
+    Attributes
+    ----------
+    errors : dict
+        Weight of the errors for each loss.
+    minimum : float
+        Errors of the model with the fewest.
+    lower_bound : float
+        What no hyperplane does without.
+    C : float
+        Strength of the convex losses.
+    """
+
+    errors: dict[str, float]
+    minimum: float
+    lower_bound: float
+    C: float
+
+    def __str__(self) -> str:
+        known = "fewest possible" if self.minimum == self.lower_bound else "fewest found"
+        lines = [f"{'loss':<15}{'errors':>8}  price", f"{known:<15}{self.minimum:>8g}"]
+        if self.minimum > self.lower_bound:
+            lines.append(f"{'at least':<15}{self.lower_bound:>8g}")
+        for name, count in self.errors.items():
+            lines.append(f"{name:<15}{count:>8g}  {count - self.minimum:+g}")
+        return "\n".join(lines)
+
+
+class ZeroOneClassifier(ByScores):
+    """The hyperplane with the fewest errors on the training rows, with a proof.
+
+    Minimises the 0-1 loss itself: sum_i s_i [sign(x_i.w + b) != y_i] with sign(0) = +1. One feature is solved by
+    sorting, two by turning a line about every point. With more features, witnesses of inseparability are collected
+    (sets of at most d + 2 rows in which every hyperplane makes an error) and covered by as few rows as possible, a
+    mixed-integer programme. An optimal cover that leaves separable rows is the optimum. The work grows
+    with the number of errors more than with that of rows: up to 10 or 15 errors it is a matter of seconds.
+    When time is up, the best hyperplane found comes with a proven lower bound.
+
+    Two classes only. All rows that are predicted rightly lie strictly on their side, unless ``proven_`` is False.
+
+    Parameters
+    ----------
+    time_limit : float or None, default 60
+        Seconds. None: until the optimum is proven.
+    class_weight : dict, "balanced" or None
+        As in ``LogisticRegression``: the cost of an error in each class.
+    random_state : int, RandomState or None
+        Seed of the searches; None is 0.
+
+    Attributes
+    ----------
+    errors_ : float
+        Total weight of the rows predicted wrongly.
+    lower_bound_ : float
+        No hyperplane does with less: proven.
+    proven_ : bool
+        Whether the two are equal.
+    certificate_ : ZeroOne
+        The proof, with ``check(X, y, sample_weight=None, exact=False)``.
+    coef_ : ndarray (1, d)
+        Zero if nothing beats predicting one class always.
+    intercept_ : ndarray (1,)
+    classes_, n_features_in_, feature_names_in_
+        As in ``LogisticRegression``.
+
+    Examples
+    --------
+    >>> from linsep import ZeroOneClassifier
+    >>> model = ZeroOneClassifier().fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"])
+    >>> model.errors_, model.proven_
+    (1.0, True)
+    """
+
+    def __init__(
+        self, time_limit: float | None = 60.0, *, class_weight: Any = None, random_state: Any = None
+    ) -> None:
+        self.time_limit = time_limit
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ZeroOneClassifier:
+        """Find the hyperplane with the fewest errors and prove it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe (n, d)
+            Finite numbers.
+        y : array (n,)
+            Labels of two classes.
+        sample_weight : array (n,), optional
+            Cost of an error in each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+
+        Returns
+        -------
+        self
+        """
+        began = perf_counter()
+        owner = type(self).__name__
+        limit = math.inf
+        if self.time_limit is not None:
+            limit = parameters.limit("time_limit", self.time_limit, "seconds")
+        seed = parameters.seed(self.random_state) or 0
+        rows, names = inputs.rows(X, owner)
+        known = labels.encode(y, rows.shape[0], owner)
+        if len(known.classes) > 2:
+            raise BadInput(
+                "Only binary classification is supported. The type of the target is multiclass: y holds "
+                f"{len(known.classes)} classes, and the fewest errors of one class against the others are not those of "
+                "all; fit two classes, or use LogisticRegression or LinearSVC."
+            )
+        refuse_nonfinite(rows, names)
+        given = inputs.weights(sample_weight, rows.shape[0])
+        weight = labels.weigh(known, given, self.class_weight, owner)
+        points = distinct(_dense(rows, owner), known.signs(), weight)
+        found = minimise(
+            points,
+            _Starts(points, limit),
+            began + limit,
+            np.random.default_rng(seed),
+        )
+        w, b = found.theta[:-1], float(found.theta[-1])
+        proven = points.settled(found.errors, found.bound)
+        certificate = ZeroOne(
+            errors=found.errors,
+            lower_bound=found.bound,
+            proven=proven,
+            w=w,
+            b=b,
+            wrong=np.flatnonzero((points.place >= 0) & found.wrong[points.place]),
+            witnesses=tuple((points.first[w.rows], w.weights) for w in found.witnesses),
+            method=found.method,
+            seconds=perf_counter() - began,
+            classes=known.classes,
+        )
+        state: Any = vars(self)
+        state.pop("feature_names_in_", None)
+        if names is not None:
+            state["feature_names_in_"] = names
+        state.update(
+            coef_=w[np.newaxis].copy(),
+            intercept_=np.array([b]),
+            classes_=known.classes,
+            n_features_in_=len(w),
+            errors_=found.errors,
+            lower_bound_=found.bound,
+            proven_=proven,
+            certificate_=certificate,
+            _class_weight=self.class_weight,
+        )
+        if not proven:
+            late = perf_counter() - began >= limit
+            reason = "Time is up." if late else "Floats cannot tell more; rescale or drop columns."
+            warnings.warn(
+                ConvergenceWarning(f"{reason} Now: {certificate}", certificate), stacklevel=2
+            )
+        return self
+
+    def price(self, X: Any, y: Any, sample_weight: Any = None, *, C: float = 1.0) -> SurrogatePrice:
+        """The price of the surrogate: errors of logistic regression and support vector machines beside the fewest.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What the model was fitted to.
+        C : float, default 1.0
+            Strength of the convex losses, as in ``LinearClassifier``.
+
+        Returns
+        -------
+        SurrogatePrice
+        """
+        check_is_fitted(self, "coef_")
+        if not self.certificate_.check(X, y, self._weight(X, y, sample_weight)):
+            raise BadInput("price needs the rows, labels and weights that the model was fitted to.")
+        rows = inputs.rows_again(self, X)
+        known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
+        points = distinct(
+            _dense(rows, type(self).__name__), known.signs(), self._weight(X, y, sample_weight)
+        )
+        penalty = ElasticNet(parameters.positive("C", C))
+        errors = {}
+        for name in _SURROGATES:
+            theta = _surrogate(points, points.X, name, penalty, None)
+            errors[name] = points.errors(points.wrong(theta))
+        return SurrogatePrice(errors, self.errors_, self.lower_bound_, float(C))
+
+    def _weight(self, X: Any, y: Any, sample_weight: Any) -> FloatArray | None:
+        rows = inputs.rows_again(self, X)
+        owner = type(self).__name__
+        known = labels.encode_as(self.classes_, y, rows.shape[0], owner)
+        given = inputs.weights(sample_weight, rows.shape[0])
+        return labels.weigh(known, given, self._class_weight, owner)
+
+    def _verified(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
+        """The certificate, if it holds for the coefficients and these data."""
+        claimed: ZeroOne = self.certificate_
+        same = np.array_equal(self.coef_, [claimed.w]) and self.intercept_.tolist() == [claimed.b]
+        rows = inputs.rows_again(self, X)
+        weight = self._weight(X, y, sample_weight)
+        if not (same and claimed.check(rows, y, weight, exact)):
+            raise CertificateError(
+                f"The certificate of the model does not hold for these data. Claimed: {claimed}. Give verify the "
+                "same rows, labels and weights as fit; if they are the same, the model or its certificate was "
+                "altered: fit again."
+            )
+        if not claimed.proven:
+            raise CertificateError(
+                f"The model is not proven optimal on these data: {claimed}.", claimed
+            )
+        return claimed
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        # errors of a class of small weight are still avoided where that is free, however little they cost
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class _Starts:
+    """Hyperplanes of convex losses on scaled columns, fitted when they are asked for."""
+
+    def __init__(self, points: Points, limit: float) -> None:
+        self.points, self.limit = points, limit
+
+    def __iter__(self) -> Any:
+        frame = self.points.frame
+        scaled = (self.points.X - frame.centre) / frame.spread
+        for name, C in _STARTS:
+            seconds = None if math.isinf(self.limit) else self.limit / 20
+            theta = _surrogate(self.points, scaled, name, ElasticNet(C), seconds)
+            w = theta[:-1] / frame.spread
+            yield np.append(w, theta[-1] - frame.centre @ w)
+
+
+def _surrogate(
+    points: Points, X: FloatArray, name: str, penalty: ElasticNet, seconds: float | None
+) -> FloatArray:
+    """(w, b) that minimises a convex loss on the points."""
+    recipe = Recipe(loss=get(name), penalty=penalty, tol=1e-6, time_limit=seconds)
+    fit = train(recipe, Memory(X, points.sign, weight=points.weight, n_threads=1), warn=False)
+    return np.asarray(fit.W[:, 0])
+
+
+def _dense(rows: Any, owner: str) -> FloatArray:
+    if rows.shape[0] * rows.shape[1] > _LARGEST:
+        raise Refused(
+            f"{owner} holds its rows densely, and X has {rows.shape[0]:,} x {rows.shape[1]:,} numbers, more than "
+            f"{_LARGEST:,}; ask separate whether the classes overlap at all, or use a convex loss."
+        )
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)

@@ -1,0 +1,92 @@
+"""Witnesses of inseparability among the rows that are left: each is a set of points of which one must be wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from linsep.data import Memory
+from linsep.separability import Inseparable, decide, witness_or_separator
+from linsep.separability.witness import Witness, make_witness
+from linsep.zero_one.points import FloatArray, IntArray, Points
+
+_ROUNDS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Disjoint witnesses; whether what is left when their points are gone is separable (None: not known), and by what.
+
+    ``phi`` is None if only exact arithmetic saw that it is.
+    """
+
+    witnesses: list[Witness]
+    separable: bool | None
+    phi: FloatArray | None = None
+
+
+def ask(
+    points: Points, rows: IntArray, rng: np.random.Generator
+) -> tuple[FloatArray | None, IntArray, FloatArray]:
+    """(phi, ., .) that separates the rows, or (None, rows, weights) of a witness; on a growing working set."""
+    A, lengths = points.vectors
+    p = A.shape[1]
+    working = rows
+    if len(rows) > 16 * (p + 1):
+        working = rng.choice(rows, 8 * (p + 1), replace=False)
+    for _ in range(_ROUNDS):
+        split = witness_or_separator(A[working])
+        if not split.separated:
+            used = split.weights > 0.0
+            chosen = working[used]
+            return None, chosen, split.weights[used] / lengths[chosen]
+        m = A[rows] @ split.theta
+        bad = np.flatnonzero(m <= 0.0)
+        if not len(bad):
+            return split.theta, rows[:0], np.zeros(0)
+        worst = rows[bad[np.argsort(m[bad])[: 4 * p]]]
+        new = np.setdiff1d(worst, working)
+        if not len(new):
+            break
+        working = np.concatenate([working, new])
+    return None, rows[:0], np.zeros(0)
+
+
+def pack(
+    points: Points, rows: IntArray, rng: np.random.Generator, *, most: int, deadline: float
+) -> Packing:
+    """Proven disjoint witnesses among the rows, up to ``most`` or until the rest is separable.
+
+    Weights that are positive at a vertex of the alternative polytope belong to rows that are separable as soon as
+    one of them is left out (Gleeson and Ryan 1990): no witness contains a smaller one.
+    """
+    found: list[Witness] = []
+    left = rows
+    while len(found) < most and perf_counter() < deadline:
+        sides = points.sign[left]
+        if not len(left) or sides.min() == sides.max():
+            phi = np.zeros(points.X.shape[1] + 1)
+            phi[-1] = sides[0] if len(left) else 1.0
+            return Packing(found, True, phi)
+        phi_or_none, chosen, weights = ask(points, left, rng)
+        if phi_or_none is not None:
+            return Packing(found, True, phi_or_none)
+        witness = make_witness(points.signed, chosen, weights) if len(chosen) else None
+        if witness is None or not witness.proven:
+            exact = _exactly(points, left)
+            if not isinstance(exact, Witness):
+                return Packing(found, exact)
+            witness = exact
+        found.append(witness)
+        left = np.setdiff1d(left, witness.rows)
+    return Packing(found, None if len(found) < most else False)
+
+
+def _exactly(points: Points, rows: IntArray) -> Witness | bool | None:
+    """A proven witness, or True if there is none; exact arithmetic decides, if there are few numbers."""
+    answer = decide(Memory(points.X[rows], points.sign[rows], n_threads=1))
+    if isinstance(answer, Inseparable) and answer.proven:
+        return Witness(rows[answer.rows], answer.weights, answer.residual, True)
+    return True if answer.separable else None

@@ -1,0 +1,282 @@
+"""The fewest errors of a hyperplane, against brute force that shares nothing with the solver."""
+
+import itertools
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from separation_truth import signed
+from sklearn.base import clone
+
+from linsep import LinearSVC, LogisticRegression, ZeroOneClassifier, verify
+from linsep.errors import BadInput, CertificateError, ConvergenceWarning
+from linsep.zero_one import distinct
+from linsep.zero_one.master import cover, every_cover_weighs, greedy
+
+
+def separable(X, sign):
+    A = signed(X, sign)
+    found = linprog(np.zeros(A.shape[1]), A_ub=-A, b_ub=-np.ones(len(A)), bounds=(None, None))
+    return found.status == 0
+
+
+def fewest(X, sign, weight):
+    """Try all sets of rows to give up, lightest first, until a linear programme separates the rest."""
+    n = len(sign)
+    sets = [list(c) for k in range(n) for c in itertools.combinations(range(n), k)]
+    for gone in sorted(sets, key=lambda rows: weight[rows].sum()):
+        kept = np.setdiff1d(np.arange(n), gone)
+        if len(np.unique(sign[kept])) < 2 or separable(X[kept], sign[kept]):
+            return float(weight[gone].sum())
+    return 0.0
+
+
+def draw(seed, kind, n, d):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (n, d)).astype(float) if kind == "lattice" else rng.normal(size=(n, d))
+    sign = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    sign[:2] = 1.0, -1.0
+    return X, sign
+
+
+def noisy(n, d, flips, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    y = X @ rng.standard_normal(d) + 0.3 > 0
+    y[rng.choice(n, flips, replace=False)] ^= True
+    return X, y.astype(int)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(["lattice", "gaussian"]),
+    n=st.integers(3, 7),
+    d=st.integers(1, 3),
+    weights=st.sampled_from(["ones", "whole", "real"]),
+)
+def test_equals_brute_force(seed, kind, n, d, weights):
+    X, sign = draw(seed, kind, n, d)
+    rng = np.random.default_rng(seed)
+    s = {
+        "ones": np.ones(n),
+        "whole": rng.integers(1, 4, n).astype(float),
+        "real": rng.uniform(0.1, 2.0, n),
+    }[weights]
+    model = ZeroOneClassifier().fit(X, sign, sample_weight=s)
+    assert model.proven_
+    assert model.errors_ == pytest.approx(fewest(X, sign, s), abs=1e-9)
+    assert s[model.predict(X) != sign].sum() == pytest.approx(model.errors_, abs=1e-9)
+    assert model.certificate_.check(X, sign, s)
+    assert model.certificate_.check(X, sign, s, exact=True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ["lattice", "gaussian"])
+def test_two_ways_to_the_optimum_of_two_features_agree(seed, kind):
+    X, sign = draw(seed, kind, 22, 2)
+    X = np.round(X * 1024) / 1024  # so that differences are not rounded
+    swept = ZeroOneClassifier().fit(X, sign)
+    lifted = np.column_stack(
+        [X, X[:, 0] - X[:, 1]]
+    )  # three columns of rank two: witnesses are covered
+    covered = ZeroOneClassifier().fit(lifted, sign)
+    assert swept.certificate_.method == "sweep"
+    assert covered.certificate_.method == "cover"
+    assert swept.errors_ == covered.errors_
+
+
+def test_columns_that_depend_on_each_other_but_for_rounding():
+    X, sign = draw(0, "gaussian", 14, 2)
+    thin = np.column_stack(
+        [X, X[:, 0] - X[:, 1]]
+    )  # numbers are taken as they are: a thin slab in space
+    with pytest.warns(ConvergenceWarning, match="Floats cannot tell"):
+        model = ZeroOneClassifier().fit(thin, sign)
+    assert 1 <= model.lower_bound_ < model.errors_ <= ZeroOneClassifier().fit(X, sign).errors_
+    assert model.certificate_.check(thin, sign, exact=True)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_weight_two_is_the_row_twice_and_weight_zero_the_row_left_out(d):
+    X, y = noisy(40, d, 6)
+    s = np.random.default_rng(1).integers(0, 3, 40)
+    weighted = ZeroOneClassifier().fit(X, y, sample_weight=s)
+    repeated = ZeroOneClassifier().fit(np.repeat(X, s, axis=0), np.repeat(y, s))
+    assert weighted.errors_ == repeated.errors_
+    assert weighted.proven_
+
+
+def test_the_certificate_fails_when_tampered_with():
+    X, y = noisy(60, 3, 5)
+    certificate = ZeroOneClassifier().fit(X, y).certificate_
+    assert certificate.method == "cover"
+    assert certificate.check(X, y)
+    assert certificate.check(X, y, exact=True)
+    rows, weights = certificate.witnesses[0]
+    others = certificate.witnesses[1:]
+    for forged in (
+        replace(certificate, errors=certificate.errors - 1),
+        replace(certificate, lower_bound=certificate.lower_bound - 1),  # then it is not proven
+        replace(certificate, lower_bound=certificate.lower_bound + 1, proven=True),
+        replace(certificate, b=certificate.b + 10.0),
+        replace(certificate, wrong=certificate.wrong[1:]),
+        replace(certificate, witnesses=certificate.witnesses[:1]),
+        replace(certificate, witnesses=((rows, weights[::-1] ** 2), *others)),
+        replace(certificate, witnesses=((rows[:-1], weights[:-1]), *others)),
+        replace(certificate, witnesses=()),
+        replace(certificate, method="sweep"),
+    ):
+        assert not forged.check(X, y)
+        assert not forged.check(X, y, exact=True)
+    assert not certificate.check(X, 1 - y)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_an_enumerated_bound_is_enumerated_again(d):
+    X, y = noisy(30, d, 6)
+    certificate = ZeroOneClassifier().fit(X, y).certificate_
+    assert certificate.check(X, y)
+    higher = replace(certificate, lower_bound=certificate.errors, errors=certificate.errors)
+    assert higher.check(X, y)
+    flipped = y.copy()
+    flipped[certificate.wrong[0]] ^= 1  # one error less is possible now
+    assert not certificate.check(X, flipped)
+
+
+def test_verify_takes_it():
+    X, y = noisy(50, 3, 4)
+    model = ZeroOneClassifier().fit(X, y)
+    assert verify(model, X, y) is model.certificate_
+    assert verify(model, X, y, exact=True).proven
+    model.coef_ = model.coef_ * 1.5
+    with pytest.raises(CertificateError, match="altered"):
+        verify(model, X, y)
+
+
+def test_separable_rows_need_no_error():
+    X, y = noisy(50, 3, 0)
+    model = ZeroOneClassifier().fit(X, y)
+    assert (model.errors_, model.lower_bound_, model.proven_) == (0.0, 0.0, True)
+    assert (model.predict(X) == y).all()
+    assert "separable" in str(model.certificate_)
+
+
+def test_one_class_may_be_the_best_answer():
+    X = np.zeros((5, 2))
+    model = ZeroOneClassifier().fit(X, [0, 0, 0, 1, 1])
+    assert model.errors_ == 2.0
+    assert (model.predict(X) == 0).all()
+    assert not model.coef_.any()
+    assert model.certificate_.check(X, [0, 0, 0, 1, 1], exact=True)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-6, 1e6, 1e150])
+@pytest.mark.parametrize("d", [2, 3])
+def test_features_of_any_size(scale, d):
+    X, y = noisy(40, d, 5)
+    plain = ZeroOneClassifier().fit(X, y)
+    scaled = ZeroOneClassifier().fit(X * np.append(scale, np.ones(d - 1)) + 0.0, y)
+    assert scaled.proven_
+    assert plain.errors_ == scaled.errors_
+
+
+def test_time_is_respected_and_the_gap_told():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((600, 6)), rng.integers(0, 2, 600)
+    with pytest.warns(ConvergenceWarning, match="at least") as caught:
+        model = ZeroOneClassifier(time_limit=0.5).fit(X, y)
+    assert model.certificate_.seconds < 2.0
+    assert not model.proven_
+    assert 0 < model.lower_bound_ < model.errors_
+    assert model.errors_ == (model.predict(X) != y).sum()
+    assert caught[0].message.certificate is model.certificate_
+    with pytest.raises(CertificateError, match="not proven"):
+        verify(model, X, y)
+
+
+def test_never_more_errors_than_the_surrogates():
+    X, y = noisy(120, 4, 8)
+    model = ZeroOneClassifier().fit(X, y)
+    price = model.price(X, y)
+    own = {
+        "logistic": (LogisticRegression().fit(X, y).predict(X) != y).sum(),
+        "hinge": (LinearSVC().fit(X, y).predict(X) != y).sum(),
+    }
+    assert all(price.errors[name] == count for name, count in own.items())
+    assert min(price.errors.values()) >= price.minimum == model.errors_
+    assert "fewest possible" in str(price)
+    with pytest.raises(BadInput, match="fitted to"):
+        model.price(X[::-1], y)
+
+
+def test_sparse_and_dense_agree_and_the_seed_decides():
+    X, y = noisy(60, 3, 5)
+    X[np.abs(X) < 0.5] = 0.0
+    dense = ZeroOneClassifier(random_state=3).fit(X, y)
+    again = clone(dense).fit(X, y)
+    sparse = ZeroOneClassifier(random_state=3).fit(sp.csr_matrix(X), y)
+    assert np.array_equal(dense.coef_, again.coef_)
+    assert np.array_equal(dense.coef_, sparse.coef_)
+    assert sparse.certificate_.check(sp.csr_matrix(X), y)
+    assert pickle.loads(pickle.dumps(dense)).certificate_.check(X, y)
+
+
+def test_class_weight_is_the_cost_of_an_error():
+    X, y = noisy(60, 2, 10)
+    model = ZeroOneClassifier(class_weight={1: 100.0}).fit(X, y)
+    assert (model.predict(X)[y == 1] == 1).all()
+    assert verify(model, X, y).proven
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"y": [0, 1, 2]}, "Only binary"),
+        ({"y": [0, 0, 0]}, "one class only"),
+        ({"X": [[0.0], [np.nan], [1.0]]}, "NaN"),
+        ({"time_limit": 0}, "time_limit must be"),
+        ({"time_limit": "long"}, "time_limit must be"),
+        ({"sample_weight": [1, -1, 1]}, "negative"),
+        ({"sample_weight": [0, 1, 1]}, "zero"),
+    ],
+)
+def test_bad_input_is_refused(changed, message):
+    X = changed.get("X", [[0.0], [1.0], [2.0]])
+    y = changed.get("y", [0, 1, 1])
+    model = ZeroOneClassifier(time_limit=changed.get("time_limit", 60))
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, sample_weight=changed.get("sample_weight"))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_covers_are_least_by_two_independent_ways(seed):
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(1, 4, 12).astype(float)
+    sets = [np.sort(rng.choice(12, 4, replace=False)) for _ in range(15)]
+    truth_by_force = min(
+        weight[list(rows)].sum()
+        for k in range(13)
+        for rows in itertools.combinations(range(12), k)
+        if all(set(rows) & set(one.tolist()) for one in sets)
+    )
+    found = cover(sets, weight, 60.0)
+    assert found.optimal
+    assert weight[found.chosen].sum() == pytest.approx(truth_by_force)
+    assert every_cover_weighs(sets, weight, truth_by_force, 0.5) is True
+    assert every_cover_weighs(sets, weight, truth_by_force + 1, 0.5) is False
+    assert every_cover_weighs(sets, weight, truth_by_force, 0.5, nodes=0) is None
+    quick = greedy(sets, weight)
+    assert all(np.isin(one, quick).any() for one in sets)
+
+
+def test_equal_rows_are_one_point():
+    X = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
+    points = distinct(X, np.array([1.0, 1.0, -1.0, 1.0]), np.array([1.0, 2.0, 3.0, 0.0]))
+    assert points.weight.tolist() == [3.0, 3.0]
+    assert points.place.tolist() == [0, 0, 1, -1]
