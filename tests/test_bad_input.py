@@ -117,7 +117,9 @@ def test_rows(model, name):
     refused(model, ROWS[name][0], Y, ROWS[name][1])
 
 
-@pytest.mark.parametrize("name", sorted(ROWS.keys() - {"too few rows"}))  # any number can be predicted
+@pytest.mark.parametrize(
+    "name", sorted(ROWS.keys() - {"too few rows"})
+)  # any number can be predicted
 def test_rows_to_be_predicted(name):
     model = LogisticRegression().fit(X, Y)
     bad, words = ROWS[name]
