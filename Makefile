@@ -32,7 +32,7 @@ demo: $(BUILT) ## train, tune, certify and report on a bundled real table
 	@echo "open build/demo/penguins.html"
 
 test: $(BUILT) ## run the fast tests
-	$(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+	PYTHONHASHSEED=0 $(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
 test-slow: $(BUILT) ## run the slow tests
 	$(BIN)/python -m pytest -m slow
