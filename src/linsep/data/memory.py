@@ -226,7 +226,7 @@ class Memory(Dataset):
         if share is not None:
             weight = share if weight is None else weight * share
         return Memory(
-            self.X[rows] if self.sparse else np.take(self.X, rows, axis=0),
+            self.X[rows] if self._whole is None or self.sparse else np.take(self.X, rows, axis=0),
             self._sign[rows],
             None if self.offset is None else self.offset[rows],
             weight,
