@@ -16,13 +16,26 @@ read standard output: predictions, or with ``--json`` one object. Exit codes:
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import NoReturn
 
 from linsep.cli.commands import run
 
-__all__ = ["main"]
+__all__ = ["command", "main"]
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line; returns the exit code."""
     return run(sys.argv[1:] if argv is None else argv)
+
+
+def command() -> NoReturn:
+    """The console command: run, flush, and leave at once.
+
+    Reader threads of pyarrow may outlive the table they read; an ordinary exit would then abort the process.
+    """
+    code = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

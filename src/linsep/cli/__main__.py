@@ -1,7 +1,5 @@
 """``python -m linsep.cli``."""
 
-import sys
+from linsep.cli import command
 
-from linsep.cli import main
-
-sys.exit(main())
+command()
