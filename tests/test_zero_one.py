@@ -3,6 +3,7 @@
 import itertools
 import pickle
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from scipy.optimize import linprog
 from separation_truth import signed
 from sklearn.base import clone
 
-from linsep import LinearSVC, LogisticRegression, ZeroOneClassifier, verify
-from linsep.errors import BadInput, CertificateError, ConvergenceWarning
+from linsep import LinearSVC, LogisticRegression, ZeroOneClassifier, load, save, summary, verify
+from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
 from linsep.zero_one import distinct
 from linsep.zero_one.master import cover, every_cover_weighs, greedy
 
@@ -96,7 +97,7 @@ def test_columns_that_depend_on_each_other_but_for_rounding():
     thin = np.column_stack(
         [X, X[:, 0] - X[:, 1]]
     )  # numbers are taken as they are: a thin slab in space
-    with pytest.warns(ConvergenceWarning, match="Floats cannot tell"):
+    with pytest.warns(ConvergenceWarning, match="floats cannot tell"):
         model = ZeroOneClassifier().fit(thin, sign)
     assert 1 <= model.lower_bound_ < model.errors_ <= ZeroOneClassifier().fit(X, sign).errors_
     assert model.certificate_.check(thin, sign, exact=True)
@@ -154,6 +155,8 @@ def test_verify_takes_it():
     model = ZeroOneClassifier().fit(X, y)
     assert verify(model, X, y) is model.certificate_
     assert verify(model, X, y, exact=True).proven
+    with pytest.raises(Refused, match="no standard errors"):
+        summary(model, X, y)
     model.coef_ = model.coef_ * 1.5
     with pytest.raises(CertificateError, match="altered"):
         verify(model, X, y)
@@ -196,8 +199,22 @@ def test_time_is_respected_and_the_gap_told():
     assert 0 <= model.lower_bound_ < model.errors_
     assert model.errors_ == (model.predict(X) != y).sum()
     assert caught[0].message.certificate is model.certificate_
+    began = perf_counter()
     with pytest.raises(CertificateError, match="not proven"):
         verify(model, X, y)
+    assert perf_counter() - began < 10.0  # a bound that was found in time is proven again in time
+
+
+def test_rounds_do_not_look_at_the_clock():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 5)), rng.integers(0, 2, 90)
+    found = []
+    for _ in range(2):
+        with pytest.warns(ConvergenceWarning, match="at least"):
+            found.append(ZeroOneClassifier(None, max_rounds=1).fit(X, y))
+    assert np.array_equal(found[0].coef_, found[1].coef_)
+    assert 0 < found[0].lower_bound_ == found[1].lower_bound_ < found[0].errors_
+    assert found[0].certificate_.check(X, y)
 
 
 def test_never_more_errors_than_the_surrogates():
@@ -227,6 +244,16 @@ def test_sparse_and_dense_agree_and_the_seed_decides():
     assert pickle.loads(pickle.dumps(dense)).certificate_.check(X, y)
 
 
+def test_a_model_file_holds_the_proof(tmp_path):
+    X, y = noisy(60, 3, 5)
+    model = ZeroOneClassifier().fit(X, y)
+    save(model, tmp_path / "fewest.linsep")
+    loaded = load(tmp_path / "fewest.linsep")
+    assert np.array_equal(loaded.coef_, model.coef_)
+    assert str(loaded.certificate_) == str(model.certificate_)
+    assert verify(loaded, X, y, exact=True).proven
+
+
 def test_class_weight_is_the_cost_of_an_error():
     X, y = noisy(60, 2, 10)
     model = ZeroOneClassifier(class_weight={1: 100.0}).fit(X, y)
@@ -242,6 +269,7 @@ def test_class_weight_is_the_cost_of_an_error():
         ({"X": [[0.0], [np.nan], [1.0]]}, "NaN"),
         ({"time_limit": 0}, "time_limit must be"),
         ({"time_limit": "long"}, "time_limit must be"),
+        ({"max_rounds": 0}, "max_rounds"),
         ({"sample_weight": [1, -1, 1]}, "negative"),
         ({"sample_weight": [0, 1, 1]}, "zero"),
     ],
@@ -249,7 +277,7 @@ def test_class_weight_is_the_cost_of_an_error():
 def test_bad_input_is_refused(changed, message):
     X = changed.get("X", [[0.0], [1.0], [2.0]])
     y = changed.get("y", [0, 1, 1])
-    model = ZeroOneClassifier(time_limit=changed.get("time_limit", 60))
+    model = ZeroOneClassifier(changed.get("time_limit", 60), max_rounds=changed.get("max_rounds"))
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, sample_weight=changed.get("sample_weight"))
 

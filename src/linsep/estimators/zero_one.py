@@ -75,6 +75,9 @@ class ZeroOneClassifier(ByScores):
     ----------
     time_limit : float or None, default 60
         Seconds. None: until the optimum is proven.
+    max_rounds : int, optional
+        Covers that are solved at most, each within a fixed number of nodes. With ``time_limit=None`` the result of an
+        unfinished search then depends on the data and the seed alone, not on the speed of the machine.
     class_weight : dict, "balanced" or None
         As in ``LogisticRegression``: the cost of an error in each class.
     random_state : int, RandomState or None
@@ -105,9 +108,15 @@ class ZeroOneClassifier(ByScores):
     """
 
     def __init__(
-        self, time_limit: float | None = 60.0, *, class_weight: Any = None, random_state: Any = None
+        self,
+        time_limit: float | None = 60.0,
+        *,
+        max_rounds: int | None = None,
+        class_weight: Any = None,
+        random_state: Any = None,
     ) -> None:
         self.time_limit = time_limit
+        self.max_rounds = max_rounds
         self.class_weight = class_weight
         self.random_state = random_state
 
@@ -132,6 +141,9 @@ class ZeroOneClassifier(ByScores):
         limit = math.inf
         if self.time_limit is not None:
             limit = parameters.limit("time_limit", self.time_limit, "seconds")
+        rounds = self.max_rounds
+        if rounds is not None:
+            rounds = parameters.count("max_rounds", rounds, "rounds")
         seed = parameters.seed(self.random_state) or 0
         rows, names = inputs.rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
@@ -150,6 +162,7 @@ class ZeroOneClassifier(ByScores):
             _Starts(points, limit),
             began + limit,
             np.random.default_rng(seed),
+            rounds,
         )
         w, b = found.theta[:-1], float(found.theta[-1])
         proven = points.settled(found.errors, found.bound)
@@ -182,7 +195,7 @@ class ZeroOneClassifier(ByScores):
         )
         if not proven:
             late = perf_counter() - began >= limit
-            reason = "Time is up." if late else "Floats cannot tell more; rescale or drop columns."
+            reason = "Time is up." if late else "The rounds are up, or floats cannot tell more."
             warnings.warn(
                 ConvergenceWarning(f"{reason} Now: {certificate}", certificate), stacklevel=2
             )
@@ -203,13 +216,14 @@ class ZeroOneClassifier(ByScores):
         SurrogatePrice
         """
         check_is_fitted(self, "coef_")
-        if not self.certificate_.check(X, y, self._weight(X, y, sample_weight)):
-            raise BadInput("price needs the rows, labels and weights that the model was fitted to.")
         rows = inputs.rows_again(self, X)
         known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
-        points = distinct(
-            _dense(rows, type(self).__name__), known.signs(), self._weight(X, y, sample_weight)
-        )
+        weight = self._weight(X, y, sample_weight)
+        points = distinct(_dense(rows, type(self).__name__), known.signs(), weight)
+        wrong = points.wrong(np.append(self.coef_, self.intercept_))
+        listed = np.flatnonzero((points.place >= 0) & wrong[points.place])
+        if not np.array_equal(listed, self.certificate_.wrong):
+            raise BadInput("price needs the rows, labels and weights that the model was fitted to.")
         penalty = ElasticNet(parameters.positive("C", C))
         errors = {}
         for name in _SURROGATES:

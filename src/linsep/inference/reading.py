@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.exceptions import NotFittedError
 
 from linsep.certificates import Part
-from linsep.errors import BadInput
+from linsep.errors import BadInput, Refused
 from linsep.inference.intervals import INTERCEPT, covariance, refusal, rows, with_intervals
 from linsep.inference.results import Coefficient, Summary
 from linsep.losses import Logistic
@@ -53,6 +53,11 @@ def summary(
         raise NotFittedError(f"This {type(model).__name__} is not fitted: call fit before summary.")
     if not 0.0 < level < 1.0:
         raise BadInput(f"level must lie between 0 and 1, got {level!r}.")
+    if not hasattr(model, "_verification_parts"):
+        raise Refused(
+            f"{type(model).__name__} minimises no likelihood and no sum of smooth losses, so its coefficients have no "
+            "standard errors; use LogisticRegression with C=inf."
+        )
     parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
     names = _names(model, parts[0].W.shape[0] - 1)
     reason = refusal(parts[0])

@@ -34,11 +34,12 @@ from linsep.model_files.container import Arrays
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit, Linearised, Status, TraceRecord
 from linsep.train import Fit, Recipe
+from linsep.zero_one import ZeroOne
 
 #: Dataclasses that may occur, by name. Every field is checked against its annotation.
 RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (Optimality, Recipe, Fit, ElasticNet, Linearised, Explicit, TraceRecord)
+    for kind in (Optimality, Recipe, Fit, ElasticNet, Linearised, Explicit, TraceRecord, ZeroOne)
 }
 RECORDS.update(
     (f"loss:{kind.__name__}", kind)

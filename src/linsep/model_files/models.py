@@ -25,6 +25,7 @@ from linsep.model_files.codec import Reader, Writer
 from linsep.solution import Explicit, Linearised
 from linsep.tables import Encoder
 from linsep.train import Fit
+from linsep.zero_one import ZeroOne
 
 _KEYS = {"linsep", "model", "params", "fitted", "encoder"}
 
@@ -224,7 +225,7 @@ def _check(state: dict[str, Any], classifier: bool) -> None:
     names = state.get("feature_names_in_")
     if names is not None and (not isinstance(names, np.ndarray) or names.shape != (d,)):
         raise BadModelFile("feature_names_in_ does not have one name for each column.")
-    if not isinstance(state.get("certificate_"), Optimality | None):
+    if not isinstance(state.get("certificate_"), Optimality | ZeroOne | None):
         raise BadModelFile("certificate_ is not a certificate.")
     if classifier:
         _check_classes(state.get("classes_"), k)

@@ -95,11 +95,12 @@ class ZeroOne:
             "sweep": "all lines through two points tried",
             "cover": f"{many} witness{'' if many == 1 else 'es'} of inseparability",
         }[self.method]
+        count = "1 error" if self.errors == 1.0 else f"{self.errors:g} errors"
         if self.proven:
-            return f"proven minimum of the 0-1 loss: {self.errors:g} errors ({how})"
+            return f"proven minimum of the 0-1 loss: {count} ({how})"
         return (
-            f"not proven: {self.errors:g} errors, every hyperplane makes at least {self.lower_bound:g} ({how}); "
-            "raise time_limit, or accept the gap"
+            f"not proven: {count}, every hyperplane makes at least {self.lower_bound:g} ({how}); "
+            "raise the limits, or accept the gap"
         )
 
     def check(self, X: Any, y: Any, sample_weight: Any = None, exact: bool = False) -> bool:
@@ -166,6 +167,10 @@ class ZeroOne:
         if not sets:
             return False
         if not exact:
+            if points.settled(
+                self.lower_bound, points.at_least(master.relaxed(sets, points.weight))
+            ):
+                return True
             least = master.cover(sets, points.weight, _PATIENCE)
             if points.settled(self.lower_bound, points.at_least(least.bound)):
                 return True

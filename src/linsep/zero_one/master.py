@@ -36,8 +36,10 @@ def incidence(sets: list[IntArray], width: int) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(sets), width))
 
 
-def cover(sets: list[IntArray], weight: FloatArray, seconds: float) -> Cover:
-    """The least cover, through HiGHS; within the time the best bound."""
+def cover(
+    sets: list[IntArray], weight: FloatArray, seconds: float, nodes: int | None = None
+) -> Cover:
+    """The least cover, through HiGHS; within the time, or the nodes of its search, the best bound."""
     used = np.unique(np.concatenate(sets))
     M = incidence([np.searchsorted(used, rows) for rows in sets], len(used))
     largest = float(weight[used].max())
@@ -47,12 +49,26 @@ def cover(sets: list[IntArray], weight: FloatArray, seconds: float) -> Cover:
         constraints=scipy.optimize.LinearConstraint(M, lb=1.0),
         integrality=np.ones(len(used)),
         bounds=scipy.optimize.Bounds(0.0, 1.0),
-        options={"time_limit": max(seconds, 0.01), "mip_rel_gap": 0.0},
+        options={
+            "time_limit": max(seconds, 0.01),
+            "mip_rel_gap": 0.0,
+            **({} if nodes is None else {"node_limit": nodes}),
+        },
     )
     chosen = None if solved.x is None else used[solved.x > 0.5]
     bound = solved.mip_dual_bound
     known = bound is not None and np.isfinite(bound)
     return Cover(chosen, float(bound) * largest if known else 0.0, solved.status == 0)
+
+
+def relaxed(sets: list[IntArray], weight: FloatArray) -> float:
+    """The minimum of the linear relaxation: a lower bound that takes no search."""
+    used = np.unique(np.concatenate(sets))
+    M = incidence([np.searchsorted(used, rows) for rows in sets], len(used))
+    solved = scipy.optimize.linprog(
+        weight[used], A_ub=-M, b_ub=-np.ones(len(sets)), bounds=(0, None), method="highs"
+    )
+    return float(solved.fun) if solved.status == 0 else 0.0
 
 
 def greedy(
@@ -78,7 +94,7 @@ def greedy(
 
 
 def every_cover_weighs(
-    sets: list[IntArray], weight: FloatArray, claim: float, slack: float, nodes: int = 200_000
+    sets: list[IntArray], weight: FloatArray, claim: float, slack: float, nodes: int = 20_000
 ) -> bool | None:
     """Whether every cover weighs at least claim - slack, by branch and bound without rounding; None if it is too long.
 

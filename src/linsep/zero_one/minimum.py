@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from time import perf_counter
@@ -21,6 +22,7 @@ from linsep.zero_one.witnesses import pack
 _SWEPT = 20_000  # points up to which two features are enumerated
 _PACKINGS = 4
 _ROUND = 20  # disjoint witnesses a round
+_NODES = 100  # of the search for a cover, where rounds are counted
 _INNER = 8  # greedy covers tried between two exact ones
 
 
@@ -37,9 +39,13 @@ class Found:
 
 
 def minimise(
-    points: Points, starts: Iterable[FloatArray], deadline: float, rng: np.random.Generator
+    points: Points,
+    starts: Iterable[FloatArray],
+    deadline: float,
+    rng: np.random.Generator,
+    rounds: int | None = None,
 ) -> Found:
-    """The fewest errors, or the best found when time is up. ``starts`` are (w, b) to begin with."""
+    """The fewest errors, or the best found when time or rounds are up. ``starts`` are (w, b) to begin with."""
     d = points.X.shape[1]
     if d == 1:
         value, positive = best_threshold(points.X[:, 0], points.sign * points.weight)
@@ -56,8 +62,8 @@ def minimise(
             if points.settled(search.best.errors, swept.bound):
                 return search.best.found(swept.bound, (), "sweep")
     search.begin(starts)
-    search.run()
-    return search.best.found(search.bound, tuple(search.witnesses), "cover")
+    search.run(rounds)
+    return search.best.found(search.bound, search.proof, "cover")
 
 
 class Attempt:
@@ -106,6 +112,9 @@ class Search:
         self.best = Attempt(points)
         self.witnesses: list[Witness] = []
         self.bound = 0.0
+        self.proof: tuple[
+            Witness, ...
+        ] = ()  # those that prove the bound, so that it can be proven again as fast
         self.stuck = False
 
     def over(self) -> bool:
@@ -129,18 +138,31 @@ class Search:
                 return
             self._pack(everything, most=len(self.points))
 
-    def run(self) -> None:
-        """Cover, ask, add witnesses; an optimal cover that leaves separable rows is the answer."""
-        while not self.over():
+    def run(self, rounds: int | None) -> None:
+        """Cover, ask, add witnesses; an optimal cover that leaves separable rows is the answer.
+
+        A number of rounds makes the result independent of the clock, so the covers are limited by nodes too.
+        """
+        nodes = None if rounds is None else _NODES
+        for _ in itertools.count() if rounds is None else range(rounds):
             self._cheap_rounds()
             if self.over():
                 return
-            cover = master.cover(self._sets(), self.points.weight, self.deadline - perf_counter())
-            self.bound = max(self.bound, self.points.at_least(cover.bound))
+            sets = self._sets()
+            cover = master.cover(sets, self.points.weight, self.deadline - perf_counter(), nodes)
+            # a bound from an unfinished search could not be checked in less time: the relaxation can
+            sure = cover.bound if cover.optimal else master.relaxed(sets, self.points.weight)
+            self._raise(sure, self.witnesses)
             if cover.chosen is None or self.over():
                 return
             if not self._uncover(cover.chosen):
                 return  # separable, hence done; or floats cannot tell
+
+    def _raise(self, bound: float, witnesses: list[Witness]) -> None:
+        """Take a higher bound with the witnesses that prove it."""
+        bound = self.points.at_least(bound)
+        if bound > self.bound:
+            self.bound, self.proof = bound, tuple(witnesses)
 
     def _sets(self) -> list[IntArray]:
         return [witness.rows for witness in self.witnesses]
@@ -164,7 +186,7 @@ class Search:
         self.witnesses += new
         if len(rows) == len(self.points):
             together = sum(float(self.points.weight[w.rows].min()) for w in new)
-            self.bound = max(self.bound, self.points.at_least(together))
+            self._raise(together, new)
         if packing.phi is not None:
             self.best.offer(self.points.frame.theta(packing.phi))
             self._improve(packing.phi, patience=10)
