@@ -1,0 +1,80 @@
+"""The page that maps the lecture notes to linsep: every item is there, every name exists, every line is true."""
+
+import contextlib
+import importlib
+import re
+from functools import reduce
+from pathlib import Path
+
+import pytest
+
+from linsep.errors import LinsepError
+
+TESTS = Path(__file__).resolve().parent
+PAGE = (TESTS.parent / "docs" / "lectures.md").read_text()
+ITEMS, _, REST = PAGE.partition("\n## Not yet")
+MISSING = REST.partition("\n## ")[0]
+CODE = re.compile(r"`([^`]+)`")
+
+
+def rows(text):
+    """Cells of every table row that begins with a number."""
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if line.startswith("| ") and cells[0].isdigit():
+            yield int(cells[0]), cells[1:]
+
+
+ROWS = list(rows(ITEMS))
+BUILT = [(number, cells) for number, cells in ROWS if cells[1] != "not yet"]
+
+
+def resolve(name):
+    """The object of a dotted public name, a module or an attribute."""
+    with contextlib.suppress(ModuleNotFoundError):
+        return importlib.import_module(name)
+    module, *attributes = name.split(".")
+    return reduce(getattr, attributes, importlib.import_module(module))
+
+
+@pytest.fixture(scope="module")
+def namespace():
+    space = {}
+    for block in re.findall(r"^```python\n(.*?)^```", ITEMS, re.MULTILINE | re.DOTALL):
+        exec(block, space)
+    return space
+
+
+def test_every_item_is_there_once_and_in_order():
+    assert [number for number, _ in ROWS] == list(range(1, 82))
+    assert all(len(cells) == 4 for _, cells in ROWS)
+
+
+@pytest.mark.parametrize(("number", "cells"), BUILT, ids=lambda value: str(value)[:3])
+def test_the_item(number, cells, namespace):
+    _, names, line, tests = (CODE.findall(cell) for cell in cells)
+    assert names
+    assert all(name.startswith("linsep.") for name in names)
+    assert all(resolve(name) is not None for name in names)
+    assert len(line) == 1
+    assert eval(line[0], namespace), f"item {number}: {line[0]}"
+    assert tests
+    for test in tests:
+        file, _, name = test.partition("::")
+        assert re.search(rf"^ *def {name}\(", (TESTS / f"{file}.py").read_text(), re.MULTILINE), (
+            test
+        )
+
+
+def test_what_is_not_there_yet_is_not_there(namespace):
+    missing = list(rows(MISSING))
+    assert {number for number, cells in ROWS if cells[1] == "not yet"} <= {n for n, _ in missing}
+    for _, cells in missing:
+        (name,) = CODE.findall(cells[-1])
+        refused = name.removeprefix("refused: ")
+        if refused != name:
+            with pytest.raises(LinsepError):
+                eval(refused, namespace)
+        else:
+            with pytest.raises(AttributeError):
+                resolve(name)
