@@ -84,6 +84,8 @@ def test_numbers_are_regressed(data, capsys):
     gaps = data.read_text().replace("NA", "190", 1)
     lines = [line for line in gaps.splitlines() if not line.split(",")[4] == "NA"]
     data.write_text("\n".join(lines) + "\n")
+    assert main([*words, "--task", "regress", "--balanced"]) == 4
+    assert "--balanced" in answer(capsys)["message"]
     assert main([*words, "--task", "regress"]) == 0
     facts = answer(capsys)
     assert facts["model"] == "LinearRegressor" and facts["test"]["score"] > 0.7

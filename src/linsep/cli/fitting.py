@@ -87,6 +87,8 @@ def estimator(options: Any, regression: bool) -> Any:
         raise BadInput(
             f"--model {name} does not fit a target of {kind}; choose another, or say --task."
         )
+    if numbers and options.balanced:
+        raise BadInput("--balanced is about classes, and the target holds numbers; leave it out.")
     if numbers:
         loss = {"least-squares": "squared", "least-absolute": "absolute", "huber": "huber"}[name]
         return linsep.LinearRegressor(loss, C=1.0, l1_ratio=options.l1_ratio, **common)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from sklearn.exceptions import NotFittedError
 
+from linsep.bounds import clopper_pearson
 from linsep.certificates import Part
 from linsep.errors import BadInput, Refused
 from linsep.inference.intervals import INTERCEPT, covariance, refusal, rows, with_intervals
@@ -131,5 +131,5 @@ def _held_out(model: Any, X: Any, y: Any, *, level: float) -> dict[str, float]:
         return {"held-out R squared": float(model.score(X, y))}
     y = np.asarray(y)
     n, wrong = len(y), int(np.count_nonzero(model.predict(X) != y))
-    bound = 1.0 if wrong == n else float(stats.beta.ppf(level, wrong + 1, n - wrong))
+    bound = float(clopper_pearson(wrong, n, delta=1.0 - level))
     return {"held-out error": wrong / n, f"its upper bound, level {level:g}": bound}

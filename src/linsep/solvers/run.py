@@ -33,19 +33,24 @@ class LimitReached(Exception):
         self.status = status
 
 
-def gap_of(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
-    """Primal and dual value from the sums of a closing pass, without the rounding allowance.
-
-    The dual point is made feasible for the free intercept by shrinking the heavier side; see
-    certificates.closing, which assembles the certificate proper from the same sums.
-    """
+def balanced(problem: Problem, sums: FloatArray) -> tuple[float, float, FloatArray]:
+    """The factors that make the two sides of a dual point equal, and its v after that."""
     d = problem.data.d
     plus = minus = 1.0
     if problem.fit_intercept and sums[3] > sums[4]:
         plus = sums[4] / sums[3]
     elif problem.fit_intercept and sums[4] > sums[3]:
         minus = sums[3] / sums[4]
-    v = plus * sums[8 : 8 + d] + minus * sums[8 + d :]
+    return plus, minus, plus * sums[8 : 8 + d] + minus * sums[8 + d :]
+
+
+def gap_of(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
+    """Primal and dual value from the sums of a closing pass, without the rounding allowance.
+
+    The dual point is made feasible for the free intercept by shrinking the heavier side; see
+    certificates.closing, which assembles the certificate proper from the same sums.
+    """
+    plus, minus, v = balanced(problem, sums)
     primal = float(sums[0]) + problem.penalty_value(theta)
     conj = plus * float(sums[1]) + minus * float(sums[2])
     l1 = problem.penalty.l1

@@ -20,7 +20,7 @@ from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import pilot, prox_newton
-from linsep.solvers.run import LimitReached, Run, linearised
+from linsep.solvers.run import LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
@@ -60,7 +60,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
                 status = Status.CERTIFIED
                 break
             assert run.best is not None
-            score = np.abs(_balanced(problem, run.last_sums))
+            score = np.abs(balanced(problem, run.last_sums)[2])
             gap = run.trace[-1].primal - run.trace[-1].dual
             relative = min(0.2, gap / run.trace[-1].primal)
             wanting = (score > problem.penalty.l1 * (1 + 1e-12)) & (theta[:-1] == 0.0)
@@ -155,14 +155,3 @@ def _full(problem: Problem, chosen: IntArray, part: FloatArray) -> FloatArray:
     out[chosen] = part[:-1]
     out[-1] = part[-1]
     return out
-
-
-def _balanced(problem: Problem, sums: FloatArray) -> FloatArray:
-    """v of the dual point after its two sides were made equal."""
-    d = problem.data.d
-    plus = minus = 1.0
-    if problem.fit_intercept and sums[3] > sums[4]:
-        plus = sums[4] / sums[3]
-    elif problem.fit_intercept and sums[4] > sums[3]:
-        minus = sums[3] / sums[4]
-    return np.asarray(plus * sums[8 : 8 + d] + minus * sums[8 + d :])

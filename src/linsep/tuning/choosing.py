@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
+from linsep.bounds import clopper_pearson
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.tuning import separate, shared, splits
 from linsep.tuning.grids import grid_of
@@ -198,7 +198,7 @@ def _tested(
         return value, None
     n = len(rows)
     wrong = round(value * n)
-    return value, 1.0 if wrong == n else float(beta.ppf(0.95, wrong + 1, n - wrong))
+    return value, float(clopper_pearson(wrong, n, delta=0.05))
 
 
 def _warn(certificates: npt.NDArray[Any]) -> None:
