@@ -320,10 +320,10 @@ struct Table {
                      const std::int64_t* of, double* out, double* scratch);
 };
 
-extern const Table table_base;
+Table table_base();
 #ifdef LINSEP_X86
-extern const Table table_avx2;
-extern const Table table_avx512;
+Table table_avx2();
+Table table_avx512();
 #endif
 
 }  // namespace linsep

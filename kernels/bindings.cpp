@@ -36,20 +36,34 @@ template <class T>
 using Values = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Any = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-const Table* best_table() {
+// The instruction sets, from the plainest to the richest; only those up to the best one may be asked for their Table.
+struct Set {
+    const char* name;
+    Table (*table)();
+};
+const Set sets[] = {{"base", table_base},
+#ifdef LINSEP_X86
+                    {"avx2", table_avx2},
+                    {"avx512", table_avx512}
+#endif
+};
+
+int best_set() {
 #ifdef LINSEP_X86
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-        return &table_avx512;
+        return 2;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
         __builtin_cpu_supports("movbe"))
-        return &table_avx2;
+        return 1;
 #endif
-    return &table_base;
+    return 0;
 }
-const Table* table = best_table();
+const int best = best_set();
+Table current = sets[best].table();
+const Table* const table = &current;
 
 void need(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
@@ -931,18 +945,13 @@ void crammer_singer_closing(const PyRows& x, const PyClasses& y, int64_t lo, int
 
 // Switches the instruction set ("base", "avx2", "avx512"), so that one machine can test all it supports.
 void use(const std::string& name) {
-    const Table* best = best_table();
-    const Table* all[] = {&table_base,
-#ifdef LINSEP_X86
-                          &table_avx2, &table_avx512
-#endif
-    };
-    for (const Table* t : all) {
-        if (name == t->name) {
-            table = t;
+    for (int i = 0; const Set& set : sets) {
+        if (name == set.name) {
+            need(i <= best, "this machine does not have that instruction set");
+            current = set.table();
             return;
         }
-        need(t != best, "this machine does not have that instruction set");
+        ++i;
     }
     throw std::invalid_argument("no such instruction set");
 }

@@ -1,0 +1,66 @@
+// Everything that moves one coordinate at a time: dual ascent, its free rows, lasso, the multiclass hinge.
+// Compiled once per instruction set: see kernels.cpp.
+#include "crammer_singer.hpp"
+#include "free_set.hpp"
+#include "quadratic_cd.hpp"
+#include "table.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+void do_crammer_singer_step(i64 lo, i64 hi, Classes y, const double* z, const double* dz, double t, const double* p0,
+                            double sigma, double* p, double* out) {
+    crammer_singer_step(lo, hi, y, z, dz, t, p0, sigma, p, out);
+}
+void do_crammer_singer_gradient(Rows rows, i64 lo, i64 hi, Classes y, const double* p, double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { crammer_singer_gradient(X, lo, hi, y, p, out, scratch); });
+}
+void do_crammer_singer_ascend(Rows rows, i64 k0, i64 k1, Classes y, CdJob job, const double* norms, double* p,
+                              double* W, double* state, double* scratch) {
+    visit(rows, [&](const auto& X) { crammer_singer_ascend(X, k0, k1, y, job, norms, p, W, state, scratch); });
+}
+void do_crammer_singer_closing(Rows rows, i64 lo, i64 hi, Classes y, const double* W, const double* bound,
+                               const double* dual, double* out, double* scratch) {
+    visit(rows, [&](const auto& X) { crammer_singer_closing(X, lo, hi, y, W, bound, dual, out, scratch); });
+}
+void do_dual_cd(Rows rows, i64 k0, i64 k1, Targets t, LossSpec l, CdJob job, const double* norms, double* u, double* z,
+                double* b, double* theta, double* state) {
+    visit(rows, [&](const auto& X) { dual_cd(X, k0, k1, t, l, job, norms, u, z, b, theta, state); });
+}
+void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b, double* out) {
+    shifted(lo, hi, t, l, z, b, out);
+}
+i64 do_quadratic_cd(i64 k, const double* S, double l1, double tol, i64 max_sweeps, double* x, double* slope) {
+    return quadratic_cd(k, S, l1, tol, max_sweeps, x, slope);
+}
+void do_list_dots(Rows rows, const i64* list, i64 count, const double* v, double* out) {
+    visit(rows, [&](const auto& X) { list_dots(X, list, count, v, out); });
+}
+void do_list_add(Rows rows, const i64* list, i64 count, const double* a, double* v) {
+    visit(rows, [&](const auto& X) { list_add(X, list, count, a, v); });
+}
+int do_free_cg(Rows rows, FreeJob job, int steps, double enough, double* x, double* r, double* y, double* state,
+               double* product, double* v) {
+    return visit(rows, [&](const auto& X) { return free_cg(X, job, steps, enough, x, r, y, state, product, v); });
+}
+double do_quantile(i64 n, double* x, double* weight, double target) { return quantile(n, x, weight, target); }
+void do_shuffle(i64 count, std::uint64_t seed, i64* order) { shuffle(count, seed, order); }
+
+}  // namespace
+
+void fill_coordinates(Table& table) {
+    table.dual_cd = do_dual_cd;
+    table.shuffle = do_shuffle;
+    table.list_dots = do_list_dots;
+    table.list_add = do_list_add;
+    table.free_cg = do_free_cg;
+    table.quantile = do_quantile;
+    table.shifted = do_shifted;
+    table.quadratic_cd = do_quadratic_cd;
+    table.crammer_singer_step = do_crammer_singer_step;
+    table.crammer_singer_gradient = do_crammer_singer_gradient;
+    table.crammer_singer_ascend = do_crammer_singer_ascend;
+    table.crammer_singer_closing = do_crammer_singer_closing;
+}
+
+}  // namespace linsep::LINSEP_ARCH
