@@ -10,3 +10,12 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("linsep", deadline=None, derandomize=True, max_examples=50, database=None)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "linsep"))
+
+
+def pytest_collection_modifyitems(config, items):
+    """SciPy must be told before it is imported that it will be handed other libraries' arrays, and nobody who uses
+    linsep tells it: scikit-learn's checks of such arrays run in a process of their own (test_sklearn_checks.py)."""
+    if os.environ.get("SCIPY_ARRAY_API") != "1":
+        apart = [item for item in items if "array_api" in item.name.partition("[")[2]]
+        config.hook.pytest_deselected(items=apart)
+        items[:] = [item for item in items if item not in set(apart)]

@@ -21,7 +21,11 @@ from linsep.solvers import SOLVERS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+DRAWING = ("figures.py", "picture.py")  # many figures: slow
+EXAMPLES = [
+    pytest.param(path, marks=[pytest.mark.slow] if path.name in DRAWING else [])
+    for path in sorted((ROOT / "examples").glob("*.py"))
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 

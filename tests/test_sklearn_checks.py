@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -46,3 +50,27 @@ ESTIMATORS = [
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
+
+
+def test_scikit_learn_checks_of_other_arrays():
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "array_api",
+        __file__,
+    ]
+    done = subprocess.run(
+        command,
+        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "passed" in done.stdout
+    assert "skipped" not in done.stdout
