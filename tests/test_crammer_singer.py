@@ -426,7 +426,7 @@ def test_centring_moves_only_the_intercepts():
 
 @pytest.mark.parametrize("storage", ["dense64", "csr64-int32"])
 def test_the_same_bits_for_any_number_of_threads(monkeypatch, storage):
-    monkeypatch.setattr("linsep.data.memory.BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr("linsep.data.layout.BLOCK_BYTES", 1 << 14)
     X, y = draw(3000, 5, 3, seed=9)
     X = STORAGES[storage](X)
     one, *others = (coupled(0.1, n_threads=count).fit(X, y) for count in (1, 2, 5))

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from catalogue import KINDS, LAYOUTS, STORAGES, dense, plain
 
 from linsep import _kernels
-from linsep.data import Memory, memory, threads
+from linsep.data import Memory, layout, memory, threads
 from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -27,7 +27,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of a few hundred rows."""
-    monkeypatch.setattr(memory, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(layout, "BLOCK_BYTES", 4_000)
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def test_longest_sum_bounds_the_chain_of_additions(small_blocks):
     for kind in ("dense64", "csr64-int32"):
         data = Memory(KINDS[kind](binary(30_000)), n_threads=1)
         for size in (1, 50, 100_000):
-            spans = data._spans(size)
+            spans = layout.spans(len(data._edges) - 1, data.n_entries, size)
             rows = [data._edges[s.stop] - data._edges[s.start] for s in spans]
             assert data.longest_sum(size) >= max(rows) + len(spans) - 1
             assert data.longest_sum(size) < 30_000

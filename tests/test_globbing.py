@@ -9,7 +9,7 @@ from catalogue import KINKED, Sample, fit, labels, naming, objective, plain
 from test_interior import assert_optimal
 
 from linsep import _kernels
-from linsep.data import memory
+from linsep.data import layout, memory
 from linsep.errors import ConvergenceWarning
 from linsep.losses import get
 from linsep.penalties import ElasticNet
@@ -25,7 +25,7 @@ each_kinked = pytest.mark.parametrize("loss", KINKED, ids=naming)
 def small_counts_as_large(monkeypatch):
     """Pilots of a few hundred rows, and blocks that are a fraction of the data."""
     monkeypatch.setattr(globbing, "ENTRIES", 10_000)
-    monkeypatch.setattr(memory, "BLOCK_BYTES", 64_000)
+    monkeypatch.setattr(layout, "BLOCK_BYTES", 64_000)
 
 
 def many(n=20_000, d=5, seed=0):

@@ -24,7 +24,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.svm import SVC
 
 from linsep import LinearClassifier, LinearRegressor, _kernels, verify
-from linsep.data import memory
+from linsep.data import layout, memory
 from linsep.errors import ConvergenceWarning, NonFinite, Refused
 from linsep.losses import get
 from linsep.solution import Explicit, Status
@@ -61,7 +61,7 @@ def route(request, monkeypatch):
     """The whole fit in one call, or driven over blocks of rows."""
     if request.param == "blocks":
         monkeypatch.setattr(small, "ENTRIES", -1)
-        monkeypatch.setattr(memory, "BLOCK_BYTES", 3000)
+        monkeypatch.setattr(layout, "BLOCK_BYTES", 3000)
     return request.param
 
 
@@ -190,7 +190,7 @@ def test_storage_does_not_matter(loss, storage, route):
 @pytest.mark.parametrize("storage", ["dense64", "csr64-int32", "fortran64"])
 def test_the_number_of_threads_does_not_change_a_bit(storage, monkeypatch):
     monkeypatch.setattr(small, "ENTRIES", -1)
-    monkeypatch.setattr(memory, "BLOCK_BYTES", 4000)
+    monkeypatch.setattr(layout, "BLOCK_BYTES", 4000)
     monkeypatch.setattr(memory, "CONVERT_BYTES", 0)
     sample = plain(3000, 5).stored(storage)
     first, *others = (fit(sample, "hinge", 1.0, "interior", n_threads=k) for k in (1, 2, 8))

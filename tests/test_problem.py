@@ -19,7 +19,7 @@ from catalogue import (
 
 from linsep import _kernels
 from linsep.certificates import ClosingSums, closing_sums_numpy
-from linsep.data import memory
+from linsep.data import layout, memory
 from linsep.errors import NonFinite
 from linsep.losses import get
 from linsep.solution import Explicit, Linearised
@@ -33,7 +33,7 @@ C = 4.0
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Several blocks even for these small problems."""
-    monkeypatch.setattr(memory, "BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(layout, "BLOCK_BYTES", 1_000)
 
 
 def point(sample, seed=0, size=0.3):

@@ -18,7 +18,7 @@ from catalogue import (
 )
 
 from linsep import losses
-from linsep.data import memory
+from linsep.data import layout, memory
 from linsep.errors import BadInput, ConvergenceWarning, Refused
 from linsep.losses import get
 from linsep.penalties import ElasticNet
@@ -170,7 +170,7 @@ def test_more_passes_never_raise_the_gap(solver):
 @pytest.fixture
 def many_blocks(monkeypatch):
     """Blocks of 256 rows; and small problems count as large, so that pilots are drawn."""
-    monkeypatch.setattr(memory, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(layout, "BLOCK_BYTES", 4_000)
     monkeypatch.setattr(small, "ENTRIES", 10_000)
 
 

@@ -19,7 +19,7 @@ from catalogue import (
 )
 from sklearn.datasets import load_breast_cancer
 
-from linsep.data import memory
+from linsep.data import layout, memory
 from linsep.losses import Loss, get
 from linsep.solution import Status
 from linsep.solvers import SOLVERS
@@ -71,7 +71,7 @@ def test_without_an_intercept(solver, loss, maker):
 )
 @each_solver
 def test_every_storage(solver, storage, monkeypatch):
-    monkeypatch.setattr(memory, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(layout, "BLOCK_BYTES", 4_000)
     monkeypatch.setattr(memory, "CONVERT_BYTES", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 8)) * (rng.random((900, 8)) < 0.5)
@@ -202,7 +202,7 @@ class Tempered(Loss):
 @pytest.mark.parametrize("solver", ["auto", "newton", "newton-pilot", "newton-cg"])
 @pytest.mark.parametrize("loss", [Quartic(), Tempered()], ids=lambda loss: loss.name)
 def test_a_loss_of_your_own(solver, loss, monkeypatch):
-    monkeypatch.setattr(memory, "BLOCK_BYTES", 4_000)
+    monkeypatch.setattr(layout, "BLOCK_BYTES", 4_000)
     for maker in ("plain", "weighted", "tall", "imbalanced"):
         sample = MAKERS[maker]()
         for C in (0.01, 1.0, 100.0):

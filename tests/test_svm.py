@@ -391,7 +391,7 @@ def test_centring_leaves_w_unchanged(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_same_bits_for_any_number_of_threads(loss, monkeypatch):
-    monkeypatch.setattr("linsep.data.memory.BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr("linsep.data.layout.BLOCK_BYTES", 1 << 14)
     rng = np.random.default_rng(2)
     rows = rng.standard_normal((4000, 6))
     y = rows @ rng.standard_normal(6) + rng.standard_normal(4000) > 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from linsep import basis, bounds, datasets, errors, export, losses, plot
     from linsep.certificates import verify
+    from linsep.data import scan
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
         LinearClassifier,
@@ -66,6 +67,7 @@ __all__ = [
     "read_libsvm",
     "read_table",
     "save",
+    "scan",
     "separate",
     "summary",
     "tune",
@@ -101,6 +103,7 @@ _HOME = {
     "read_libsvm": "linsep.tables",
     "read_table": "linsep.tables",
     "save": "linsep.model_files",
+    "scan": "linsep.data",
     "summary": "linsep.inference",
     "tune": "linsep.tuning",
     "verify": "linsep.certificates",

@@ -59,13 +59,14 @@ class Verifiable(Protocol):
 
 
 def verify(
-    model: Verifiable, X: Any, y: Any, sample_weight: Any = None, exact: bool = False
+    model: Verifiable, X: Any, y: Any = None, sample_weight: Any = None, exact: bool = False
 ) -> Optimality:
     """Recompute the certificate of a fitted model independently.
 
     Returns the certificate that was found, or raises :class:`~linsep.errors.CertificateError` if it does not
     reach the model's ``tol`` or contradicts ``model.certificate_``. ``exact=True`` computes with rational
-    numbers (piecewise linear and quadratic losses only), so that no rounding is left to allow for.
+    numbers (piecewise linear and quadratic losses only), so that no rounding is left to allow for. X may be a
+    scan (``linsep.scan``), which may bring y and the weights along.
     """
     if not hasattr(model, "certificate_"):
         name = type(model).__name__

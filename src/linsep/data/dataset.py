@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 
 
@@ -38,6 +39,14 @@ class Dataset(ABC):
     @abstractmethod
     def whole(self) -> Block | None:
         """All rows as one block that the kernels can read, if they lie in memory like that."""
+
+    @abstractmethod
+    def first_rows(self) -> _kernels.Rows:
+        """The rows of the first block, at least: how all rows are stored."""
+
+    @abstractmethod
+    def planes(self, k: int) -> FloatArray:
+        """Room for k numbers per row, (k, n), that need not lie in memory."""
 
     @property
     @abstractmethod

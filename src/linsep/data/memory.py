@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count, pairwise
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,9 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Dataset
+from linsep.data.layout import Edges, dense_edges, longest_sum, spans, sparse_edges
 from linsep.data.threads import usable_threads
 
-BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
-SMALL_BLOCK_BYTES = 1 << 20  # enough work to pay for the call
-MANY_BLOCKS = 16  # that threads can share evenly: data have as many before their blocks grow
 CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, larger ones by block
 _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16")
 
@@ -47,7 +45,8 @@ def readable(X: Any) -> Any:
     return X if _native(X) else _converted(X)
 
 
-def _rows(X: Any) -> _kernels.Rows:
+def kernel_rows(X: Any) -> _kernels.Rows:
+    """X, dense or CSR, as the kernels read it."""
     if sp.issparse(X):
         indices, indptr = X.indices, X.indptr
         if indices.dtype != indptr.dtype:
@@ -56,7 +55,7 @@ def _rows(X: Any) -> _kernels.Rows:
     return _kernels.Rows(X)
 
 
-def _room(kept: dict[str, FloatArray], n: int, part: slice, name: str) -> FloatArray:
+def room(kept: dict[str, FloatArray], n: int, part: slice, name: str) -> FloatArray:
     """Room for one number per row of the part, made on first use."""
     room = kept.get(name)
     if room is None:
@@ -95,7 +94,7 @@ class Memory(Dataset):
         self._pool: ThreadPoolExecutor | None = None
         self._owner = 0  # the process whose threads these are
         self._edges = self._block_edges()
-        self._whole = self._block(_rows(X), 0, self.n, 0) if native else None
+        self._whole = self._block(kernel_rows(X), 0, self.n, 0) if native else None
 
     def _size_of(self, X: Any) -> int:
         return 12 * int(X.nnz) if self._sparse else 8 * self.n * self.d
@@ -117,20 +116,13 @@ class Memory(Dataset):
         return self._weight
 
     def longest_sum(self, size: int) -> int:
-        spans = self._spans(size)
-        return max(self._edges[s.stop] - self._edges[s.start] for s in spans) + len(spans)
+        return longest_sum(self._edges, self.n_entries, size)
 
-    def _block_edges(self) -> list[int]:
-        """Row numbers where blocks begin, and n: blocks of equal size in bytes."""
+    def _block_edges(self) -> Edges:
+        """Row numbers where blocks begin, and n."""
         if self.sparse:
-            starts = self.X.indptr.astype(np.int64, copy=False)
-            blocks = max(1, round(12 * int(starts[-1]) / BLOCK_BYTES))
-            inner = np.searchsorted(starts, int(starts[-1]) * np.arange(1, blocks) // blocks)
-            return [int(edge) for edge in np.unique(np.concatenate([[0], inner, [self.n]]))]
-        row = self.X.dtype.itemsize * max(1, self.d)
-        size = min(BLOCK_BYTES, max(SMALL_BLOCK_BYTES, row * self.n // MANY_BLOCKS))
-        rows = max(256, size // row)
-        return [*range(0, max(self.n, 1), rows), self.n]
+            return sparse_edges(self.X.indptr)
+        return dense_edges(self.n, self.d, self.X.dtype.itemsize)
 
     def _block(self, rows: _kernels.Rows, lo: int, hi: int, first: int) -> Block:
         part = slice(first, first + rows.n)
@@ -148,14 +140,14 @@ class Memory(Dataset):
             lo=lo,
             hi=hi,
             first=first,
-            kept=partial(_room, self._kept, self.n, part),
+            kept=partial(room, self._kept, self.n, part),
         )
 
     def _open(self, k: int) -> Block:
         lo, hi = self._edges[k], self._edges[k + 1]
         whole = self._whole
         if whole is None:  # convert this block alone
-            return self._block(_rows(_converted(self.X[lo:hi])), 0, hi - lo, lo)
+            return self._block(kernel_rows(_converted(self.X[lo:hi])), 0, hi - lo, lo)
         if (lo, hi) == (whole.lo, whole.hi):
             return whole
         return Block(
@@ -171,34 +163,25 @@ class Memory(Dataset):
             whole.kept,
         )
 
-    def _spans(self, size: int) -> list[range]:
-        """Groups of consecutive blocks that share one accumulator: fewer when it is large."""
-        blocks = len(self._edges) - 1
-        if blocks == 1:
-            return [range(1)]
-        number = min(blocks, max(4, min(64, 12 * self.n_entries // (32 * 8 * size))))
-        edges = [blocks * k // number for k in range(number + 1)]
-        return [range(a, b) for a, b in pairwise(edges)]
-
     def sum(self, fn: Sum, size: int) -> FloatArray:
         """Sum over the blocks, in block order; each thread takes the next span that nobody has taken.
 
         A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing.
         """
-        spans = self._spans(size)
-        if len(spans) == 1:
+        groups = spans(len(self._edges) - 1, self.n_entries, size)
+        if len(groups) == 1:
             out = np.zeros(size)
-            for k in spans[0]:
+            for k in groups[0]:
                 fn(self._open(k), out)
             return out
-        parts = np.zeros((len(spans), size))
-        workers = min(self.n_threads, len(spans))
+        parts = np.zeros((len(groups), size))
+        workers = min(self.n_threads, len(groups))
         running = True
         take = count().__next__
 
         def walk() -> None:
-            while (s := take()) < len(spans):
-                for k in spans[s]:
+            while (s := take()) < len(groups):
+                for k in groups[s]:
                     if not running:
                         return
                     fn(self._open(k), parts[s])
@@ -237,6 +220,12 @@ class Memory(Dataset):
     @property
     def whole(self) -> Block | None:
         return self._whole
+
+    def first_rows(self) -> _kernels.Rows:
+        return self._open(0).rows
+
+    def planes(self, k: int) -> FloatArray:
+        return np.empty((k, self.n))
 
     def _threads(self) -> ThreadPoolExecutor:
         """The helpers of this process: a forked child does not inherit its parent's."""

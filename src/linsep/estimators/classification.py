@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
+from linsep.data import Scan
 from linsep.estimators import fitting, inputs, labels, parameters
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
@@ -62,15 +63,16 @@ class Classification(ByScores):
     def _two_class_loss(self) -> Loss:
         """The loss on the margins of two classes, from the parameters."""
 
-    def fit(self: Model, X: Any, y: Any, sample_weight: Any = None) -> Model:
+    def fit(self: Model, X: Any, y: Any = None, sample_weight: Any = None) -> Model:
         """Minimise the objective and certify it.
 
         Parameters
         ----------
-        X : array, sparse matrix or dataframe (n, d)
-            Finite numbers. Float arrays in C order and CSR matrices are not copied.
+        X : array, sparse matrix, dataframe or scan (n, d)
+            Finite numbers. Float arrays in C order and CSR matrices are not copied. A scan (``linsep.scan``)
+            is read from disk in every pass.
         y : array (n,)
-            Class labels: strings, integers or booleans.
+            Class labels: strings, integers or booleans. A scan may bring its own.
         sample_weight : array (n,), optional
             Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
 
@@ -81,7 +83,7 @@ class Classification(ByScores):
         owner = type(self).__name__
         recipe = parameters.recipe(self, self._two_class_loss())
         scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
-        rows, names = inputs.rows(X, owner)
+        rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
         known = labels.encode(y, rows.shape[0], owner)
         weight = labels.weigh(
             known, inputs.weights(sample_weight, rows.shape[0]), self.class_weight, owner
@@ -148,6 +150,8 @@ class Classification(ByScores):
         """What an independent check needs, for each subproblem in turn."""
         owner = type(self).__name__
         rows = inputs.rows_again(self, X)
+        if isinstance(X, Scan):
+            _, _, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
         known = labels.encode_as(self.classes_, y, rows.shape[0], owner)
         weight = labels.weigh(
             known, inputs.weights(sample_weight, rows.shape[0]), self._class_weight, owner

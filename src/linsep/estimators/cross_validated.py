@@ -112,7 +112,7 @@ feature_names_in_
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
     ) -> LogisticRegressionCV:
         """Choose C, then fit it to all rows.
 
@@ -199,7 +199,9 @@ feature_names_in_
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LinearSVCCV:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> LinearSVCCV:
         """Choose C, then fit it to all rows.
 
         Parameters

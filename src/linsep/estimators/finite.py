@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data import StoredRows
 from linsep.errors import NonFinite
 
 _BLOCK = 1 << 18  # elements looked at together: the scratch stays in cache
@@ -19,11 +20,16 @@ def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> No
 
     Parameters
     ----------
-    X : ndarray (n, d) or CSR matrix
+    X : ndarray (n, d), CSR matrix or rows on disk
     names : ndarray of str, optional
         Column names, for the message.
     """
-    if X.dtype.kind in "iub" or _surely_finite(X):
+    if X.dtype.kind in "iub":
+        return
+    if isinstance(X, StoredRows):
+        if X.sparse:
+            return  # looked at when they were decoded
+    elif _surely_finite(X):
         return
     if sp.issparse(X):
         at = _first(X.data[: X.nnz])
@@ -34,10 +40,11 @@ def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> No
     n, d = X.shape
     step = max(1, _BLOCK // d)
     for start in range(0, n, step):
-        finite = np.isfinite(X[start : start + step])
+        part = X[start : start + step]
+        finite = np.isfinite(part)
         if not finite.all():
             row, col = divmod(int(np.argmin(finite)), d)
-            _refuse(X[start + row, col], start + row, col, names)
+            _refuse(part[row, col], start + row, col, names)
 
 
 def _surely_finite(X: Any) -> bool:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from linsep.data import Scan
 from linsep.errors import BadInput
 from linsep.estimators.finite import refuse_nonfinite_vector
 from linsep.estimators.frames import Names, open_frame
@@ -56,6 +57,11 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     """
     if is_plain(X) and X.size:
         return X, None
+    if isinstance(X, Scan):
+        raise BadInput(
+            f"X is a scan of files, and this use of {owner} needs the rows in memory; fit, predict and verify "
+            "take a scan. Load the rows, or some of them, for instance scan.rows[:100_000]."
+        )
     names = None
     if sp.issparse(X):
         X = to_csr(X)
@@ -81,9 +87,49 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     return X if sp.issparse(X) or X.flags.aligned else X.copy(), names
 
 
+def opened(X: Any, y: Any, sample_weight: Any, owner: str) -> tuple[Any, Names | None, Any, Any]:
+    """Rows, names of the columns, y and weights; a scan brings its own."""
+    if not isinstance(X, Scan):
+        return *rows(X, owner), y, sample_weight
+    if y is not None and X.y is not None:
+        raise BadInput(
+            "The scan has a target already: give y to scan(target=...) or to fit, not to both."
+        )
+    if sample_weight is not None and X.weight is not None:
+        raise BadInput(
+            "The scan has weights already: give them to scan(weight=...) or to fit, not to both."
+        )
+    if y is None and X.y is None:
+        raise BadInput(
+            f"{owner} needs a target and the scan has none: give scan(paths, target=...) the column, or y "
+            "to fit."
+        )
+    y = X.y if y is None else y
+    return X.rows, X.feature_names, y, X.weight if sample_weight is None else sample_weight
+
+
+def _stored_again(model: Any, X: Scan) -> Any:
+    d = model.n_features_in_
+    if X.shape[1] != d:
+        raise BadInput(
+            f"The scan has {X.shape[1]} features, but {type(model).__name__} is expecting {d} features as input; "
+            "leave out the others with scan(ignore=...)."
+        )
+    known = getattr(model, "feature_names_in_", None)
+    if known is not None and X.feature_names is not None and list(known) != list(X.feature_names):
+        at = next(j for j in range(d) if known[j] != X.feature_names[j])
+        raise BadInput(
+            f"The feature names should match those that were passed during fit: column {at} is "
+            f"{X.feature_names[at]!r} and was {known[at]!r}."
+        )
+    return X.rows
+
+
 def rows_again(model: Any, X: Any) -> Any:
     """Rows of X for a fitted model: the same number of columns, the same names in the same order."""
     check_is_fitted(model, "coef_")
+    if isinstance(X, Scan):
+        return _stored_again(model, X)
     values, _ = rows(X, type(model).__name__)
     validate_data(model, X, reset=False, skip_check_array=True)
     return values

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from linsep.data import Scan
 from linsep.errors import LinsepError
 from linsep.estimators import fitting, inputs, parameters
 from linsep.estimators.classification import Classification
@@ -174,15 +175,16 @@ random_state
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearRegressor:
         """Minimise the objective and certify it.
 
         Parameters
         ----------
-        X : array, sparse matrix or dataframe (n, d)
-            Finite numbers. Float arrays in C order and CSR matrices are not copied.
+        X : array, sparse matrix, dataframe or scan (n, d)
+            Finite numbers. Float arrays in C order and CSR matrices are not copied. A scan (``linsep.scan``)
+            is read from disk in every pass.
         y : array (n,)
-            Finite targets.
+            Finite targets. A scan may bring its own.
         sample_weight : array (n,), optional
             Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
 
@@ -191,7 +193,8 @@ random_state
         self
         """
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
-        rows, names = inputs.rows(X, type(self).__name__)
+        owner = type(self).__name__
+        rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
         part, weight = self._subproblem(recipe.loss, rows, y, sample_weight)
         start = fitting.earlier(self, (rows.shape[1] + 1, 1))
         fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
@@ -237,5 +240,7 @@ random_state
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """As in the classifiers: what an independent check needs."""
         rows = inputs.rows_again(self, X)
+        if isinstance(X, Scan):
+            _, _, y, sample_weight = inputs.opened(X, y, sample_weight, type(self).__name__)
         part, weight = self._subproblem(self._fits[0].recipe.loss, rows, y, sample_weight)
         yield from fitting.verification_parts(self, [part], rows, weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from linsep import _kernels
+from linsep.data import StoredRows
+from linsep.data.pieces import Scratch
 from linsep.data.threads import in_parallel
-from linsep.errors import BadInput
+from linsep.errors import BadInput, NonFinite
 from linsep.estimators import inputs
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.inputs import FloatArray
@@ -27,7 +30,10 @@ def scores(model: Any, X: Any) -> FloatArray:
     A plain array or CSR matrix of the right width, given to a model without column names, is
     multiplied at once. Anything else is checked and converted as scikit-learn does.
     """
-    X = _ready(model, X)
+    return _by_blocks(_scores, model, _ready(model, X))
+
+
+def _scores(model: Any, X: Any, first: int) -> FloatArray:
     coef = model.coef_
     if coef.ndim == 1 or len(coef) == 1:
         rows = _native_rows(X)
@@ -41,13 +47,16 @@ def scores(model: Any, X: Any) -> FloatArray:
         Z += model.intercept_
     if not np.isfinite(Z).all():
         refuse_nonfinite(X, vars(model).get("feature_names_in_"))
-        _refuse_overflow(Z)
+        _refuse_overflow(Z, first)
     return Z
 
 
 def predicted_probabilities(model: Any, X: Any) -> FloatArray:
     """P(class | row), (n, k): in one pass over the rows where the loss is the logistic or the softmax."""
-    X = _ready(model, X)
+    return _by_blocks(_probabilities, model, _ready(model, X))
+
+
+def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
     loss = model._fits[0].recipe.loss
     rows = _native_rows(X)
     k = len(model.coef_)
@@ -62,7 +71,20 @@ def predicted_probabilities(model: Any, X: Any) -> FloatArray:
         soft = _kernels.softmaxes
         if _by_pieces(model, X, rows.n, lambda lo, hi: soft(rows, lo, hi, W, P[lo:hi])):
             return P
-    return probabilities(loss, scores(model, X))
+    return probabilities(loss, _scores(model, X, first))
+
+
+def _by_blocks(work: Callable[[Any, Any, int], FloatArray], model: Any, X: Any) -> FloatArray:
+    """``work(model, rows, number of the first row)``: of X in memory at once, of rows on disk by block."""
+    if not isinstance(X, StoredRows):
+        return work(model, X, 0)
+    scratch = Scratch()
+    try:
+        blocks = pairwise(X.edges)
+        return np.concatenate([work(model, X.read(lo, hi, scratch), lo) for lo, hi in blocks])
+    except NonFinite:  # say which row of all it is
+        refuse_nonfinite(X, vars(model).get("feature_names_in_"))
+        raise
 
 
 def _ready(model: Any, X: Any) -> Any:
@@ -144,7 +166,11 @@ def log_probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
 
 
 def product(X: Any, W: FloatArray) -> FloatArray:
-    """X W in float64; float32 rows are converted block by block."""
+    """X W in float64; float32 rows are converted block by block, rows on disk read block by block."""
+    if isinstance(X, StoredRows):
+        scratch = Scratch()
+        parts = (X.read(lo, hi, scratch) for lo, hi in pairwise(X.edges))
+        return np.concatenate([product(part, W) for part in parts])
     if sp.issparse(X) or X.dtype == np.float64:
         Z: FloatArray = np.asarray(X @ W)
         return Z
@@ -156,9 +182,9 @@ def product(X: Any, W: FloatArray) -> FloatArray:
     return Z
 
 
-def _refuse_overflow(Z: FloatArray) -> None:
+def _refuse_overflow(Z: FloatArray, first: int) -> None:
     row = int(np.argmin(np.isfinite(Z).all(axis=1)))
     raise BadInput(
-        f"The score of row {row} (counting from 0) is {Z[row].tolist()}: its numbers are too "
+        f"The score of row {first + row} (counting from 0) is {Z[row].tolist()}: its numbers are too "
         "large to be multiplied by the coefficients in float64; rescale the columns."
     )

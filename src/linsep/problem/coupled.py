@@ -56,7 +56,7 @@ class CoupledProblem:
         self.passes = 0.0
         self.misfits = self.crossed = data.n
         self._width = -(-self.k // 8) * 8  # columns as the kernels want them
-        self._p = np.empty((self.k, data.n))
+        self._p = data.planes(self.k)
         self._classes: dict[tuple[int, int], _kernels.Classes] = {}
 
     @property
@@ -295,8 +295,8 @@ class CoupledProblem:
 
         Dense kernels add up some rows in registers, and then these sums: far fewer roundings than rows.
         """
-        rows, whole = self.data.longest_sum(size), self.data.whole
-        chunk = 1 if whole is None else _kernels.softmax_chunk(whole.rows, self.k)
+        rows = self.data.longest_sum(size)
+        chunk = _kernels.softmax_chunk(self.data.first_rows(), self.k)
         return min(rows, chunk + 2 * (rows // chunk + 1))  # twice: blocks may begin amid a chunk
 
     def centre(self) -> FloatArray:

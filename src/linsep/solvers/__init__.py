@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from linsep.data import Memory
 from linsep.errors import BadInput, Refused
 from linsep.problem import MaxMarginProblem
 from linsep.solvers import (
@@ -85,6 +86,11 @@ _PENALTY = Need("a finite C", lambda p: p.lam > 0)
 _COORDINATES = Need(
     f"rows in memory, a finite C and one of the losses {', '.join(dual_cd.LOSSES)}", dual_cd.applies
 )
+_IN_MEMORY = Need("rows in memory", lambda p: isinstance(p.data, Memory))
+_TALL = Need(
+    "rows in memory, or at least as many as features",
+    lambda p: isinstance(p.data, Memory) or p.data.n >= p.data.d,
+)
 _DENSE = Need("dense rows", lambda p: not p.data.sparse)
 _HARD = Need("the hinge loss with C=inf", hard_margin.applies)
 _BASIC = (_CONVEX, _SMOOTH, _NO_L1)
@@ -119,10 +125,10 @@ SOLVERS: dict[str, Solver] = {
         Solver("newton-pilot", dense.solve_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
         Solver("newton-cg", _truncated, _BASIC),
         Solver("dual-cd", sparse.solve_dual, (_CONVEX, _NO_L1, _COORDINATES)),
-        Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
-        Solver("interior", interior.solve, _ONE_KINK),
-        Solver("globbing", globbing.solve, _ONE_KINK),
-        Solver("hard-margin", hard_margin.solve, (_HARD, _NO_L1)),
+        Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1, _IN_MEMORY)),
+        Solver("interior", interior.solve, (*_ONE_KINK, _IN_MEMORY)),
+        Solver("globbing", globbing.solve, (*_ONE_KINK, _TALL)),
+        Solver("hard-margin", hard_margin.solve, (_HARD, _NO_L1, _IN_MEMORY)),
     )
 }
 NAMES = ("auto", *SOLVERS)
@@ -162,7 +168,8 @@ def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
         many = data.sparse and data.d > _SPARSE_FACTORISE
         if many or dual_cd.quick(problem, stop.tol):
             return "dual-cd"
-    return "globbing" if globbing.worthwhile(problem) else "interior"
+    on_disk = not isinstance(data, Memory)
+    return "globbing" if on_disk or globbing.worthwhile(problem) else "interior"
 
 
 def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolve]:
@@ -180,6 +187,11 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
         raise Refused(
             f"solver={name!r} does not take the {problem.loss.name} loss, which couples the classes. "
             f"Use solver={own!r} or 'auto', or multiclass='ovr'."
+        )
+    if hinge and not isinstance(problem.data, Memory):
+        raise Refused(
+            f"The {problem.loss.name} loss needs rows in memory; for rows on disk use LogisticRegression, or "
+            "loss='squared_hinge' with multiclass='ovr'."
         )
     if hinge and problem.lam == 0.0:
         raise Refused(

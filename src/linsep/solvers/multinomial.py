@@ -31,6 +31,7 @@ from linsep.solvers.coupled_directions import (
     zero_sum,
 )
 from linsep.solvers.coupled_recession import refuse_separable, shortest
+from linsep.solvers.pilot import bounded
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _is_small(problem: CoupledProblem) -> bool:
 
 def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
     """The problem on about m rows, drawn evenly through each class and counted for those they stand for."""
-    labels = problem.data.labels
+    labels, m = problem.data.labels, bounded(m, problem.data)
     assert labels is not None
     rng = np.random.default_rng(seed)
     order = np.argsort(labels, kind="stable")

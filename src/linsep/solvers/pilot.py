@@ -16,8 +16,10 @@ from linsep.problem import Problem
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from linsep.data import Dataset
     from linsep.solution import FloatArray
 
+MOST_ENTRIES = 1 << 27  # of a pilot, which lies in memory wherever the rows are: 1 GiB
 RARE = 0.1  # a class with a smaller share of the rows is drawn separately
 
 
@@ -52,9 +54,14 @@ def draw(sign: FloatArray, m: int, seed: int) -> tuple[npt.NDArray[np.int64], Fl
     return rows[order], share[order]
 
 
+def bounded(m: int, data: Dataset) -> int:
+    """m rows, or as many as a pilot may hold."""
+    return min(m, max(1000, MOST_ENTRIES * data.n // max(1, data.n_entries)))
+
+
 def sub_problem(problem: Problem, m: int, seed: int) -> Problem:
     """The problem on about m rows, each counted for those it stands for."""
-    rows, share = draw(problem.data.sign, m, seed)
+    rows, share = draw(problem.data.sign, bounded(m, problem.data), seed)
     data = problem.data.sample(rows, share)
     pilot = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
     problem.passes += len(rows) / problem.data.n

@@ -1,0 +1,208 @@
+"""The block cache: files decoded once into binary rows with a checksum for every piece.
+
+A cache is a directory that appears in one step, by renaming, when it is complete: no reader ever sees half of
+one, and a build that was killed leaves nothing under the final name. It is found again by the names, sizes
+and times of the files it was made from.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data.decoding import Batch
+from linsep.data.layout import GRAIN, rows_of_a_large_block
+from linsep.data.pieces import PieceFile, PieceWriter
+from linsep.data.stored import CsrRows, DenseRows, StoredRows
+from linsep.errors import BadInput, Refused
+
+_VERSION = 1
+_PIECE = 1 << 20  # bytes of a file that share a checksum, where blocks do not decide
+_MANIFEST = "manifest.json"
+
+
+class Damaged(Exception):
+    """The cache cannot be used (control flow: it is then built again)."""
+
+
+def key(files: list[Path], settings: Any) -> str:
+    """The name of the cache of these files read with these settings."""
+    facts: list[Any] = [_VERSION, settings]
+    for file in files:
+        found = file.stat()
+        facts.append([str(file.resolve()), found.st_size, found.st_mtime_ns])
+    return "linsep-" + hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]
+
+
+class Writer:
+    """Writes batches into a directory; ``limit`` bounds its size in bytes."""
+
+    def __init__(self, directory: Path, limit: float | None) -> None:
+        self._directory, self._limit = directory, limit
+        self._files: dict[str, PieceWriter] = {}
+        self._first: Batch | None = None
+        self._y: list[npt.NDArray[Any]] = []
+        self._weight: list[npt.NDArray[np.float64]] = []
+        self._lengths: list[npt.NDArray[np.int64]] = []
+        self._n = self._widest = 0
+        self._lowest = 1  # column number
+
+    def add(self, batch: Batch, source: Path) -> None:
+        """Append a batch; all must have the same columns."""
+        if self._first is None:
+            self._first = batch
+            self._begin(batch)
+        first = self._first
+        if batch.names != first.names or self._sparse != hasattr(batch.X, "indptr"):
+            raise BadInput(f"{source} has other columns than the files before it: {batch.names}.")
+        if self._sparse:
+            self._add_sparse(batch.X)
+        else:
+            if batch.X.shape[1] != first.X.shape[1]:
+                raise BadInput(
+                    f"{source} has {batch.X.shape[1]} columns, the files before it have "
+                    f"{first.X.shape[1]}."
+                )
+            if not np.can_cast(batch.X.dtype, first.X.dtype):
+                raise BadInput(
+                    f"{source} holds {batch.X.dtype} numbers, the files before it {first.X.dtype}: they would "
+                    "lose digits. Store all as float64, or scan this file first."
+                )
+            self._files["rows"].write(batch.X.astype(first.X.dtype, copy=False))
+        self._n += batch.X.shape[0]
+        if batch.y is not None:
+            self._y.append(batch.y)
+        if batch.weight is not None:
+            self._weight.append(batch.weight)
+        size = sum(file.size for file in self._files.values())
+        if self._limit is not None and size > self._limit:
+            raise Refused(
+                f"The cache has reached {size:,} bytes, and cache_limit is {self._limit:,.0f}: give it more room, "
+                "or scan fewer rows or columns."
+            )
+
+    def _begin(self, batch: Batch) -> None:
+        self._sparse = hasattr(batch.X, "indptr")
+        if self._sparse:
+            for name in ("values", "columns"):
+                self._files[name] = PieceWriter(str(self._directory / name), _PIECE)
+            return
+        d, wide = batch.X.shape[1], batch.X.dtype.itemsize
+        rows = rows_of_a_large_block(d, wide) // GRAIN  # so that blocks are whole pieces
+        piece = max(1, rows * d * wide)
+        self._files["rows"] = PieceWriter(str(self._directory / "rows"), piece)
+
+    def _add_sparse(self, X: Any) -> None:
+        if len(X.indices):
+            self._widest = max(self._widest, int(X.indices.max()) + 1)
+            self._lowest = min(self._lowest, int(X.indices.min()))
+        self._files["values"].write(X.data)
+        self._files["columns"].write(X.indices.astype(np.int32))
+        self._lengths.append(np.diff(X.indptr).astype(np.int64))
+
+    def finish(self) -> None:
+        """Write the vectors and, last, the manifest."""
+        if self._first is None or self._n == 0:
+            raise BadInput("The files hold no rows.")
+        shift = self._lowest if self._sparse else 0
+        names = self._first.names
+        manifest = {
+            "version": _VERSION,
+            "n": self._n,
+            "d": self._widest - shift if self._sparse else int(self._first.X.shape[1]),
+            "sparse": self._sparse,
+            "shift": shift,
+            "dtype": self._first.X.dtype.name,
+            "names": None if names is None else list(names),
+            "files": {name: file.finish() for name, file in self._files.items()},
+            "vectors": {},
+        }
+        vectors: dict[str, Any] = {"y": self._y, "weight": self._weight}
+        if self._sparse:
+            vectors["starts"] = [np.cumsum(np.concatenate([[0], *self._lengths]))]
+        for name, parts in vectors.items():
+            if parts:
+                path = self._directory / f"{name}.npy"
+                np.save(path, np.concatenate(parts), allow_pickle=False)
+                manifest["vectors"][name] = zlib.crc32(path.read_bytes())
+        with (self._directory / _MANIFEST).open("x") as stream:
+            json.dump(manifest, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def close(self) -> None:
+        """Give up what is open."""
+        for file in self._files.values():
+            file.close()
+
+
+Opened = tuple[StoredRows, Any, Any, "tuple[str, ...] | None"]
+
+
+def open_cache(directory: Path) -> Opened:
+    """Rows, target, weight and names of a complete cache; Damaged if it is not."""
+    try:
+        manifest = json.loads((directory / _MANIFEST).read_text())
+        if manifest["version"] != _VERSION:
+            raise Damaged
+        vectors = {}
+        for name, checksum in manifest["vectors"].items():
+            path = directory / f"{name}.npy"
+            if zlib.crc32(path.read_bytes()) != checksum:
+                raise Damaged
+            vectors[name] = np.load(path, allow_pickle=False)
+        files = {
+            name: _piece_file(directory / name, facts) for name, facts in manifest["files"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Damaged from error
+    dtype, names = manifest["dtype"], manifest["names"]
+    rows: StoredRows
+    if manifest["sparse"]:
+        d, shift = manifest["d"], manifest["shift"]
+        rows = CsrRows(files["values"], files["columns"], vectors["starts"], d, dtype, shift)
+    else:
+        rows = DenseRows([files["rows"]], [manifest["n"]], manifest["d"], dtype)
+    return rows, vectors.get("y"), vectors.get("weight"), None if names is None else tuple(names)
+
+
+def _piece_file(path: Path, facts: dict[str, Any]) -> PieceFile:
+    if path.stat().st_size != facts["size"]:
+        raise Damaged
+    return PieceFile(str(path), facts["size"], 0, facts["piece"], facts["sums"])
+
+
+def build(directory: Path, batches: Iterable[tuple[Path, Batch]], limit: float | None) -> None:
+    """Write a cache and let it appear under its name."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    making = Path(tempfile.mkdtemp(prefix=".building-", dir=directory.parent))
+    writer = Writer(making, limit)
+    try:
+        for source, batch in batches:
+            writer.add(batch, source)
+        writer.finish()
+        if directory.exists():
+            shutil.rmtree(directory)
+        os.rename(making, directory)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Refused(
+                f"The disk of {directory.parent} is full: give cache= a directory with more room."
+            ) from error
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY) and directory.exists():
+            return  # another process has built the same one
+        raise
+    finally:
+        writer.close()
+        shutil.rmtree(making, ignore_errors=True)

@@ -1,0 +1,54 @@
+"""Where blocks begin and how their sums are grouped: facts of the data alone, the same for every back end."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
+SMALL_BLOCK_BYTES = 1 << 20  # enough work to pay for the call
+MANY_BLOCKS = 16  # that threads can share evenly: data have as many before their blocks grow
+GRAIN = 16  # rows of a dense block are a multiple of it, so that large ones split into equal pieces
+
+Edges = list[int]
+
+
+def dense_edges(n: int, d: int, itemsize: int) -> Edges:
+    """Row numbers where blocks of dense rows begin, and n: blocks of equal size in bytes."""
+    rows = _rows_within(itemsize * max(1, d) * n // MANY_BLOCKS, d, itemsize)
+    return [*range(0, max(n, 1), rows), n]
+
+
+def rows_of_a_large_block(d: int, itemsize: int) -> int:
+    """Rows in a block, the last one apart, of dense data that have more than MANY_BLOCKS of them."""
+    return _rows_within(BLOCK_BYTES, d, itemsize)
+
+
+def _rows_within(size: int, d: int, itemsize: int) -> int:
+    size = min(BLOCK_BYTES, max(SMALL_BLOCK_BYTES, size))
+    return max(256, size // (itemsize * max(1, d)) // GRAIN * GRAIN)
+
+
+def sparse_edges(starts: npt.NDArray[np.integer]) -> Edges:
+    """The same for CSR rows, from their row pointers: blocks of equally many entries."""
+    starts = starts.astype(np.int64, copy=False)
+    blocks = max(1, round(12 * int(starts[-1]) / BLOCK_BYTES))
+    inner = np.searchsorted(starts, int(starts[-1]) * np.arange(1, blocks) // blocks)
+    return [int(edge) for edge in np.unique(np.concatenate([[0], inner, [len(starts) - 1]]))]
+
+
+def spans(blocks: int, n_entries: int, size: int) -> list[range]:
+    """Groups of consecutive blocks that share one accumulator of ``size``: fewer when it is large."""
+    if blocks == 1:
+        return [range(1)]
+    number = min(blocks, max(4, min(64, 12 * n_entries // (32 * 8 * size))))
+    edges = [blocks * k // number for k in range(number + 1)]
+    return [range(a, b) for a, b in pairwise(edges)]
+
+
+def longest_sum(edges: Edges, n_entries: int, size: int) -> int:
+    """Terms added one after another in a sum of ``size`` numbers: the rows of a span, then the spans."""
+    groups = spans(len(edges) - 1, n_entries, size)
+    return max(edges[s.stop] - edges[s.start] for s in groups) + len(groups)

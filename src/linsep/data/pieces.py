@@ -1,0 +1,142 @@
+"""Reading parts of files: all bytes or an error, and the checksum of every piece where there is one."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class Scratch:
+    """Room that is used again and again, so that reading costs no fresh memory."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[int, Bytes] = {}
+
+    def of(self, size: int, slot: int = 0) -> Bytes:
+        """Room of that many bytes; what it held before in this slot is gone."""
+        room = self._rooms.get(slot)
+        if room is None or len(room) < size:
+            room = self._rooms[slot] = np.empty(size, np.uint8)
+        return room[:size]
+
+
+class PieceFile:
+    """``size`` bytes of a file, from byte ``skip`` on.
+
+    ``sums`` are the checksums (CRC-32) of its pieces of ``piece`` bytes, verified whenever a piece is read. A
+    file without them belongs to the user: a change of its size or time of writing is noticed instead.
+    """
+
+    def __init__(
+        self, path: str, size: int, skip: int = 0, piece: int = 0, sums: list[int] | None = None
+    ) -> None:
+        self.path, self.size, self._skip, self._piece, self._sums = path, size, skip, piece, sums
+        self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        self._state = self._look()
+
+    def _look(self) -> tuple[int, int]:
+        found = os.stat(self.path)
+        return found.st_size, found.st_mtime_ns
+
+    def refuse_change(self) -> None:
+        """Raise if the file is no longer the one that was opened."""
+        try:
+            now = self._look()
+        except OSError as error:
+            raise BadInput(
+                f"{self.path} cannot be read any more ({error.strerror}); put it back, or scan again."
+            ) from error
+        if self._sums is None and now != self._state:
+            raise BadInput(
+                f"{self.path} has changed since it was scanned; scan it again: a fit needs the same "
+                "rows in every pass."
+            )
+
+    def read(self, start: int, stop: int, scratch: Scratch | None = None, slot: int = 0) -> Bytes:
+        """Bytes start .. stop, in the scratch if there is one."""
+        low, high = start, stop
+        if self._sums is not None:
+            low = start // self._piece * self._piece
+            high = min(self.size, -(-stop // self._piece) * self._piece)
+        size = high - low
+        room = np.empty(size, np.uint8) if scratch is None else scratch.of(size, slot)
+        self._fill(room, low)
+        if self._sums is not None:
+            self._check(room, low)
+        return room[start - low : stop - low]
+
+    def _fill(self, room: Bytes, at: int) -> None:
+        view = room.data
+        while view:
+            got = os.preadv(self._file, [view], self._skip + at)
+            if got == 0:
+                raise BadInput(
+                    f"{self.path} ends at byte {self._skip + at}, before all rows were read: it was cut "
+                    "short. Write it again, or remove the cache, and scan again."
+                )
+            view, at = view[got:], at + got
+
+    def _check(self, room: Bytes, low: int) -> None:
+        assert self._sums is not None
+        for first in range(0, len(room), self._piece):
+            number = (low + first) // self._piece
+            if zlib.crc32(room[first : first + self._piece].data) != self._sums[number]:
+                raise BadInput(
+                    f"{self.path} is damaged: piece {number} of the cache does not have the checksum it was "
+                    "written with. Remove the cache (its .remove(), or delete the directory) and scan again."
+                )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+class PieceWriter:
+    """Writes a file and remembers the checksums of its pieces."""
+
+    def __init__(self, path: str, piece: int) -> None:
+        self.path, self.piece = path, piece
+        self.size = 0
+        self.sums: list[int] = []
+        self._open_sum, self._filled = 0, 0
+        self._file = open(path, "xb")
+
+    def write(self, values: npt.NDArray[Any]) -> None:
+        """Append the bytes of an array."""
+        view = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+        self._file.write(view)
+        self.size += len(view)
+        while view:
+            part = view[: self.piece - self._filled]
+            self._open_sum = zlib.crc32(part, self._open_sum)
+            self._filled += len(part)
+            if self._filled == self.piece:
+                self._end_piece()
+            view = view[len(part) :]
+
+    def _end_piece(self) -> None:
+        self.sums.append(self._open_sum)
+        self._open_sum = self._filled = 0
+
+    def finish(self) -> dict[str, Any]:
+        """Flush to the disk; what a reader needs to know."""
+        if self._filled:
+            self._end_piece()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return {"size": self.size, "piece": self.piece, "sums": self.sums}
+
+    def close(self) -> None:
+        """Give up."""
+        self._file.close()

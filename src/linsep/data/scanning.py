@@ -1,0 +1,239 @@
+"""``scan``: files of any size as something that ``fit`` and ``predict`` accept."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data import cache as block_cache
+from linsep.data.decoding import Batch, Column, Wanted, decoder, open_npy
+from linsep.data.pieces import PieceFile
+from linsep.data.stored import DenseRows, StoredRows
+from linsep.errors import BadInput
+
+
+class Scan:
+    """Rows on disk with target and weight, as :func:`scan` finds them; ``fit(scan)`` reads it.
+
+    Attributes
+    ----------
+    shape : tuple (n, d)
+    y, weight : ndarray (n,) or None
+        Target and weight, in memory.
+    feature_names : ndarray of str or None
+    reads : float
+        How often all rows have been read so far: bytes read as a share of all bytes.
+    cache : Path or None
+        Directory of the decoded rows, if there is one.
+    """
+
+    def __init__(
+        self,
+        rows: StoredRows,
+        y: Any = None,
+        weight: Any = None,
+        names: Sequence[str] | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        self.rows, self.y, self.weight, self.cache = rows, y, weight, cache
+        self.feature_names = None if names is None else np.array(names, dtype=object)
+        self._finalizer: Any = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, d)."""
+        return self.rows.shape
+
+    @property
+    def reads(self) -> float:
+        """Bytes read so far as a share of all bytes."""
+        return self.rows.read_bytes / max(1, self.rows.nbytes)
+
+    def close(self) -> None:
+        """Let go of the files; a temporary cache is removed, one in a directory of yours stays."""
+        self.rows.close()
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def remove(self) -> None:
+        """Close, and remove the cache, wherever it is."""
+        self.close()
+        if self.cache is not None:
+            shutil.rmtree(self.cache, ignore_errors=True)
+
+    def __enter__(self) -> Scan:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        n, d = self.shape
+        kind = "sparse" if self.rows.sparse else "dense"
+        return f"Scan({n:,} rows, {d:,} {kind} features, {self.rows.nbytes:,} bytes on disk)"
+
+
+def scan(
+    paths: Any,
+    *,
+    target: Any = None,
+    weight: Any = None,
+    ignore: Iterable[str | int] = (),
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: float | None = None,
+) -> Scan:
+    """Open files that may be larger than memory, for ``fit``, ``predict`` and ``verify``.
+
+    Parameters
+    ----------
+    paths : str, path or list of them
+        Files of one kind, patterns such as ``"part-*.parquet"``, or a directory, read in the order of
+        their names: .npy, .npz (with an array ``X``), .parquet, .arrow, .feather, .csv (with a header),
+        and .libsvm, .svm or .svmlight.
+    target, weight
+        Column of that name (Parquet, Arrow, CSV), array of that name (.npz), number of a column (.npy); or
+        an array with one entry per row. LIBSVM files bring their target along.
+    ignore : list
+        Columns to leave out.
+    cache : path, optional
+        Directory for the decoded rows, used again next time. By default a temporary one, removed when
+        the scan is closed or no longer used. Float .npy files in C order are read in place, without.
+    cache_limit : float, optional
+        Most bytes the cache may take.
+
+    Returns
+    -------
+    Scan
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, os
+    >>> from linsep import LogisticRegression, scan
+    >>> path = os.path.join(tempfile.mkdtemp(), "X.npy")
+    >>> np.save(path, np.array([[0.0], [1.0], [2.0], [3.0]]))
+    >>> with scan(path, target=np.array(["no", "no", "yes", "yes"])) as rows:
+    ...     model = LogisticRegression().fit(rows)
+    >>> model.predict([[0.5], [2.5]])
+    array(['no', 'yes'], dtype='<U3')
+    """
+    files = _files(paths)
+    y, y_column = _array_or_column(target, "target")
+    s, s_column = _array_or_column(weight, "weight")
+    wanted = Wanted(y_column, s_column, tuple(ignore))
+    read = decoder(files[0])
+    for file in files[1:]:
+        if decoder(file) is not read:
+            raise BadInput(f"{files[0]} and {file} are files of different kinds: scan them apart.")
+    in_place = _in_place(files) if wanted == Wanted() and cache is None else None
+    found = Scan(in_place) if in_place is not None else _cached(files, wanted, cache, cache_limit)
+    for name, vector in (("y", y), ("weight", s)):
+        if vector is None:
+            continue
+        if len(vector) != found.shape[0]:
+            what = "target" if name == "y" else name
+            found.close()
+            raise BadInput(
+                f"The files hold {found.shape[0]} rows, the {what} has {len(vector)} entries; give one "
+                "for each row."
+            )
+        setattr(found, name, vector)
+    return found
+
+
+def _files(paths: Any) -> list[Path]:
+    """All files, in order."""
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files: list[Path] = []
+    for one in given:
+        path = Path(one)
+        if path.is_dir():
+            files += sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
+        elif path.exists():
+            files.append(path)
+        else:
+            matches = sorted(Path(match) for match in glob.glob(str(one)))
+            if not matches:
+                raise BadInput(f"No file is called {str(one)!r}, and none matches it as a pattern.")
+            files += matches
+    if not files:
+        raise BadInput(f"There are no files in {paths!r}.")
+    return files
+
+
+def _array_or_column(given: Any, name: str) -> tuple[npt.NDArray[Any] | None, Column]:
+    if given is None or isinstance(given, str):
+        return None, given
+    if isinstance(given, int | np.integer):
+        return None, int(given)
+    values = np.asarray(given)
+    if values.ndim != 1:
+        raise BadInput(
+            f"{name} must be the name or number of a column or an array with one entry per row, got an "
+            f"array of shape {values.shape}."
+        )
+    return values, None
+
+
+def _in_place(files: list[Path]) -> StoredRows | None:
+    """Rows of .npy files that the kernels can read as they lie; None if there are others."""
+    parts, heights, kinds = [], [], set()
+    for file in files:
+        if file.suffix.lower() != ".npy":
+            return None
+        table = open_npy(file)
+        plain = table.flags.c_contiguous and table.dtype in (np.float32, np.float64)
+        if not plain or not table.dtype.isnative or not isinstance(table, np.memmap):
+            return None
+        kinds.add((table.shape[1], table.dtype))
+        heights.append(table.shape[0])
+        parts.append((str(file), table.nbytes, int(table.offset)))
+    if len(kinds) > 1:
+        shown = " and ".join(sorted(f"{d} columns of {dtype}" for d, dtype in kinds))
+        raise BadInput(f"The files do not fit together: {shown}.")
+    d, dtype = kinds.pop()
+    if d == 0 or sum(heights) == 0:
+        raise BadInput(f"{files[0]} holds no numbers: {sum(heights)} rows, {d} columns.")
+    return DenseRows([PieceFile(*part) for part in parts], heights, d, dtype)
+
+
+def _cached(files: list[Path], wanted: Wanted, cache: Any, limit: float | None) -> Scan:
+    """The rows from the cache, which is built if it is not there or damaged."""
+    home = Path(tempfile.mkdtemp(prefix="linsep-")) if cache is None else Path(cache)
+    settings = [wanted.target, wanted.weight, list(wanted.ignore)]
+    place = home / block_cache.key(files, settings)
+    try:
+        try:
+            opened = block_cache.open_cache(place)
+        except block_cache.Damaged:
+            block_cache.build(place, _batches(files, wanted), limit)
+            opened = block_cache.open_cache(place)
+        if limit is not None and opened[0].nbytes > limit:
+            raise BadInput(
+                f"The cache {place} takes {opened[0].nbytes:,} bytes, and cache_limit is {limit:,.0f}."
+            )
+    except BaseException:
+        if cache is None:
+            shutil.rmtree(home, ignore_errors=True)
+        raise
+    found = Scan(*opened, cache=place)
+    if cache is None:
+        found._finalizer = weakref.finalize(found, shutil.rmtree, home, ignore_errors=True)
+    return found
+
+
+def _batches(files: list[Path], wanted: Wanted) -> Iterator[tuple[Path, Batch]]:
+    for file in files:
+        for batch in decoder(file)(file, wanted):
+            yield file, batch

@@ -1,0 +1,196 @@
+"""Rows on disk that are read a block at a time: dense in one or several files, or CSR."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.data.layout import Edges, dense_edges, sparse_edges
+from linsep.data.pieces import PieceFile, Scratch
+from linsep.errors import BadInput
+
+
+class StoredRows(ABC):
+    """n rows of d numbers on disk. ``X[a:b]`` and ``X[rows]`` read some of them into memory.
+
+    ``read_bytes`` counts what was read so far, by all threads.
+    """
+
+    ndim = 2
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    edges: Edges  #: row numbers where blocks begin, and n
+
+    def __init__(self) -> None:
+        self.read_bytes = 0
+        self._counting = Lock()
+
+    def _count(self, size: int) -> None:
+        with self._counting:
+            self.read_bytes += size
+
+    @property
+    def size(self) -> int:
+        """n * d."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    @abstractmethod
+    def sparse(self) -> bool:
+        """Whether rows are stored by their nonzero entries."""
+
+    @property
+    @abstractmethod
+    def n_entries(self) -> int:
+        """Stored numbers."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of all rows on disk."""
+
+    @abstractmethod
+    def files(self) -> list[PieceFile]:
+        """The files that hold the rows."""
+
+    @abstractmethod
+    def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
+        """Rows lo .. hi: an array or a CSR matrix, in the scratch if there is one."""
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            lo, hi, step = key.indices(self.shape[0])
+            if step == 1:
+                return self.read(lo, max(lo, hi))
+            key = np.arange(lo, hi, step)
+        if isinstance(key, tuple):
+            raise BadInput("Rows on disk are read by row: X[rows], not X[rows, columns].")
+        key = np.asarray(key)
+        return self._gather(np.flatnonzero(key) if key.dtype == np.bool_ else key)
+
+    def _gather(self, rows: npt.NDArray[np.int64]) -> Any:
+        """The given rows (ascending), block by block; blocks without any of them are not read."""
+        if len(rows) and (np.diff(rows) < 0).any():
+            order = np.argsort(rows, kind="stable")
+            return self._gather(rows[order])[np.argsort(order, kind="stable")]
+        scratch, parts = Scratch(), []
+        cuts = np.searchsorted(rows, self.edges)
+        for (lo, hi), (a, b) in zip(pairwise(self.edges), pairwise(cuts), strict=True):
+            if a < b:
+                parts.append(self.read(lo, hi, scratch)[rows[a:b] - lo])
+        if not parts:
+            return self.read(0, 0)
+        if self.sparse:
+            return sp.vstack(parts, format="csr")
+        return np.concatenate(parts)
+
+    def refuse_change(self) -> None:
+        """Raise if a file is no longer what it was."""
+        for file in self.files():
+            file.refuse_change()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for file in self.files():
+            file.close()
+
+
+class DenseRows(StoredRows):
+    """Rows one after another, in C order, in files of ``heights`` rows."""
+
+    def __init__(
+        self, parts: list[PieceFile], heights: list[int], d: int, dtype: npt.DTypeLike
+    ) -> None:
+        super().__init__()
+        self._files, self.dtype = parts, np.dtype(dtype)
+        self._starts = np.cumsum([0, *heights])
+        self.shape = int(self._starts[-1]), d
+        self.edges = dense_edges(*self.shape, self.dtype.itemsize)
+
+    @property
+    def sparse(self) -> bool:
+        return False
+
+    @property
+    def n_entries(self) -> int:
+        return self.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def files(self) -> list[PieceFile]:
+        return self._files
+
+    def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
+        d, width = self.shape[1], self.shape[1] * self.dtype.itemsize
+        first = int(np.searchsorted(self._starts, lo, side="right")) - 1
+        parts: list[npt.NDArray[Any]] = []
+        while lo < hi:
+            start, stop = int(self._starts[first]), min(hi, int(self._starts[first + 1]))
+            room = self._files[first].read(
+                (lo - start) * width, (stop - start) * width, scratch, len(parts)
+            )
+            self._count(len(room))
+            parts.append(room.view(self.dtype).reshape(stop - lo, d))
+            lo, first = stop, first + 1
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else np.empty((0, d), self.dtype)
+
+
+class CsrRows(StoredRows):
+    """CSR rows: values and column numbers (int32) on disk, row pointers in memory.
+
+    ``shift`` is taken off the column numbers: 1 if the file counted from one.
+    """
+
+    def __init__(
+        self,
+        values: PieceFile,
+        columns: PieceFile,
+        starts: npt.NDArray[np.int64],
+        d: int,
+        dtype: npt.DTypeLike,
+        shift: int = 0,
+    ) -> None:
+        super().__init__()
+        self._values, self._columns, self._starts = values, columns, starts
+        self.dtype, self._shift = np.dtype(dtype), shift
+        self.shape = len(starts) - 1, d
+        self.edges = sparse_edges(starts)
+
+    @property
+    def sparse(self) -> bool:
+        return True
+
+    @property
+    def n_entries(self) -> int:
+        return int(self._starts[-1])
+
+    @property
+    def nbytes(self) -> int:
+        return self.n_entries * (self.dtype.itemsize + 4)
+
+    def files(self) -> list[PieceFile]:
+        return [self._values, self._columns]
+
+    def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
+        a, b = int(self._starts[lo]), int(self._starts[hi])
+        wide = self.dtype.itemsize
+        values = self._values.read(wide * a, wide * b, scratch, 0).view(self.dtype)
+        columns = self._columns.read(4 * a, 4 * b, scratch, 1).view(np.int32)
+        if self._shift:
+            columns -= np.int32(self._shift)
+        self._count(values.nbytes + columns.nbytes)
+        pointers = (self._starts[lo : hi + 1] - a).astype(np.int32)
+        return sp.csr_matrix((values, columns, pointers), shape=(hi - lo, self.shape[1]))

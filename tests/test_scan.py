@@ -1,0 +1,417 @@
+"""Rows on disk: the same bits as in memory, in little memory, and no damaged byte is used."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+from linsep import (
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LogisticRegression,
+    scan,
+    tune,
+    verify,
+)
+from linsep.data import Memory, Stream
+from linsep.errors import BadInput, CertificateError, Refused
+
+N, D = 30_000, 24  # two blocks of float64 and more
+STREAMED = ("newton", "newton-pilot", "newton-cg")
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)) + 0.5
+    y = X @ rng.normal(size=D) + 3 * rng.normal(size=N) > 1.0
+    return X, y, rng.integers(0, 3, N).astype(float)
+
+
+@pytest.fixture(scope="module")
+def npy(table, tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "X.npy"
+    np.save(path, table[0])
+    return path
+
+
+def same(a, b):
+    """All bits of two models and of their certificates."""
+    return (
+        np.array_equal(a.coef_, b.coef_)
+        and np.array_equal(a.intercept_, b.intercept_)
+        and a.certificate_ == b.certificate_
+        and a.n_passes_ == b.n_passes_
+    )
+
+
+@pytest.mark.parametrize("solver", STREAMED)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_bits_of_memory(solver, threads, table, npy):
+    X, y, s = table
+    kept = LogisticRegression(solver=solver).fit(X, y, s)
+    with scan(npy, target=y, weight=s) as rows:
+        read = LogisticRegression(solver=solver, n_threads=threads).fit(rows)
+        assert same(kept, read) and read.certificate_.certified
+        assert rows.reads >= 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearClassifier("squared_hinge"),
+        LinearClassifier("huberised_hinge", class_weight="balanced"),
+        LinearRegressor("squared"),
+        LinearRegressor("huber", C=2.0, fit_intercept=False),
+        LogisticRegression(C=np.inf),
+        LinearSVC(loss="squared_hinge"),
+    ],
+    ids=str,
+)
+def test_bits_of_other_losses(model, table, npy):
+    X, y, _ = table
+    model.set_params(solver="newton")
+    kept = model.fit(X, y)
+    with scan(npy, target=y) as rows:
+        read = type(model)(**model.get_params()).fit(rows)
+        assert same(kept, read) and read.certificate_.certified
+        assert verify(read, rows).certified
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(),
+        LinearClassifier("hinge", fit_intercept=False),
+        LinearRegressor("absolute", C=1.0),
+    ],
+    ids=str,
+)
+def test_bits_of_losses_with_a_kink(model, table, npy):
+    X, y, s = table
+    model.set_params(solver="globbing")
+    kept = model.fit(X, y, s)
+    with scan(npy, target=y, weight=s) as rows:
+        read = type(model)(**model.get_params()).set_params(solver="auto").fit(rows)
+        assert read._fits[0].solver == "globbing"
+        assert same(kept, read) and read.certificate_.certified
+        assert verify(read, rows).certified
+
+
+def test_fewer_rows_than_features_with_a_kink(tmp_path):
+    X = np.random.default_rng(0).normal(size=(20, 30))
+    np.save(tmp_path / "X.npy", X)
+    with scan(tmp_path / "X.npy", target=X[:, 0] > 0) as rows:
+        with pytest.raises(Refused, match="at least as many as features"):
+            LinearSVC().fit(rows)
+        assert LogisticRegression().fit(rows).certificate_.certified
+
+
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr"])
+def test_several_classes(multiclass, table, npy):
+    X, _, s = table
+    names = np.array(["low", "middle", "top"])
+    y = names[np.argmax(X[:, :3] + np.random.default_rng(1).gumbel(size=(N, 3)), axis=1)]
+    model = LogisticRegression(multiclass=multiclass, class_weight={"low": 2.0}, solver="newton")
+    kept = model.fit(X, y, s)
+    with scan(npy, target=y, weight=s) as rows:
+        read = LogisticRegression(**model.get_params()).fit(rows)
+        assert same(kept, read)
+        assert np.array_equal(read.predict(rows), kept.predict(X))
+        assert np.abs(read.predict_proba(rows) - kept.predict_proba(X)).max() < 1e-15
+        assert verify(read, rows).certified
+
+
+def test_float32_files_in_parts(table, tmp_path):
+    X, y, _ = table
+    X = X.astype(np.float32)
+    for k, cut in enumerate(np.array_split(np.arange(N), 7)):  # files end amid blocks
+        np.save(tmp_path / f"part-{k}.npy", X[cut])
+    kept = LogisticRegression(solver="newton").fit(X, y)
+    with scan(tmp_path, target=y) as rows:
+        assert same(kept, LogisticRegression(solver="newton").fit(rows))
+        some = np.array([0, 5, 4290, 29_999])
+        assert np.array_equal(rows.rows[some], X[some])
+        assert np.array_equal(rows.rows[4000:9000], X[4000:9000])
+    with scan(str(tmp_path / "part-*.npy"), target=y) as rows:
+        assert rows.shape == X.shape
+
+
+def sparse_rows():
+    rng = np.random.default_rng(2)
+    X = sp.random(6000, 300, 0.08, "lil", random_state=rng)
+    X[0, 0] = X[0, 299] = 1.0  # the first and the last column are seen
+    X = X.tocsr()
+    X.data = np.round(X.data, 3)
+    return X, X @ rng.normal(size=300) > 0.1
+
+
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_libsvm_is_csr(zero_based, tmp_path):
+    X, y = sparse_rows()
+    dump_svmlight_file(X, np.where(y, 1, -1), str(tmp_path / "rows.libsvm"), zero_based=zero_based)
+    with scan(tmp_path / "rows.libsvm") as rows:
+        assert rows.shape == X.shape and rows.rows.sparse
+        assert (rows.rows[100:200] != X[100:200]).nnz == 0
+        assert (rows.rows[np.array([3, 77, 5999])] != X[[3, 77, 5999]]).nnz == 0
+        for solver in ("newton", "newton-cg"):
+            kept = LogisticRegression(solver=solver).fit(X, y)
+            read = LogisticRegression(solver=solver).fit(rows)
+            assert np.array_equal(kept.coef_, read.coef_) and kept.certificate_ == read.certificate_
+        assert verify(read, rows).certified
+        assert LogisticRegression().fit(rows)._fits[0].solver in ("newton", "newton-cg")
+
+
+def frame(table):
+    import pandas as pd
+
+    X, y, s = table
+    columns = {f"x{j}": X[:2000, j] for j in range(5)}
+    label = np.where(y[:2000], "yes", "no")
+    return pd.DataFrame({**columns, "label": label, "times": s[:2000], "who": label})
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+def test_columnar_files(ending, table, tmp_path):
+    data = frame(table)
+    path = tmp_path / f"rows.{ending}"
+    if ending == "csv":
+        data.to_csv(path, index=False)
+    else:
+        getattr(data, f"to_{ending}")(path)
+    features = data[[f"x{j}" for j in range(5)]]
+    kept = LogisticRegression(solver="newton").fit(features, data["label"], data["times"])
+    with scan(path, target="label", weight="times", ignore=["who"]) as rows:
+        read = LogisticRegression(solver="newton").fit(rows)
+        assert same(kept, read)
+        assert list(read.feature_names_in_) == list(features.columns)
+        assert list(read.predict(rows)) == list(kept.predict(features))
+        assert os.path.isdir(rows.cache)
+    assert not os.path.exists(rows.cache)  # it was a temporary one
+
+
+def test_npz_and_odd_layouts(table, tmp_path):
+    X, y, s = table[0][:3000], table[1][:3000], table[2][:3000]
+    kept = LogisticRegression(solver="newton").fit(X, y, s)
+    np.savez_compressed(tmp_path / "rows.npz", X=X, y=y, s=s)
+    with scan(tmp_path / "rows.npz", target="y", weight="s") as rows:
+        assert same(kept, LogisticRegression(solver="newton").fit(rows))
+    np.save(tmp_path / "all.npy", np.asfortranarray(np.column_stack([y, X, s])))
+    with scan(tmp_path / "all.npy", target=0, weight=-1) as rows:
+        assert np.array_equal(LogisticRegression(solver="newton").fit(rows).coef_, kept.coef_)
+
+
+def test_cache_is_kept_and_found_again(table, tmp_path):
+    frame(table).to_parquet(tmp_path / "rows.parquet")
+    options = {"target": "label", "ignore": ["who"], "cache": tmp_path / "cache"}
+    with scan(tmp_path / "rows.parquet", **options) as first:
+        made = os.stat(first.cache / "manifest.json").st_mtime_ns
+    with scan(tmp_path / "rows.parquet", **options) as again:
+        assert again.cache == first.cache
+        assert os.stat(again.cache / "manifest.json").st_mtime_ns == made
+    frame(table)[:1000].to_parquet(tmp_path / "rows.parquet")  # other rows: another cache
+    with scan(tmp_path / "rows.parquet", **options) as other:
+        assert other.cache != first.cache and len(other) == 1000
+        other.remove()
+    assert [p.name for p in (tmp_path / "cache").iterdir()] == [first.cache.name]
+
+
+@pytest.mark.parametrize("damage", ["cut", "vector", "manifest"])
+def test_a_truncated_cache_is_rebuilt(damage, table, tmp_path):
+    frame(table).to_parquet(tmp_path / "rows.parquet")
+    options = {"target": "label", "ignore": ["who"], "cache": tmp_path / "cache"}
+    with scan(tmp_path / "rows.parquet", **options) as rows:
+        kept = LogisticRegression().fit(rows)
+    name = {"cut": "rows", "vector": "y.npy", "manifest": "manifest.json"}[damage]
+    data = (rows.cache / name).read_bytes()
+    (rows.cache / name).write_bytes(data[: len(data) // 2])
+    with scan(tmp_path / "rows.parquet", **options) as rows:
+        assert same(kept, LogisticRegression().fit(rows))
+
+
+def test_an_altered_byte_is_refused(table, tmp_path):
+    frame(table).to_parquet(tmp_path / "rows.parquet")
+    with scan(tmp_path / "rows.parquet", target="label", ignore=["who"]) as rows:
+        with open(rows.cache / "rows", "r+b") as file:
+            file.seek(12_345)
+            old = file.read(1)
+            file.seek(12_345)
+            file.write(bytes([old[0] ^ 1]))
+        with pytest.raises(BadInput, match=r"damaged: piece 0 .* checksum"):
+            LogisticRegression().fit(rows)
+
+
+def test_a_failed_build_leaves_nothing(table, tmp_path):
+    data = frame(table)
+    data.loc[1500, "x3"] = np.inf
+    data.to_parquet(tmp_path / "rows.parquet")
+    options = {"target": "label", "ignore": ["who"], "cache": tmp_path / "cache"}
+    with pytest.raises(BadInput, match=r"row 1500, column 3 \('x3'\) .* is inf"):
+        scan(tmp_path / "rows.parquet", **options)
+    frame(table).to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(Refused, match="cache_limit is 1,000"):
+        scan(tmp_path / "rows.parquet", **options, cache_limit=1000)
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_files_that_change_or_end_early_are_refused(table, tmp_path):
+    X, y, _ = table
+    path = tmp_path / "X.npy"
+    np.save(path, X)
+    with scan(path, target=y) as rows:
+        np.save(path, X + 1)
+        os.utime(path, ns=(1, 1))
+        with pytest.raises(BadInput, match="has changed since it was scanned"):
+            LogisticRegression().fit(rows)
+        path.unlink()
+        with pytest.raises(BadInput, match="cannot be read any more"):
+            LogisticRegression().fit(rows)
+    path.write_bytes(b"\x93NUMPY")
+    with pytest.raises(BadInput, match=r"not a \.npy file of numbers, or is cut short"):
+        scan(path)
+
+
+def test_nonfinite_numbers_are_named(table, tmp_path):
+    X = table[0].copy()
+    X[29_000, 7] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    with scan(tmp_path / "X.npy", target=table[1]) as rows:
+        with pytest.raises(BadInput, match="row 29000, column 7"):
+            LogisticRegression().fit(rows)
+        model = LogisticRegression().fit(table[0], table[1])
+        with pytest.raises(BadInput, match="row 29000, column 7"):
+            model.predict(rows)
+
+
+def test_what_needs_memory_is_refused(table, npy):
+    X, y, _ = table
+    with scan(npy, target=y) as rows:
+        for model, what in [
+            (LogisticRegression(l1_ratio=0.5), "rows in memory"),
+            (LogisticRegression(solver="small"), "one block in memory"),
+            (LogisticRegression(solver="dual-cd"), "rows in memory"),
+            (LinearSVC(solver="interior"), "rows in memory"),
+            (LinearSVC(multiclass="crammer_singer", C=np.inf), "finite C|rows in memory"),
+        ]:
+            with pytest.raises(Refused, match=what):
+                model.fit(rows)
+        with pytest.raises(BadInput, match="needs the rows in memory"):
+            tune(LogisticRegression(), rows, y)
+        with pytest.raises(BadInput, match="target already"):
+            LogisticRegression().fit(rows, y)
+        fitted = LogisticRegression().fit(rows)
+        other = LogisticRegression().fit(X[:, :5], y)
+        with pytest.raises(BadInput, match="expecting 5 features"):
+            other.predict(rows)
+        rows.y = ~y
+        with pytest.raises(CertificateError):
+            verify(fitted, rows)
+    with scan(npy) as rows, pytest.raises(BadInput, match="needs a target"):
+        LogisticRegression().fit(rows)
+
+
+def test_bad_scans_say_what_to_do(table, npy, tmp_path):
+    with pytest.raises(BadInput, match="No file is called"):
+        scan(tmp_path / "nothing.npy")
+    with pytest.raises(BadInput, match="There are no files"):
+        scan(tmp_path)
+    (tmp_path / "rows.xls").write_text("1")
+    with pytest.raises(BadInput, match=r"Known endings: \.npy"):
+        scan(tmp_path / "rows.xls")
+    with pytest.raises(BadInput, match="30000 rows, the target has 5"):
+        scan(npy, target=np.zeros(5))
+    with pytest.raises(BadInput, match="by its number, 0 to 23"):
+        scan(npy, target="label")
+    frame(table).to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(BadInput, match="no column 'y'"):
+        scan(tmp_path / "rows.csv", target="y")
+    with pytest.raises(BadInput, match=r"column 'who' holds string .*ignore=\['who'\]"):
+        scan(tmp_path / "rows.csv", target="label")
+    with pytest.raises(BadInput, match="different kinds"):
+        scan([npy, tmp_path / "rows.csv"])
+    (tmp_path / "rows.svm").write_text("1 1:2 2:3\n1 1:x\n")
+    with pytest.raises(BadInput, match="lines 1 to 2"):
+        scan(tmp_path / "rows.svm")
+    gap = frame(table)
+    gap.loc[7, "x1"] = None
+    gap.to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(BadInput, match="column 'x1' is empty at row 7"):
+        scan(tmp_path / "rows.csv", target="label", ignore=["who"])
+
+
+def test_sums_stop_at_the_first_error(npy, table):
+    with scan(npy, target=table[1]) as rows:
+        data = Stream(rows.rows, n_threads=2)
+
+        def fails(block, out):
+            raise RuntimeError("no")
+
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="no"):
+                data.sum(fails, 4)
+        assert data.sum(lambda b, o: o.__iadd__(b.hi - b.lo), 1)[0] == N
+        data.close()
+
+
+def test_layout_is_that_of_memory(npy, table):
+    with scan(npy) as rows:
+        kept, read = Memory(table[0]), Stream(rows.rows, n_threads=1)
+        for size in (1, 50, 5000):
+            assert kept.longest_sum(size) == read.longest_sum(size)
+        read.close()
+
+
+#: Data of 4 times the memory that the process may still take after its imports.
+LIMITED = """
+import json, resource, sys, threading
+import numpy as np
+from linsep import LogisticRegression, scan
+
+threading.stack_size(1 << 20)  # stacks count as data
+path, room = sys.argv[1], int(sys.argv[2])
+y = np.load(path + ".y.npy")
+first = np.random.default_rng(1).normal(size=(2000, 100))  # imports and the buffers of BLAS come first
+LogisticRegression(solver="newton", n_threads=1).fit(first, first[:, 0] > 0).predict(first)
+with open("/proc/self/status") as lines:
+    now = next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmData"))
+resource.setrlimit(resource.RLIMIT_DATA, (now + room, now + room))
+try:
+    np.load(path)
+    held = True
+except MemoryError:
+    held = False
+with scan(path, target=y) as rows:
+    model = LogisticRegression(n_threads=2).fit(rows)
+    print(json.dumps([held, bool(model.certificate_.certified), rows.rows.nbytes,
+                      int((model.predict(rows) != y).sum())]))
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads /proc")
+def test_four_times_the_memory(tmp_path):
+    path, room, d = str(tmp_path / "X.npy"), 48 << 20, 100
+    n = 4 * room // (8 * d) + 1
+    rng = np.random.default_rng(0)
+    X = np.lib.format.open_memmap(path, "w+", np.float64, (n, d))
+    for lo in range(0, n, 20_000):
+        X[lo : lo + 20_000] = rng.normal(size=X[lo : lo + 20_000].shape)
+    np.save(path + ".y.npy", X[:, 0] + X[:, 1] + rng.normal(size=n) > 0)
+    del X
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LIMITED), path, str(room)],
+        capture_output=True,
+        text=True,
+        env=env,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    held, certified, size, errors = json.loads(run.stdout)
+    assert not held and certified and size >= 4 * room and errors < 0.4 * n
