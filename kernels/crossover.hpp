@@ -28,6 +28,7 @@ struct Crossover {
     const double* c;  // linear term [d + 1], or null
     double *theta, *u, *v, *h, *before, *base, *g, *delta, *res, *mu, *H, *pack;
     Cholesky chol;
+    double farthest = 0;  // of the margins from the kink
     int grams = 0, sweeps = 0;
 
     Crossover(const R& rows, Targets targets, Box b, double l, bool icpt, const double* linear, double* th,
@@ -57,7 +58,7 @@ struct Crossover {
 
     // A row is free if it is nearer to the kink than to the ends of the box, as shares of what is usual.
     void guess() {
-        double most = 0;
+        double& most = farthest;
         for (i64 i = 0; i < X.n; ++i)
             if (weight(i) > 0.0 && __builtin_fabs(v[i]) > most) most = __builtin_fabs(v[i]);
         for (i64 i = 0; i < X.n; ++i) {
@@ -78,7 +79,8 @@ struct Crossover {
         ++grams;
         for (i64 j = 0; j < d; ++j) trace += H[j * order + j];
         const double size = trace > 0.0 ? trace / mass : 1.0;
-        *rho = lam > 0.0 ? 1e5 * lam / size : 1.0 / size;
+        // Without a penalty any rho ends in two steps; in this one v moves about as far as u does, as shares.
+        *rho = lam > 0.0 ? 1e5 * lam / size : farthest > 0.0 ? 1.0 / farthest : 1.0;
         for (i64 j = 0; j < order * order; ++j) H[j] *= *rho;
         for (i64 j = 0; j < d; ++j) H[j * order + j] += lam;
         chol.factor(H, lam == 0.0);

@@ -92,7 +92,10 @@ _KINK = Need(f"one of the losses {', '.join(interior.LOSSES)}", interior.applies
 _FACTORISABLE = Need(
     f"at most {wide.LARGEST:,} rows or {wide.LARGEST:,} features", interior.factorisable
 )
-_ONE_KINK = (_KINK, _NO_L1, _PENALTY, _FACTORISABLE)
+_BOUNDED = Need(
+    "a finite C, or the absolute loss", lambda p: p.lam > 0 or p.loss.native == "absolute"
+)
+_ONE_KINK = (_KINK, _NO_L1, _BOUNDED, _FACTORISABLE)
 
 
 def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:

@@ -22,6 +22,7 @@ from linsep import _kernels
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import interior, pilot
+from linsep.solvers.imbalance import begin
 from linsep.solvers.interior import NEAR, Path, feasible
 from linsep.solvers.run import LimitReached, Run
 
@@ -247,7 +248,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     """Pilot, bands, and all rows if those fail."""
     if not worthwhile(problem) or interior.flat_answer(problem) is not None:
         return interior.solve(problem, theta, stop, seed)
-    run = Run(problem, stop)
+    run = begin(problem, stop)
     nothing = Explicit(np.zeros(problem.data.n))
     status = Status.WORKING_PRECISION
     try:

@@ -9,6 +9,9 @@ The start is the minimiser of the squared loss of the same kind, lifted to the c
 iterations. The end is the exact solution (kernels/crossover.hpp) where the guess of the free rows is right; the gap
 that counts is always that of the closing pass.
 
+Without a penalty (the absolute loss) this is a linear programme, its exact solution a vertex. A dual point is then
+feasible or worth nothing, so how far it is from feasible counts in the gap (``imbalance.py``).
+
 A small problem is one native call (kernels/interior_fit.hpp). Where it fails, for want of digits in the Gram,
 directions along which no score changes are penalised (``null_directions``), and the method is run again.
 """
@@ -29,6 +32,7 @@ from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import newton, small, wide
 from linsep.solvers.dense import Adaptive
 from linsep.solvers.directions import Factor, solved
+from linsep.solvers.imbalance import Imbalance, begin
 from linsep.solvers.run import SAFETY, LimitReached, Run
 
 if TYPE_CHECKING:
@@ -44,6 +48,8 @@ PATIENCE = 12  # iterations without progress
 FACTORED = 100  # order from which a factorisation is worth keeping for the second solve
 CROSSED = 320  # order up to which the exact solution is looked for
 ROUNDS = 40
+VERTEX = 1e-11  # relative gap above which a vertex is not the optimal one
+EXACT = 1e-12  # share of the objective that rounding may leave of an exact fit
 _NO_POINT = 3
 _NATIVE_WORK = 3e8  # multiply-adds of a Gram up to which one thread makes the start
 
@@ -89,6 +95,7 @@ class Path:
         self.width = high - low
         self.low, self.high = low, high
         self.mu = problem.centre()
+        self._balance = Imbalance(problem) if problem.lam == 0.0 else None
         n = problem.data.n
         self.state = np.zeros((PLANES, n))
         self.share = n / run.problem.data.n if problem is not run.problem else 0.0
@@ -149,7 +156,11 @@ class Path:
         self.value = float(sums[0]) + self.problem.penalty_value(self.theta) + self.constant
         self.value -= dot(self.linear, self.theta)
         size = dot(r, r)
-        self.gap = float(sums[1]) + (0.5 * size / lam if lam > 0.0 else float(np.sqrt(size)))
+        self.gap = float(sums[1])
+        if self._balance is not None:
+            self.gap += abs(self.value) * self._balance.share(sums[3 : 3 + order])
+            return
+        self.gap += 0.5 * size / lam
         if self.problem.fit_intercept:
             self.gap += abs(float(sums[2 + order]) * float(self.theta[-1]))
 
@@ -359,14 +370,30 @@ def flat_answer(problem: Problem) -> FloatArray | None:
     return np.append(np.zeros(data.d), b) if enough.all() else None
 
 
-def _finish(run: Run[Problem], path: Path, tol: float) -> bool:
-    """The exact point if it is found, else the iterate: whichever closes the gap."""
+def exact_fit(problem: Problem, value: float) -> FloatArray | None:
+    """Least squares, if it leaves no residuals but rounding; ``value`` is the objective to compare with.
+
+    Then nothing can be better, whatever the loss, and there is no kink to be found.
+    """
+    easy = Problem(Squared(), problem.penalty, problem.data, problem.fit_intercept)
+    theta = newton.solve(easy, np.zeros(problem.order), Stop(1e-9), Adaptive(easy, None)).W[:, 0]
+    problem.passes += easy.passes
+    if not np.isfinite(theta).all():
+        return None
+    theta = np.ascontiguousarray(theta)
+    left, _ = problem.value_gradient(theta)
+    return theta if left <= EXACT * value else None
+
+
+def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
+    """The exact point if it is found, else the iterate: whether it is exact, whether the gap closed."""
     u = path.dual()
     if path.crossable:
         right, theta, exact = path.exact(path.theta, u)
         if right and run.close(theta, Explicit(feasible(path.problem, exact))):
-            return True
-    return run.close(path.theta, Explicit(feasible(path.problem, u)))
+            assert run.best is not None
+            return run.problem.lam > 0.0 or run.best[0] <= VERTEX * run.trace[-1].primal, True
+    return False, run.close(path.theta, Explicit(feasible(path.problem, u)))
 
 
 def iterate(run: Run[Problem], theta: FloatArray, null: FloatArray | None = None) -> bool:
@@ -390,13 +417,18 @@ def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
         falling = path.descend(target)
     if not np.isfinite(path.theta).all():
         return False
+    closed = False
     for _ in range(3):
-        if _finish(run, path, tol):
+        exact, enough = _finish(run, path)
+        closed = closed or enough
+        # Without a penalty it is the vertex that is wanted: a gap below tol is not yet a reason to stop.
+        if exact or (closed and run.problem.lam > 0.0):
             return True
+        if not falling:
+            break
         target *= 1e-2
-        if not falling or not path.descend(target, 10):
-            falling = False
-    return False
+        falling = path.descend(target, 10)
+    return closed
 
 
 def attempt(run: Run[Problem], theta: FloatArray) -> bool:
@@ -408,7 +440,7 @@ def attempt(run: Run[Problem], theta: FloatArray) -> bool:
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Minimise; see the head of this file."""
-    run = Run(problem, stop)
+    run = begin(problem, stop)
     known = flat_answer(problem)
     nothing = Explicit(np.zeros(problem.data.n))
     if known is not None and run.close(known, nothing):
@@ -420,6 +452,10 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
                 return run.solution(Status.CERTIFIED, theta, nothing)
         theta, value, _ = problem.start(theta)
         run.record(value)
+        exact = exact_fit(problem, value) if problem.lam == 0.0 else None
+        if exact is not None:
+            run.best = None
+            return run.solution(Status.WORKING_PRECISION, exact, nothing)
         if wide.solve(run, attempt) if wide.applies(problem) else attempt(run, theta):
             status = Status.CERTIFIED
     except LimitReached as limit:
