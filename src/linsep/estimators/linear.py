@@ -126,8 +126,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     loss : str or Loss, default "squared"
         "squared" r^2, "absolute" |r|, "huber", or an instance of ``linsep.losses.Loss``. With C = inf
-        "absolute" is the regression to the median: a vertex of a linear programme, which passes exactly through as
-        many rows as there are coefficients.
+        "absolute" is the regression to the median: a vertex of a linear programme, which passes through as many
+        rows as there are coefficients. The fit ends at the vertex where it finds it, and within tol of it if not.
     C : float, default inf
         Weight of the loss against the penalty, in (0, inf].
     l1_ratio, fit_intercept, tol, solver, time_limit, max_passes, n_threads, warm_start, \
