@@ -3,7 +3,7 @@
 At the optimum of min lam/2 |w|^2 + sum s l(m) only rows on the kink have a dual variable inside its box; the
 others are at the end that their side dictates, and enter the problem as one linear term. So: solve a sample
 of the rows, read all margins once, fix the rows that are far from the kink, solve the band that remains by the
-interior point method (``interior.py``), read all margins again. Fixed rows that turn out to be on the other side
+interior point method (``central_path.py``), read all margins again. Fixed rows that turn out to be on the other side
 join the band.
 
 Every dual point made here is feasible for all rows, whatever the guess: what is fixed is at an end of its box. So
@@ -22,8 +22,10 @@ from linsep import _kernels
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import interior, pilot
+from linsep.solvers.central_path import Path, feasible, kernel
+from linsep.solvers.foreknowledge import flat_answer, squared_start
 from linsep.solvers.imbalance import begin
-from linsep.solvers.interior import NEAR, Path, feasible
+from linsep.solvers.interior import NEAR
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class Band:
         self.run, self.problem = run, run.problem
         self.mu, self.scale = mu, scale
         n = self.problem.data.n
-        self.loss = interior.kernel(self.problem)
+        self.loss = kernel(self.problem)
         self.low, self.high = self.problem.loss.domain
         self.v, self.u = np.zeros(n), np.zeros(n)
         self.rows: Rows = np.zeros(0, np.int64)
@@ -152,7 +154,7 @@ class Pilot:
         sub = Problem(problem.loss, problem.penalty, sample, problem.fit_intercept)
         problem.passes += len(rows) / data.n
         path = Path(run, sub)
-        path.place(interior.squared_start(sub, theta))
+        path.place(squared_start(sub, theta))
         self.solved = bool(theta.any()) or path.descend(PILOT_TOL)
         if not self.solved:
             path.place(np.zeros_like(theta))
@@ -246,7 +248,7 @@ def _between(
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Pilot, bands, and all rows if those fail."""
-    if not worthwhile(problem) or interior.flat_answer(problem) is not None:
+    if not worthwhile(problem) or flat_answer(problem) is not None:
         return interior.solve(problem, theta, stop, seed)
     run = begin(problem, stop)
     nothing = Explicit(np.zeros(problem.data.n))
