@@ -11,6 +11,8 @@
 // Stationarity then holds at every step, and v_F shrinks by about lam / rho|x|^2 each time; free rows that depend on each
 // other are no obstacle. A wrong guess shows. If u would leave the box, it goes as far as the first row that blocks, and
 // that row becomes fixed; if a fixed row is on the wrong side, the worst one becomes free: an active set method.
+// Without a penalty no theta may have v = 0 on all rows taken for free. The steps then stand still in theta and drift in u, along
+// sum s sign v x~ = 0: feasible, and uphill in the dual as far as the first row that blocks.
 #pragma once
 #include "interior.hpp"
 #include "newton.hpp"
@@ -143,6 +145,23 @@ struct Crossover {
         return true;
     }
 
+    // If u is in the box, it follows the drift until some row leaves it.
+    void drift() {
+        double most = 0;
+        for (i64 k = 0; k < X.n; ++k) {
+            if (!(h[k] > 0.0)) continue;
+            if (u[k] < box.lo - 1e-12 || u[k] > box.hi + 1e-12) return;
+            if (__builtin_fabs(v[k]) > most) most = __builtin_fabs(v[k]);
+        }
+        if (!(most > 1e-10 * farthest)) return;  // rounding
+        const double far = 3.0 * box.width() / most;
+        for (i64 k = 0; k < X.n; ++k) {
+            if (!(h[k] > 0.0)) continue;
+            before[k] = u[k];
+            u[k] -= far * v[k];
+        }
+    }
+
     // The margins of all rows; the fixed row farthest on the wrong side becomes free.
     bool admitted() {
         double z[kRoom], most = 0;
@@ -181,7 +200,10 @@ struct Crossover {
             for (int q = 0; q < 12 && change > 1e-13; ++q, last = change) {
                 change = multiply(rho);
                 if (!(change <= 1e12)) return false;
-                if (q > 1 && change > 0.5 * last) break;  // no theta has v = 0 on all free rows
+                if (q > 1 && change > 0.5 * last) {  // no theta has v = 0 on all free rows
+                    if (lam == 0.0) drift();
+                    break;
+                }
             }
             if (!blocked() && !admitted()) return change <= 1e-6;
         }

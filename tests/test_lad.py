@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from sklearn.datasets import load_diabetes
 
-from linsep import LinearClassifier, LinearRegressor, verify
+from linsep import LinearClassifier, LinearRegressor, _kernels, verify
 from linsep.errors import CertificateError, ConvergenceWarning, Refused
 from linsep.solution import Explicit
 
@@ -182,6 +182,34 @@ def test_many_rows_by_pilot_and_band():
     np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-7)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "d"), [(200_000, 50), (1_000_000, 10)])
+def test_the_vertex_among_very_many_rows(n, d):
+    X, t = noisy(n, d, seed=2)
+    model = LinearRegressor("absolute").fit(X, t)
+    assert np.count_nonzero(np.abs(t - model.predict(X)) <= 1e-10) == d + 1
+    assert model.certificate_.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_crossover_drops_rows_that_no_plane_passes_through(seed):
+    """From u = 0 nearly all rows are taken for free; the drift of u fixes them one by one until a vertex is left."""
+    X, t = noisy(25, 2, seed)
+    sign, offset = np.ones(25), 1.0 - t
+    theta = np.linalg.lstsq(np.c_[X, np.ones(25)], t, rcond=None)[0]
+    u, v = np.zeros(25), np.c_[X, np.ones(25)] @ theta - t
+    rows, targets = _kernels.Rows(X), _kernels.Targets(sign, offset, None)
+    found = _kernels.crossover(
+        rows, targets, _kernels.Loss("absolute"), 0.0, True, np.zeros(3), 200, theta, u, v
+    )
+    residual = np.abs(t - X @ theta[:2] - theta[2])
+    assert found
+    assert np.count_nonzero(residual <= 1e-12) == 3
+    assert residual.sum() == pytest.approx(least(X, t), rel=1e-12)
+    assert np.abs(np.c_[X, np.ones(25)].T @ u).max() <= 1e-10
+    assert np.abs(u).max() <= 1.0 + 1e-12
+
+
 def test_the_same_bits_for_any_number_of_threads(monkeypatch):
     monkeypatch.setattr("linsep.data.memory.BLOCK_BYTES", 1 << 14)
     X, t = noisy(4000, 6)
@@ -216,7 +244,8 @@ def test_a_limit_ends_with_an_honest_certificate():
     assert caught[0].message.certificate == model.certificate_
 
 
-def test_what_is_still_refused():
+@pytest.mark.parametrize("solver", ["auto", "interior", "globbing"])
+def test_the_perceptron_loss_without_a_penalty_is_refused_with_the_reason(solver):
     X, t = noisy(20, 2)
-    with pytest.raises(Refused, match="the absolute loss"):
-        LinearClassifier("perceptron", C=np.inf).fit(X, t > 0.0)
+    with pytest.raises(Refused, match=r"least value, 0, at w = 0 and b = 0.*LinearSVC\(C=inf\)"):
+        LinearClassifier("perceptron", C=np.inf, solver=solver).fit(X, t > 0.0)

@@ -36,6 +36,8 @@ _SHRINK = 0.05
 #: Room of a row that is surely free.
 _AMPLE = 1e-3
 _REFINEMENTS = 3
+#: Rows per sum.
+_SHORT = 512
 _NOTHING = (0.0, 0.0)
 
 
@@ -96,13 +98,17 @@ def _norm(metric: Metric, rho: FloatArray, slack: FloatArray) -> float:
 
 
 def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sum of s sigma u x~, and its rounding error."""
-    rho, slack = np.zeros(part.size), np.zeros(part.size)
-    for rows, A in part.chunks():
+    """Sum of s sigma u x~, and its rounding error: of short sums, as the error grows with their length."""
+    rho, size, longest = np.zeros(part.size), np.zeros(part.size), 8
+    for count, (rows, A) in enumerate(part.chunks(), start=1):
         push = part.weight[rows] * part.sigma[rows] * u[rows]
-        rho += A.T @ push
-        slack += part.chain * (np.abs(A).T @ np.abs(push))
-    return rho, slack
+        inner = np.zeros(part.size)
+        for start in range(0, len(A), _SHORT):
+            inner += A[start : start + _SHORT].T @ push[start : start + _SHORT]
+        rho += inner
+        size += np.abs(A).T @ np.abs(push)
+        longest = max(longest, 8 + _SHORT + math.ceil(len(A) / _SHORT) + count)
+    return rho, longest * ROUNDOFF * (1.0 + part.chain) * size
 
 
 def _charged(

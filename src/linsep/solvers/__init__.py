@@ -196,6 +196,12 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
     """The solver of that name, or for "auto" the one that the measured rule prefers."""
     if name not in NAMES:
         raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(NAMES)}.")
+    if problem.lam == 0.0 and problem.loss.native == "perceptron":
+        raise Refused(
+            "The perceptron loss max(0, -m) without a penalty (C=inf) has its least value, 0, at w = 0 and b = 0, "
+            "which predicts nothing; every separating hyperplane is as good. For a separating hyperplane use "
+            "linsep.Perceptron, linsep.separate or LinearSVC(C=inf), which takes the widest margin."
+        )
     if name == "auto":
         wanted = "hard-margin" if hard_margin.applies(problem) else _preferred(problem, stop)
         if not SOLVERS[wanted].missing(problem):
