@@ -91,7 +91,7 @@ inline std::int64_t crossover_scratch(const Rows& r) {
 }
 inline std::int64_t interior_scratch(const Rows& r) {
     const std::int64_t o = r.d + 1, spare = crossover_scratch(r), newton = newton_scratch(r);
-    return (kPlanes + 3) * r.n + 11 * (o + 8) + 2 * o * o + gram_scratch(r) + (spare > newton ? spare : newton) + 64;
+    return (kPlanes + 3) * r.n + 13 * (o + 8) + 2 * o * o + gram_scratch(r) + (spare > newton ? spare : newton) + 64;
 }
 
 // doubles of scratch for non-negative least squares of m rows of p numbers

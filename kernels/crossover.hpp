@@ -11,6 +11,8 @@
 // Stationarity then holds at every step, and v_F shrinks by about lam / rho|x|^2 each time; free rows that depend on each
 // other are no obstacle. A wrong guess shows. If u would leave the box, it goes as far as the first row that blocks, and
 // that row becomes fixed; if a fixed row is on the wrong side, the worst one becomes free: an active set method.
+// Without a penalty no theta may have v = 0 on all rows taken for free. The steps then stand still in theta and drift in u, along
+// sum s sign v x~ = 0: feasible, and uphill in the dual as far as the first row that blocks.
 #pragma once
 #include "interior.hpp"
 #include "newton.hpp"
@@ -28,6 +30,7 @@ struct Crossover {
     const double* c;  // linear term [d + 1], or null
     double *theta, *u, *v, *h, *before, *base, *g, *delta, *res, *mu, *H, *pack;
     Cholesky chol;
+    double farthest = 0;  // of the margins from the kink
     int grams = 0, sweeps = 0;
 
     Crossover(const R& rows, Targets targets, Box b, double l, bool icpt, const double* linear, double* th,
@@ -57,7 +60,7 @@ struct Crossover {
 
     // A row is free if it is nearer to the kink than to the ends of the box, as shares of what is usual.
     void guess() {
-        double most = 0;
+        double& most = farthest;
         for (i64 i = 0; i < X.n; ++i)
             if (weight(i) > 0.0 && __builtin_fabs(v[i]) > most) most = __builtin_fabs(v[i]);
         for (i64 i = 0; i < X.n; ++i) {
@@ -78,7 +81,8 @@ struct Crossover {
         ++grams;
         for (i64 j = 0; j < d; ++j) trace += H[j * order + j];
         const double size = trace > 0.0 ? trace / mass : 1.0;
-        *rho = lam > 0.0 ? 1e5 * lam / size : 1.0 / size;
+        // Without a penalty any rho ends in two steps; in this one v moves about as far as u does, as shares.
+        *rho = lam > 0.0 ? 1e5 * lam / size : farthest > 0.0 ? 1.0 / farthest : 1.0;
         for (i64 j = 0; j < order * order; ++j) H[j] *= *rho;
         for (i64 j = 0; j < d; ++j) H[j * order + j] += lam;
         chol.factor(H, lam == 0.0);
@@ -141,6 +145,23 @@ struct Crossover {
         return true;
     }
 
+    // If u is in the box, it follows the drift until some row leaves it.
+    void drift() {
+        double most = 0;
+        for (i64 k = 0; k < X.n; ++k) {
+            if (!(h[k] > 0.0)) continue;
+            if (u[k] < box.lo - 1e-12 || u[k] > box.hi + 1e-12) return;
+            if (__builtin_fabs(v[k]) > most) most = __builtin_fabs(v[k]);
+        }
+        if (!(most > 1e-10 * farthest)) return;  // rounding
+        const double far = 3.0 * box.width() / most;
+        for (i64 k = 0; k < X.n; ++k) {
+            if (!(h[k] > 0.0)) continue;
+            before[k] = u[k];
+            u[k] -= far * v[k];
+        }
+    }
+
     // The margins of all rows; the fixed row farthest on the wrong side becomes free.
     bool admitted() {
         double z[kRoom], most = 0;
@@ -179,7 +200,10 @@ struct Crossover {
             for (int q = 0; q < 12 && change > 1e-13; ++q, last = change) {
                 change = multiply(rho);
                 if (!(change <= 1e12)) return false;
-                if (q > 1 && change > 0.5 * last) break;  // no theta has v = 0 on all free rows
+                if (q > 1 && change > 0.5 * last) {  // no theta has v = 0 on all free rows
+                    if (lam == 0.0) drift();
+                    break;
+                }
             }
             if (!blocked() && !admitted()) return change <= 1e-6;
         }

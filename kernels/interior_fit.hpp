@@ -12,8 +12,9 @@ namespace {
 
 constexpr double kShare = 0.995;  // of the way to the boundary
 
-constexpr int kRounds = 40;       // of the crossover
-constexpr double kExact = 1e-12;  // relative gap below which no better point is looked for
+constexpr int kRounds = 40;        // of the crossover
+constexpr double kExact = 1e-12;   // relative gap below which no better point is looked for
+constexpr double kVertex = 1e-11;  // and above which a vertex is not the optimal one
 
 // Median of |v| over some rows that count; 0 if there are none.
 inline double usual_distance(i64 n, const Targets& t, const double* v) {
@@ -46,6 +47,7 @@ struct InteriorFit {
     i64 n, d, order;
     State s;
     double *theta, *delta, *rhs, *centred, *res, *mu, *sums, *h, *H, *pack;
+    double *middle, *spread;  // lam = 0: the mean of the rows, sqrt(sum s sum s (x - middle)^2)
     double *kept_theta, *kept_u, *kept_out, *margins, *spare;  // the best point so far; room for start and crossover
     Cholesky chol;
     double P = 0, gap = 0, step = 0, least = __builtin_inf(), mass = 0;
@@ -73,6 +75,8 @@ struct InteriorFit {
         centred = take(order + 8);
         res = take(order + 8);
         mu = take(order + 8);
+        middle = take(order + 8);
+        spread = take(order + 8);
         sums = take(2 * order + 8);
         chol.scale = take(order + 8);
         h = take(n);
@@ -131,6 +135,25 @@ struct InteriorFit {
         step = 0;
     }
 
+    // Without a penalty the dual needs sum s sign u x~ = 0. How far r is from 0, as a share of what it could be: scales
+    // of the columns do not matter, and neither does a constant column, which is the intercept over again.
+    void measure_spread() {
+        double total = 0;
+        for (i64 i = 0; i < n; ++i) total += h[i] = t.weight ? t.weight[i] : 1.0;
+        hessian(X, h, 0.0, job.intercept, middle, H, pack);
+        ++report.grams;
+        for (i64 j = 0; j < d; ++j) spread[j] = __builtin_sqrt(total * H[j * order + j]);
+        spread[d] = total;
+    }
+    double imbalance(const double* r, double rb) const {
+        double most = job.intercept && spread[d] > 0.0 ? __builtin_fabs(rb) / spread[d] : 0.0;
+        for (i64 j = 0; j < d; ++j) {
+            const double share = spread[j] > 0.0 ? __builtin_fabs(r[j] - middle[j] * rb) / spread[j] : 0.0;
+            if (!(share <= most)) most = share;
+        }
+        return most;
+    }
+
     // Makes the last step; the gap has no negative terms, so nothing cancels in it.
     void measure() {
         clear(sums, 3 + 2 * order);
@@ -142,8 +165,13 @@ struct InteriorFit {
             r2 += r * r;
         }
         P = sums[0] + 0.5 * job.lam * dot_n(theta, theta, d);
-        gap = sums[1] + (job.lam > 0.0 ? 0.5 * r2 / job.lam : __builtin_sqrt(r2));
-        if (job.intercept) gap += __builtin_fabs(sums[3 + d] * theta[d]);
+        gap = sums[1];
+        if (job.lam > 0.0) {
+            gap += 0.5 * r2 / job.lam;
+            if (job.intercept) gap += __builtin_fabs(sums[3 + d] * theta[d]);
+        } else {
+            gap += P * imbalance(sums + 3, sums[3 + d]);
+        }
         ++report.sweeps;
     }
 
@@ -212,7 +240,13 @@ struct InteriorFit {
         ++report.sweeps;
         double primal;
         double found = gap_of(out, d, job.lam, theta, job.intercept, &primal);
+        if (job.lam == 0.0) {  // first of all the dual point must be feasible
+            for (i64 j = 0; j < d; ++j) res[j] = out[8 + j] + out[8 + d + j];
+            found = __builtin_fabs(primal + out[1] + out[2]) +
+                    out[6] * imbalance(res, job.intercept ? out[3] - out[4] : 0.0);
+        }
         found /= primal > 0.0 ? primal : 1e-300;
+        if (job.lam == 0.0 && !(found <= kVertex)) exact = false;
         if (!(found < least || (exact && found <= job.tol))) return;
         least = found;
         report.exact = exact;
@@ -231,12 +265,13 @@ struct InteriorFit {
         report.grams += over.grams;
         keep(u, out, right);
         copy(rhs, theta, order);
-        return least <= job.tol && (right || least <= kExact);
+        return least <= job.tol && ((right && report.exact) || least <= kExact);
     }
 
     // status: 1 gap <= tol, 2 not, 3 no point at all. theta is the start (if warm) and becomes the answer, with u and the closing sums.
     InteriorReport run(double* u, double* out) {
         if (!job.warm) start();
+        if (job.lam == 0.0) measure_spread();
         place(false);
         double target = job.tol < 1e-8 ? 0.1 * job.tol : 1e-9;
         bool falling = descend(target, job.max_steps);

@@ -28,7 +28,8 @@ from linsep.data import layout, memory
 from linsep.errors import ConvergenceWarning, NonFinite, Refused
 from linsep.losses import get
 from linsep.solution import Explicit, Status
-from linsep.solvers import interior, small
+from linsep.solvers import small
+from linsep.solvers.foreknowledge import null_directions
 
 each_kinked = pytest.mark.parametrize("loss", KINKED, ids=naming)
 BOX = {"hinge": (0.0, 1.0, 1.0), "absolute": (-1.0, 1.0, 1.0), "perceptron": (0.0, 1.0, 0.0)}
@@ -273,11 +274,11 @@ def test_null_directions_of_one_hot_columns():
     X = np.hstack([np.eye(3)[rng.integers(0, 3, 100)], rng.normal(size=(100, 2))])
     X = np.hstack([X, X[:, 3:4] - 2 * X[:, 4:]])
     problem = Sample(X, np.ones(100)).problem(get("hinge"))
-    found = interior.null_directions(problem)
+    found = null_directions(problem)
     assert found.shape == (2, 6)
     np.testing.assert_allclose(found @ found.T, np.eye(2), atol=1e-12)
     np.testing.assert_allclose(np.ptp(X @ found.T, axis=0), 0.0, atol=1e-10)
-    assert interior.null_directions(plain(50, 3).problem(get("hinge"))) is None
+    assert null_directions(plain(50, 3).problem(get("hinge"))) is None
 
 
 @each_kinked

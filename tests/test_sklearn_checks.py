@@ -34,6 +34,7 @@ ESTIMATORS = [
     LinearRegressor(),
     LinearRegressor(C=1.0),
     LinearRegressor("huber", C=1.0),
+    LinearRegressor("absolute"),
     LogisticRegressionCV([0.1, 10.0], cv=2),
     Perceptron(),
     Perceptron(update="normalised", order="random", average=True),

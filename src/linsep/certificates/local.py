@@ -118,7 +118,7 @@ def local_certificate(  # noqa: PLR0913
     at = _visit(loss, part, np.asarray(W, dtype=np.float64)[: part.size, 0])
     settings: dict[str, Any] = {"scale": scale, "tol": tol, "null": at.null}
     drop, distance = math.inf, math.inf
-    if part.size <= LARGEST and np.isfinite(at.g).all():
+    if loss.smooth and part.size <= LARGEST and np.isfinite(at.g).all():
         drop, distance = _drop(loss, part, at)
     found = enclose(
         *(at.primal, at.primal - drop, at.rounding),

@@ -60,6 +60,11 @@ class Rows:
         """Number of unknowns: d, and 1 for the intercept."""
         return int(self.X.shape[1]) + int(self.fit_intercept)
 
+    def some(self, rows: npt.NDArray[np.intp]) -> Rows:
+        """The rows of these numbers."""
+        vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
+        return Rows(self.X[rows], *vectors, self.fit_intercept, self.lam)
+
     @property
     def chain(self) -> float:
         """Relative error of a sum over the rows of terms of one sign."""

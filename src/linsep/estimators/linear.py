@@ -126,7 +126,9 @@ class LinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     loss : str or Loss, default "squared"
-        "squared" r^2, "absolute" |r|, "huber", or an instance of ``linsep.losses.Loss``.
+        "squared" r^2, "absolute" |r|, "huber", or an instance of ``linsep.losses.Loss``. With C = inf
+        "absolute" is the regression to the median: a vertex of a linear programme, which passes through as many
+        rows as there are coefficients. The fit ends at the vertex where it finds it, and within tol of it if not.
     C : float, default inf
         Weight of the loss against the penalty, in (0, inf].
     l1_ratio, fit_intercept, tol, solver, time_limit, max_passes, n_threads, warm_start, \
@@ -146,6 +148,9 @@ random_state
     >>> model = LinearRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
     >>> model.predict([[3.0]]).round(3)
     array([5.333])
+    >>> median = LinearRegressor("absolute").fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 2.0, 3.0, 90.0])
+    >>> median.predict([[3.0]]).round(3)
+    array([4.])
     """
 
     def __init__(

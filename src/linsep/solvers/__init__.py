@@ -98,7 +98,10 @@ _KINK = Need(f"one of the losses {', '.join(interior.LOSSES)}", interior.applies
 _FACTORISABLE = Need(
     f"at most {wide.LARGEST:,} rows or {wide.LARGEST:,} features", interior.factorisable
 )
-_ONE_KINK = (_KINK, _NO_L1, _PENALTY, _FACTORISABLE)
+_BOUNDED = Need(
+    "a finite C, or the absolute loss", lambda p: p.lam > 0 or p.loss.native == "absolute"
+)
+_ONE_KINK = (_KINK, _NO_L1, _BOUNDED, _FACTORISABLE)
 
 
 def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
@@ -205,6 +208,12 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
     """The solver of that name, or for "auto" the one that the measured rule prefers."""
     if name not in NAMES:
         raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(NAMES)}.")
+    if problem.lam == 0.0 and problem.loss.native == "perceptron":
+        raise Refused(
+            "The perceptron loss max(0, -m) without a penalty (C=inf) has its least value, 0, at w = 0 and b = 0, "
+            "which predicts nothing; every separating hyperplane is as good. For a separating hyperplane use "
+            "linsep.Perceptron, linsep.separate or LinearSVC(C=inf), which takes the widest margin."
+        )
     if name == "auto":
         wanted = "hard-margin" if hard_margin.applies(problem) else _preferred(problem, stop)
         if not SOLVERS[wanted].missing(problem):

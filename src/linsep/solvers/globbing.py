@@ -3,7 +3,7 @@
 At the optimum of min lam/2 |w|^2 + sum s l(m) only rows on the kink have a dual variable inside its box; the
 others are at the end that their side dictates, and enter the problem as one linear term. So: solve a sample
 of the rows, read all margins once, fix the rows that are far from the kink, solve the band that remains by the
-interior point method (``interior.py``), read all margins again. Fixed rows that turn out to be on the other side
+interior point method (``central_path.py``), read all margins again. Fixed rows that turn out to be on the other side
 join the band.
 
 Every dual point made here is feasible for all rows, whatever the guess: what is fixed is at an end of its box. So
@@ -22,7 +22,10 @@ from linsep import _kernels
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import interior, pilot
-from linsep.solvers.interior import NEAR, Path, feasible
+from linsep.solvers.central_path import Path, feasible, kernel
+from linsep.solvers.foreknowledge import flat_answer, squared_start
+from linsep.solvers.imbalance import begin
+from linsep.solvers.interior import NEAR
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
     Rows = npt.NDArray[np.int64]
+    Point = tuple[FloatArray, FloatArray, float]  # theta, u of the band, a lower bound
 
 ENTRIES = 500_000  # of X, below which all rows are as quick
 PILOT_TOL = 1e-3  # cheap: the last digits cost an iteration or two each
@@ -65,7 +69,7 @@ class Band:
         self.run, self.problem = run, run.problem
         self.mu, self.scale = mu, scale
         n = self.problem.data.n
-        self.loss = interior.kernel(self.problem)
+        self.loss = kernel(self.problem)
         self.low, self.high = self.problem.loss.domain
         self.v, self.u = np.zeros(n), np.zeros(n)
         self.rows: Rows = np.zeros(0, np.int64)
@@ -151,7 +155,7 @@ class Pilot:
         sub = Problem(problem.loss, problem.penalty, sample, problem.fit_intercept)
         problem.passes += len(rows) / data.n
         path = Path(run, sub)
-        path.place(interior.squared_start(sub, theta))
+        path.place(squared_start(sub, theta))
         self.solved = bool(theta.any()) or path.descend(PILOT_TOL)
         if not self.solved:
             path.place(np.zeros_like(theta))
@@ -180,32 +184,36 @@ class Pilot:
 
 
 def _rounds(run: Run[Problem], first: Pilot, band: Band) -> bool | None:
-    """Bands until the gap closes; None when all rows had better be taken."""
+    """Bands until the gap closes, without a penalty until the vertex is found; None if all rows had better be taken."""
     problem, tol = run.problem, run.stop.tol
     n = problem.data.n
     tau = first.tau(2.0 * first.size)
-    best = first.theta
+    best, closed = first.theta, False
     value = band.sort(best, tau)
     run.record(value)
     target, final = max(FIRST_TOL, 0.25 * tol), min(0.1 * tol, NEAR)
     for _ in range(ROUNDS):
         if 2 * len(band.rows) > n:
-            return None
+            break
         path = band.path()
         path.place(best, 0.1 * path.width * band.reach())
         if not path.descend(target, BAND_STEPS, SHORT):
             tau = first.tau(WIDEN * len(band.rows))
             value = band.sort(best, tau)
             continue
-        theta, u, lower = path.theta.copy(), path.dual(), path.value - path.gap
-        primal = band.margins(theta)
+        point = path.theta.copy(), path.dual(), path.value - path.gap
+        primal = band.margins(point[0])
         wrong = band.contradictions()
         if not len(wrong):
-            theta, u, lower = _sharpen(path, final, theta, u, lower)
-            primal = band.margins(theta)
+            point = _sharpen(path, final, point)
+            primal = band.margins(point[0])
             wrong = band.contradictions()
+        theta, u, lower = point
         if primal - lower <= 0.8 * tol * primal and run.close(theta, band.dual(u)):
-            return True
+            closed = True
+            # Without a penalty and nothing wrong the vertex was found, or cannot be.
+            if problem.lam > 0.0 or not len(wrong):
+                return True
         target = final
         if len(wrong) <= len(band.rows):
             best, value = (theta, primal) if primal < value else (best, value)
@@ -215,20 +223,27 @@ def _rounds(run: Run[Problem], first: Pilot, band: Band) -> bool | None:
             best, value = _between(problem, best, value, theta, primal)
             tau = first.tau(WIDEN * len(band.rows))
             band.sort(best, tau)
-    return None
+    return closed or None
 
 
-def _sharpen(
-    path: Path, target: float, theta: FloatArray, u: FloatArray, lower: float
-) -> tuple[FloatArray, FloatArray, float]:
-    """The solution of the band far below tol, exactly if possible, with a lower bound; else what is given."""
-    if path.descend(target):
-        theta, u, lower = path.theta.copy(), path.dual(), path.value - path.gap
-    if path.crossable:
-        right, exact, dual = path.exact(theta, u)
-        if right:
-            return exact, dual, lower
-    return theta, u, lower
+def _sharpen(path: Path, target: float, point: Point) -> Point:
+    """The solution of the band far below tol, exactly if possible; else what is given.
+
+    With a penalty an inexact end will do, as its gap is far below tol. Without one the vertex is worth two more
+    attempts from nearer by: the free rows of a linear programme show late.
+    """
+    for _ in range(3 if path.problem.lam == 0.0 else 1):
+        falling = path.descend(target)
+        if falling:
+            point = path.theta.copy(), path.dual(), path.value - path.gap
+        if path.crossable:
+            right, theta, u = path.exact(*point[:2])
+            if right:
+                return theta, u, point[2]
+        if not falling:
+            break
+        target *= 1e-2
+    return point
 
 
 def _between(
@@ -245,9 +260,9 @@ def _between(
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Pilot, bands, and all rows if those fail."""
-    if not worthwhile(problem) or interior.flat_answer(problem) is not None:
+    if not worthwhile(problem) or flat_answer(problem) is not None:
         return interior.solve(problem, theta, stop, seed)
-    run = Run(problem, stop)
+    run = begin(problem, stop)
     nothing = Explicit(np.zeros(problem.data.n))
     status = Status.WORKING_PRECISION
     try:

@@ -17,6 +17,7 @@ from linsep import _kernels
 from linsep.data import Memory
 from linsep.problem import Problem, dot
 from linsep.solution import Stop
+from linsep.solvers.imbalance import begin
 from linsep.solvers.run import Run
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def solve(run: Run[Problem], attempt: Attempt) -> bool:
     reduced = Memory(rows, data.sign, data.offset, data.weight, n_threads=1)
     sub = Problem(problem.loss, problem.penalty, reduced, problem.fit_intercept)
     limits = Stop(run.stop.tol * 0.1, run.stop.time_limit, None)
-    inner = Run(sub, limits)
+    inner = begin(sub, limits)
     inner.began = run.began
     attempt(inner, np.zeros(sub.order))
     problem.passes += 1

@@ -1,0 +1,287 @@
+"""The central path of the losses with one kink: its row passes and steps (kernels/interior.hpp derives them).
+
+Problem: min lam/2 |w|^2 - c.theta + sum s l(m) with l(m) = max of u (kink - m) over lo <= u <= hi: the hinge (u in
+[0, 1], kink 1), the absolute loss ([-1, 1], 1) and the perceptron's ([0, 1], 0). Each iteration sums one weighted
+Gram, solves twice with it, and reads the rows four times. ``interior.py`` walks the path for all rows, ``globbing.py``
+for the reduced problems of its bands, which have a linear term c.
+
+Without a penalty (the absolute loss) a dual point is feasible or worth nothing, so how far it is from feasible
+counts in the gap (``imbalance.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.errors import NonFinite
+from linsep.problem import Problem, dot
+from linsep.problem.pointwise import CURVATURE
+from linsep.solvers.directions import Factor, solved
+from linsep.solvers.imbalance import Imbalance
+from linsep.solvers.run import Run
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.solution import FloatArray
+
+PLANES = 9  # numbers per row: kernels/interior.hpp names them
+SHARE = 0.995  # of the way to the boundary
+LIMIT = 100  # iterations
+PATIENCE = 12  # iterations without progress
+FACTORED = 100  # order from which a factorisation is worth keeping for the second solve
+CROSSED = 320  # order up to which the exact solution is looked for
+ROUNDS = 40  # of the crossover
+
+Solve = Callable[["FloatArray"], "FloatArray"]
+
+
+def kernel(problem: Problem) -> _kernels.Loss:
+    """The loss as the kernels know it."""
+    assert problem.loss.native is not None
+    return _kernels.Loss(problem.loss.native)
+
+
+class Path:
+    """Iterates of the method on one problem, all rows of which take part.
+
+    ``linear`` is c and ``constant`` a number to be added to the objective. ``share`` counts the passes made here
+    as parts of passes over all rows of ``run``'s problem, when this is a reduced one.
+    """
+
+    def __init__(
+        self,
+        run: Run[Problem],
+        problem: Problem,
+        linear: FloatArray | None = None,
+        constant: float = 0.0,
+        null: FloatArray | None = None,
+    ) -> None:
+        self.run, self.problem = run, problem
+        self.linear = np.zeros(problem.order) if linear is None else linear
+        self.constant, self.null = constant, null
+        self.loss = kernel(problem)
+        low, high = problem.loss.domain
+        self.width = high - low
+        self.low, self.high = low, high
+        self.mu = problem.centre()
+        self._balance = Imbalance(problem) if problem.lam == 0.0 else None
+        n = problem.data.n
+        self.state = np.zeros((PLANES, n))
+        self.share = n / run.problem.data.n if problem is not run.problem else 0.0
+        weight = problem.data.weight
+        self.mass = float(n) if weight is None else float(weight.sum())
+        self.theta = np.zeros(problem.order)
+        self.value = self.gap = np.inf
+        self._step = 0.0
+        self._sums = np.zeros(0)
+        self.steps = 0
+
+    @property
+    def v(self) -> FloatArray:
+        """m - kink of every row."""
+        plane: FloatArray = self.state[4]
+        return plane
+
+    def _count(self, passes: float) -> None:
+        self.problem.passes += passes
+        self.run.problem.passes += passes * self.share
+
+    def margins(self) -> None:
+        """The margins at theta, afresh."""
+        self._count(1.0)
+        v = self.v
+
+        def add(b: Block, out: FloatArray) -> None:
+            part = v[b.first : b.first + b.rows.n]
+            _kernels.kink_margins(b.rows, b.targets, self.loss, b.lo, b.hi, self.theta, part, out)
+
+        self.problem.data.sum(add, 1)
+
+    def place(self, theta: FloatArray, mu: float | None = None) -> None:
+        """Begin at theta, at the point of the central path that belongs to mu (or to what v suggests)."""
+        self.theta = theta.copy()
+        self.margins()
+        if mu is None:
+            mu = self.width * usual_distance(self.v, self.problem.data.weight)
+        _kernels.ipm_central(self.loss, 0, self.problem.data.n, max(mu, 1e-100), self.state)
+        self._step = 0.0
+
+    def measure(self) -> None:
+        """Make the last step; objective and gap there. No term of the gap is negative: nothing cancels."""
+        self._count(1.0)
+        lam, d, order = self.problem.lam, self.problem.data.d, self.problem.order
+
+        def add(b: Block, out: FloatArray) -> None:
+            h = b.kept(CURVATURE)
+            _kernels.ipm_gather(
+                *(b.rows, b.targets, self.loss, b.lo, b.hi, self._step, self.state, b.first, h, out)
+            )
+
+        sums = self.problem.data.sum(add, 3 + 2 * order)
+        self._step = 0.0
+        sums[3 : 3 + order] += self.linear
+        r = sums[3 : 3 + d] - lam * self.theta[:-1]
+        self._sums = sums
+        self.value = float(sums[0]) + self.problem.penalty_value(self.theta) + self.constant
+        self.value -= dot(self.linear, self.theta)
+        size = dot(r, r)
+        self.gap = float(sums[1])
+        if self._balance is not None:
+            self.gap += abs(self.value) * self._balance.share(sums[3 : 3 + order])
+            return
+        self.gap += 0.5 * size / lam
+        if self.problem.fit_intercept:
+            self.gap += abs(float(sums[2 + order]) * float(self.theta[-1]))
+
+    def _solver(self) -> Solve:
+        """Solves with the Gram of the state, in the user's coordinates."""
+        lam, mu, before = self.problem.lam, self.mu, self.problem.passes
+        H = self.problem.hessian(mu)
+        self.run.problem.passes += (self.problem.passes - before) * self.share
+        if self.null is not None:
+            for y in self.null:
+                H[:-1, :-1] += float(np.diag(H)[:-1] @ (y * y)) * np.outer(y, y)
+        definite = lam > 0.0
+        factor = Factor(H, definite) if len(H) > FACTORED else None
+
+        def solve(rhs: FloatArray) -> FloatArray:
+            centred = rhs.copy()
+            centred[:-1] -= mu * rhs[-1]
+            x = factor.solve(centred) if factor is not None else solved(H, centred, definite)
+            x[-1] -= float(mu @ x[:-1])
+            return x
+
+        return solve
+
+    def advance(self) -> bool:
+        """One step from the sums of ``measure``; false if it is of no use."""
+        order, lam = self.problem.order, self.problem.lam
+        both = float(self._sums[2])
+        rhs = self._sums[3 : 3 + order] - self._sums[3 + order :]
+        rhs[:-1] -= lam * self.theta[:-1]
+        if not self.problem.fit_intercept:
+            rhs[-1] = 0.0
+        solve = self._solver()
+        far, sums = self._predict(solve(rhs))
+        length = min(1.0, 1.0 / far)
+        left = 1.0 - length + length * length * float(sums[0]) / both
+        target = min(1.0, max(1e-6, left**3)) * both / (2.0 * self.mass)
+        rhs += target * sums[1 : 1 + order] + sums[1 + order :]
+        if not self.problem.fit_intercept:
+            rhs[-1] = 0.0
+        delta = solve(rhs)
+        reach = self._correct(delta, target)
+        self._step = SHARE / reach if reach > SHARE else 1.0
+        self.theta += self._step * delta
+        self.steps += 1
+        return self._step > 1e-8 and bool(np.isfinite(reach))
+
+    def _predict(self, delta: FloatArray) -> tuple[float, FloatArray]:
+        self._count(1.0)
+        far: list[float] = [1.0]
+
+        def add(b: Block, out: FloatArray) -> None:
+            far.append(
+                _kernels.ipm_predict(b.rows, b.targets, b.lo, b.hi, delta, self.state, b.first, out)
+            )
+
+        sums = self.problem.data.sum(add, 1 + 2 * self.problem.order)
+        return max(far), sums
+
+    def _correct(self, delta: FloatArray, mu: float) -> float:
+        self._count(1.0)
+        far: list[float] = [0.0]
+
+        def add(b: Block, out: FloatArray) -> None:
+            far.append(
+                _kernels.ipm_correct(b.rows, b.targets, b.lo, b.hi, delta, mu, self.state, b.first)
+            )
+
+        self.problem.data.sum(add, 1)
+        return max(far) if np.isfinite(far).all() else np.inf
+
+    def descend(self, target: float, limit: int = LIMIT, shortest: float = 0.0) -> bool:
+        """Iterate until gap <= target * objective; false if the gap no longer falls.
+
+        ``shortest``: a length of the steps below which, four times in a row, the attempt is given up.
+        """
+        lowest, idle, short = np.inf, 0, 0
+        limit += self.steps
+        try:
+            while idle < PATIENCE:
+                self.run.check_limits()
+                self.measure()
+                if not np.isfinite(self.gap):
+                    return False
+                if self.gap <= target * abs(self.value):
+                    return True
+                idle = 0 if self.gap < 0.9 * lowest else idle + 1
+                lowest = min(lowest, self.gap)
+                if self.steps >= limit or not self.advance():
+                    return False
+                short = short + 1 if self._step < shortest else 0
+                if short == 4:
+                    return False
+                if self.steps % 8 == 0:  # against drift
+                    self.measure()
+                    self.margins()
+        except NonFinite:  # the Gram overflowed
+            return False
+        return False
+
+    def dual(self) -> FloatArray:
+        """u of the rows."""
+        if self._step:
+            self.measure()
+        a, t = self.state[0], self.state[1]
+        u: FloatArray = np.where(a < t, self.low + a, self.high - t)
+        return u
+
+    def exact(self, theta: FloatArray, u: FloatArray) -> tuple[bool, FloatArray, FloatArray]:
+        """The exact solution near theta and u: whether it was found, and the point."""
+        block = self.problem.data.whole
+        assert block is not None
+        theta, u, v = theta.copy(), u.copy(), np.zeros_like(u)
+        _kernels.kink_margins(
+            block.rows, block.targets, self.loss, 0, len(u), theta, v, np.zeros(1)
+        )
+        right = _kernels.crossover(
+            block.rows,
+            block.targets,
+            self.loss,
+            self.problem.lam,
+            self.problem.fit_intercept,
+            self.linear,
+            ROUNDS,
+            theta,
+            u,
+            v,
+        )
+        self._count(4.0)
+        return right and bool(np.isfinite(theta).all()), theta, u
+
+    @property
+    def crossable(self) -> bool:
+        """Whether the exact solution is worth looking for."""
+        return self.problem.data.whole is not None and self.problem.order <= CROSSED
+
+
+def usual_distance(v: FloatArray, weight: FloatArray | None) -> float:
+    """Median of |v| over the rows that count, or half the mean where most of them are on the kink."""
+    size = np.abs(v if weight is None else v[weight > 0.0])
+    if not len(size):
+        return 1e-8
+    median, mean = float(np.median(size)), float(size.mean())
+    return max(median if median >= 1e-3 * mean else 0.5 * mean, 1e-8)
+
+
+def feasible(problem: Problem, u: FloatArray) -> FloatArray:
+    """The same u, moved into its box and to sum s sigma u = 0 (kernels/crossover.hpp)."""
+    data = problem.data
+    targets = _kernels.Targets(data.sign, data.offset, data.weight)
+    _kernels.make_feasible(targets, kernel(problem), problem.fit_intercept, u)
+    return u
