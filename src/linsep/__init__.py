@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from linsep.report import write_report
     from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.tuning import path, tune
+    from linsep.watching import progress
 
     __version__: str
 
@@ -64,6 +65,7 @@ __all__ = [
     "losses",
     "path",
     "plot",
+    "progress",
     "read_libsvm",
     "read_table",
     "save",
@@ -99,6 +101,7 @@ _HOME = {
     "losses": "linsep.losses",
     "path": "linsep.tuning",
     "plot": "linsep.plot",
+    "progress": "linsep.watching",
     "separate": "linsep.estimators",
     "read_libsvm": "linsep.tables",
     "read_table": "linsep.tables",

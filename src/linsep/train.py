@@ -21,6 +21,7 @@ from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import choose, choose_coupled
 from linsep.solvers.recession import refuse_without_minimiser
+from linsep.watching import Job, note
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def _start(data: Dataset, k: int, start: FloatArray | None, fit_intercept: bool)
 
 
 def _solve(
-    recipe: Recipe, data: Dataset, start: FloatArray | None
+    recipe: Recipe, data: Dataset, start: FloatArray | None, job: Job
 ) -> tuple[Problem | CoupledProblem, Solution, str]:
     """Build the problem, choose a solver, run it."""
     stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
@@ -76,10 +77,12 @@ def _solve(
     if isinstance(recipe.loss, CoupledLoss):
         kind = CoupledProblem if recipe.loss.smooth else MaxMarginProblem
         coupled = kind(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
+        job.owner = coupled
         name, solve = choose_coupled(coupled, recipe.solver)
         W = _start(data, recipe.loss.k, start, recipe.fit_intercept)
         return coupled, solve(coupled, W, stop, seed), name
     problem = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
+    job.owner = problem
     solver = choose(problem, recipe.solver, stop)
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
     return problem, solver.run(problem, theta, stop, seed), solver.name
@@ -88,8 +91,10 @@ def _solve(
 def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:
     """Fit, certify, and warn only if a limit or working precision left the gap above tol."""
     began = time.perf_counter()
-    problem, solution, name = _solve(recipe, data, start)
-    certificate = certify(problem, solution, recipe.tol)
+    with Job("fit", tol=recipe.tol) as job:
+        problem, solution, name = _solve(recipe, data, start, job)
+        certificate = certify(problem, solution, recipe.tol)
+        note(problem.passes, certificate.primal, certificate.dual)
     status = solution.status
     precise = status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     if precise and not certificate.certified and isinstance(problem, Problem):

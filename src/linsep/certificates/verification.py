@@ -26,6 +26,7 @@ from linsep.errors import CertificateError, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem import hard_margin
+from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -74,8 +75,9 @@ def verify(
     if hasattr(model, "_verified"):  # its proof is not one of duality, and it knows how to check it
         found_by_itself: Optimality = model._verified(X, y, sample_weight, exact)
         return found_by_itself
-    parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
-    found = combine([recheck_part(part, exact=exact) for part in parts])
+    with Job("verify"):
+        parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
+        found = combine([recheck_part(part, exact=exact) for part in parts])
     claimed = model.certificate_
     complaint = _contradiction(claimed, found)
     if complaint:

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,8 @@ def _guarded(options: Any) -> int:
 
     module = import_module(f"linsep.cli.{VERBS[options.verb][0]}")
     try:
-        outcome = module.run(options)
+        with _watched(options):
+            outcome = module.run(options)
     except errors.BadModelFile as error:
         return fail(options, error, BAD_MODEL)
     except errors.CertificateError as error:
@@ -123,6 +125,13 @@ def _guarded(options: Any) -> int:
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(outcome.code)
+
+
+def _watched(options: Any) -> AbstractContextManager[None]:
+    """A bar for whatever lasts longer than a second, if a person is looking."""
+    from linsep.watching import progress  # noqa: PLC0415
+
+    return progress() if sys.stderr.isatty() and not options.quiet else nullcontext()
 
 
 def _plain(value: Any) -> Any:

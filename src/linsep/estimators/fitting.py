@@ -27,6 +27,7 @@ from linsep.estimators.inputs import FloatArray
 from linsep.losses import CoupledLoss, Loss
 from linsep.solution import TraceRecord
 from linsep.train import Fit, Recipe, train
+from linsep.watching import Job, advance
 
 _SCAN_LIMIT = 1_000_000  # elements: up to here a search costs nothing beside the fit
 
@@ -70,7 +71,11 @@ def solve(
     if (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
     try:
-        fits = _train(recipe, subproblems, count, X, weight, start)
+        if count > 1:
+            with Job("one-vs-rest", total=count):
+                fits = _train(recipe, subproblems, count, X, weight, start)
+        else:
+            fits = _train(recipe, subproblems, count, X, weight, start)
     except NonFinite:
         refuse_nonfinite(X, names)
         raise  # X is finite: the objective is not
@@ -107,6 +112,8 @@ def _train(
         try:
             with closing(data):
                 fits.append(train(share, data, before, warn=False))
+            if count > 1:
+                advance(len(fits))
         except SeparableData as error:
             if not part.title:
                 raise

@@ -12,6 +12,7 @@ from linsep.errors import BadInput
 from linsep.estimators import inputs, labels, parameters
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.separability import METHODS, Inseparable, Separable, Undecided, decide
+from linsep.watching import Job
 
 
 def separate(
@@ -78,7 +79,7 @@ def separate(
         rows = rows.copy()
         rows.sum_duplicates()
     data = Memory(rows, known.signs(), n_threads=parameters.threads(n_threads))
-    with closing(data):
+    with closing(data), Job("separate"):
         return decide(
             data,
             fit_intercept=affine,

@@ -21,6 +21,7 @@ from linsep.estimators.inputs import FloatArray
 from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.train import Recipe, train
+from linsep.watching import Job
 from linsep.zero_one import Points, ZeroOne, distinct, minimise
 
 _LARGEST = 100_000_000  # numbers of X that are held densely
@@ -157,13 +158,14 @@ class ZeroOneClassifier(ByScores):
         given = inputs.weights(sample_weight, rows.shape[0])
         weight = labels.weigh(known, given, self.class_weight, owner)
         points = distinct(_dense(rows, owner), known.signs(), weight)
-        found = minimise(
-            points,
-            _Starts(points, limit),
-            began + limit,
-            np.random.default_rng(seed),
-            rounds,
-        )
+        with Job("fewest errors"):
+            found = minimise(
+                points,
+                _Starts(points, limit),
+                began + limit,
+                np.random.default_rng(seed),
+                rounds,
+            )
         w, b = found.theta[:-1], float(found.theta[-1])
         proven = points.settled(found.errors, found.bound)
         certificate = ZeroOne(

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data import Memory
 from linsep.errors import NonFinite
+from linsep.watching import Job, note
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -207,14 +208,16 @@ def train_perceptron(  # noqa: PLR0913
     until = time.monotonic() + time_limit
     listed = np.arange(data.n) if order == "random" else None
     started = 0
-    while not loop.clean and loop.n_updates < max_updates and loop.visited < most:
-        if listed is not None and loop.counts[0] in (0, data.n):
-            _kernels.shuffle(listed, seed + started)
-            loop.counts[:2] = 0
-            started += 1
-        loop.call(listed, **job, rows_left=most - loop.visited)
-        if time.monotonic() > until:
-            break
+    with Job("perceptron"):
+        while not loop.clean and loop.n_updates < max_updates and loop.visited < most:
+            if listed is not None and loop.counts[0] in (0, data.n):
+                _kernels.shuffle(listed, seed + started)
+                loop.counts[:2] = 0
+                started += 1
+            loop.call(listed, **job, rows_left=most - loop.visited)
+            note(loop.visited / data.n)
+            if time.monotonic() > until:
+                break
     # A row of length 0 lies on every hyperplane through the origin.
     separated = loop.clean and bool((lengths > 0.0).all())
     kept = min(loop.n_updates, RECORDED)

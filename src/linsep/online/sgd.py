@@ -31,6 +31,7 @@ from linsep.online.first_step import find_first_step, trial_size
 from linsep.online.judge import Judge
 from linsep.online.schedules import Schedule, StepSizes
 from linsep.online.steps import Steps
+from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -174,16 +175,18 @@ def descend(
     plan: Plan, data: Memory, k: int, enough: Callable[[Curves], bool] | None = None
 ) -> Descent:
     """Make the steps of all epochs; ``enough(curves)`` may end them after any epoch that was judged."""
-    run = _Run(plan, data, k)
-    for epoch in range(plan.epochs):
-        for mark in _marks(run.per_epoch, epoch):
-            run.advance(epoch * run.per_epoch + mark)
-            run.set_aside()
-        if not np.isfinite(run.W).all():
-            break
-        if enough is not None and run.all_judged and enough(run.curves):
-            break
-    run.judge_all()
+    with Job("descent", total=plan.epochs) as job:
+        run = _Run(plan, data, k)
+        for epoch in range(plan.epochs):
+            for mark in _marks(run.per_epoch, epoch):
+                run.advance(epoch * run.per_epoch + mark)
+                run.set_aside()
+            job.done += 1
+            if not np.isfinite(run.W).all():
+                break
+            if enough is not None and run.all_judged and enough(run.curves):
+                break
+        run.judge_all()
     mean = run.mean()
     W = run.curves.W if plan.keep == "best" else run.W if mean is None else mean
     return Descent(

@@ -28,6 +28,7 @@ from linsep.report.opening import Subject, open_subject
 from linsep.report.svg import drawing
 from linsep.tables import Encoder
 from linsep.tuning import Tuning
+from linsep.watching import Job
 
 
 def write_report(  # noqa: PLR0913
@@ -91,8 +92,9 @@ def write_report(  # noqa: PLR0913
         raise BadInput(f"tuning must be what linsep.tune returns, got {type(tuning).__name__}.")
     if encoder is not None and not isinstance(encoder, Encoder):
         raise BadInput(f"encoder must be a linsep.Encoder, got {type(encoder).__name__}.")
-    subject = open_subject(model, X, y, sample_weight, test, encoder)
-    text = page.render(_facts(subject, tuning, title, source))
+    with Job("report"):
+        subject = open_subject(model, X, y, sample_weight, test, encoder)
+        text = page.render(_facts(subject, tuning, title, source))
     size = len(text.encode())
     if size > page.LARGEST:
         raise AssertionError(f"the report has {size} bytes, more than it ever should")

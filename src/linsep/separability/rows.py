@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.dyadic import Dyadic, DyadicRows
+from linsep.watching import note
 
 if TYPE_CHECKING:
     from linsep.data import Block, Dataset
@@ -106,6 +107,7 @@ class SignedRows:
         ratio = np.concatenate([part[2] for part in found])
         few = np.lexsort((rows, ratio))[:count]
         few = few[np.isfinite(ratio[few])]
+        note(self.passes)
         doubtful = np.concatenate([part[3] for part in found])
         low = min(part[4] for part in found)
         return Scan(rows[few], ratio[few], int(violated), doubtful, low)

@@ -28,6 +28,7 @@ from linsep.solution import Linearised
 from linsep.solvers import small
 from linsep.solvers.directions import solved
 from linsep.solvers.run import SAFETY, LimitReached, Run, gap_of, linearised
+from linsep.watching import advance, note
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -192,6 +193,7 @@ class Grid:
                 run.check_limits()
                 theta = base.theta + length * delta
                 sums = self._sweep(theta)
+                note(self.problem.passes)
                 w, loss = theta[:-1], sums[:, 0].sum() - (sums[part + 1, 0] if part >= 0 else 0.0)
                 if loss + 0.5 * dot(w, w) / C <= value - 2e-4 * length * half:
                     break
@@ -296,6 +298,7 @@ def solve(
         for _ in range(ROUNDS):
             found.update({(m.c, m.part): m for m in grid.close(plans, stop.tol, held)})
             todo = [key for key in todo if not found[key].closed]
+            advance(len(found) - len(todo))
             if not todo:
                 break
             plans = _along_parts(grid, todo, found, near, run)
@@ -326,6 +329,7 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
         last = base.theta + grid.step(base, C, -1)[0]
         for f in grid.held_out:
             plans.append(_Plan(c, f, base.theta, grid.step(base, grid.Cs[c], f)[0]))
+        advance(0.5 * len(plans))  # planned, not closed
     return plans
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from linsep.problem import dot
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
+from linsep.watching import note
 
 if TYPE_CHECKING:
     from linsep.problem import CoupledProblem, Problem
@@ -95,9 +96,9 @@ class Run(Generic[P]):
     def record(self, primal: float) -> None:
         """One line of the trace, in reported units."""
         scale = self.problem.penalty.scale
-        self.trace.append(
-            TraceRecord(self.problem.passes, self.seconds, scale * primal, scale * self.lower)
-        )
+        line = TraceRecord(self.problem.passes, self.seconds, scale * primal, scale * self.lower)
+        self.trace.append(line)
+        note(line.passes, line.primal, line.dual, self.problem)
 
     def close(
         self, at: FloatArray, dual: Linearised | Explicit, sums: FloatArray | None = None

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, NoReturn, cast
 
 from linsep.errors import BadFile
+from linsep.watching import Job, current
 
 Source = str | os.PathLike[str] | BinaryIO
 
@@ -73,7 +74,7 @@ def _raw(source: Source) -> Iterator[io.BufferedReader]:
             yield cast(io.BufferedReader, sys.stdin.buffer)
         else:
             with open(source, "rb") as stream:
-                yield stream
+                yield _counted(stream, current())
     else:
         if not hasattr(source, "read") or hasattr(source, "encoding"):
             refuse(
@@ -88,6 +89,27 @@ def _raw(source: Source) -> Iterator[io.BufferedReader]:
                 yield buffered
             finally:
                 buffered.detach()  # the stream belongs to the caller
+
+
+class _Counted(io.RawIOBase):
+    """A file that writes down how many of its bytes were read, whichever thread reads them."""
+
+    def __init__(self, stream: io.BufferedReader, job: Job) -> None:
+        self._stream, self._job = stream, job
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        count = self._stream.readinto(room)
+        self._job.done = self._stream.tell()
+        return count
+
+
+def _counted(stream: io.BufferedReader, job: Job | None) -> io.BufferedReader:
+    if job is None or not stream.seekable():
+        return stream
+    return io.BufferedReader(_Counted(stream, job), 1 << 20)
 
 
 def _decompressed(raw: io.BufferedReader, kind: str | None, path: str) -> BinaryIO:

@@ -21,6 +21,7 @@ from linsep.tables.files import Source, name_of, opened, refuse
 from linsep.tables.inference import MISSING
 from linsep.tables.libsvm import read_rows
 from linsep.tables.table import Table
+from linsep.watching import Job
 
 _FORMATS = {
     ".csv": "csv",
@@ -103,7 +104,8 @@ def read_table(  # noqa: PLR0913
     """
     said = check_types(types or {})
     name = name_of(source)
-    with _on_disk(source) as path:
+    with Job("read") as job, _on_disk(source) as path:
+        job.total = max(1, os.path.getsize(path))
         kind = _format(path, name, format)
         if kind in ("parquet", "arrow"):
             return read_columnar(path, name, target, frozenset(ignore), said)

@@ -17,6 +17,7 @@ from linsep.tuning import separate, shared, splits
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import Tuning, ValidationCurve
 from linsep.tuning.scoring import Score, resolve
+from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -105,7 +106,8 @@ def tune(  # noqa: PLR0913
         seed=_seed(random_state),
     )
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    scores, certificates = _grid_scores(estimator, X, target, weight, grid, parts, score)
+    with Job("tune", total=len(grid) * len(parts.pairs)) as job:
+        scores, certificates = _grid_scores(estimator, X, target, weight, grid, parts, score, job)
     curve = ValidationCurve(grid, scores, score.name, score.greater_is_better)
     best_C = float(grid[curve.best if rule == "best" else curve.within_one_error])
     model, tested, bound = None, None, None
@@ -158,6 +160,7 @@ def _grid_scores(
     Cs: FloatArray,
     parts: splits.Splits,
     score: Score,
+    job: Job,
 ) -> tuple[FloatArray, npt.NDArray[Any]]:
     """Held-out scores (c, folds), and the certificates."""
     scores = np.empty((len(Cs), len(parts.pairs)))
@@ -172,6 +175,7 @@ def _grid_scores(
                 model, separate.some(X, rows), y[rows], None if weight is None else weight[rows]
             )
             certificates[c, f] = model.certificate_
+            job.done += 1
         return scores, certificates
     held = np.zeros((len(y), len(Cs)))
     fits = shared.fit_grid(given, Cs.tolist(), part, held)

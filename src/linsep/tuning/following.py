@@ -13,6 +13,7 @@ from linsep.tuning import separate, shared
 from linsep.tuning.choosing import examined
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import Path
+from linsep.watching import Job
 
 
 def path(estimator: Any, X: Any, y: Any, Cs: Any = None, *, sample_weight: Any = None) -> Path:
@@ -50,7 +51,8 @@ def path(estimator: Any, X: Any, y: Any, Cs: Any = None, *, sample_weight: Any =
     given = pose(X, target, weight) if pose is not None else None
     nowhere = np.full(len(target), -1, dtype=np.int64)
     if given is not None and shared.applies(given, grid.tolist(), nowhere):
-        fits = shared.fit_grid(given, grid.tolist(), nowhere, None)
+        with Job("path", total=len(grid)):
+            fits = shared.fit_grid(given, grid.tolist(), nowhere, None)
         ordered = [fits[c, -1] for c in range(len(grid))]
         coefs = np.stack([fit.W[:-1].T for fit in ordered])
         intercepts = np.stack([fit.W[-1] for fit in ordered])
@@ -61,19 +63,21 @@ def path(estimator: Any, X: Any, y: Any, Cs: Any = None, *, sample_weight: Any =
         if "warm_start" in model.get_params(deep=False):
             model.set_params(warm_start=True)
         found = []
-        for C in grid.tolist():
-            model.set_params(C=C)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                separate.fit(model, X, target, weight, None)
-            found.append(
-                (
-                    np.atleast_2d(model.coef_),
-                    np.atleast_1d(model.intercept_),
-                    model.certificate_,
-                    model.n_passes_,
+        with Job("path", total=len(grid)) as job:
+            for C in grid.tolist():
+                model.set_params(C=C)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    separate.fit(model, X, target, weight, None)
+                found.append(
+                    (
+                        np.atleast_2d(model.coef_),
+                        np.atleast_1d(model.intercept_),
+                        model.certificate_,
+                        model.n_passes_,
+                    )
                 )
-            )
+                job.done += 1
         coefs, intercepts = np.stack([m[0] for m in found]), np.stack([m[1] for m in found])
         proofs, passes = tuple(m[2] for m in found), float(sum(m[3] for m in found))
     short = [proof for proof in proofs if not proof.certified]

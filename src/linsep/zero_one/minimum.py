@@ -12,6 +12,7 @@ import numpy as np
 from linsep.data import Memory
 from linsep.separability import Separable, decide
 from linsep.separability.witness import Witness
+from linsep.watching import note
 from linsep.zero_one import master
 from linsep.zero_one.descent import descend, errors
 from linsep.zero_one.line import best_threshold
@@ -119,6 +120,7 @@ class Search:
 
     def over(self) -> bool:
         """Whether the bounds have met, time is up, or there is no way on."""
+        note(0.0, self.best.errors, self.bound)
         met = self.points.settled(self.best.errors, self.bound)
         return met or self.stuck or perf_counter() > self.deadline
 

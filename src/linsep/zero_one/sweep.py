@@ -15,6 +15,7 @@ from time import perf_counter
 import numpy as np
 
 from linsep.dyadic import DyadicRows
+from linsep.watching import note
 from linsep.zero_one.line import best_threshold
 from linsep.zero_one.points import FloatArray, IntArray, Mask, Points
 
@@ -40,6 +41,7 @@ def sweep(points: Points, deadline: float) -> Best | None:
     for pivot in range(len(c)):
         if perf_counter() > deadline:
             return None
+        note(0.0, best.errors)
         best = _turn(X, c, pivot, best)
     return best
 

@@ -1,0 +1,118 @@
+"""Jobs under way. A computation writes down how far it is; it neither knows nor asks who reads that.
+
+::
+
+    with Job("tune", total=50) as job:
+        ...
+        job.done += 1
+
+Jobs nest: the fits of ``tune`` are jobs inside its own. Without a board (``linsep.progress`` puts one up) nothing is
+kept, and a job costs less than a microsecond.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextvars import ContextVar
+from time import perf_counter
+from types import TracebackType
+
+
+class Job:
+    """One computation: ``done`` of ``total`` parts, passes over the data, the best bounds so far."""
+
+    __slots__ = (
+        "_board",
+        "began",
+        "done",
+        "dual",
+        "owner",
+        "passes",
+        "primal",
+        "text",
+        "tol",
+        "total",
+    )
+
+    def __init__(self, text: str, total: float | None = None, tol: float | None = None) -> None:
+        self.text, self.total, self.tol = text, total, tol
+        self.done = self.passes = 0.0
+        self.primal, self.dual = math.inf, -math.inf
+        self.owner: object = None  #: whose bounds these are; those of another problem are not taken
+        self.began = 0.0
+        self._board = BOARD.get()
+
+    @property
+    def gap(self) -> float:
+        """Relative gap between the best bounds; NaN while one of them is unknown."""
+        size = max(abs(self.primal), abs(self.dual))
+        if not math.isfinite(size):
+            return math.nan
+        return max(0.0, self.primal - self.dual) / size if size else 0.0
+
+    @property
+    def share(self) -> float | None:
+        """How much is done, from 0 to 1, if it can be told: parts, or digits of the gap on the way to tol."""
+        if self.total:
+            return min(1.0, self.done / self.total)
+        gap = self.gap
+        if self.tol is None or not 0.0 < self.tol < 1.0 or math.isnan(gap):
+            return None
+        return min(1.0, max(0.0, math.log(max(gap, self.tol)) / math.log(self.tol)))
+
+    def __enter__(self) -> Job:
+        if self._board is not None:
+            self.began = perf_counter()
+            self._board.jobs.append(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._board is not None:
+            if len(self._board.jobs) == 1:
+                self._board.ending()
+            self._board.jobs.remove(self)
+
+
+class Board:
+    """The jobs under way, the outermost first; ``ending`` is called before the outermost leaves."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.ending: Callable[[], None] = lambda: None
+
+
+BOARD: ContextVar[Board | None] = ContextVar("linsep_board", default=None)
+
+
+def current() -> Job | None:
+    """The innermost job, if somebody is watching."""
+    board = BOARD.get()
+    return board.jobs[-1] if board is not None and board.jobs else None
+
+
+def note(
+    passes: float, primal: float = math.nan, dual: float = math.nan, owner: object = None
+) -> None:
+    """The innermost job has made so many passes, and knows these bounds (NaN: nothing new).
+
+    A solver may solve other problems on its way (a sample of the rows, another C): ``owner`` tells them apart.
+    """
+    job = current()
+    if job is None or (owner is not None and job.owner is not None and owner is not job.owner):
+        return
+    job.passes = passes
+    job.primal = min(job.primal, primal)  # in this order NaN changes nothing
+    job.dual = max(job.dual, dual)
+
+
+def advance(done: float) -> None:
+    """So many parts of the innermost job are done."""
+    job = current()
+    if job is not None:
+        job.done = done
