@@ -214,12 +214,14 @@ def test_kept_numbers_survive_between_passes(small_blocks, convert_by_block):
 @pytest.mark.parametrize("thread", ["main", "worker"])
 def test_an_exception_in_a_block_reaches_the_caller(thread, small_blocks):
     data = Memory(binary(), n_threads=3)
+    failed = threading.Event()
 
     def fail(block, out):
         main = threading.current_thread() is threading.main_thread()
         if main == (thread == "main"):
+            failed.set()
             raise ZeroDivisionError("in a block")
-        time.sleep(0.001)
+        failed.wait(60)  # leave a block for the other side, however busy the machine
 
     with pytest.raises(ZeroDivisionError, match="in a block"):
         data.sum(fail, 1)
