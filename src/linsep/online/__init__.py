@@ -18,9 +18,9 @@ from linsep.online.perceptron import (
     stream,
     train_perceptron,
 )
+from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import ScheduleCheck, StepSizes, check_schedule
 from linsep.online.sgd import KEEPS, Curves, Descent, Plan, choose_steps, descend
-from linsep.online.steps import Steps
 
 __all__ = [
     "KEEPS",
@@ -32,15 +32,16 @@ __all__ = [
     "PerceptronHistory",
     "PerceptronRun",
     "Plan",
+    "Scaling",
     "ScheduleCheck",
     "StepSizes",
-    "Steps",
     "Stream",
     "begin",
     "check_schedule",
     "choose_steps",
     "descend",
     "lengths_of",
+    "make_steps",
     "mistake_bounds",
     "stream",
     "train_perceptron",
