@@ -6,7 +6,6 @@ return is judged by the same certificates as everything else.
 
 from __future__ import annotations
 
-from linsep.online.mistakes import MistakeBounds, mistake_bounds
 from linsep.online.perceptron import (
     ORDERS,
     UPDATES,
@@ -28,7 +27,6 @@ __all__ = [
     "UPDATES",
     "Curves",
     "Descent",
-    "MistakeBounds",
     "PerceptronHistory",
     "PerceptronRun",
     "Plan",
@@ -42,7 +40,6 @@ __all__ = [
     "descend",
     "lengths_of",
     "make_steps",
-    "mistake_bounds",
     "stream",
     "train_perceptron",
 ]
