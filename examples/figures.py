@@ -16,44 +16,28 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
-from linsep import LinearClassifier, LogisticRegression, bounds, datasets, plot
+from linsep import LinearClassifier, LogisticRegression, Perceptron, SGDClassifier, datasets, plot
 from linsep.basis import Interactions
 
 
-def perceptron(Z, y):
-    """Updates w += y z of a cyclic perceptron: how many until all rows are right."""
-    w, updates, right = np.zeros(Z.shape[1]), 0, 0
-    while right < len(Z):
-        for z, sign in zip(Z, y, strict=True):
-            right += 1
-            if sign * (w @ z) <= 0:
-                w, updates, right = w + sign * z, updates + 1, 0
-    return updates
-
-
 def updates_and_bounds():
-    """Perceptrons on separable rows of shrinking margin, with the bound that holds for rows (x, 1)."""
+    """Perceptrons on separable rows of shrinking margin, with the bound (R B)^2 that holds for rows (x, 1)."""
     made, allowed = [], []
     for seed, margin in enumerate(np.geomspace(1.5, 0.02, 12)):
         X, y = datasets.blobs_margin(60, margin=margin, seed=seed)
-        Z = np.column_stack([X, np.ones(len(X))])
-        model = LinearClassifier("squared_hinge", C=1e6).fit(X, y)
-        made.append(perceptron(Z, y))
-        allowed.append(bounds.mistake_bounds(model.coef_[0], model.intercept_[0], X, y)["norm"])
+        model = Perceptron().fit(X, y)
+        made.append(model.n_updates_)
+        allowed.append(model.bounds(X, y).radius_norm)
     return made, allowed
 
 
 def hinge_risks(X, y, epochs=60):
-    """Empirical hinge risk after each epoch of stochastic sub-gradient descent with steps 1/sqrt(k)."""
-    rng = np.random.default_rng(0)
-    Z, w, k, risks = np.column_stack([X, np.ones(len(X))]), np.zeros(X.shape[1] + 1), 0, []
-    for _ in range(epochs):
-        for i in rng.integers(len(Z), size=len(Z)):
-            k += 1
-            if y[i] * (w @ Z[i]) <= 1:
-                w = w + y[i] * Z[i] / np.sqrt(k)
-        risks.append(np.maximum(0, 1 - y * (Z @ w)).mean())
-    return risks
+    """Empirical hinge risk along stochastic sub-gradient descent with steps 1/sqrt(k + 1), and where."""
+    model = SGDClassifier(
+        "hinge", C=np.inf, schedule="inverse_sqrt", eta0=1, decay=1, epochs=epochs, tol=1e-9
+    )
+    history = model.fit(X, y).history_
+    return history.last / len(X), history.steps / len(X)
 
 
 def errors_by_strength(X, y, Cs):
@@ -86,7 +70,8 @@ def figures():
     yield "geometry", plot.geometry()
     yield "step-sizes", plot.step_sizes()
     yield "updates", plot.updates_against_bound(*updates_and_bounds())
-    yield "risks", plot.risks(hinge_risks(over_X, over_y))
+    last, epochs = hinge_risks(over_X, over_y)
+    yield "risks", plot.risks(last, epochs=epochs)
     wide_X, wide_y = datasets.overlapping(120, d=30, distance=2.5)
     Cs = np.logspace(-3.5, 2, 12)
     train, validation = errors_by_strength(wide_X, wide_y, Cs)

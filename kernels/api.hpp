@@ -182,7 +182,7 @@ struct SgdJob {
     std::int64_t batch, first;
     int intercept;
 };
-inline std::int64_t sgd_scratch(std::int64_t batch, std::int64_t columns) { return batch + 2 * columns; }
+inline std::int64_t sgd_scratch(std::int64_t batch, std::int64_t columns) { return batch + 3 * columns; }
 inline std::int64_t losses_k_scratch(std::int64_t K) { return 32 * K; }
 
 // All kernels work on rows [lo, hi), are single-threaded and ADD to their outputs.

@@ -86,9 +86,12 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
              const double* theta, const double* dual, double* out) {
     const LossOps loss = ops(spec.id);
     ClosingChunk c;
+    // without a step from a base the slopes at theta itself are meant
+    bool still = !dual;
+    for (i64 j = 0; still && j <= X.d; ++j) still = base[j] == theta[j] && step[j] == 0.0;
     for (i64 r = lo; r < hi; r += X.chunk()) {
         const int nr = (int)min64(X.chunk(), hi - r), np = padded(nr);
-        if (dual)
+        if (dual || still)
             X.closing2(r, nr, theta, c.four);
         else
             X.closing4(r, nr, base, step, theta, c.four);
@@ -97,6 +100,8 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
         if (dual) {
             for (int i = 0; i < nr; ++i) c.u[i] = dual[r + i];
             for (int i = nr; i < np; ++i) c.u[i] = 0.0;
+        } else if (still) {
+            for (int i = 0; i < np; i += VL) store(c.u + i, -load(c.slope1 + i));
         } else {
             loss.at(np, spec.width, c.m0, c.value0, c.slope0, c.curve0);
             for (int i = 0; i < np; i += VL)

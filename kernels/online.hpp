@@ -6,14 +6,22 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
+// How many steps before its turn a row is sent for: while the next one is being read if it is long, earlier if short.
+template <class R>
+i64 ahead_of_time(const R& X) {
+    const i64 bytes = 12 * X.stored() / (X.n > 0 ? X.n : 1);
+    return bytes > 1024 ? 2 : bytes > 512 ? 8 : 12;
+}
+
 // ---- Perceptron (Rosenblatt 1958, Novikoff 1962) ---------------------------------------------------------------
 // w += a sign x wherever sign (x.w + b) <= 0, with a = 1 (raw) or a = 1/|(x, 1)| (normalised). Margins are taken for a
 // block of rows at once; a mistake ends its block, and blocks grow again while none is made. A margin that an update
 // made stale could be repaired by the product of two rows, but that costs as much as a fresh one, which is exact.
-constexpr int kLongestBlock = 16;
+// Sparse rows gain nothing from company and are taken one by one.
 
 template <class R>
 struct PerceptronPass {
+    static constexpr int kLongestBlock = R::dense ? 16 : 1;
     const R& X;
     const double* sign;
     const PerceptronJob& job;
@@ -29,9 +37,9 @@ struct PerceptronPass {
         if (margin > 0.0 || job.lengths[i] == 0.0) return false;
         return !(job.online && sign[i] > 0.0 && margin == 0.0);  // online: the prediction at 0 is +1
     }
-    void update(i64 i, double margin) {
+    // Writes an update down, and returns what to multiply the row by.
+    double record(i64 i, double margin) {
         const double a = job.normalised ? 1.0 / __builtin_sqrt(job.lengths[i]) : 1.0, step = a * sign[i];
-        X.axpy(i, step, theta);
         if (job.intercept) theta[X.d] += step;
         if (job.sum) {
             const double before = step * (double)(visited - 1);
@@ -45,19 +53,23 @@ struct PerceptronPass {
         }
         ++updates;
         clean = 0;
+        return step;
     }
 
-    // Rows in their own order, round and round; with `restart` from row 0 again after each update.
+    // Rows in their own order, round and round; with `restart` from row 0 again after each update. The score of the
+    // row after a mistake comes with the update.
     void cyclic(i64 until, bool restart) {
         double z[kLongestBlock];
         int block = kLongestBlock;
+        bool known = false;  // z[0] is the score of row `place`
         while (clean < X.n && visited < until && updates < job.max_updates) {
             if (place >= X.n) {
                 if (job.online) return;  // one pass and no more
                 place = 0;
             }
-            const int nb = (int)min64(block, X.n - place);
-            X.dots(place, nb, theta, theta[X.d], z);
+            const int nb = known ? 1 : (int)min64(block, X.n - place);
+            if (!known) X.dots(place, nb, theta, theta[X.d], z);
+            known = false;
             int q = 0;
             double margin = 0;
             for (; q < nb && clean < X.n; ++q, ++clean) {
@@ -66,25 +78,33 @@ struct PerceptronPass {
                 if (mistaken(place + q, margin)) break;
             }
             block = (int)min64(2 * block, kLongestBlock);
-            if (q < nb && clean < X.n) {
-                update(place + q, margin);
-                block = q < 2 ? 1 : q / 2;
-                ++q;
+            if (q == nb || clean >= X.n) {
+                place += q;
+                continue;
             }
-            place = restart && clean == 0 ? 0 : place + q;
+            const i64 i = place + q;
+            const double step = record(i, margin);
+            block = q < 2 ? 1 : q / 2;
+            place = restart ? 0 : i + 1;
+            known = place < X.n;
+            if (known)
+                z[0] = X.axpy_dot(i, step, theta, place, min64(place + 1, X.n - 1)) + theta[X.d];
+            else
+                X.axpy(i, step, theta);
         }
     }
     // One pass in a given order.
     void listed(i64 until) {
+        const i64 far = ahead_of_time(X);
+        double z = place < X.n ? X.dot_row(job.order[place], theta) : 0.0;
         for (; place < X.n && visited < until && updates < job.max_updates; ++place) {
-            const i64 i = job.order[place];
-            if (place + 2 < X.n) fetch_row(X, job.order[place + 2]);
-            const double margin = sign[i] * (X.dot_row(i, theta) + theta[X.d]);
+            const i64 i = job.order[place], next = job.order[min64(place + 1, X.n - 1)],
+                      ahead = job.order[min64(place + far, X.n - 1)];
+            const double margin = sign[i] * (z + theta[X.d]);
             ++visited;
-            if (mistaken(i, margin))
-                update(i, margin);
-            else
-                ++clean;
+            const bool wrong = mistaken(i, margin);
+            if (!wrong) ++clean;
+            z = X.axpy_dot(i, wrong ? record(i, margin) : 0.0, theta, next, ahead);
         }
     }
     // The row of the least margin (divided by its length when normalised), sought in a full pass for each update.
@@ -103,7 +123,8 @@ struct PerceptronPass {
             if ((place += nb) < X.n) continue;
             place = 0;
             if (worst >= 0 && !(least > 0.0))
-                update(worst, job.normalised ? least * __builtin_sqrt(job.lengths[worst]) : least);
+                X.axpy(worst, record(worst, job.normalised ? least * __builtin_sqrt(job.lengths[worst]) : least),
+                       theta);
             else
                 clean = X.n;
             worst = -1;
@@ -195,7 +216,7 @@ struct Descent {
         factor = 1.0;
         reach = 0.0;
     }
-    double margin(double sign, i64 i) const { return sign * (factor * X.dot_row(i, v) + v[X.d]); }
+    double score(i64 i) const { return factor * X.dot_row(i, v) + v[X.d]; }
     void shrink(double by) {
         factor *= by;
         if (!(factor > (sum ? 1e-4 : 1e-9))) unfold();  // the sum loses the digits that v gains
@@ -206,6 +227,12 @@ struct Descent {
         if (sum) X.axpy(i, -reach * (a / factor), sum);
         if (job.intercept) v[X.d] += a;
     }
+    // The same, and x_next . v after it.
+    double add_and_score(i64 i, double a, i64 next, i64 ahead) {
+        if (sum && a != 0.0) X.axpy(i, -reach * (a / factor), sum);
+        if (job.intercept) v[X.d] += a;
+        return X.axpy_dot(i, a / factor, v, next, ahead);
+    }
     void count(double t) {
         if (!sum) return;
         reach += t * factor;
@@ -213,40 +240,74 @@ struct Descent {
     }
 };
 
-constexpr int kRowsAhead = 6;  // rows are sent for this many steps before their turn
 // Rows draws[0 .. count) in batches; W (columns, d + 1). Column c is for class c, or class 1 if there are two.
+template <class R>
+struct Steps {
+    const R& X;
+    const Classes& y;
+    const SlopeOf slope;
+    const SgdJob& job;
+    double *W, *sums;
+    double *kept, *z;  // of each column: factor and reach, score of the next row
+    const i64 columns = y.k == 2 ? 1 : y.k;
+
+    Descent<R> column(i64 c) const {
+        const i64 order = X.d + 1;
+        return {X, job, W + c * order, sums ? sums + c * order : nullptr, kept[2 * c], kept[2 * c + 1]};
+    }
+    double sign(i64 c, i64 i) const { return y.label[i] == (columns == 1 ? 1 : c) ? 1.0 : -1.0; }
+    // Minus the step times the slope of the loss by the score of row i.
+    double pull(double share, double sign, double score, i64 i) const {
+        return -share * sign * slope(sign * score) * (y.weight ? y.weight[i] : 1.0);
+    }
+
+    // One row at a time: adding it and the score of the next one are one walk, during which a later one is sent for.
+    void singly(const i64* draws, i64 count) const {
+        const i64 far = ahead_of_time(X);
+        for (i64 c = 0; c < columns; ++c) z[c] = X.dot_row(draws[0], W + c * (X.d + 1));
+        for (i64 at = 0, t = job.first; at < count; ++at, ++t) {
+            const i64 i = draws[at], next = draws[min64(at + 1, count - 1)], ahead = draws[min64(at + far, count - 1)];
+            __builtin_prefetch(y.label + ahead);
+            for (i64 c = 0; c < columns; ++c) {
+                Descent<R> one = column(c);
+                const double eta = step_size(job, c, t);
+                const double a = pull(eta / job.total, sign(c, i), one.factor * z[c] + one.v[X.d], i);
+                one.shrink(1.0 - eta * job.lam);
+                z[c] = one.add_and_score(i, a, next, ahead);
+                one.count((double)(t + 1));
+                kept[2 * c] = one.factor, kept[2 * c + 1] = one.reach;
+            }
+        }
+    }
+    void in_batches(const i64* draws, i64 count, double* a) const {
+        for (i64 at = 0, t = job.first; at + job.batch <= count; at += job.batch, ++t) {
+            const i64* rows = draws + at;
+            for (i64 c = 0; c < columns; ++c) {
+                Descent<R> one = column(c);
+                const double eta = step_size(job, c, t);
+                for (i64 q = 0; q < job.batch; ++q)
+                    a[q] = pull(eta / job.total, sign(c, rows[q]), one.score(rows[q]), rows[q]);
+                one.shrink(1.0 - eta * job.lam);
+                for (i64 q = 0; q < job.batch; ++q) one.add(rows[q], a[q]);
+                one.count((double)(t + 1));
+                kept[2 * c] = one.factor, kept[2 * c + 1] = one.reach;
+            }
+        }
+    }
+};
+
 template <class R>
 void sgd(const R& X, const Classes& y, LossSpec spec, const SgdJob& job, const i64* draws, i64 count, double* W,
          double* sums, double* scratch) {
-    const i64 columns = y.k == 2 ? 1 : y.k, order = X.d + 1;
-    const SlopeOf slope{spec};
-    double *a = scratch, *kept = scratch + job.batch;  // of each column: factor, reach
+    const i64 columns = y.k == 2 ? 1 : y.k;
+    double* kept = scratch + job.batch;
+    const Steps<R> steps{X, y, SlopeOf{spec}, job, W, sums, kept, kept + 2 * columns};
     for (i64 c = 0; c < columns; ++c) kept[2 * c] = 1.0, kept[2 * c + 1] = 0.0;
-    const auto column = [&](i64 c) {
-        return Descent<R>{X, job, W + c * order, sums ? sums + c * order : nullptr, kept[2 * c], kept[2 * c + 1]};
-    };
-    for (i64 at = 0, t = job.first; at + job.batch <= count; at += job.batch, ++t) {
-        const i64* rows = draws + at;
-        if (job.batch == 1 && at + kRowsAhead < count) {
-            __builtin_prefetch(y.label + draws[at + kRowsAhead]);
-            fetch_row(X, draws[at + kRowsAhead]);
-        }
-        for (i64 c = 0; c < columns; ++c) {
-            Descent<R> one = column(c);
-            const i64 positive = columns == 1 ? 1 : c;
-            const double eta = step_size(job, c, t), share = eta / job.total;
-            for (i64 q = 0; q < job.batch; ++q) {
-                const i64 i = rows[q];
-                const double sign = y.label[i] == positive ? 1.0 : -1.0;
-                a[q] = -share * sign * slope(one.margin(sign, i)) * (y.weight ? y.weight[i] : 1.0);
-            }
-            one.shrink(1.0 - eta * job.lam);
-            for (i64 q = 0; q < job.batch; ++q) one.add(rows[q], a[q]);
-            one.count((double)(t + 1));
-            kept[2 * c] = one.factor, kept[2 * c + 1] = one.reach;
-        }
-    }
-    for (i64 c = 0; c < columns; ++c) column(c).unfold();
+    if (job.batch > 1)
+        steps.in_batches(draws, count, scratch);
+    else if (count > 0)
+        steps.singly(draws, count);
+    for (i64 c = 0; c < columns; ++c) steps.column(c).unfold();
 }
 
 // ---- The losses of several points in one read of the rows -------------------------------------------------------

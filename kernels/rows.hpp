@@ -44,6 +44,36 @@ inline vd tail_weights(const double* w, i64 d) {
     return load(t);
 }
 
+// A few numbers at once.
+template <class Doubles, class Floats>
+struct Piece {
+    static Doubles load(const double* p) {
+        Doubles v;
+        std::memcpy(&v, p, sizeof v);
+        return v;
+    }
+    static Doubles load(const float* p) {
+        Floats v;
+        std::memcpy(&v, p, sizeof v);
+        return __builtin_convertvector(v, Doubles);
+    }
+    static void store(double* p, Doubles v) { std::memcpy(p, &v, sizeof v); }
+    static double sum(Doubles v) {
+        if constexpr (sizeof v == 32)
+            return (v[0] + v[1]) + (v[2] + v[3]);
+        else if constexpr (sizeof v == 16)
+            return v[0] + v[1];
+        else
+            return v[0];
+    }
+};
+typedef double v4d __attribute__((vector_size(32)));
+typedef double v2d __attribute__((vector_size(16)));
+typedef double v1d __attribute__((vector_size(8)));
+typedef float v4f __attribute__((vector_size(16)));
+typedef float v2f __attribute__((vector_size(8)));
+typedef float v1f __attribute__((vector_size(4)));
+
 template <class T>
 struct DenseRows {
     static constexpr bool dense = true;
@@ -58,16 +88,25 @@ struct DenseRows {
         return (int)(c < 8 ? 8 : c > kMaxChunk ? kMaxChunk : c);
     }
 
+    // f at the columns from j on that fill no vector, in pieces of 4, 2 and 1: always the same ones, so that a load
+    // finds whole what a store has just left.
+    template <class F>
+    void leftover(i64 j, F f) const {
+        if constexpr (VL > 4)
+            if (j + 4 <= d) f(Piece<v4d, v4f>{}, j), j += 4;
+        if constexpr (VL > 2)
+            if (j + 2 <= d) f(Piece<v2d, v2f>{}, j), j += 2;
+        if (j < d) f(Piece<v1d, v1f>{}, j);
+    }
     double dot(const T* p, const double* w) const {
         i64 j = 0;
-        vd a{}, b{};
-        for (; j + 2 * VL <= d; j += 2 * VL) {
-            a += load(p + j) * load(w + j);
-            b += load(p + j + VL) * load(w + j + VL);
-        }
+        vd a[4] = {};
+        for (; j + 4 * VL <= d; j += 4 * VL)
+            for (int v = 0; v < 4; ++v) a[v] += load(p + j + v * VL) * load(w + j + v * VL);
+        for (; j + VL <= d; j += VL) a[0] += load(p + j) * load(w + j);
         double s = 0;
-        for (; j < d; ++j) s += (double)p[j] * w[j];
-        return s + total(a + b);
+        leftover(j, [&](auto piece, i64 at) { s += piece.sum(piece.load(p + at) * piece.load(w + at)); });
+        return s + total((a[0] + a[1]) + (a[2] + a[3]));
     }
 
     void dots(i64 r, int nr, const double* w, double b, double* z) const {
@@ -90,7 +129,36 @@ struct DenseRows {
         for (; i < nr; ++i) z[i] = dot(row(r + i), w) + b;
     }
 
-    void closing2(i64 r, int nr, const double* theta, double* out) const { closing4(r, nr, theta, theta, theta, out); }
+    // the same, of theta alone: x.theta + b2 stands for the other two
+    void closing2(i64 r, int nr, const double* theta, double* out) const {
+        constexpr int G = VL / 2;  // rows whose two sums over lanes fill a vector
+        const double b = theta[d];
+        const i64 whole = d - d % VL;
+        int i = 0;
+        if (d >= VL) {
+            const vd last = whole < d ? tail_weights(theta, d) : vd{};
+            for (; i + G <= nr; i += G) {
+                const T* p = row(r + i);
+                vd a[VL] = {};
+                const auto two = [&](i64 j, vd t) {
+                    for (int q = 0; q < G; ++q) {
+                        const vd xt = load(p + q * d + j) * t;
+                        a[2 * q] += xt;
+                        a[2 * q + 1] += vabs(xt);
+                    }
+                };
+                for (i64 j = 0; j < whole; j += VL) two(j, load(theta + j));
+                if (whole < d) two(d - VL, last);
+                double s[VL];
+                store(s, reduce(a));
+                for (int q = 0; q < G; ++q) {
+                    for (int v = 0; v < 3; ++v) out[4 * (i + q) + v] = s[2 * q] + b;
+                    out[4 * (i + q) + 3] = s[2 * q + 1] + __builtin_fabs(b);
+                }
+            }
+        }
+        if (i < nr) closing4(r + i, nr - i, theta, theta, theta, out + 4 * i);
+    }
     // out[4 i ..]: x.base + b0, x.step + b1, x.theta + b2, |x|.|theta| + |b2|
     void closing4(i64 r, int nr, const double* base, const double* step, const double* theta, double* out) const {
         const double bias[4] = {base[d], step[d], theta[d], __builtin_fabs(theta[d])};
@@ -233,11 +301,41 @@ struct DenseRows {
         const T* p = row(i);
         i64 j = 0;
         for (; j + VL <= d; j += VL) store(w + j, load(w + j) + a * load(p + j));
-        for (; j < d; ++j) w[j] += a * (double)p[j];
+        leftover(j, [&](auto piece, i64 at) { piece.store(w + at, piece.load(w + at) + a * piece.load(p + at)); });
+    }
+    // w += a x_i, and x_next . w with the new w, in one walk along both rows; row `ahead` is sent for on the way.
+    double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead) const {
+        return a == 0.0 ? walk<false>(i, a, w, next, ahead) : walk<true>(i, a, w, next, ahead);
+    }
+    template <bool Add>
+    [[gnu::always_inline]] double walk(i64 i, double a, double* w, i64 next, i64 ahead) const {
+        const T *p = row(i), *x = row(next), *far = row(ahead);
+        constexpr i64 kLine = 64 / (i64)sizeof(T);
+        i64 j = 0;
+        vd sums[4] = {};
+        const auto at = [&](i64 k) {
+            vd now = load(w + k);
+            if constexpr (Add) store(w + k, now = now + a * load(p + k));
+            return load(x + k) * now;
+        };
+        for (; j + 4 * VL <= d; j += 4 * VL) {
+            for (i64 k = 0; k < 4 * VL; k += kLine) __builtin_prefetch(far + j + k, 0, 2);
+            for (int v = 0; v < 4; ++v) sums[v] += at(j + v * VL);
+        }
+        for (i64 k = j; k < d; k += kLine) __builtin_prefetch(far + k, 0, 2);
+        __builtin_prefetch(far + d - 1, 0, 2);  // rows do not begin where lines begin
+        for (; j + VL <= d; j += VL) sums[0] += at(j);
+        double s = 0;
+        leftover(j, [&](auto piece, i64 k) {
+            auto now = piece.load(w + k);
+            if constexpr (Add) piece.store(w + k, now = now + a * piece.load(p + k));
+            s += piece.sum(piece.load(x + k) * now);
+        });
+        return s + total((sums[0] + sums[1]) + (sums[2] + sums[3]));
     }
     double dot_row(i64 i, const double* w) const { return dot(row(i), w); }
 
-    // k columns, k a multiple of VL: Z (nr, k) = X W + W[d]. Four rows by two vectors of columns in registers.
+    // k columns, k a multiple of VL: Z (nr, k) = X W + W[d]. Eight sums in registers: four rows by two vectors of columns, or eight by one.
     template <int R, int V>
     void tile_k(const T* p, const double* W, i64 k, i64 c, double* Z) const {
         vd acc[R][V];
@@ -258,6 +356,8 @@ struct DenseRows {
         for (i64 c = 0; c < k;) {
             const bool wide = c + 2 * VL <= k;
             int i = 0;
+            if (!wide)
+                for (; i + 8 <= nr; i += 8) tile_k<8, 1>(row(r + i), W, k, c, Z + i * k);
             for (; i + 4 <= nr; i += 4)
                 wide ? tile_k<4, 2>(row(r + i), W, k, c, Z + i * k) : tile_k<4, 1>(row(r + i), W, k, c, Z + i * k);
             for (; i < nr; ++i)
@@ -368,6 +468,15 @@ struct CsrRows {
     }
     void axpy(i64 i, double a, double* w) const {
         for (i64 p = start[i]; p < start[i + 1]; ++p) w[index[p]] += a * (double)x[p];
+    }
+    // w += a x_i, and x_next . w with the new w; row `ahead` is sent for.
+    double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead) const {
+        const i64 p = start[ahead], last = start[ahead + 1] - 1;
+        for (i64 q = p; q < last; q += 64 / (i64)sizeof(T)) __builtin_prefetch(x + q, 0, 2);
+        for (i64 q = p; q < last; q += 64 / (i64)sizeof(I)) __builtin_prefetch(index + q, 0, 2);
+        if (last >= p) __builtin_prefetch(x + last, 0, 2), __builtin_prefetch(index + last, 0, 2);
+        if (a != 0.0) axpy(i, a, w);
+        return dot_row(next, w);
     }
     void add(i64 r, const int* list, int count, const double* a, double* g) const {
         for (int i = 0; i < count; ++i) axpy(r + list[i], a[i], g);

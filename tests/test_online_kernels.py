@@ -240,6 +240,26 @@ def test_steps_are_plain_sub_gradient_steps(instruction_set, loss, k):
                 assert total == pytest.approx(sums, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("storage", STORAGES)
+def test_rows_of_every_width(instruction_set, storage):
+    """Whole vectors, four of them at once, and what is left over; the next row is scored while one is added."""
+    loss = next(loss for loss in NATIVE if loss.name == "logistic")
+    for d in (1, 2, 3, 5, 7, 8, 12, 15, 16, 31, 33, 47, 64, 70):
+        rng = np.random.default_rng(d)
+        X = rng.normal(size=(12, d)).astype(np.float32).astype(np.float64)
+        labels, draws = rng.integers(0, 2, size=12), rng.integers(0, 12, size=40)
+        options = {"lam": 0.1, "batch": 1, "total": 1.0, "intercept": True, "weight": None}
+        W, sums = numpy_steps(loss, X, labels, 2, draws, np.full(40, 0.1), **options)
+        V, total = np.zeros_like(W), np.zeros_like(W)
+        _kernels.sgd(
+            *(kernel_rows(STORAGES[storage](X)), _kernels.Classes(labels, None, 2)),
+            *(_kernels.Loss("logistic"), "constant", np.array([0.1]), np.array([0.0])),
+            *(0.1, 1.0, 1, 0, True, draws, V, total),
+        )
+        assert V == pytest.approx(W, rel=1e-9, abs=1e-12)
+        assert total == pytest.approx(sums, rel=1e-9, abs=1e-9)
+
+
 def test_strong_shrinking_does_not_underflow():
     """eta lam near and beyond 1: the factor is folded into v before it vanishes."""
     X, labels = np.eye(3), np.array([0, 1, 1])

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from linsep import Perceptron
+from linsep.bounds import best_mistake_bounds
 from linsep.bounds import mistake_bounds as mistakes
+from linsep.bounds.separators import widest
 from linsep.errors import BadInput, Refused
-from linsep.online import ORDERS, UPDATES, mistake_bounds
-from linsep.online.mistakes import widest
+from linsep.online import ORDERS, UPDATES
 
 IRIS = load_iris(return_X_y=True)
 TWO = IRIS[0][:100], IRIS[1][:100]  # the first two kinds are separable
@@ -198,7 +199,7 @@ def test_bounds_are_refused_where_nothing_separates():
     with pytest.raises(Refused, match="no bound that is proven: inseparable"):
         rest.bounds(X, y == 1)
     with pytest.raises(Refused, match="no bound that is proven"):
-        mistake_bounds(np.array([[0.0], [1.0]]), np.array([1.0, -1.0]), fit_intercept=False)
+        best_mistake_bounds(np.array([[0.0], [1.0]]), np.array([1.0, -1.0]), fit_intercept=False)
 
 
 def test_bounds_hold_where_the_best_separator_is_lost_in_rounding():

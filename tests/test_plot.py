@@ -331,6 +331,8 @@ class TestCurves:
         np.testing.assert_allclose(lines(ax, "last iterate")[0], [[1, 3], [2, 1], [3, 2]])
         np.testing.assert_allclose(lines(ax, "best so far")[0][:, 1], [3, 1, 1])
         np.testing.assert_allclose(lines(plot.risks([3.0], [2.0]), "best so far")[0][:, 1], [2])
+        placed = plot.risks([3.0, 1.0], epochs=[0.5, 1.0])
+        np.testing.assert_allclose(lines(placed, "last iterate")[0][:, 0], [0.5, 1.0])
 
     def test_updates_against_bounds(self):
         found = bounds.mistake_bounds([1.0], -0.1, [[0.11], [0.09]], [1, -1])
@@ -474,6 +476,7 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
         (lambda: plot.validation_curve([0.1, 1.0], [1.0]), r"shape \(2,\) or \(2, folds\)"),
         (lambda: plot.risks([]), "sequence of numbers"),
         (lambda: plot.risks([1.0], [1.0, 2.0]), "equally long"),
+        (lambda: plot.risks([1.0, 0.5], epochs=[1.0]), "equally long"),
         (lambda: plot.updates_against_bound([0], [1]), "positive and equally many"),
         (lambda: plot.coefficients((W, B), names=["a"]), "2 names are needed, got 1"),
         (lambda: plot.coefficients((W, B), top=0), "top must be at least 1"),

@@ -261,6 +261,90 @@ def test_class_weights():
     assert SGDClassifier(class_weight="balanced").fit(X, y).score(X, y) > 0.95
 
 
+class TestStandardise:
+    """Steps in other variables, the same problem."""
+
+    def test_raw_columns_come_close_to_the_optimum_of_raw_columns(self):
+        X, y = CANCER
+        optimum = LinearClassifier("logistic", C=0.01).fit(X, y).certificate_.primal
+        plain, scaled = (
+            SGDClassifier("logistic", C=0.01, standardise=flag).fit(X, y) for flag in (False, True)
+        )
+        P = objective(losses.get("logistic"), 0.01, X, y, scaled)
+        assert scaled.certificate_.primal == pytest.approx(P, rel=1e-9)
+        assert scaled.certificate_.dual <= optimum <= P
+        assert P < 1.1 * optimum
+        assert plain.certificate_.primal > 1.5 * optimum
+
+    @pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
+    @pytest.mark.parametrize("options", [{}, {"batch_size": 7}, {"batch_size": "all"}])
+    def test_without_penalty_units_do_not_matter(self, storage, options):
+        X, y = CANCER
+        units = 2.0 ** np.arange(-15, 15)
+        common = {"C": math.inf, "standardise": True, "epochs": 3, "keep": "last", "eta0": 0.1}
+        one, other = (
+            SGDClassifier("logistic", **common, **options, replacement=False) for _ in range(2)
+        )
+        # portions are taken in their order, so that the draws cannot differ
+        one.partial_fit(storage(X), y, classes=[0, 1])
+        other.partial_fit(storage(X * units), y, classes=[0, 1])
+        assert other.coef_ * units == pytest.approx(one.coef_, rel=1e-9)
+        assert other.intercept_ == pytest.approx(one.intercept_, rel=1e-9)
+
+    def test_steps_are_those_of_the_scaled_rows(self):
+        X, y = CANCER[0][:, :5], CANCER[1]
+        model = SGDClassifier(
+            "hinge", C=math.inf, schedule="inverse", eta0=0.1, decay=0.5, standardise=True
+        ).partial_fit(X, y, classes=[0, 1])
+        Z = (X - X.mean(axis=0)) / X.std(axis=0)
+        eta = StepSizes("inverse", np.array([0.1]), np.array([0.5]))
+        v, c = Text(losses.get("hinge"), math.inf, eta).run(Z, y, np.arange(len(X)))
+        assert model.coef_[0] == pytest.approx(v / X.std(axis=0), rel=1e-8)
+        assert model.decision_function(X) == pytest.approx(Z @ v + c, rel=1e-7, abs=1e-7)
+
+    @pytest.mark.parametrize("copied", [1 << 20, 0])
+    def test_a_full_batch_is_a_scaled_gradient_step(self, monkeypatch, copied):
+        monkeypatch.setattr(
+            "linsep.online.scaling._COPIED", copied
+        )  # 0: rows are read where they lie
+        X, y = CANCER[0][:, :5], CANCER[1]
+        model = SGDClassifier(
+            "squared",
+            C=math.inf,
+            batch_size="all",
+            eta0=0.1,
+            epochs=1,
+            keep="last",
+            standardise=True,
+        ).fit(X, y)
+        sign, Z = 2.0 * y - 1.0, (X - X.mean(axis=0)) / X.std(axis=0)
+        v, c = 0.2 * (sign @ Z) / len(X), 0.2 * sign.mean()
+        assert model.decision_function(X) == pytest.approx(Z @ v + c, rel=1e-8, abs=1e-9)
+
+    def test_constant_columns_and_averages(self):
+        X = np.column_stack([SCALED[0], np.full(len(SCALED[0]), 1e6)])
+        model = SGDClassifier("hinge", C=0.1, standardise=True, keep="average").fit(X, SCALED[1])
+        assert model.score(X, SCALED[1]) > 0.97
+        assert abs(model.coef_[0, -1]) * 1e6 < 1.0
+
+    def test_a_loss_written_in_python(self):
+        X, y = CANCER
+        fits = [
+            SGDClassifier(loss, C=0.1, eta0=0.05, standardise=True, epochs=2).fit(X, y)
+            for loss in (losses.get("logistic"), in_python(losses.get("logistic")))
+        ]
+        assert fits[1].coef_ == pytest.approx(fits[0].coef_, rel=1e-6)
+
+    def test_portions_keep_the_scaling_of_the_first(self):
+        X, y = CANCER
+        model = SGDClassifier("logistic", eta0=0.05, standardise=True)
+        for part in np.array_split(np.random.default_rng(0).permutation(len(X)), 5):
+            model.partial_fit(X[part], y[part], classes=[0, 1])
+        assert model.score(X, y) > 0.95
+        with pytest.raises(BadInput, match="standardise"):
+            SGDClassifier(standardise="yes").fit(X, y)
+
+
 class TestPartialFit:
     def test_portions_add_up(self):
         X, y = SCALED

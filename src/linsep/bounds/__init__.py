@@ -6,7 +6,7 @@ Error of a classifier
     ``clopper_pearson`` (on held-out rows: the one to report), ``pac_bayes_margin``,
     ``sample_compression``, ``vc_bound``, ``margin_bound``, ``discretisation_bound``
 Perceptron
-    ``mistake_bounds``
+    ``mistake_bounds`` of a separator, ``best_mistake_bounds`` of rows
 Geometry
     ``minimum_enclosing_ball``
 
@@ -21,7 +21,7 @@ Clopper-Pearson: error <= 0.0574 with probability 0.95
 from linsep.bounds.ball import Ball, minimum_enclosing_ball
 from linsep.bounds.bound import Bound
 from linsep.bounds.held_out import clopper_pearson, sample_compression
-from linsep.bounds.mistakes import mistake_bounds
+from linsep.bounds.mistakes import MistakeBounds, best_mistake_bounds, mistake_bounds
 from linsep.bounds.pac_bayes import kl_inverse, pac_bayes_margin
 from linsep.bounds.shattering import (
     NotShattered,
@@ -43,9 +43,11 @@ from linsep.bounds.vc import (
 __all__ = [
     "Ball",
     "Bound",
+    "MistakeBounds",
     "NotShattered",
     "RadonPartition",
     "Shattered",
+    "best_mistake_bounds",
     "clopper_pearson",
     "discretisation_bound",
     "kl_inverse",

@@ -96,7 +96,7 @@ def refuse_divergence(done: Descent, keep: str) -> None:
     raise BadInput(
         f"the steps were too large: after {done.n_steps} of them the objective is "
         f"{float(np.max(done.curves.last[-1]))}; give a smaller eta0 (the first step was "
-        f"{float(done.step_sizes.eta0.max()):g}), let eta0='auto' find one, or scale the columns of X."
+        f"{float(done.step_sizes.eta0.max()):g}), let eta0='auto' find one, or set standardise=True."
     )
 
 

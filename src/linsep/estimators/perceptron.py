@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from linsep.bounds import MistakeBounds, best_mistake_bounds
 from linsep.data import Memory, readable
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels, parameters
@@ -16,12 +17,10 @@ from linsep.estimators.streaming import portion
 from linsep.online import (
     ORDERS,
     UPDATES,
-    MistakeBounds,
     PerceptronRun,
     Stream,
     begin,
     lengths_of,
-    mistake_bounds,
     stream,
     train_perceptron,
 )
@@ -212,7 +211,8 @@ class Perceptron(ByScores):
         intercept = parameters.flag("fit_intercept", self.fit_intercept)
         k = len(known.classes)
         found = tuple(
-            mistake_bounds(rows, known.signs(c), intercept) for c in ([1] if k == 2 else range(k))
+            best_mistake_bounds(rows, known.signs(c), intercept)
+            for c in ([1] if k == 2 else range(k))
         )
         return found[0] if k == 2 else found
 

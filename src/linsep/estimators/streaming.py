@@ -13,7 +13,7 @@ from linsep.errors import BadInput
 from linsep.estimators import inputs, labels
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.inputs import FloatArray
-from linsep.online import Descent, Plan, Steps, StepSizes, choose_steps
+from linsep.online import Descent, Plan, Scaling, StepSizes, choose_steps, make_steps
 
 _ONLY_AFTER_FIT = ("certificate_", "history_", "trace_", "n_passes_", "_fits")
 _TRIAL = 1024
@@ -28,6 +28,7 @@ class Stream:
     steps: int
     seen: float  #: total weight of the rows so far
     step_sizes: StepSizes
+    scaling: Scaling | None = None
 
 
 def after_fit(done: Descent, total: float) -> Stream:
@@ -38,6 +39,7 @@ def after_fit(done: Descent, total: float) -> Stream:
         steps=done.n_steps,
         seen=total,
         step_sizes=done.step_sizes,
+        scaling=done.scaling,
     )
 
 
@@ -98,10 +100,17 @@ def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight:
     if stream is None:
         W = np.zeros((1 if k == 2 else k, rows.shape[1] + 1))
         tried = slice(0, _TRIAL)
+        scaling = None
+        if plan.standardise:
+            scaling = Scaling.of(Memory(rows, weight=weight), plan.fit_intercept, lam)
         chosen = choose_steps(
-            plan, rows[tried], codes[tried], k, lam=lam, per_epoch=_TRIAL, start=W
+            *(plan, rows[tried], codes[tried], k),
+            lam=lam,
+            per_epoch=_TRIAL,
+            start=W,
+            scaling=scaling,
         )
-        stream = Stream(W, None, 0, 0.0, chosen)
+        stream = Stream(W, None, 0, 0.0, chosen, scaling)
     W, sums = stream.W.copy(), None if stream.sums is None else stream.sums.copy()
     if plan.keep == "average" and sums is None:
         sums = W * (0.5 * stream.steps * (stream.steps + 1.0))
@@ -110,7 +119,7 @@ def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight:
         raise BadInput(
             "the steps were too large and the coefficients overflowed; the model is as it was before this "
             f"call. Give a smaller eta0 (the first step was {float(stream.step_sizes.eta0.max()):g}), or "
-            "scale the columns of X."
+            "set standardise=True."
         )
     shown = W if sums is None else sums / (0.5 * done * (done + 1.0))
     state = vars(model)
@@ -123,7 +132,7 @@ def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight:
         n_iter_=1,
         n_steps_=done,
         eta0_=stream.step_sizes.eta0,
-        _stream=Stream(W, sums, done, seen, stream.step_sizes),
+        _stream=Stream(W, sums, done, seen, stream.step_sizes, stream.scaling),
     )
 
 
@@ -147,7 +156,8 @@ def _walk(
     for size in (batch, n % batch):
         if size == 0 or at == n:
             continue
-        steps = Steps(
+        steps = make_steps(
+            stream.scaling,
             *(plan.loss, data.X, data.whole.rows, codes, k),
             weight=weight,
             lam=lam,

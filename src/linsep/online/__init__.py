@@ -6,7 +6,6 @@ return is judged by the same certificates as everything else.
 
 from __future__ import annotations
 
-from linsep.online.mistakes import MistakeBounds, mistake_bounds
 from linsep.online.perceptron import (
     ORDERS,
     UPDATES,
@@ -18,9 +17,9 @@ from linsep.online.perceptron import (
     stream,
     train_perceptron,
 )
+from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import ScheduleCheck, StepSizes, check_schedule
 from linsep.online.sgd import KEEPS, Curves, Descent, Plan, choose_steps, descend
-from linsep.online.steps import Steps
 
 __all__ = [
     "KEEPS",
@@ -28,20 +27,19 @@ __all__ = [
     "UPDATES",
     "Curves",
     "Descent",
-    "MistakeBounds",
     "PerceptronHistory",
     "PerceptronRun",
     "Plan",
+    "Scaling",
     "ScheduleCheck",
     "StepSizes",
-    "Steps",
     "Stream",
     "begin",
     "check_schedule",
     "choose_steps",
     "descend",
     "lengths_of",
-    "mistake_bounds",
+    "make_steps",
     "stream",
     "train_perceptron",
 ]

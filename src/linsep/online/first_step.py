@@ -15,23 +15,24 @@ import numpy.typing as npt
 from linsep.data import Memory
 from linsep.losses import Loss
 from linsep.online.judge import Judge
+from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import StepSizes
-from linsep.online.steps import Steps
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 #: Rows of the trial.
 TRIAL = 1024
-_LARGEST = 1 << 22  # entries of the trial
+_LARGEST = 1 << 19  # entries of the trial
 _COARSE = 4.0 ** np.arange(-7, 8)
+_TOGETHER = 16  # columns judged in one read of the rows
 
 
-def trial_size(d: int) -> int:
+def trial_size(data: Memory) -> int:
     """How many rows to try on."""
-    return max(64, min(TRIAL, _LARGEST // max(1, d)))
+    return max(64, min(TRIAL, _LARGEST * data.n // max(1, data.n_entries)))
 
 
-def find_first_step(
+def find_first_step(  # noqa: PLR0913
     loss: Loss,
     X: Any,
     labels: IntArray,
@@ -41,16 +42,14 @@ def find_first_step(
     batch: int,
     fit_intercept: bool,
     start: FloatArray,
+    scaling: Scaling | None = None,
 ) -> FloatArray:
     """eta0 of each column, from a trial on these rows."""
     data = Memory(X, labels=labels, n_threads=1)
     assert data.whole is not None
-    steps = Steps(
-        loss,
-        data.X,
-        data.whole.rows,
-        labels,
-        k,
+    steps = make_steps(
+        scaling,
+        *(loss, data.X, data.whole.rows, labels, k),
         weight=None,
         lam=lam,
         batch=batch,
@@ -62,27 +61,27 @@ def find_first_step(
     visits = np.arange(data.n // batch * batch)
     no_decay = np.zeros(len(start))
 
-    def value(eta: FloatArray) -> FloatArray:
+    def end(eta: FloatArray) -> FloatArray:
         W = start.copy()
         steps.run(StepSizes("constant", eta, no_decay), 0, visits, W, None)
-        P: FloatArray = judge([W])[0]
-        return P
+        return W
 
-    squares = data.X.multiply(data.X) if data.sparse else np.square(data.X, dtype=np.float64)
+    def better(
+        tried: list[FloatArray], eta: FloatArray, P: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """The best of these steps and of one whose objective is known, in each column."""
+        together = max(1, _TOGETHER // len(start))
+        for first in range(0, len(tried), together):
+            some = tried[first : first + together]
+            for other, value in zip(some, judge([end(one) for one in some]), strict=True):
+                eta, P = np.where(value < P, other, eta), np.where(value < P, value, P)
+        return eta, P
+
+    seen = data.X if scaling is None else scaling.rows(data.X)
+    squares = seen.multiply(seen) if data.sparse else np.square(seen, dtype=np.float64)
     length = float(squares.sum()) / data.n + fit_intercept
     unit = np.full(len(start), 1.0 / length if length > 0.0 else 1.0)
-    best_eta, best = unit * _COARSE[0], np.full(len(start), math.inf)
-    for factor in _COARSE:
-        best_eta, best = _better(best_eta, best, unit * factor, value(unit * factor))
-    for factor in (0.5, 2.0):
-        centre = best_eta.copy()
-        best_eta, best = _better(best_eta, best, centre * factor, value(centre * factor))
-    found: FloatArray = best_eta
+    coarse = [unit * factor for factor in _COARSE]
+    eta, P = better(coarse, coarse[0], np.full(len(start), math.inf))
+    found, _ = better([0.5 * eta, 2.0 * eta], eta, P)
     return found
-
-
-def _better(
-    eta: FloatArray, P: FloatArray, other_eta: FloatArray, other_P: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    take = other_P < P
-    return np.where(take, other_eta, eta), np.where(take, other_P, P)

@@ -41,6 +41,12 @@ class Judge:
                 P = self._C * P + 0.5 * np.einsum("ij,ij->j", W[:-1, :used], W[:-1, :used])
         return np.where(np.isfinite(P), P, math.inf).reshape(len(points), -1)
 
+    def at_zero(self, total: float) -> FloatArray:
+        """P at w = 0, b = 0 of each column, where all margins are 0; the rows weigh ``total``."""
+        each = float(self._loss.value(np.zeros(1))[0]) * total
+        P = each if math.isinf(self._C) else self._C * each
+        return np.full(len(self._positive), P)
+
     def _visit(self, W: FloatArray, of: IntArray) -> Callable[[Block, FloatArray], None]:
         if self._loss.native is not None:
             loss = _kernels.Loss(self._loss.native, *self._loss.params)

@@ -29,8 +29,8 @@ from linsep.losses import Loss
 from linsep.online.draws import Draws
 from linsep.online.first_step import find_first_step, trial_size
 from linsep.online.judge import Judge
+from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import Schedule, StepSizes
-from linsep.online.steps import Steps
 from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
@@ -55,6 +55,7 @@ class Plan:
     epochs: int
     fit_intercept: bool
     seed: int
+    standardise: bool = False
 
     def lam(self, total: float) -> float:
         """Strength of the penalty beside the mean loss of a total weight."""
@@ -96,6 +97,7 @@ class Descent:
     passes: float
     goes_on: FloatArray  #: (columns, d+1), where more steps would begin
     sums: FloatArray | None
+    scaling: Scaling | None
 
 
 class _Run:
@@ -110,12 +112,10 @@ class _Run:
         self.batch = data.n if plan.batch is None else plan.batch
         self.per_epoch = 1 if self.whole else -(-self.draws.in_a_pass // self.batch)
         lam = plan.lam(self.draws.total)
-        self.steps = Steps(
-            plan.loss,
-            data.X,
-            rows,
-            labels,
-            k,
+        self.scaling = Scaling.of(data, plan.fit_intercept, lam) if plan.standardise else None
+        self.steps = make_steps(
+            self.scaling,
+            *(plan.loss, data.X, rows, labels, k),
             weight=data.weight if self.whole else None,
             lam=lam,
             batch=self.batch,
@@ -124,12 +124,16 @@ class _Run:
         )
         self.W = np.zeros((1 if k == 2 else k, data.d + 1))
         self.sums = np.zeros_like(self.W) if plan.keep == "average" else None
-        tried = self.draws.some(trial_size(data.d))
+        tried = self.draws.some(trial_size(data))
         self.step_sizes = choose_steps(
-            plan, data.X[tried], labels[tried], k, lam=lam, per_epoch=self.per_epoch, start=self.W
+            *(plan, data.X[tried], labels[tried], k),
+            lam=lam,
+            per_epoch=self.per_epoch,
+            start=self.W,
+            scaling=self.scaling,
         )
         self.judge = Judge(plan.loss, plan.C, data, k)
-        start = self.judge([self.W])[0]
+        start = self.judge.at_zero(self.draws.total)
         self.curves = Curves(self.W.copy(), start.copy(), start)
         self.done = 0
         self._pending: list[tuple[int, FloatArray, FloatArray | None]] = []
@@ -197,12 +201,13 @@ def descend(
         passes=run.done * run.batch / data.n + run.judge.passes,
         goes_on=run.curves.W if plan.keep == "best" else run.W,
         sums=run.sums,
+        scaling=run.scaling,
     )
 
 
 def _marks(per_epoch: int, epoch: int) -> list[int]:
-    """Steps of an epoch after which the point is set aside: halves in the first epoch, then quarters."""
-    parts = [2.0**-j for j in range(_POINTS)] if epoch == 0 else [0.25, 0.5, 0.75, 1.0]
+    """Steps of an epoch after which the point is set aside: its end, and on the way there in the first."""
+    parts = [0.125, 0.25, 0.5, 1.0] if epoch == 0 else [1.0]
     return sorted({math.ceil(per_epoch * part) for part in parts})
 
 
@@ -215,6 +220,7 @@ def choose_steps(
     lam: float,
     per_epoch: int,
     start: FloatArray,
+    scaling: Scaling | None = None,
 ) -> StepSizes:
     """The step sizes that the plan asks for; what it leaves open is decided by a trial on these rows.
 
@@ -237,6 +243,7 @@ def choose_steps(
             batch=batch,
             fit_intercept=plan.fit_intercept,
             start=start,
+            scaling=scaling,
         )
     steps = len(labels) // batch
     if plan.schedule == "inverse":

@@ -55,23 +55,27 @@ def validation_curve(
     return style.finish(ax, "strength C", "error", "validation curve")
 
 
-def risks(last: Any, best: Any = None, ax: Any = None) -> Any:
+def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> Any:
     """Empirical risk of the last iterate and of the best one so far, against the epoch.
 
     Parameters
     ----------
-    last : array (epochs,)
-        Risk after each epoch.
-    best : array (epochs,), optional
+    last : array (points,)
+        Risk at points along the way.
+    best : array (points,), optional
         By default the running minimum of ``last``.
     ax : Axes, optional
+    epochs : array (points,), optional
+        Epochs made before each point, for instance ``history_.steps / n``; by default 1, 2, 3, ...
     """
     last = _curve("last", last)
     best = np.minimum.accumulate(last) if best is None else _curve("best", best)
     if len(best) != len(last):
         raise BadInput(f"last and best must be equally long, got {len(last)} and {len(best)}.")
+    epochs = np.arange(1, len(last) + 1) if epochs is None else _curve("epochs", epochs)
+    if len(epochs) != len(last):
+        raise BadInput(f"last and epochs must be equally long, got {len(last)} and {len(epochs)}.")
     ax = style.new_axes(ax)
-    epochs = np.arange(1, len(last) + 1)
     ax.plot(epochs, last, "-", color=style.SKY, linewidth=1.2, label="last iterate")
     ax.plot(epochs, best, "--", color=style.BLACK, linewidth=1.8, label="best so far")
     ax.xaxis.get_major_locator().set_params(integer=True)

@@ -68,13 +68,13 @@ def separators(X: Any, y: Any, lines: Sequence[Any] | None = None, ax: Any = Non
     ax = style.new_axes(ax)
     box = style.frame(points)
     margins = [float((signs * (points @ w + b)).min() / np.linalg.norm(w)) for w, b in found]
-    best = int(np.argmax(margins))
     looks = itertools.cycle([(0, (5, 2)), (0, (1, 1.5)), (0, (5, 2, 1, 2)), (0, (3, 1))])
-    for k, ((w, b), margin) in enumerate(zip(found, margins, strict=True)):
+    for place, k in enumerate(np.argsort(margins, kind="stable")[::-1]):
         look = {"color": style.BLACK, "linewidth": 2.2, "linestyle": "-"}
-        if k != best:
+        if place > 0:
             look = {"color": style.GREY, "linewidth": 1.3, "linestyle": next(looks)}
-        style.draw_line(ax, w, b, box, label=f"margin {margin:.3g}", **look)
+        w, b = found[k]
+        style.draw_line(ax, w, b, box, label=f"margin {margins[k]:.3g}", **look)
     style.scatter(ax, points, y)
     style.fit_box(ax, box)
     ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -156,7 +156,7 @@ def page(
     labels = [f"class {names[int(p)]}" for p in positive]
     rows = [[*pixel(x), label] for x, label in zip(points, labels, strict=True)]
     marks = [_mark(pixel(x), bool(p)) for x, p in zip(points, positive, strict=True)]
-    legend = f"Blue circles: class {names[0]}. Red triangles: class {names[1]}."
+    legend = f"Blue circles: class {names[0]}. Orange triangles: class {names[1]}."
     return _PAGE.format(
         width=WIDTH,
         height=HEIGHT,
