@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
 from linsep.errors import BadInput, ConvergenceWarning
-from linsep.tuning import leave_one_out, separate, shared, splits
+from linsep.tuning import leave_one_out, rejecting, separate, shared, splits
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
 from linsep.tuning.scoring import Score, resolve
@@ -36,6 +36,7 @@ def tune(  # noqa: PLR0913
     test: float | None = None,
     scoring: Any = None,
     rule: str = "best",
+    reject: bool = False,
     refit: bool = True,
     sample_weight: Any = None,
     groups: Any = None,
@@ -64,6 +65,9 @@ def tune(  # noqa: PLR0913
         None means "error" for classes and "mean_squared_error" for targets.
     rule : {"best", "one_standard_error"}
         The best mean, or the smallest C within one standard error of it.
+    reject : bool
+        Leave the models of a C unfinished once its error is proven to exceed that of another (two classes, "error",
+        rule "best"); ``Tuning.rejected`` says which. Where the whole grid is fitted together all are finished.
     refit : bool
         Fit the chosen C to all rows but those of the test part.
     sample_weight : array (n,), optional
@@ -110,10 +114,12 @@ def tune(  # noqa: PLR0913
         seed=_seed(random_state),
     )
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if reject:
+        rejecting.refuse(estimator, target, classifier, score.name, rule)
     approximate = not parts.pairs
     grid_scores = _left_out_scores if approximate else _grid_scores
     some = _rows_of(X, target, weight, parts.rest)
-    found = _Found(grid, max(1, len(parts.pairs)), began)
+    found = _Found(grid, max(1, len(parts.pairs)), began, reject)
     with Job("tune", total=found.scores.size) as found.job:
         grid_scores(estimator, *some, parts.renumbered(), score, found)
     scores, certificates = found.scores, found.certificates
@@ -136,6 +142,7 @@ def tune(  # noqa: PLR0913
         test_bound=bound,
         seconds=perf_counter() - began,
         trace=tuple(found.trace),
+        rejected=found.rejected,
     )
 
 
@@ -174,8 +181,9 @@ def _rows_of(
 class _Found:
     """What is known of the grid so far: scores and certificates (c, folds), and the order of the models."""
 
-    def __init__(self, Cs: FloatArray, folds: int, began: float) -> None:
-        self.Cs, self._began = Cs, began
+    def __init__(self, Cs: FloatArray, folds: int, began: float, reject: bool) -> None:
+        self.Cs, self._began, self.reject = Cs, began, reject
+        self.rejected: dict[float, tuple[float, float]] = {}
         self.scores = np.full((len(Cs), folds), np.nan)
         self.certificates = np.empty(self.scores.shape, dtype=object)
         self.trace: list[GridRecord] = []
@@ -205,7 +213,12 @@ def _grid_scores(
     pose = getattr(estimator, "_shared_problem", None)
     given = pose(X, y, weight) if pose is not None and part is not None else None
     if given is None or part is None or not shared.applies(given, Cs.tolist(), part):
-        for c, f, model in separate.models(estimator, X, y, weight, Cs, parts.pairs):
+        given_rows = (estimator, X, y, weight, Cs, parts.pairs)
+        if found.reject:
+            models = rejecting.models(*given_rows, found.rejected)
+        else:
+            models = separate.models(*given_rows)
+        for c, f, model in models:
             rows = parts.pairs[f][1]
             own = None if weight is None else weight[rows]
             value = score.of(model, separate.some(X, rows), y[rows], own)
@@ -213,12 +226,13 @@ def _grid_scores(
         return
     held = np.zeros((len(y), len(Cs)))
     fits = shared.fit_grid(given, Cs.tolist(), part, held)
-    for (c, f), fit in fits.items():
-        rows = parts.pairs[f][1]
-        judge = estimator._judge(given, fit)
+    for f, (_, rows) in enumerate(parts.pairs):
+        z = np.ascontiguousarray(held[rows].T)
         own = None if weight is None else weight[rows]
-        value = score.of(judge, np.ascontiguousarray(held[rows, c : c + 1]), y[rows], own)
-        found.add(c, f, value, fit.certificate, fit.n_passes)
+        for c in range(len(Cs)):
+            fit = fits[c, f]
+            value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
+            found.add(c, f, value, fit.certificate, fit.n_passes)
 
 
 def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,9 @@ class Tuning:
     seconds : float
     trace : tuple of GridRecord
         The models of the grid in the order in which they were done. Models fitted together share their passes evenly.
+    rejected : dict of C to (least, largest)
+        With reject=True: the values of C whose models were left unfinished, and proven bounds on their mean error.
+        Their scores are those of the unfinished models, and their certificates hold for the tol these were left at.
     """
 
     best_C: float
@@ -139,6 +142,7 @@ class Tuning:
     test_bound: float | None
     seconds: float
     trace: tuple[GridRecord, ...] = ()
+    rejected: dict[float, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def certified(self) -> bool:
@@ -159,6 +163,8 @@ class Tuning:
             f"{self.curve.mean[at]:.6g} {self._over}; "
             f"{count} of {self.certificates.size} models certified"
         )
+        if self.rejected:
+            text += f"; {len(self.rejected)} C rejected by bounds"
         if self.test_score is not None:
             text += f"; on the test part {self.test_score:.6g}"
             if self.test_bound is not None:

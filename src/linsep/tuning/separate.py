@@ -70,7 +70,7 @@ def models(
         for f, (train, _) in enumerate(pairs):
             rising = _rising(clone(plain), X, y, weight, Cs, train)
             for c in range(len(Cs)):
-                with _quiet():
+                with quiet():
                     model = next(rising)
                 yield c, f, model
         return
@@ -79,7 +79,7 @@ def models(
     def along(f: int) -> list[Any]:
         return list(_rising(clone(plain), X, y, weight, Cs, pairs[f][0]))
 
-    with _quiet(), ThreadPoolExecutor(workers, "linsep-fold") as pool:
+    with quiet(), ThreadPoolExecutor(workers, "linsep-fold") as pool:
         folds = []
         for found in pool.map(along, range(len(pairs))):
             folds.append(found)
@@ -90,7 +90,8 @@ def models(
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
+    """Fits that do not warn when they end above tol."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
