@@ -140,6 +140,7 @@ inline std::int64_t softmax_newton_scratch(const Rows& r, std::int64_t k) {
 // Many models on the same rows, each near one of a few base points: grid.hpp. Arrays with a column per base or model
 // are padded to whole vectors; the padding columns are 0.
 constexpr int kGridRows = 64;
+constexpr int kGridSums = 8;  // of each model, in vectors of up to eight lanes
 struct GridJob {
     const std::int64_t* part;  // of each row, -1 for none
     std::int64_t bases, models, padded_bases, padded_models;
@@ -154,7 +155,7 @@ struct GridJob {
 };
 inline std::int64_t grid_scratch(const GridJob& job) {
     const std::int64_t wider = job.padded_bases > job.padded_models ? job.padded_bases : job.padded_models;
-    return kGridRows * (wider + 3 * job.padded_bases + job.padded_models);
+    return kGridRows * (wider + 4 * job.padded_bases + job.padded_models) + 8 * kGridSums * job.models;
 }
 
 // One stretch of the perceptron (online.hpp): counts [5] and numbers [2] carry its state from call to call.
@@ -296,7 +297,7 @@ struct Table {
     void (*part_sweep)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const std::int64_t* part,
                        std::int64_t parts, const double* theta, double* out, double* curvature);
     void (*part_gram)(Rows, std::int64_t lo, std::int64_t hi, const std::int64_t* part, std::int64_t parts,
-                      const double* h, const double* mu, double* out, double* scratch);
+                      const double* h, const double* mu, bool single, double* out, double* scratch);
     void (*grid_closing)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, GridJob, double* out,
                          double* scratch);
     // coordinate descent for a quadratic with an absolute penalty: quadratic_cd.hpp

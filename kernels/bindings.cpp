@@ -549,15 +549,15 @@ void part_sweep(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo
     table->part_sweep(x.rows, lo, hi, t.view, l.spec, part.data(), parts, theta.data(), out.data(), curvature.data());
 }
 
-void part_gram(const PyRows& x, int64_t lo, int64_t hi, Labels part, int64_t parts, In h, In mu, Out out) {
+void part_gram(const PyRows& x, int64_t lo, int64_t hi, Labels part, int64_t parts, In h, In mu, Out out, bool single) {
     x.range(lo, hi);
     need(static_cast<int64_t>(part.shape(0)) == x.n(), "part has n entries");
     vector_of(h, x.n(), "h has n entries");
     vector_of(mu, x.d(), "mu has d entries");
     vector_of(out, (parts + 1) * (x.d() + 1) * (x.d() + 1), "out has parts + 1 matrices of order d + 1");
     nb::gil_scoped_release release;
-    const auto room = scratch(gram_rows(x.d()) + gram_scratch(x.rows));
-    table->part_gram(x.rows, lo, hi, part.data(), parts, h.data(), mu.data(), out.data(), room.get());
+    const auto room = scratch(hi - lo + gram_scratch(x.rows));
+    table->part_gram(x.rows, lo, hi, part.data(), parts, h.data(), mu.data(), single, out.data(), room.get());
 }
 
 void grid_closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, Labels part, In2 bases,
@@ -1038,7 +1038,8 @@ NB_MODULE(_kernels, m) {
           nb::arg("part").noconvert(), nb::arg("parts"), nb::arg("theta").noconvert(), nb::arg("out").noconvert(),
           nb::arg("curvature").noconvert());
     m.def("part_gram", &part_gram, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("part").noconvert(),
-          nb::arg("parts"), nb::arg("h").noconvert(), nb::arg("mu").noconvert(), nb::arg("out").noconvert());
+          nb::arg("parts"), nb::arg("h").noconvert(), nb::arg("mu").noconvert(), nb::arg("out").noconvert(),
+          nb::arg("single") = false);
     m.def("grid_closing", &grid_closing, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"),
           nb::arg("hi"), nb::arg("part").noconvert(), nb::arg("bases").noconvert(), nb::arg("steps").noconvert(),
           nb::arg("base_of").noconvert(), nb::arg("part_of").noconvert(), nb::arg("reach").noconvert(),

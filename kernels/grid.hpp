@@ -4,6 +4,8 @@
 // part_of[q]; on the rows inside it only its scores are wanted. All models of a grid are near a few base points, so
 // model q is theta_q = base + step_q, and its dual point the Newton-dual one of that base and step (closing.hpp).
 #pragma once
+#include <type_traits>
+
 #include "closing.hpp"
 #include "softmax.hpp"
 
@@ -85,41 +87,45 @@ void part_sweep(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, con
     }
 }
 
-// The Gram of each part (gram.hpp): out is (parts + 1) triangles, rows of no part first.
+// The Gram of each part (gram.hpp): out is (parts + 1) triangles, rows of no part first. Part by part over all rows, so
+// that each fills its panels; a row is read for its own part only. scratch: hi - lo doubles more than gram needs.
 template <class R>
-void part_gram(const R& X, i64 lo, i64 hi, const i64* part, i64 parts, const double* h, const double* mu, double* out,
-               double* scratch) {
-    const i64 order = X.d + 1;
-    const int rows = gram_rows(X.d);
+void part_gram(const R& X, i64 lo, i64 hi, const i64* part, i64 parts, const double* h, const double* mu, bool single,
+               double* out, double* scratch) {
+    const i64 order = X.d + 1, count = hi - lo;
     double* mine = scratch;
-    double* pack = scratch + rows;
-    for (i64 r = lo; r < hi; r += rows) {
-        const int nr = (int)min64(rows, hi - r);
-        const R here = from_row(X, r);
-        for (i64 f = 0; f <= parts; ++f) {
-            int count = 0;
-            for (int i = 0; i < nr; ++i) {
-                const bool inside = part[r + i] + 1 == f;
-                mine[i] = inside ? h[r + i] : 0.0;
-                count += inside;
-            }
-            if (count) gram(here, 0, nr, mine, mu, out + f * order * order, pack);
+    double* pack = scratch + count;
+    const R here = from_row(X, lo);
+    for (i64 f = 0; f <= parts; ++f) {
+        i64 rows = 0;
+        for (i64 i = 0; i < count; ++i) {
+            const bool inside = part[lo + i] + 1 == f;
+            mine[i] = inside ? h[lo + i] : 0.0;
+            rows += inside;
         }
+        if (!rows) continue;
+        if (single)
+            gram_single(here, 0, count, mine, mu, out + f * order * order, pack, true);
+        else
+            gram(here, 0, count, mine, mu, out + f * order * order, pack);
     }
 }
 
 // Room for a chunk: scores (rows, columns) as rows.hpp gives them, and planes of rows, one per base or model.
 struct GridRoom {
-    double *rowwise, *z0, *slope, *curve, *dz;
+    double *rowwise, *z0, *value, *slope, *curve, *dz, *sums;
     double sign[kGridRows], offset[kGridRows], weight[kGridRows], norm[kGridRows];
     i64 part[kGridRows];
 
     GridRoom(const GridJob& job, double* scratch) {
         rowwise = scratch;
         z0 = rowwise + kGridRows * (job.padded_bases > job.padded_models ? job.padded_bases : job.padded_models);
-        slope = z0 + kGridRows * job.padded_bases;
+        value = z0 + kGridRows * job.padded_bases;
+        slope = value + kGridRows * job.padded_bases;
         curve = slope + kGridRows * job.padded_bases;
         dz = curve + kGridRows * job.padded_bases;
+        sums = dz + kGridRows * job.padded_models;
+        for (i64 v = 0; v < kGridSums * VL * job.models; ++v) sums[v] = 0.0;
     }
     // Padding rows have weight 0, and no part.
     template <class R>
@@ -148,53 +154,141 @@ struct GridRoom {
     }
 };
 
-// One model on one chunk: its header sums; its plane of score changes becomes its masses s sign u.
-inline void grid_model(const GridJob& job, const GridRoom& room, ClosingChunk& c, const LossOps& loss, double width,
-                       i64 q, i64 r, int nr, double* out) {
-    const i64 at = job.base_of[q], mine = job.part_of[q];
-    const double *z0 = room.z0 + at * kGridRows, *slope0 = room.slope + at * kGridRows,
-                 *curve0 = room.curve + at * kGridRows;
+// What a model makes of VL rows: its loss, its dual numbers and their conjugates.
+struct Closed {
+    vd value, u, conj;
+};
+
+// By the functions of the loss; rows whose u leaves the domain take the slope at the model itself.
+template <class L>
+inline Closed closed_at(vd m1, vd u, vd weight, double width, double& outside) {
+    const Point p = L::at(m1, width);
+    u = select(weight != 0.0, u, vd{});
+    Conjugate c = L::conjugate(u, width);
+    const vi bad = ~(c.inside & (c.value - c.value == 0.0)) & (weight != 0.0);
+    if (any(bad)) {
+        u = select(bad, -p.slope, u);
+        c = L::conjugate(u, width);
+        outside += total(select(bad, splat(1.0), vd{}));
+    }
+    return {p.value, u, c.value};
+}
+
+// log(1 + x) for |x| <= e^(1/8) - 1, given 1/(2 + x): odd series of s = x/(2 + x) to s^13.
+inline vd log1p_near(vd x, vd inverse) {
+    const vd s = x * inverse, q = s * s;
+    vd p = splat(2.0 / 13.0);
+    p = p * q + 2.0 / 11.0;
+    p = p * q + 2.0 / 9.0;
+    p = p * q + 2.0 / 7.0;
+    p = p * q + 2.0 / 5.0;
+    p = p * q + 2.0 / 3.0;
+    return s * (p * q + 2.0);
+}
+
+// The logistic loss within 1/8 of a base with margin m0, loss l0, p0 = -l'(m0) and h0 = p0 (1 - p0): with t = m1 - m0,
+//   l(m1) = l0 + log(1 + p0 (e^-t - 1)),      u = p0 - h0 t = p0 (1 - (1 - p0) t),      1 - u = (1 - p0)(1 + p0 t),
+//   l*(-u) = u log u + (1 - u) log(1 - u) = -l0 - u m0 + u log(1 - (1 - p0) t) + (1 - u) log(1 + p0 t).
+// Short series and one division for all three; u is always inside the domain.
+constexpr double kNear = 0.125;
+inline Closed closed_near(vd m0, vd l0, vd p0, vd u, vd t) {
+    const vd y = -t;
+    vd e = splat(1.0 / 3628800.0);  // (e^y - 1)/y, error below y^10/11!
+    e = e * y + 1.0 / 362880.0;
+    e = e * y + 1.0 / 40320.0;
+    e = e * y + 1.0 / 5040.0;
+    e = e * y + 1.0 / 720.0;
+    e = e * y + 1.0 / 120.0;
+    e = e * y + 1.0 / 24.0;
+    e = e * y + 1.0 / 6.0;
+    e = e * y + 0.5;
+    e = e * y + 1.0;
+    const vd x = p0 * (e * y), a = (1.0 - p0) * y, b = p0 * t;
+    const vd dx = 2.0 + x, da = 2.0 + a, db = 2.0 + b, ab = da * db;
+    const vd inverse = 1.0 / (ab * dx), rest = inverse * dx;
+    const vd loga = log1p_near(a, rest * db), logb = log1p_near(b, rest * da);
+    return {l0 + log1p_near(x, inverse * ab), u, (u * loga - u * m0) + ((1.0 - u) * logb - l0)};
+}
+
+// One model on one chunk: adds to its kGridSums vectors of sums; its plane of score changes becomes its masses s sign u.
+template <class L>
+void grid_model(const GridJob& job, const GridRoom& room, double width, i64 q, i64 r, int nr) {
+    constexpr bool logistic = std::is_same_v<L, Logistic>;
+    const i64 at = job.base_of[q] * kGridRows, mine = job.part_of[q];
     double* dz = room.dz + q * kGridRows;
-    double* s = c.a[0];  // weights, 0 on the rows held out
     const int np = padded(nr);
-    for (int i = 0; i < np; ++i) s[i] = mine >= 0 && room.part[i] == mine ? 0.0 : room.weight[i];
     if (mine >= 0 && job.held)
         for (int i = 0; i < nr; ++i)
-            if (room.part[i] == mine) job.held[(r + i) * job.slots + job.slot_of[q]] = z0[i] + dz[i];
+            if (room.part[i] == mine) job.held[(r + i) * job.slots + job.slot_of[q]] = room.z0[at + i] + dz[i];
+    double* sums = room.sums + q * kGridSums * VL;
+    vd loss = load(sums), conj[2] = {load(sums + VL), load(sums + 2 * VL)},
+       size[2] = {load(sums + 3 * VL), load(sums + 4 * VL)}, reach = load(sums + 5 * VL),
+       absolute = load(sums + 6 * VL);
+    double outside = 0.0;
+    const vi held_out = mine - vi{};
     for (int i = 0; i < np; i += VL) {
-        const vd sign = load(room.sign + i), step = load(dz + i);
-        store(c.m1 + i, sign * (load(z0 + i) + step) + load(room.offset + i));
-        const vd u = -(load(slope0 + i) + load(curve0 + i) * sign * step);
-        store(c.u + i, select(load(s + i) != 0.0, u, vd{}));
-    }
-    loss.at(np, width, c.m1, c.value1, c.slope1, c.curve1);
-    loss.conjugate(np, width, c.u, c.conj, c.inside);
-    int outside = 0;
-    for (int i = 0; i < nr; ++i)
-        if (s[i] != 0.0 && (c.inside[i] == 0.0 || !(c.conj[i] - c.conj[i] == 0.0))) {
-            c.u[i] = -c.slope1[i];
-            ++outside;
-        }
-    if (outside) loss.conjugate(np, width, c.u, c.conj, c.inside);
-    vd loss_sum{}, conj[2] = {}, size[2] = {}, magnitude{}, absolute{};
-    const double reach = job.reach[2 * q], reach_b = job.reach[2 * q + 1];
-    for (int i = 0; i < np; i += VL) {
-        const vd weight = load(s + i), u = load(c.u + i), value = weight * load(c.value1 + i);
-        const vd mass = weight * load(room.sign + i) * u, shift = u * load(room.offset + i), own = load(c.conj + i);
-        const vd term = weight * (own + shift), large = vabs(mass);
-        const auto negative = mass < 0.0;
-        conj[0] += select(negative, vd{}, term);
-        conj[1] += select(negative, term, vd{});
-        size[0] += select(negative, vd{}, large);
-        size[1] += select(negative, large, vd{});
-        magnitude += large * (load(room.norm + i) * reach + reach_b);
-        absolute += value + weight * (vabs(own) + vabs(shift));
-        loss_sum += value;
+        vi part;
+        std::memcpy(&part, room.part + i, sizeof part);
+        const vd all = load(room.weight + i);
+        const vd weight = mine >= 0 ? select(part == held_out, vd{}, all) : all;
+        const vd sign = load(room.sign + i), offset = load(room.offset + i), t = sign * load(dz + i);
+        const vd m0 = sign * load(room.z0 + at + i) + offset;
+        const vd slope0 = load(room.slope + at + i), u0 = -(slope0 + load(room.curve + at + i) * t);
+        Closed c;
+        if (logistic && !any(~(vabs(t) <= kNear)))
+            c = closed_near(m0, load(room.value + at + i), -slope0, u0, t);
+        else
+            c = closed_at<L>(m0 + t, u0, weight, width, outside);
+        const vd value = weight * c.value, mass = weight * sign * c.u, shift = c.u * offset;
+        const vd term = weight * (c.conj + shift), large = vabs(mass);
+        const vi negative = mass < 0.0;
+        const vd minus = select(negative, term, vd{}), below = select(negative, large, vd{});
+        loss += value;
+        conj[0] += term - minus;
+        conj[1] += minus;
+        size[0] += large - below;
+        size[1] += below;
+        reach += large * load(room.norm + i);
+        absolute += value + weight * (vabs(c.conj) + vabs(shift));
         store(dz + i, mass);
     }
-    const double header[8] = {total(loss_sum), total(conj[0]),   total(conj[1]),  total(size[0]),
-                              total(size[1]),  total(magnitude), total(absolute), (double)outside};
-    for (int v = 0; v < 8; ++v) out[v * job.padded_models + q] += header[v];
+    const vd after[kGridSums - 1] = {loss, conj[0], conj[1], size[0], size[1], reach, absolute};
+    for (int v = 0; v < kGridSums - 1; ++v) store(sums + v * VL, after[v]);
+    sums[7 * VL] += outside;
+}
+
+using GridModel = void (*)(const GridJob&, const GridRoom&, double, i64, i64, int);
+inline GridModel grid_model_of(LossId id) {
+    switch (id) {
+        case LossId::logistic:
+            return grid_model<Logistic>;
+        case LossId::exponential:
+            return grid_model<Exponential>;
+        case LossId::squared:
+            return grid_model<Squared>;
+        case LossId::squared_hinge:
+            return grid_model<SquaredHinge>;
+        case LossId::huberised_hinge:
+            return grid_model<HuberisedHinge>;
+        case LossId::huber:
+            return grid_model<Huber>;
+        case LossId::hinge:
+            return grid_model<Hinge>;
+        case LossId::absolute:
+            return grid_model<Absolute>;
+        default:
+            return grid_model<PerceptronLoss>;
+    }
+}
+
+// The header of closing.hpp for every model, from its vectors of sums. magnitude: |x|.|w| + |b| <= |x| reach + reach_b.
+inline void grid_headers(const GridJob& job, const GridRoom& room, double* out) {
+    for (i64 q = 0; q < job.models; ++q) {
+        double header[kGridSums];
+        for (int v = 0; v < kGridSums; ++v) header[v] = total(load(room.sums + (q * kGridSums + v) * VL));
+        header[5] = header[5] * job.reach[2 * q] + (header[3] + header[4]) * job.reach[2 * q + 1];
+        for (int v = 0; v < kGridSums; ++v) out[v * job.padded_models + q] += header[v];
+    }
 }
 
 // The closing pass of all models. out: the header of closing.hpp (8, K), v+ (d, K), v- (d, K), K = padded_models.
@@ -204,8 +298,12 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
     const LossOps loss = ops(spec.id);
     const bool one_sided = spec.id != LossId::squared && spec.id != LossId::huber && spec.id != LossId::absolute;
     const i64 K = job.padded_models, Kb = job.padded_bases;
+    const GridModel model = grid_model_of(spec.id);
+    i64 bases = 0;  // that are named: the others are padding
+    for (i64 q = 0; q < job.models; ++q) bases = job.base_of[q] < bases ? bases : job.base_of[q] + 1;
     GridRoom room(job, scratch);
-    ClosingChunk c;
+    double m0[kGridRows];
+    int list[2][kGridRows];
     double* plus = out + 8 * K;
     double* minus = plus + X.d * K;
     const int most = X.chunk() < kGridRows ? X.chunk() : kGridRows;
@@ -216,30 +314,32 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
         room.to_planes(nr, Kb, room.z0);
         X.dots_k(r, nr, job.steps, K, room.rowwise);
         room.to_planes(nr, K, room.dz);
-        for (i64 b = 0; b < job.bases; ++b) {
-            for (int i = 0; i < np; ++i) c.m0[i] = room.sign[i] * room.z0[b * kGridRows + i] + room.offset[i];
-            loss.at(np, spec.width, c.m0, c.value0, room.slope + b * kGridRows, room.curve + b * kGridRows);
+        for (i64 b = 0; b < bases; ++b) {
+            const i64 at = b * kGridRows;
+            for (int i = 0; i < np; ++i) m0[i] = room.sign[i] * room.z0[at + i] + room.offset[i];
+            loss.at(np, spec.width, m0, room.value + at, room.slope + at, room.curve + at);
         }
-        for (i64 q = 0; q < job.models; ++q) grid_model(job, room, c, loss, spec.width, q, r, nr, out);
+        for (i64 q = 0; q < job.models; ++q) model(job, room, spec.width, q, r, nr);
         room.to_rows(nr, K, room.dz);
         int count[2] = {0, 0};
         if (one_sided) {  // u >= 0: the side of a row is its sign
             for (int i = 0; i < nr; ++i) {
                 const int side = room.sign[i] < 0.0;
-                c.list[side][count[side]++] = i;
+                list[side][count[side]++] = i;
             }
-            add_list(X, r, c.list[0], count[0], room.rowwise, K, plus);
-            add_list(X, r, c.list[1], count[1], room.rowwise, K, minus);
+            add_list(X, r, list[0], count[0], room.rowwise, K, plus);
+            add_list(X, r, list[1], count[1], room.rowwise, K, minus);
             continue;
         }
-        for (int i = 0; i < nr; ++i) c.list[0][i] = i;
+        for (int i = 0; i < nr; ++i) list[0][i] = i;
         for (i64 i = 0; i < nr * K; ++i) {
             room.dz[i] = room.rowwise[i] < 0.0 ? room.rowwise[i] : 0.0;
             room.rowwise[i] = room.rowwise[i] < 0.0 ? 0.0 : room.rowwise[i];
         }
-        add_list(X, r, c.list[0], nr, room.rowwise, K, plus);
-        add_list(X, r, c.list[0], nr, room.dz, K, minus);
+        add_list(X, r, list[0], nr, room.rowwise, K, plus);
+        add_list(X, r, list[0], nr, room.dz, K, minus);
     }
+    grid_headers(job, room, out);
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #pragma once
 #include <cstdint>
 #include <cstring>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace linsep::LINSEP_ARCH {
 namespace {
@@ -36,6 +39,17 @@ inline vd select(vi mask, vd a, vd b) { return (vd)((mask & (vi)a) | (~mask & (v
 inline vd vmax(vd a, vd b) { return select(a < b, b, a); }
 inline vd vmin(vd a, vd b) { return select(a > b, b, a); }
 inline vd vabs(vd a) { return (vd)((vi)a & (INT64_MAX - vi{})); }
+
+// Whether a comparison holds in any lane.
+inline bool any(vi mask) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_pd((__m256d)mask) != 0;
+#else
+    return (mask[0] | mask[1]) != 0;
+#endif
+}
 
 // Lanes are added pairwise, in a fixed order.
 inline double total(vd v) {

@@ -15,7 +15,7 @@ from linsep.errors import NonFinite
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised, Stop
-from linsep.solvers import grid
+from linsep.solvers import grid, grid_walk
 from linsep.solvers.run import linearised
 
 STORED = ["dense64", "dense32", "csr64-int32", "csr32-int64"]
@@ -68,7 +68,7 @@ def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructio
     rng = np.random.default_rng(3)
     bases = [0.3 * rng.normal(size=d + 1) for _ in range(2)]
     plans = [
-        grid._Plan(c, f, bases[c % 2], 0.05 * rng.normal(size=d + 1))
+        grid.Plan(c, f, bases[c % 2], 0.05 * rng.normal(size=d + 1))
         for c in range(4)
         for f in range(-1, 3)
     ]
@@ -110,6 +110,61 @@ def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructio
     assert np.isnan(held[part == -1]).all()
 
 
+@pytest.mark.parametrize("instructions", INSTRUCTION_SETS)
+def test_the_series_near_a_base_hold_for_margins_of_any_size(instructions):
+    loss = losses.get("logistic")
+    sample = plain(n=200, d=3, seed=1)
+    part = parted(200)
+    for size in (1e-3, 1.0, 30.0, 200.0):
+        base = size * np.array([1.0, -0.7, 0.4, 0.2])
+        step = np.array([0.02, 0.01, -0.03, 0.004])  # margins move by less than 1/8
+        before = _kernels.instruction_set()
+        _kernels.use_instruction_set(instructions)
+        try:
+            (model,) = grid_of(sample, loss, part).close([grid.Plan(0, 1, base, step)], 1e-6, None)
+        finally:
+            _kernels.use_instruction_set(before)
+        W = (base + step).reshape(-1, 1)
+        outside = (part != 1).astype(float)
+        wanted = closing_sums_numpy(
+            loss, sample.X, sample.sign, None, outside, W, linearised(base, step)
+        )
+        assert np.isclose(model.sums[0], wanted.loss, rtol=1e-13)
+        # terms of the conjugate are differences of numbers as large as the losses
+        assert np.allclose(
+            model.sums[1:3], [wanted.conj_plus, wanted.conj_minus], atol=1e-14 * wanted.absolute
+        )
+        assert np.allclose(model.sums[3:5], [wanted.mass_plus, wanted.mass_minus], rtol=1e-12)
+
+
+def test_single_precision_is_used_where_it_cannot_be_seen():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(4000, 15))
+    sign = np.where(X[:, 0] + rng.normal(size=4000) > 0, 1.0, -1.0)
+    part = parted(4000, 3, some_without=False)
+    problem = Problem(losses.get("logistic"), ElasticNet(1.0), Memory(X, sign))
+    models = grid.Grid(problem, part, [1.0])
+    theta = 0.1 * rng.normal(size=16)
+    rough, exact = models.at(theta), models.at(theta, exact=True)
+    assert rough.single and not exact.single
+    scale = np.sqrt(np.einsum("pii->pi", exact.hessian))[1:]
+    error = np.abs(rough.hessian - exact.hessian)[1:] / (scale[:, :, None] * scale[:, None, :])
+    assert 0.0 < error.max() <= 1e-6
+    move = models.step(rough, 1.0, 0)
+    assert not models.blurred(rough, 1.0, move, 1e-6)
+    assert models.blurred(rough, 1e12, move, 1e-6)
+    assert not models.blurred(exact, 1e12, move, 1e-6)
+
+
+def test_numbers_beyond_single_precision_are_summed_in_double():
+    rng = np.random.default_rng(2)
+    X = 1e25 * rng.normal(size=(400, 13))
+    sign = np.where(rng.normal(size=400) > 0, 1.0, -1.0)
+    problem = Problem(losses.get("logistic"), ElasticNet(1.0), Memory(X, sign))
+    base = grid.Grid(problem, parted(400), [1.0]).at(np.zeros(14))
+    assert not base.single and np.isfinite(base.hessian).all()
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", SMOOTH, ids=naming)
 def test_every_model_is_proven_by_code_that_shares_nothing_with_the_grid(loss, fit_intercept):
@@ -119,7 +174,7 @@ def test_every_model_is_proven_by_code_that_shares_nothing_with_the_grid(loss, f
         sample = replace(sample, sign=np.ones(400), offset=1.0 - target)
     part = parted(400, 4, some_without=False)
     problem = Problem(loss, ElasticNet(1.0), sample.memory(), fit_intercept)
-    found = grid.solve(grid.Grid(problem, part, CS), Stop(1e-6))
+    found = grid_walk.solve(grid.Grid(problem, part, CS), Stop(1e-6))
     assert len(found) == 16
     closed = [model for model in found.values() if model.closed]
     # bent losses may leave some for a fit of their own
@@ -150,7 +205,7 @@ def test_the_newton_step_of_a_model_solves_its_own_system():
     models = grid_of(sample, losses.get("logistic"), part)
     base = models.at(np.array([0.2, -0.1, 0.3, 0.1]))
     C, f = 0.3, 1
-    delta, half, value = models.step(base, C, f)
+    delta, half, value, _ = models.step(base, C, f)
     outside = part != f
     A = np.column_stack([sample.X, np.ones(200)])[outside]
     m = sample.sign[outside] * (A @ base.theta)
@@ -173,7 +228,7 @@ def test_any_number_of_threads_gives_the_same_bits():
         data = Memory(X, sign, n_threads=threads)
         held = np.zeros((60_000, 2))
         problem = Problem(losses.get("logistic"), ElasticNet(1.0), data)
-        found = grid.solve(grid.Grid(problem, part, [0.01, 1.0]), Stop(1e-6), held)
+        found = grid_walk.solve(grid.Grid(problem, part, [0.01, 1.0]), Stop(1e-6), held)
         data.close()
         answers.append((held, *(found[key].theta for key in sorted(found))))
     for other in answers[1:]:
@@ -183,7 +238,7 @@ def test_any_number_of_threads_gives_the_same_bits():
 def test_no_parts_is_the_path_of_all_rows():
     sample = plain(n=300, d=3)
     nowhere = np.full(300, -1, dtype=np.int64)
-    found = grid.solve(grid_of(sample, losses.get("logistic"), nowhere), Stop(1e-6))
+    found = grid_walk.solve(grid_of(sample, losses.get("logistic"), nowhere), Stop(1e-6))
     assert sorted(found) == [(c, -1) for c in range(4)]
     for (c, _), model in found.items():
         assert model.closed and isinstance(model.dual, Linearised)
@@ -194,7 +249,9 @@ def test_no_parts_is_the_path_of_all_rows():
 
 def test_a_limit_ends_the_grid_early_with_what_is_closed():
     sample = plain(n=300, d=3)
-    found = grid.solve(grid_of(sample, losses.get("logistic"), parted(300)), Stop(max_passes=3.0))
+    found = grid_walk.solve(
+        grid_of(sample, losses.get("logistic"), parted(300)), Stop(max_passes=3.0)
+    )
     assert found == {}
 
 
@@ -203,7 +260,9 @@ def test_numbers_that_are_not_finite_are_refused():
     X = sample.X.copy()
     X[17, 1] = np.inf
     with pytest.raises(NonFinite, match="not finite"):
-        grid.solve(grid_of(replace(sample, X=X), losses.get("logistic"), parted(100)), Stop(1e-6))
+        grid_walk.solve(
+            grid_of(replace(sample, X=X), losses.get("logistic"), parted(100)), Stop(1e-6)
+        )
 
 
 def test_every_native_storage_is_covered():

@@ -302,6 +302,7 @@ def part_gram(
     h: _F,
     mu: _F,
     out: _F,
+    single: bool = False,
 ) -> None: ...
 def grid_closing(
     rows: Rows,

@@ -8,14 +8,14 @@ All these optima lie near a path of few points. At a base point on it one pass g
 each part; those of a model are the sums over the other parts, for any C. So its Newton step costs a small linear
 solve and no pass. One more pass, for all models together (kernels/grid.hpp), gives the sums of their certificates
 by the Newton-dual point of (base, step), and the scores of the rows that were held out. Models whose gap is still open
-get a base nearer to them; what a few rounds leave open is for the caller to fit on its own.
+get a base nearer to them (``grid_walk``); what a few rounds leave open is for the caller to fit on its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,21 +25,19 @@ from linsep.errors import NonFinite
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.solution import Linearised
-from linsep.solvers import small
-from linsep.solvers.directions import solved
-from linsep.solvers.run import SAFETY, LimitReached, Run, gap_of, linearised
-from linsep.watching import advance, note
+from linsep.solvers.directions import BLUR, SURE, solved_with_pivot
+from linsep.solvers.run import SAFETY, Run, gap_of, linearised
+from linsep.watching import note
 
 if TYPE_CHECKING:
     from linsep.data import Block
-    from linsep.solution import FloatArray, Stop
+    from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 
 FEATURES = 300  # beyond, a Hessian for each part costs more than fits of their own
 WIDTH = 64  # models that share a pass: their scores of a chunk of rows stay in cache
-_NEAR = 3e-3  # half the squared decrement, as a share of P, that one step from a base may cover
-ROUNDS = 3  # of bases moved nearer
+SINGLE = 12  # features from which Hessians in single precision pay
 _STEPS = 30  # towards one C
 
 
@@ -56,13 +54,14 @@ class GridModel:
 
 
 @dataclass(frozen=True, eq=False)
-class _Base:
+class Base:
     """A point and, for each part, the loss, the gradient and the Hessian of its rows (no penalty)."""
 
     theta: FloatArray
     value: FloatArray  # (parts + 1,): rows of no part come first
     gradient: FloatArray  # (parts + 1, d + 1)
     hessian: FloatArray  # (parts + 1, d + 1, d + 1) in the coordinates (w, c), c = b + mu.w
+    single: bool = False  # whether the Hessians were summed in single precision
 
     def without(self, part: int) -> tuple[float, FloatArray, FloatArray]:
         """The sums of all rows but those of the part; of all rows for part -1."""
@@ -75,13 +74,22 @@ class _Base:
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
+class Plan:
     """A model to be closed: its base, and the step from there."""
 
     c: int
     part: int
     base: FloatArray
     step: FloatArray
+
+
+class Move(NamedTuple):
+    """The Newton step of a model from a base, half its squared decrement, P at the base, the smallest pivot."""
+
+    delta: FloatArray
+    half: float
+    value: float
+    pivot: float
 
 
 class Grid:
@@ -100,14 +108,26 @@ class Grid:
         inside = float((part >= 0).sum() if weight is None else weight[part >= 0].sum())
         self.share = 1.0 - inside / (max(1, self.parts) * total)  # of the weight that a model sees
         self.mu = problem.centre()
+        self.single = not problem.data.sparse and problem.data.d >= SINGLE
         assert problem.loss.native is not None
         self._loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
 
-    def at(self, theta: FloatArray) -> _Base:
-        """The sums of each part at theta: two passes."""
-        return self._base(theta, self._sweep(theta))
+    def at(self, theta: FloatArray, exact: bool = False) -> Base:
+        """The sums of each part at theta: two passes; ``exact``: the Hessians in double precision."""
+        return self.base(theta, self.sweep(theta), exact)
 
-    def _sweep(self, theta: FloatArray) -> FloatArray:
+    def value_gradient(
+        self, theta: FloatArray, sums: FloatArray, lam: float
+    ) -> tuple[float, FloatArray]:
+        """The objective of all rows and its gradient, from the sums of a sweep at theta."""
+        total = sums.sum(axis=0)
+        g: FloatArray = total[1:]
+        g[:-1] += lam * theta[:-1]
+        if not self.problem.fit_intercept:
+            g[-1] = 0.0
+        return float(total[0]) + 0.5 * lam * dot(theta[:-1], theta[:-1]), g
+
+    def sweep(self, theta: FloatArray) -> FloatArray:
         """Loss and gradient of each part, (parts + 1, d + 2); the curvatures of the rows are kept."""
         d, parts = self.problem.data.d, self.parts
 
@@ -129,9 +149,9 @@ class Grid:
         self.problem.passes += 1
         return self.problem.data.sum(add, (parts + 1) * (d + 2)).reshape(parts + 1, d + 2)
 
-    def _base(self, theta: FloatArray, sums: FloatArray) -> _Base:
+    def base(self, theta: FloatArray, sums: FloatArray, exact: bool = False) -> Base:
         """The base at theta, where the last sweep was made."""
-        parts, order = self.parts, self.problem.order
+        parts, order, single = self.parts, self.problem.order, self.single and not exact
         if not np.isfinite(sums).all():
             raise NonFinite(
                 "The objective is not finite: X, y or sample_weight contain NaN, infinity or numbers "
@@ -140,11 +160,13 @@ class Grid:
 
         def add(block: Block, out: FloatArray) -> None:
             h, part = block.kept("curvature"), self._part_of(block)
-            _kernels.part_gram(block.rows, block.lo, block.hi, part, parts, h, self.mu, out)
+            _kernels.part_gram(block.rows, block.lo, block.hi, part, parts, h, self.mu, out, single)
 
         self.problem.passes += 1
         H = self.problem.data.sum(add, (parts + 1) * order**2).reshape(parts + 1, order, order)
-        return _Base(theta.copy(), sums[:, 0], sums[:, 1:], self._symmetric(H))
+        if single and not np.isfinite(H).all():
+            return self.base(theta, sums, exact=True)
+        return Base(theta.copy(), sums[:, 0], sums[:, 1:], self._symmetric(H), single)
 
     def _part_of(self, block: Block) -> IntArray:
         return self.part[block.first : block.first + block.rows.n]
@@ -163,8 +185,8 @@ class Grid:
         full[:, :, noise] = 0.0
         return full
 
-    def step(self, base: _Base, C: float, part: int) -> tuple[FloatArray, float, float]:
-        """The Newton step of a model from the base, half its squared decrement, and P at the base."""
+    def step(self, base: Base, C: float, part: int) -> Move:
+        """The Newton step of a model from the base."""
         lam = 1.0 / C
         value, g, H = base.without(part)
         w = base.theta[:-1]
@@ -177,22 +199,33 @@ class Grid:
             g[-1], H[-1], H[:, -1] = 0.0, 0.0, 0.0
         rhs = -g
         rhs[:-1] += self.mu * g[-1]
-        delta = solved(H, rhs, definite=True)
+        delta, pivot = solved_with_pivot(H, rhs, definite=True)
         half = 0.5 * dot(rhs, delta)
         delta[-1] -= dot(self.mu, delta[:-1])
-        return delta, half, value
+        return Move(delta, half, value, pivot)
 
-    def reach(self, C: float, part: int, base: _Base, near: float, run: Run[Problem]) -> _Base:
+    def blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
+        """Whether single precision may show in the gap: its residual r enters that by |r|^2/(2 lam).
+
+        The estimate is that of the solvers of one fit; here the rows are many, and their errors average out.
+        """
+        if not base.single:
+            return False
+        diagonal = np.einsum("pii->i", base.hessian)[:-1]
+        left = BLUR * float(diagonal.sum()) * dot(diagonal, move.delta[:-1] ** 2)
+        return move.pivot <= SURE or left > 5.0 * tol * move.value / C
+
+    def reach(self, C: float, part: int, base: Base, near: float, run: Run[Problem]) -> Base:
         """Newton's method until one step of the model is short; the base it ends at."""
         for _ in range(_STEPS):
-            delta, half, value = self.step(base, C, part)
+            delta, half, value, _ = self.step(base, C, part)
             if not half > near * value:
                 break
             length = 1.0
             while length > 1e-6:
                 run.check_limits()
                 theta = base.theta + length * delta
-                sums = self._sweep(theta)
+                sums = self.sweep(theta)
                 note(self.problem.passes)
                 w, loss = theta[:-1], sums[:, 0].sum() - (sums[part + 1, 0] if part >= 0 else 0.0)
                 if loss + 0.5 * dot(w, w) / C <= value - 2e-4 * length * half:
@@ -200,19 +233,17 @@ class Grid:
                 length *= 0.4
             else:
                 break
-            base = self._base(theta, sums)
+            base = self.base(theta, sums)
         return base
 
-    def close(self, plans: Sequence[_Plan], tol: float, held: FloatArray | None) -> list[GridModel]:
+    def close(self, plans: Sequence[Plan], tol: float, held: FloatArray | None) -> list[GridModel]:
         """One pass for up to WIDTH models: the sums of their certificates, and the scores held out."""
         models: list[GridModel] = []
         for first in range(0, len(plans), WIDTH):
             models += self._close(plans[first : first + WIDTH], tol, held)
         return models
 
-    def _close(
-        self, plans: Sequence[_Plan], tol: float, held: FloatArray | None
-    ) -> list[GridModel]:
+    def _close(self, plans: Sequence[Plan], tol: float, held: FloatArray | None) -> list[GridModel]:
         d, data = self.problem.data.d, self.problem.data
         bases: list[FloatArray] = []
         base_of = []
@@ -259,7 +290,7 @@ class Grid:
         sums = data.sum(add, (8 + 2 * d) * K).reshape(8 + 2 * d, K)
         return [self._model(plan, sums[:, k].copy(), tol) for k, plan in enumerate(plans)]
 
-    def _model(self, plan: _Plan, sums: FloatArray, tol: float) -> GridModel:
+    def _model(self, plan: Plan, sums: FloatArray, tol: float) -> GridModel:
         theta = plan.base + plan.step
         problem = Problem(
             self.problem.loss,
@@ -279,91 +310,3 @@ def _columns(vectors: Sequence[FloatArray]) -> FloatArray:
     for k, vector in enumerate(vectors):
         out[:, k] = vector
     return out
-
-
-def solve(
-    grid: Grid, stop: Stop, held: FloatArray | None = None, seed: int = 0
-) -> dict[tuple[int, int], GridModel]:
-    """All models of the grid, by (number of C, part); some may be left open.
-
-    ``held`` (n, number of Cs) gets the scores of every row by the models that were trained without it. A limit of the
-    user ends it early, with the models closed so far.
-    """
-    run = Run(grid.problem, stop)
-    near = min(_NEAR, 0.1 * stop.tol**0.5)
-    found: dict[tuple[int, int], GridModel] = {}
-    todo = [(c, f) for c in range(len(grid.Cs)) for f in grid.held_out]
-    try:
-        plans = _along_all_rows(grid, near, run, seed)
-        for _ in range(ROUNDS):
-            found.update({(m.c, m.part): m for m in grid.close(plans, stop.tol, held)})
-            todo = [key for key in todo if not found[key].closed]
-            advance(len(found) - len(todo))
-            if not todo:
-                break
-            plans = _along_parts(grid, todo, found, near, run)
-    except LimitReached:
-        pass
-    return found
-
-
-def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> list[_Plan]:
-    """The path of all rows, C rising; every model takes its step from the base of its C.
-
-    Without its part a model has less loss beside the same penalty: the optimum of all rows nearest to it is that of a
-    C smaller by as much. On many rows the path of a pilot, solved beforehand, foretells how theirs goes on.
-    """
-    problem = grid.problem
-    Cs = [C * grid.share for C in grid.Cs]
-    guide = _pilot_path(problem, Cs, seed)
-    base = grid.at(guide[0] if guide is not None else np.zeros(problem.order))
-    plans: list[_Plan] = []
-    last = base.theta  # the optimum before, as far as known
-    for c, C in enumerate(Cs):
-        _, half, value = grid.step(base, C, -1)
-        if c and half > near * value and guide is not None:
-            trial = grid.at(last + guide[c] - guide[c - 1])
-            if grid.step(trial, C, -1)[1] < half:
-                base = trial
-        base = grid.reach(C, -1, base, near, run)
-        last = base.theta + grid.step(base, C, -1)[0]
-        for f in grid.held_out:
-            plans.append(_Plan(c, f, base.theta, grid.step(base, grid.Cs[c], f)[0]))
-        advance(0.5 * len(plans))  # planned, not closed
-    return plans
-
-
-def _pilot_path(problem: Problem, Cs: Sequence[float], seed: int) -> list[FloatArray] | None:
-    """The optima of a pilot for every C, to three digits; None where all rows are as cheap."""
-    data = problem.data
-    if data.n < small.WORTH_A_PILOT * data.d:
-        return None
-    theta = np.zeros(problem.order)
-    path = []
-    for C in Cs:
-        now = Problem(problem.loss, ElasticNet(C), data, problem.fit_intercept)
-        theta = small.pilot_start(now, theta, seed)
-        problem.passes += now.passes
-        path.append(theta)
-    return path
-
-
-def _along_parts(
-    grid: Grid,
-    todo: Sequence[tuple[int, int]],
-    found: dict[tuple[int, int], GridModel],
-    near: float,
-    run: Run[Problem],
-) -> list[_Plan]:
-    """The path of each part that has open models: bases of its own, from where they are now."""
-    plans: list[_Plan] = []
-    for f in sorted({f for _, f in todo}):
-        base: _Base | None = None
-        for c in (c for c, part in todo if part == f):
-            if base is not None:
-                _, half, value = grid.step(base, grid.Cs[c], f)
-            if base is None or half > near * value:
-                base = grid.at(found[c, f].theta)
-            base = grid.reach(grid.Cs[c], f, base, near, run)
-            plans.append(_Plan(c, f, base.theta, grid.step(base, grid.Cs[c], f)[0]))
-    return plans

@@ -76,16 +76,25 @@ def run_native(
     return status, primal, dual, Linearised(base.reshape(-1, 1), step.reshape(-1, 1)), sums
 
 
-def pilot_start(problem: Problem, theta: FloatArray, seed: int) -> FloatArray:
-    """The optimum of a small pilot, to three digits; theta if it has none."""
+def pilot_of(problem: Problem, seed: int) -> Problem:
+    """The same problem on a few of the rows."""
     data = problem.data
     m = int(max(_PILOT_SHARE * data.n, _PILOT_ROWS * data.d, 1000))
-    sub = pilot.sub_problem(problem, m, seed)
+    return pilot.sub_problem(problem, m, seed)
+
+
+def pilot_optimum(sub: Problem, theta: FloatArray) -> FloatArray:
+    """The optimum of a pilot from theta, to three digits; theta if it has none."""
     start = theta.copy()
     if sub.native and sub.data.whole is not None:
         status = run_native(sub, start, _PILOT_TOL, polish=False)[0]
         return start if status in (0, 1, 2) and np.isfinite(start).all() else theta
     return newton.solve(sub, theta, Stop(tol=_PILOT_TOL), Cholesky(sub.centre())).W[:, 0]
+
+
+def pilot_start(problem: Problem, theta: FloatArray, seed: int) -> FloatArray:
+    """The optimum of a small pilot, to three digits; theta if it has none."""
+    return pilot_optimum(pilot_of(problem, seed), theta)
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:

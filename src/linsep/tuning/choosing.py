@@ -12,10 +12,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_random_state
 
 from linsep.bounds import clopper_pearson
+from linsep.certificates import Optimality
 from linsep.errors import BadInput, ConvergenceWarning
-from linsep.tuning import separate, shared, splits
+from linsep.tuning import leave_one_out, rejecting, separate, shared, splits
 from linsep.tuning.grids import grid_of
-from linsep.tuning.results import Tuning, ValidationCurve
+from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
 from linsep.tuning.scoring import Score, resolve
 from linsep.watching import Job
 
@@ -35,6 +36,7 @@ def tune(  # noqa: PLR0913
     test: float | None = None,
     scoring: Any = None,
     rule: str = "best",
+    reject: bool = False,
     refit: bool = True,
     sample_weight: Any = None,
     groups: Any = None,
@@ -52,8 +54,9 @@ def tune(  # noqa: PLR0913
         As for ``fit``.
     Cs : array of floats, int or None
         The values to try, or how many from 1e-4 to 1e4 on a logarithmic scale; 10 by default.
-    cv : int, scikit-learn splitter or list of (train, held out) pairs
-        Stratified folds for an int, shuffled if ``random_state`` is given.
+    cv : int, scikit-learn splitter, list of (train, held out) pairs or "loo-approximate"
+        Stratified folds for an int, shuffled if ``random_state`` is given. "loo-approximate" fits every C to all
+        rows and approximates the scores of leave-one-out by a Newton step for each row (smooth losses).
     validation : float, optional
         One validation part of this share of the rows in place of ``cv``.
     test : float, optional
@@ -62,6 +65,9 @@ def tune(  # noqa: PLR0913
         None means "error" for classes and "mean_squared_error" for targets.
     rule : {"best", "one_standard_error"}
         The best mean, or the smallest C within one standard error of it.
+    reject : bool
+        Leave the models of a C unfinished once its error is proven to exceed that of another (two classes, "error",
+        rule "best"); ``Tuning.rejected`` says which. Where the whole grid is fitted together all are finished.
     refit : bool
         Fit the chosen C to all rows but those of the test part.
     sample_weight : array (n,), optional
@@ -93,6 +99,8 @@ def tune(  # noqa: PLR0913
             "tune the last step on the transformed rows, or use GridSearchCV."
         )
     grid = grid_of(Cs)
+    if splits.leaves_one_out(cv):
+        _refuse_with_leave_one_out(validation, groups, rule)
     classifier = is_classifier(estimator)
     score = resolve(scoring, regression=not classifier)
     X, target = examined(estimator, X, y)
@@ -106,9 +114,16 @@ def tune(  # noqa: PLR0913
         seed=_seed(random_state),
     )
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    with Job("tune", total=len(grid) * len(parts.pairs)) as job:
-        scores, certificates = _grid_scores(estimator, X, target, weight, grid, parts, score, job)
-    curve = ValidationCurve(grid, scores, score.name, score.greater_is_better)
+    if reject:
+        rejecting.refuse(estimator, target, classifier, score.name, rule)
+    approximate = not parts.pairs
+    grid_scores = _left_out_scores if approximate else _grid_scores
+    some = _rows_of(X, target, weight, parts.rest)
+    found = _Found(grid, max(1, len(parts.pairs)), began, reject)
+    with Job("tune", total=found.scores.size) as found.job:
+        grid_scores(estimator, *some, parts.renumbered(), score, found)
+    scores, certificates = found.scores, found.certificates
+    curve = ValidationCurve(grid, scores, score.name, score.greater_is_better, approximate)
     best_C = float(grid[curve.best if rule == "best" else curve.within_one_error])
     model, tested, bound = None, None, None
     if refit or parts.test is not None:
@@ -126,6 +141,8 @@ def tune(  # noqa: PLR0913
         test_score=tested,
         test_bound=bound,
         seconds=perf_counter() - began,
+        trace=tuple(found.trace),
+        rejected=found.rejected,
     )
 
 
@@ -152,40 +169,100 @@ def _seed(random_state: Any) -> int | None:
         raise BadInput(f"random_state: {error}") from error
 
 
+def _rows_of(
+    X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: npt.NDArray[np.int64] | None
+) -> tuple[Any, npt.NDArray[Any], FloatArray | None]:
+    """X, y and the weights at these rows; as they are if all are meant."""
+    if rows is None:
+        return X, y, weight
+    return separate.some(X, rows), y[rows], None if weight is None else weight[rows]
+
+
+class _Found:
+    """What is known of the grid so far: scores and certificates (c, folds), and the order of the models."""
+
+    def __init__(self, Cs: FloatArray, folds: int, began: float, reject: bool) -> None:
+        self.Cs, self._began, self.reject = Cs, began, reject
+        self.rejected: dict[float, tuple[float, float]] = {}
+        self.scores = np.full((len(Cs), folds), np.nan)
+        self.certificates = np.empty(self.scores.shape, dtype=object)
+        self.trace: list[GridRecord] = []
+        self.job: Job | None = None
+
+    def add(self, c: int, f: int, score: float, proof: Optimality, passes: float) -> None:
+        """One model is done."""
+        self.scores[c, f], self.certificates[c, f] = score, proof
+        seconds = perf_counter() - self._began
+        self.trace.append(GridRecord(float(self.Cs[c]), f, seconds, passes, proof.relative_gap))
+        if self.job is not None:
+            self.job.done = max(self.job.done, len(self.trace))
+
+
 def _grid_scores(
     estimator: Any,
     X: Any,
     y: npt.NDArray[Any],
     weight: FloatArray | None,
-    Cs: FloatArray,
     parts: splits.Splits,
     score: Score,
-    job: Job,
-) -> tuple[FloatArray, npt.NDArray[Any]]:
-    """Held-out scores (c, folds), and the certificates."""
-    scores = np.empty((len(Cs), len(parts.pairs)))
-    certificates = np.empty(scores.shape, dtype=object)
+    found: _Found,
+) -> None:
+    """Every model of the grid, scored by the rows that were held out from it."""
+    Cs = found.Cs
     part = parts.parts(len(y))
     pose = getattr(estimator, "_shared_problem", None)
     given = pose(X, y, weight) if pose is not None and part is not None else None
     if given is None or part is None or not shared.applies(given, Cs.tolist(), part):
-        for c, f, model in separate.models(estimator, X, y, weight, Cs, parts.pairs):
+        given_rows = (estimator, X, y, weight, Cs, parts.pairs)
+        if found.reject:
+            models = rejecting.models(*given_rows, found.rejected)
+        else:
+            models = separate.models(*given_rows)
+        for c, f, model in models:
             rows = parts.pairs[f][1]
-            scores[c, f] = score.of(
-                model, separate.some(X, rows), y[rows], None if weight is None else weight[rows]
-            )
-            certificates[c, f] = model.certificate_
-            job.done += 1
-        return scores, certificates
+            own = None if weight is None else weight[rows]
+            value = score.of(model, separate.some(X, rows), y[rows], own)
+            found.add(c, f, value, model.certificate_, model.n_passes_)
+        return
     held = np.zeros((len(y), len(Cs)))
     fits = shared.fit_grid(given, Cs.tolist(), part, held)
-    for (c, f), fit in fits.items():
-        rows = parts.pairs[f][1]
-        judge = estimator._judge(given, fit)
+    for f, (_, rows) in enumerate(parts.pairs):
+        z = np.ascontiguousarray(held[rows].T)
         own = None if weight is None else weight[rows]
-        scores[c, f] = score.of(judge, np.ascontiguousarray(held[rows, c : c + 1]), y[rows], own)
-        certificates[c, f] = fit.certificate
-    return scores, certificates
+        for c in range(len(Cs)):
+            fit = fits[c, f]
+            value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
+            found.add(c, f, value, fit.certificate, fit.n_passes)
+
+
+def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
+    wish = f"cv={splits.LEAVE_ONE_OUT!r}"
+    if validation is not None or groups is not None:
+        raise BadInput(f"{wish} leaves out single rows: it takes neither validation nor groups.")
+    if rule != "best":
+        raise BadInput(
+            f"{wish} has no folds whose spread rule={rule!r} could use; take rule='best'."
+        )
+
+
+def _left_out_scores(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    parts: splits.Splits,
+    score: Score,
+    found: _Found,
+) -> None:
+    """The fits of every C to all rows, scored by approximate leave-one-out."""
+    pose = getattr(estimator, "_shared_problem", None)
+    given = None if pose is None else pose(X, y, weight)
+    leave_one_out.refuse(given)
+    assert given is not None
+    for c, fit in enumerate(leave_one_out.fits_of(given, found.Cs.tolist())):
+        z = leave_one_out.scores(given, fit)
+        value = score.of(estimator._judge(given, fit), z[:, None], y, weight)
+        found.add(c, 0, value, fit.certificate, fit.n_passes)
 
 
 def _tested(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,15 @@ class ValidationCurve:
         What the scores are.
     greater_is_better : bool
         Whether a good score is a large one (it is not for "error" and "log_loss").
+    approximate : bool
+        Whether the scores are those of approximate leave-one-out, (c, 1), and not of models without the rows.
     """
 
     Cs: FloatArray
     scores: FloatArray
     scoring: str
     greater_is_better: bool
+    approximate: bool = False
 
     @property
     def mean(self) -> FloatArray:
@@ -65,6 +68,10 @@ class ValidationCurve:
         limit = mean[self.best] + (error if np.isfinite(error) else 0.0)
         return int(np.flatnonzero(mean <= limit)[0])
 
+    @property
+    def _label(self) -> str:
+        return f"{self.scoring}, {'approximate leave-one-out' if self.approximate else 'mean of the folds'}"
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve with a band of one standard error; needs matplotlib. Returns the axes."""
         from matplotlib import pyplot as plt  # noqa: PLC0415
@@ -73,7 +80,7 @@ class ValidationCurve:
             ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")[1]
         mean, error = self.mean, np.nan_to_num(self.standard_error)
         ax.fill_between(self.Cs, mean - error, mean + error, color="#0072B2", alpha=0.2, lw=0)
-        ax.plot(self.Cs, mean, "o-", color="#0072B2", label=f"{self.scoring}, mean of the folds")
+        ax.plot(self.Cs, mean, "o-", color="#0072B2", label=self._label)
         ax.axvline(
             self.Cs[self.best], color="#D55E00", ls="--", label=f"C = {self.Cs[self.best]:g}"
         )
@@ -86,6 +93,17 @@ class ValidationCurve:
         for C, mean, error in zip(self.Cs, self.mean, self.standard_error, strict=True):
             lines.append(f"{C:>10.4g}  {mean:>12.6f}  {error:>9.6f}")
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class GridRecord:
+    """One model of the grid is done: when, in seconds since tuning began, and what it cost."""
+
+    C: float
+    fold: int
+    seconds: float
+    passes: float
+    relative_gap: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +126,11 @@ class Tuning:
     test_bound : float or None
         With scoring="error": the true error is below it with probability 0.95 (exact binomial).
     seconds : float
+    trace : tuple of GridRecord
+        The models of the grid in the order in which they were done. Models fitted together share their passes evenly.
+    rejected : dict of C to (least, largest)
+        With reject=True: the values of C whose models were left unfinished, and proven bounds on their mean error.
+        Their scores are those of the unfinished models, and their certificates hold for the tol these were left at.
     """
 
     best_C: float
@@ -118,20 +141,30 @@ class Tuning:
     test_score: float | None
     test_bound: float | None
     seconds: float
+    trace: tuple[GridRecord, ...] = ()
+    rejected: dict[float, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def certified(self) -> bool:
         """Whether every model of the grid is certified."""
         return all(c.certified for c in self.certificates.flat)
 
+    @property
+    def _over(self) -> str:
+        if self.curve.approximate:
+            return "by approximate leave-one-out"
+        return f"over {self.curve.scores.shape[1]} held-out part(s)"
+
     def __str__(self) -> str:
         at = int(np.flatnonzero(self.curve.Cs == self.best_C)[0])
         count = sum(c.certified for c in self.certificates.flat)
         text = (
             f"C = {self.best_C:g} ({self.rule.replace('_', ' ')}): {self.curve.scoring} "
-            f"{self.curve.mean[at]:.6g} over {self.curve.scores.shape[1]} held-out part(s); "
+            f"{self.curve.mean[at]:.6g} {self._over}; "
             f"{count} of {self.certificates.size} models certified"
         )
+        if self.rejected:
+            text += f"; {len(self.rejected)} C rejected by bounds"
         if self.test_score is not None:
             text += f"; on the test part {self.test_score:.6g}"
             if self.test_bound is not None:

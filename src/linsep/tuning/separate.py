@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,10 +14,19 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
+from linsep.watching import advance
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+_WORTH_A_THREAD = (
+    20_000  # numbers of X: the fits of fewer are mostly Python, which runs one thread at a time
+)
+_SIDE_BY_SIDE = (
+    20_000_000  # numbers of X: folds of more fill the threads one after another, and memory less
+)
 
 
 def some(X: Any, rows: IntArray) -> Any:
@@ -42,19 +54,68 @@ def models(
     Cs: FloatArray,
     pairs: Sequence[tuple[IntArray, IntArray]],
 ) -> Iterator[tuple[int, int, Any]]:
-    """Yield (number of C, fold, fitted model); a model is the same object from C to C of a fold.
+    """Yield (number of C, fold, fitted model), fold by fold.
 
-    Whether a model is certified is for the caller to say, once for all of them.
+    Whether a model is certified is for the caller to say, once for all of them. Folds of modest size, whose fits would
+    leave threads idle, are fitted side by side, each by one thread: the bits are the same.
     """
-    for f, (train, _) in enumerate(pairs):
-        model = clone(estimator)
-        if "warm_start" in model.get_params(deep=False):
-            model.set_params(warm_start=True)
-        rows, target = some(X, train), y[train]
-        own = None if weight is None else weight[train]
-        for c, C in enumerate(Cs.tolist()):
-            model.set_params(C=C)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                fit(model, rows, target, own, None)
+    plain = clone(estimator)
+    given = plain.get_params(deep=False)
+    if "warm_start" in given:
+        plain.set_params(warm_start=True)
+    workers = min(_threads(given), len(pairs))
+    entries = X.nnz if hasattr(X, "nnz") else np.size(X)
+    together = workers > 1 and _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
+    if not together:
+        for f, (train, _) in enumerate(pairs):
+            rising = _rising(clone(plain), X, y, weight, Cs, train)
+            for c in range(len(Cs)):
+                with quiet():
+                    model = next(rising)
+                yield c, f, model
+        return
+    plain.set_params(n_threads=1)
+
+    def along(f: int) -> list[Any]:
+        return list(_rising(clone(plain), X, y, weight, Cs, pairs[f][0]))
+
+    with quiet(), ThreadPoolExecutor(workers, "linsep-fold") as pool:
+        folds = []
+        for found in pool.map(along, range(len(pairs))):
+            folds.append(found)
+            advance(len(folds) * len(Cs))
+    for f, found in enumerate(folds):
+        for c, model in enumerate(found):
             yield c, f, model
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Fits that do not warn when they end above tol."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _threads(given: dict[str, Any]) -> int:
+    """Threads that the estimator may use; one if it does not say."""
+    if "n_threads" not in given:
+        return 1
+    return usable_threads() if given["n_threads"] is None else int(given["n_threads"])
+
+
+def _rising(
+    model: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    Cs: FloatArray,
+    train: IntArray,
+) -> Iterator[Any]:
+    """The model of each C on these rows, from the one before."""
+    rows, target = some(X, train), y[train]
+    own = None if weight is None else weight[train]
+    for C in Cs.tolist():
+        model.set_params(C=C)
+        fit(model, rows, target, own, None)
+        yield copy(model)  # a fit replaces the fitted attributes, it does not change them

@@ -18,7 +18,7 @@ from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
-from linsep.solvers import grid
+from linsep.solvers import grid, grid_walk
 from linsep.train import Fit, Recipe, train
 
 _ROWS = 30  # per feature: with fewer, folds differ too much to share a base
@@ -76,7 +76,7 @@ def fit_grid(
         problem = Problem(recipe.loss, ElasticNet(Cs[0]), data, recipe.fit_intercept)
         models = grid.Grid(problem, part, Cs)
         stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
-        found = grid.solve(models, stop, held, recipe.seed or 0)
+        found = grid_walk.solve(models, stop, held, recipe.seed or 0)
         share = problem.passes / max(1, len(found))
         longest = data.longest_sum((8 + 2 * data.d) * grid.WIDTH)
         fits = {}

@@ -15,6 +15,13 @@ from linsep.errors import BadInput
 
 IntArray = npt.NDArray[np.int64]
 
+LEAVE_ONE_OUT = "loo-approximate"
+
+
+def leaves_one_out(cv: Any) -> bool:
+    """Whether approximate leave-one-out was asked for: there are no folds then."""
+    return isinstance(cv, str) and cv == LEAVE_ONE_OUT
+
 
 @dataclass(frozen=True, eq=False)
 class Splits:
@@ -27,10 +34,8 @@ class Splits:
     def parts(self, n: int) -> IntArray | None:
         """The part of each row, if the held-out parts are disjoint and each model sees all other rows.
 
-        Then a grid can be fitted together. Rows of the test part, which no model sees, rule it out.
+        Then a grid can be fitted together. Rows of a test part, which no model sees, rule it out.
         """
-        if self.test is not None:
-            return None
         part = np.full(n, -1, dtype=np.int64)
         for f, (train, held) in enumerate(self.pairs):
             if (part[held] >= 0).any() or len(train) + len(held) != n:
@@ -42,6 +47,14 @@ class Splits:
             if seen[held].any() or int(seen.sum()) != len(train):
                 return None
         return part
+
+    def renumbered(self) -> Splits:
+        """The same pairs with rows numbered within ``rest``."""
+        if self.rest is None:
+            return self
+        at = np.empty(int(self.rest.max()) + 1, dtype=np.int64)
+        at[self.rest] = np.arange(len(self.rest))
+        return Splits(tuple((at[train], at[held]) for train, held in self.pairs), None, None)
 
 
 def make(
@@ -60,6 +73,8 @@ def make(
     held_out = None
     if test is not None:
         rows, held_out = _split(rows, y, _share("test", test), classifier, seed)
+    if leaves_one_out(cv):
+        return Splits((), held_out, None if held_out is None else rows)
     if validation is not None:
         part = _split(rows, y[rows], _share("validation", validation), classifier, seed)
         pairs: Sequence[tuple[IntArray, IntArray]] = [part]

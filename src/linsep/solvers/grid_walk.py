@@ -1,0 +1,163 @@
+"""Which bases the models of a grid take their steps from (``grid``): a walk along the path of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem, dot
+from linsep.solvers import small
+from linsep.solvers.directions import solved
+from linsep.solvers.grid import Base, Grid, GridModel, Plan
+from linsep.solvers.run import LimitReached, Run
+from linsep.watching import advance
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray, Stop
+
+_NEAR = 3e-3  # half the squared decrement, as a share of P, that one step from a base may cover
+_REACH = 0.4  # the same for a small tol, as a multiple of its root: the gap grows like the square
+_SHORT = 0.1  # the same where rows are few, and more digits cost little
+ROUNDS = 3  # of bases moved nearer
+
+
+def solve(
+    grid: Grid, stop: Stop, held: FloatArray | None = None, seed: int = 0
+) -> dict[tuple[int, int], GridModel]:
+    """All models of the grid, by (number of C, part); some may be left open.
+
+    ``held`` (n, number of Cs) gets the scores of every row by the models that were trained without it. A limit of the
+    user ends it early, with the models closed so far.
+    """
+    run = Run(grid.problem, stop)
+    reach = _REACH if _many_rows(grid.problem) else _SHORT
+    near = min(_NEAR, reach * stop.tol**0.5)
+    found: dict[tuple[int, int], GridModel] = {}
+    todo = [(c, f) for c in range(len(grid.Cs)) for f in grid.held_out]
+    try:
+        plans = _along_all_rows(grid, near, run, seed)
+        for _ in range(ROUNDS):
+            found.update({(m.c, m.part): m for m in grid.close(plans, stop.tol, held)})
+            todo = [key for key in todo if not found[key].closed]
+            advance(len(found) - len(todo))
+            if not todo:
+                break
+            plans = _along_parts(grid, todo, found, near, run)
+    except LimitReached:
+        pass
+    return found
+
+
+def _many_rows(problem: Problem) -> bool:
+    """Whether a pilot costs little beside all rows."""
+    return problem.data.n >= small.WORTH_A_PILOT * problem.data.d
+
+
+def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> list[Plan]:
+    """The path of all rows; every model takes its step from the base of its C.
+
+    Without its part a model has less loss beside the same penalty: the optimum of all rows nearest to it is that of a
+    C smaller by as much. On many rows a pilot foretells how their path goes on. Then the walk begins at the largest C,
+    near which most of the others are, and where steps must be the most exact; else at the smallest, near zero.
+    """
+    problem = grid.problem
+    Cs = [C * grid.share for C in grid.Cs]
+    order = list(range(len(Cs)))
+    pilot: _Pilot | None = None
+    if _many_rows(problem):
+        order.reverse()
+        pilot = _Pilot(problem, seed)
+        base = pilot.base(grid, pilot.moved_to(Cs[-1]), Cs[-1], near)
+    else:
+        base = grid.at(np.zeros(problem.order))
+    optimum = base.theta  # as far as known, of the C where the pilot was solved last
+    plans: list[Plan] = []
+    for c in order:
+        before = base
+        move = grid.step(base, Cs[c], -1)
+        if pilot is not None and c != order[0] and move.half > near * move.value:
+            trial = pilot.base(grid, optimum + pilot.moved_to(Cs[c]), Cs[c], near)
+            base = trial if grid.step(trial, Cs[c], -1).half < move.half else base
+        base = grid.reach(Cs[c], -1, base, near, run)
+        base, mine = _plans(grid, base, c, list(grid.held_out), run.stop.tol)
+        plans += mine
+        advance(0.5 * len(plans))  # planned, not closed
+        if c == order[0] or base is not before:
+            optimum = base.theta + grid.step(base, Cs[c], -1).delta
+    return plans
+
+
+def _plans(grid: Grid, base: Base, c: int, parts: list[int], tol: float) -> tuple[Base, list[Plan]]:
+    """The steps of these models from the base; from its Hessian in double precision, where single would be seen."""
+    C = grid.Cs[c]
+    moves = [grid.step(base, C, f) for f in parts]
+    if any(grid.blurred(base, C, move, tol) for move in moves):
+        base = grid.at(base.theta, exact=True)
+        moves = [grid.step(base, C, f) for f in parts]
+    steps = zip(parts, moves, strict=True)
+    return base, [Plan(c, f, base.theta, move.delta) for f, move in steps]
+
+
+class _Pilot:
+    """A few of the rows, and their optimum for one C after another, to three digits."""
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        self._sub = small.pilot_of(problem, seed)
+        self._theta = np.zeros(problem.order)
+
+    def _sub_at(self, C: float) -> Problem:
+        sub = self._sub
+        return Problem(sub.loss, ElasticNet(C), sub.data, sub.fit_intercept)
+
+    def _solve(self, C: float) -> None:
+        self._theta = small.pilot_optimum(self._sub_at(C), self._theta)
+
+    def moved_to(self, C: float) -> FloatArray:
+        """How the optimum of the pilot moves from the C before to this one."""
+        before = self._theta
+        self._solve(C)
+        return self._theta - before
+
+    def base(self, grid: Grid, theta: FloatArray, C: float, near: float) -> Base:
+        """The base at theta, or one step nearer to the optimum of all rows for C.
+
+        A step with their gradient and the Hessian of the pilot leaves a share of about sqrt(d/rows of the pilot).
+        """
+        sub = self._sub_at(C)
+        sub.value_gradient(theta)  # for the curvatures
+        sums = grid.sweep(theta)
+        value, g = grid.value_gradient(theta, sums, sub.lam)
+        rhs = -g
+        rhs[:-1] += grid.mu * g[-1]
+        delta = solved(sub.hessian(grid.mu), rhs, definite=True)
+        far = 0.5 * dot(rhs, delta) > 0.5 * near * value
+        delta[-1] -= dot(grid.mu, delta[:-1])
+        if far and np.isfinite(delta).all():
+            theta = theta + delta
+            sums = grid.sweep(theta)
+        return grid.base(theta, sums)
+
+
+def _along_parts(
+    grid: Grid,
+    todo: Sequence[tuple[int, int]],
+    found: dict[tuple[int, int], GridModel],
+    near: float,
+    run: Run[Problem],
+) -> list[Plan]:
+    """The path of each part that has open models: bases of its own, from where they are now."""
+    plans: list[Plan] = []
+    for f in sorted({f for _, f in todo}):
+        base: Base | None = None
+        for c in (c for c, part in todo if part == f):
+            if base is not None:
+                _, half, value, _ = grid.step(base, grid.Cs[c], f)
+            if base is None or half > near * value:
+                base = grid.at(found[c, f].theta)
+            base = grid.reach(grid.Cs[c], f, base, near, run)
+            base, mine = _plans(grid, base, c, [f], run.stop.tol)
+            plans += mine
+    return plans

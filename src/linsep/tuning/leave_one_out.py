@@ -1,0 +1,124 @@
+"""Approximate leave-one-out: what each row would have been given by a model that had not seen it.
+
+At the optimum of lam/2 |w|^2 + sum s l(m) on all rows, a Newton step without row i changes the margin of row i to
+
+    m_i + s_i l'(m_i) q_i / (1 - s_i l''(m_i) q_i),      q_i = x~_i' H^-1 x~_i,   x~ = (x, 1),
+
+with H the Hessian of all rows: a fit and one more visit of the rows for each C, in place of n fits. Exact for the
+squared loss, whose Newton step is; otherwise an approximation without a bound on its error, and called one.
+
+Pregibon, Logistic regression diagnostics, 1981; Rad and Maleki, A scalable estimate of the out-of-sample prediction
+error via approximate leave-one-out cross-validation, 2020.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep.data import Memory
+from linsep.errors import Refused
+from linsep.losses import CoupledLoss
+from linsep.penalties import ElasticNet
+from linsep.train import Fit, train
+from linsep.tuning import shared
+from linsep.tuning.splits import LEAVE_ONE_OUT
+
+if TYPE_CHECKING:
+    from linsep.tuning.shared import FloatArray, Shared
+
+LARGEST = 2000  # features: H is decomposed for each C
+_CHUNK = 4 << 20  # numbers of X in a chunk of rows
+_DROP = 1e-13  # relative eigenvalue below which nothing curves
+
+
+def refuse(given: Shared | None) -> None:
+    """Say why a problem has no approximate leave-one-out, if so."""
+    wish = f"cv={LEAVE_ONE_OUT!r} needs"
+    if given is None:
+        raise Refused(
+            f"{wish} two classes (or a regression) and class_weight other than 'balanced': it takes one column of "
+            "weights and one weight for each row. Use cv=5."
+        )
+    loss = given.recipe.loss
+    if isinstance(loss, CoupledLoss) or not loss.smooth:
+        raise Refused(
+            f"{wish} a smooth loss: the {loss.name} loss has no curvature to take a Newton step with. Use cv=5, or "
+            "the logistic or squared_hinge loss."
+        )
+    if given.recipe.penalty.l1_ratio:
+        raise Refused(
+            f"{wish} l1_ratio=0: with absolute penalties the support may change. Use cv=5."
+        )
+    if given.rows.shape[1] > LARGEST:
+        raise Refused(
+            f"{wish} at most {LARGEST:,} features, got {given.rows.shape[1]:,}: a matrix of that order is decomposed "
+            "for each C. Use cv=5."
+        )
+
+
+def fits_of(given: Shared, Cs: Sequence[float]) -> list[Fit]:
+    """A fit to all rows for each C, rising."""
+    nowhere = np.full(given.rows.shape[0], -1, dtype=np.int64)
+    if shared.applies(given, Cs, nowhere):
+        found = shared.fit_grid(given, Cs, nowhere, None)
+        return [found[c, -1] for c in range(len(Cs))]
+    fits: list[Fit] = []
+    for C in Cs:
+        recipe = replace(given.recipe, penalty=ElasticNet(C))
+        data = Memory(given.rows, given.sigma, given.offset, given.weight, None, recipe.n_threads)
+        with closing(data):
+            fits.append(train(recipe, data, fits[-1].W if fits else None, warn=False))
+    return fits
+
+
+def scores(given: Shared, fit: Fit) -> FloatArray:
+    """The score of each row as one Newton step without it would change it, (n,)."""
+    loss = given.recipe.loss
+    assert not isinstance(loss, CoupledLoss)
+    n, d = given.rows.shape
+    w, b = fit.W[:-1, 0], float(fit.W[-1, 0])
+    sign = np.ones(n) if given.sigma is None else given.sigma
+    weight = np.ones(n) if given.weight is None else given.weight
+    order = d + given.recipe.fit_intercept
+    mu = np.zeros(d)
+    if order > d:  # centred rows, as in the Hessians of the solvers: large means cancel nothing
+        mu = sum(X.sum(axis=0) for X in _chunks(given.rows, mu)) / n
+    z = np.concatenate([X @ w for X in _chunks(given.rows, mu)]) + (b + mu @ w)
+    m = sign * z + (0.0 if given.offset is None else given.offset)
+    h = weight * loss.curvature(m)
+    H = np.zeros((order, order))
+    at = 0
+    for X in _chunks(given.rows, mu):
+        A = X if order == d else np.column_stack([X, np.ones(len(X))])
+        H += A.T @ (h[at : at + len(X), None] * A)
+        at += len(X)
+    H[np.arange(d), np.arange(d)] += fit.recipe.penalty.l2
+    root = _inverse_root(H)
+    q = np.concatenate(
+        [((X @ root[:d] + root[d:].sum(axis=0)) ** 2).sum(axis=1) for X in _chunks(given.rows, mu)]
+    )
+    without = 1.0 - np.minimum(h * q, 1.0 - 1e-12)
+    return np.asarray(z + sign * weight * loss.slope(m) * q / without)
+
+
+def _chunks(X: Any, mu: FloatArray) -> Iterator[FloatArray]:
+    """Stretches of rows less mu, as dense arrays."""
+    rows = max(1, _CHUNK // max(1, X.shape[1]))
+    for lo in range(0, X.shape[0], rows):
+        part = X[lo : lo + rows]
+        yield np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64) - mu
+
+
+def _inverse_root(H: FloatArray) -> FloatArray:
+    """T with T T' = H^-1 on the directions that have curvature."""
+    diagonal = np.sqrt(np.diagonal(H))
+    scale = np.where(diagonal > 0.0, diagonal, 1.0)
+    values, vectors = np.linalg.eigh(H / np.outer(scale, scale))
+    keep = values > _DROP * values[-1]
+    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]) / scale[:, None])
