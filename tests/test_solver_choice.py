@@ -104,7 +104,7 @@ def test_needs_are_computed(monkeypatch):
         (100, 5, "dense64", {"max_passes": 100}, "newton"),
         (100, 5, "dense64", {"time_limit": 0.5}, "newton"),
         (100, 5, "csr64-int32", {}, "small"),
-        (100, 400, "dense64", {}, "newton-cg"),
+        (100, 400, "dense64", {}, "dual-cd"),
         (1000, 400, "dense64", {}, "newton-pilot"),
     ],
 )

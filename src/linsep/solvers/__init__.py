@@ -6,7 +6,7 @@ newton           Newton-Cholesky on all rows, from a pilot when there are many r
 newton-pilot     Newton with conjugate gradients, preconditioned by the Hessian of a pilot
 newton-cg        truncated Newton with a diagonal preconditioner: many features, dense or sparse
 dual-cd          dual coordinate ascent with an exact intercept, conjugate gradients on the free rows;
-                 hands over to newton-cg
+                 hands over to Newton's method, in the span of the rows if these are dense and few
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
 globbing         losses with a kink, many rows: interior point method on a pilot and on a band about the kink
@@ -137,13 +137,15 @@ SOLVERS: dict[str, Solver] = {
 NAMES = ("auto", *SOLVERS)
 
 _FACTORISE = 120  # features up to which a Hessian costs only a few passes
+_FACTORISE_SOME = (
+    450  # the same where a pilot would have few rows per feature, and the rows are many
+)
 _FACTORISE_AT_ALL = 4000
 _SPARSE_FACTORISE = 500
 
 
 def _preferred(problem: Problem, stop: Stop) -> str:
     """The measured rule."""
-    data = problem.data
     if problem.penalty.l1:
         return "working-set"
     if interior.applies(problem):
@@ -152,16 +154,25 @@ def _preferred(problem: Problem, stop: Stop) -> str:
         return "dual-cd"
     if small.fits(problem) and small.ends_before(stop):
         return "small"
+    return _preferred_for_many(problem, stop)
+
+
+def _preferred_for_many(problem: Problem, stop: Stop) -> str:
+    """The same for smooth losses and more than a native fit takes."""
+    data = problem.data
+    unpenalised = problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL
     if data.sparse:
         row = data.n_entries / max(1, data.n)
         cheap_gram = data.d <= _SPARSE_FACTORISE and row * row / 2 <= 20 * row
-        if cheap_gram or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
+        if cheap_gram or unpenalised:
             return "newton"
         return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
-    if data.d <= _FACTORISE or (problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL):
+    few_per_feature = data.d <= _FACTORISE_SOME and 20 * data.d <= data.n < 200 * data.d
+    if data.d <= _FACTORISE or few_per_feature or unpenalised:
         return "newton"
-    tall = data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL
-    return "newton-pilot" if tall else "newton-cg"
+    if data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL:
+        return "newton-pilot"
+    return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
 
 
 def _preferred_with_kink(problem: Problem, stop: Stop) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers import smoothed
+from linsep.solvers import smoothed, wide
 from linsep.solvers.ascent import Ascent
 from linsep.solvers.free_set import is_parabola
 from linsep.solvers.hardness import MANY, hardness, newton_passes, sampled_mean
@@ -46,11 +46,13 @@ def applies(problem: Problem) -> bool:
 def crowded(ascent: Ascent) -> bool:
     """Whether more rows are free than there are features: the primal problem is the smaller one.
 
-    For a loss with a kink only while the gap is wide, since its smooth neighbour is no better than a start.
+    A smooth loss has nearly all rows free at first: it is crowded if there are more than twice as many. For a loss
+    with a kink only while the gap is wide, since its smooth neighbour is no better than a start.
     """
-    if ascent.free() <= ascent.problem.data.d:
-        return False
-    return ascent.problem.loss.smooth or ascent.foretold() > WIDE * ascent.primal
+    d, free = ascent.problem.data.d, ascent.free()
+    if ascent.problem.loss.smooth:
+        return free > 2 * d
+    return free > d and ascent.foretold() > WIDE * ascent.primal
 
 
 def quick(problem: Problem, tol: float) -> bool:
@@ -126,7 +128,8 @@ def solve(
     """
     run = Run(problem, stop)
     ascent = Ascent(problem, theta, seed)
-    patience = newton_passes(problem, ascent.hardness, stop.tol) / EPOCH
+    others = newton_passes(problem, ascent.hardness, stop.tol)
+    patience = min(others, wide.price(problem)) / EPOCH
     parabola = is_parabola(problem)
     status, closed, bias, last, slow = Status.WORKING_PRECISION, 0, 1.0, False, False
     try:

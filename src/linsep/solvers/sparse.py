@@ -1,18 +1,21 @@
-"""Sparse rows with many features: coordinate ascent in the dual, truncated Newton to finish.
+"""Many features: coordinate ascent in the dual, Newton's method to finish.
 
-Ascent is quick while C |x|^2 is moderate. Where it foretells too many epochs it hands over to Newton's method,
-which starts from what was reached, or from zero if that is no gain.
+Ascent is quick while C |x|^2 is moderate. Where it foretells too many epochs it hands over to Newton's method: in the
+span of the rows if these are dense and few, else by conjugate gradients (and a factorisation where these are many),
+from what was reached, or from zero if that is no gain.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep.solution import Status
-from linsep.solvers import dual_cd, newton
+from linsep.solvers import dual_cd, newton, wide
+from linsep.solvers.dense import Adaptive
 from linsep.solvers.directions import ConjugateGradients
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray, Solution, Stop
 
 
+FACTORISE = 4000  # dense features up to which a Hessian beats conjugate gradients that do not end
 WORTH = 0.3  # relative gap below which Newton's method gains by the start, above which it loses
 
 
@@ -28,14 +32,29 @@ def solve_dual(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -
     first = dual_cd.solve(problem, theta, stop, seed=seed)
     if first.status is not Status.WORKING_PRECISION or not problem.loss.smooth:
         return first
+    if wide.price(problem) < math.inf:
+        second = wide.solve_smooth(problem, _rest(stop, first), seed)
+        first = _after(first, second)
+        if first.status is not Status.WORKING_PRECISION:
+            return first
     last = first.trace[-1] if first.trace else None
     near = last is not None and last.primal - last.dual <= WORTH * abs(last.primal)
     start = np.ascontiguousarray(first.W[:, 0]) if near else theta
-    rest = stop
-    if stop.time_limit is not None:
-        rest = replace(stop, time_limit=max(1e-3, stop.time_limit - first.seconds))
-    second = newton.solve(problem, start, rest, ConjugateGradients())
-    lower = last.dual if last is not None else 0.0
+    few = not problem.data.sparse and problem.data.d <= FACTORISE
+    direction = Adaptive(problem, None) if few else ConjugateGradients()
+    return _after(first, newton.solve(problem, start, _rest(stop, first), direction))
+
+
+def _rest(stop: Stop, first: Solution) -> Stop:
+    """The limits that are left; passes are counted by the problem."""
+    if stop.time_limit is None:
+        return stop
+    return replace(stop, time_limit=max(1e-3, stop.time_limit - first.seconds))
+
+
+def _after(first: Solution, second: Solution) -> Solution:
+    """The second, with the cost and the bounds of the first."""
+    lower = first.trace[-1].dual if first.trace else 0.0
     later = tuple(
         replace(t, seconds=t.seconds + first.seconds, dual=max(t.dual, lower)) for t in second.trace
     )

@@ -7,6 +7,7 @@ Its answer y gives w = (X - mu)' V E^(-1/2) y.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,9 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data import Memory
 from linsep.problem import Problem, dot
-from linsep.solution import Stop
+from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.solvers import newton, small
+from linsep.solvers.directions import Cholesky
 from linsep.solvers.imbalance import begin
 from linsep.solvers.run import Run
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 LARGEST = 6000  # rows, or features, up to which a matrix of that order is factorised
+LARGEST_SMOOTH = 3000  # the same for smooth losses, which have other ways
 DROP = 1e-14
 
 Attempt = Callable[["Run[Problem]", "FloatArray"], bool]
@@ -33,6 +37,20 @@ Attempt = Callable[["Run[Problem]", "FloatArray"], bool]
 def applies(problem: Problem) -> bool:
     """Whether there are more features than rows, and not too many rows."""
     return problem.data.n < problem.data.d and problem.data.n <= LARGEST
+
+
+def price(problem: Problem) -> float:
+    """What a smooth loss would cost here, in passes over the rows; inf if that is no way for it.
+
+    The logistic loss is better served by conjugate gradients, to which it is well conditioned: a row far on the right
+    side hardly counts. Pieces of parabolas take thousands of passes there.
+    """
+    n, d = problem.data.n, problem.data.d
+    if not applies(problem) or n > LARGEST_SMOOTH or problem.data.sparse:
+        return math.inf
+    if not problem.loss.smooth or problem.loss.native == "logistic":
+        return math.inf
+    return 20.0 + n / 8 + 2.0 * n * n / d
 
 
 def _products(problem: Problem) -> FloatArray:
@@ -45,31 +63,62 @@ def _products(problem: Problem) -> FloatArray:
     return np.asarray(X @ X.T)
 
 
+class Reduced:
+    """The problem on L, and the way back."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.whole, data = problem, problem.data
+        values, vectors = np.linalg.eigh(_products(problem))
+        keep = values > DROP * max(float(values[-1]), 1e-300)
+        self._roots, self._vectors = np.sqrt(values[keep]), vectors[:, keep]
+        rows = np.ascontiguousarray(self._vectors * self._roots)
+        reduced = Memory(rows, data.sign, data.offset, data.weight, n_threads=1)
+        self.problem = Problem(problem.loss, problem.penalty, reduced, problem.fit_intercept)
+
+    def lift(self, theta: FloatArray) -> FloatArray:
+        """The point, or the step, in all coordinates (one pass)."""
+        problem = self.whole
+        combination = self._vectors @ (theta[:-1] / self._roots)
+
+        def add(b: Block, out: FloatArray) -> None:
+            part = combination[b.first : b.first + b.rows.n]
+            _kernels.combine(b.rows, b.lo, b.hi, part, out)
+
+        problem.passes += 1
+        at = problem.data.sum(add, problem.order)
+        mu = problem.centre()
+        at[:-1] -= at[-1] * mu
+        at[-1] = theta[-1] - dot(mu, at[:-1]) if problem.fit_intercept else 0.0
+        return at
+
+
 def solve(run: Run[Problem], attempt: Attempt) -> bool:
     """``attempt`` on the reduced problem, then the point in all coordinates. Whether the gap closed."""
-    problem = run.problem
-    data = problem.data
-    values, vectors = np.linalg.eigh(_products(problem))
-    keep = values > DROP * max(float(values[-1]), 1e-300)
-    rows = np.ascontiguousarray(vectors[:, keep] * np.sqrt(values[keep]))
-    reduced = Memory(rows, data.sign, data.offset, data.weight, n_threads=1)
-    sub = Problem(problem.loss, problem.penalty, reduced, problem.fit_intercept)
-    limits = Stop(run.stop.tol * 0.1, run.stop.time_limit, None)
-    inner = begin(sub, limits)
+    reduced = Reduced(run.problem)
+    inner = begin(reduced.problem, Stop(run.stop.tol * 0.1, run.stop.time_limit, None))
     inner.began = run.began
-    attempt(inner, np.zeros(sub.order))
-    problem.passes += 1
+    attempt(inner, np.zeros(reduced.problem.order))
     if inner.best is None:
         return False
     _, found, dual, _ = inner.best
-    combination = vectors[:, keep] @ (found[:-1] / np.sqrt(values[keep]))
+    return run.close(reduced.lift(found), dual)
 
-    def add(b: Block, out: FloatArray) -> None:
-        part = combination[b.first : b.first + b.rows.n]
-        _kernels.combine(b.rows, b.lo, b.hi, part, out)
 
-    at = data.sum(add, problem.order)
-    mu = problem.centre()
-    at[:-1] -= at[-1] * mu
-    at[-1] = found[-1] - dot(mu, at[:-1]) if problem.fit_intercept else 0.0
-    return run.close(at, dual)
+def solve_smooth(problem: Problem, stop: Stop, seed: int = 0) -> Solution:
+    """Newton's method with Cholesky on the reduced problem; its dual point comes back with the answer."""
+    run = Run(problem, stop)
+    reduced = Reduced(problem)
+    sub, rest = reduced.problem, stop.time_limit
+    limits = Stop(0.1 * stop.tol, None if rest is None else max(1e-3, rest - run.seconds))
+    start = np.zeros(sub.order)
+    if small.fits(sub):
+        found = small.solve(sub, start, limits, seed)
+    else:
+        found = newton.solve(sub, start, limits, Cholesky(sub.centre()))
+    at, dual = reduced.lift(found.W[:, 0]), found.dual
+    if isinstance(dual, Linearised):
+        base, step = (reduced.lift(part[:, 0]) for part in (dual.base, dual.step))
+        dual = Linearised(base.reshape(-1, 1), step.reshape(-1, 1))
+    closed = run.close(at, dual)
+    limit = Status.TIME_LIMIT if found.status is Status.TIME_LIMIT else Status.WORKING_PRECISION
+    return run.solution(Status.CERTIFIED if closed else limit, at, dual)

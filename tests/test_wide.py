@@ -1,0 +1,104 @@
+"""More features than rows: smooth losses in the span of the rows, and who is sent there."""
+
+import math
+
+import numpy as np
+import pytest
+from catalogue import Sample, fit, objective, plain
+
+from linsep import LinearClassifier, verify
+from linsep.losses import get
+from linsep.solution import Linearised, Status, Stop
+from linsep.solvers import dual_cd, sparse, wide
+
+PARABOLAS = ("squared_hinge", "squared", "huberised_hinge")
+
+
+def unscaled(n: int = 60, d: int = 150, seed: int = 0) -> Sample:
+    """Columns of very different size: slow for every method that visits rows or columns in turn."""
+    sample = plain(n, d, seed)
+    size = np.exp(3.0 * np.random.default_rng(seed).standard_normal(d))
+    return Sample(size * sample.X, sample.sign)
+
+
+@pytest.mark.parametrize("loss", PARABOLAS)
+@pytest.mark.parametrize("C", [1e-4, 1.0])
+@pytest.mark.parametrize("intercept", [True, False], ids=["free b", "no b"])
+def test_the_answer_in_the_span_of_the_rows_is_the_answer(loss, C, intercept):
+    sample = unscaled()
+    problem = sample.problem(get(loss), C, fit_intercept=intercept)
+    found = wide.solve_smooth(problem, Stop(1e-8))
+    assert found.status is Status.CERTIFIED and isinstance(found.dual, Linearised)
+    theta = found.W[:, 0]
+    _, g, H = objective(get(loss), C, sample, theta, intercept)
+    if not intercept:
+        assert theta[-1] == 0.0
+        g, H = g[:-1], H[:-1, :-1]
+    decrement = g @ np.linalg.lstsq(H, g, rcond=1e-15)[0]
+    assert decrement <= 1e-6 * found.trace[-1].primal
+
+
+def test_a_point_keeps_its_margins_on_the_way_back():
+    sample = unscaled()
+    problem = sample.problem(get("squared_hinge"), 1.0)
+    reduced = wide.Reduced(problem)
+    y = np.random.default_rng(1).standard_normal(reduced.problem.order)
+    there = reduced.problem.data.X @ y[:-1] + y[-1]
+    theta = reduced.lift(y)
+    here = sample.X @ theta[:-1] + theta[-1]
+    assert np.allclose(there, here, rtol=1e-6, atol=1e-6 * np.abs(there).max())
+    assert np.isclose(theta[:-1] @ theta[:-1], y[:-1] @ y[:-1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("C", [1e-2, 1.0])
+def test_unscaled_columns_are_certified_and_anyone_can_check_it(C):
+    sample = unscaled(80, 400)
+    model = LinearClassifier("squared_hinge", C=C).fit(sample.X, sample.sign)
+    assert model.certificate_.certified
+    assert verify(model, sample.X, sample.sign).relative_gap <= 1e-6
+
+
+def test_few_dense_rows_do_not_wait_for_conjugate_gradients():
+    """What took thousands of passes takes some tens and one factorisation."""
+    found = fit(unscaled(80, 400), "squared_hinge", 1.0)
+    assert found.solver == "dual-cd" and found.certificate.certified and found.n_passes < 300
+
+
+def test_the_bits_do_not_depend_on_the_threads():
+    one, two = (fit(unscaled(80, 400), "squared_hinge", n_threads=k).W for k in (1, 2))
+    assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "storage", "loss", "takes"),
+    [
+        (60, 150, "dense64", "squared_hinge", True),
+        (60, 150, "dense64", "logistic", False),
+        (60, 150, "dense64", "hinge", False),
+        (60, 150, "csr64-int32", "squared_hinge", False),
+        (150, 60, "dense64", "squared_hinge", False),
+    ],
+)
+def test_whom_it_serves(n, d, storage, loss, takes):
+    problem = plain(n, d).stored(storage).problem(get(loss), 1.0)
+    assert (wide.price(problem) < math.inf) is takes
+
+
+@pytest.mark.parametrize("loss", PARABOLAS)
+def test_ascent_gives_up_and_the_span_of_the_rows_goes_on(loss):
+    problem = unscaled(80, 400).problem(get(loss), 1.0)
+    first = dual_cd.solve(problem, np.zeros(401), Stop(1e-6))
+    assert first.status is Status.WORKING_PRECISION
+    ascent = problem.passes
+    problem = unscaled(80, 400).problem(get(loss), 1.0)
+    both = sparse.solve_dual(problem, np.zeros(401), Stop(1e-6))
+    assert both.status is Status.CERTIFIED and problem.passes <= ascent + 10
+    seconds = [record.seconds for record in both.trace]
+    assert seconds == sorted(seconds) and len(both.trace) > len(first.trace)
+
+
+def test_nearly_all_rows_free_at_first_is_not_crowded():
+    """Fewer than twice as many rows as features: ascent goes on, and ends."""
+    problem = plain(330, 301, noise=0.0).problem(get("squared_hinge"), 100.0)
+    found = dual_cd.solve(problem, np.zeros(302), Stop(1e-6))
+    assert found.status is Status.CERTIFIED
