@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import (
+    GridSearchCV,
     GroupKFold,
     KFold,
     LeaveOneGroupOut,
@@ -19,8 +20,19 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
     TimeSeriesSplit,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, tune
+from linsep import (
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LinearSVCCV,
+    LogisticRegression,
+    LogisticRegressionCV,
+    tune,
+)
+from linsep.tuning import separate
 
 N = 160
 CS = [0.02, 3.0]
@@ -130,8 +142,6 @@ def test_regressions(loss, split):
 @pytest.mark.parametrize("kind", ["plain", "sparse"])
 @pytest.mark.parametrize("name", ["logistic", "hinge"])
 def test_any_number_of_threads_gives_the_same_bits(name, kind, monkeypatch):
-    from linsep.tuning import separate
-
     monkeypatch.setattr(separate, "_WORTH_A_THREAD", 0)
     X, y, _ = rows(kind)
     found = [
@@ -144,3 +154,29 @@ def test_any_number_of_threads_gives_the_same_bits(name, kind, monkeypatch):
         assert [p.primal for p in found[0].certificates.flat] == [
             p.primal for p in other.certificates.flat
         ]
+
+
+def test_nested_cross_validation_in_a_pipeline():
+    X, y, _ = rows("uneven")
+    outer, inner = StratifiedKFold(2), GroupKFold(2)
+    for chosen, plain in (
+        (LogisticRegressionCV(CS, cv=inner), LogisticRegression()),
+        (LinearSVCCV(CS, cv=inner), LinearSVC()),
+    ):
+        for train, held in outer.split(X, y):
+            pipeline = make_pipeline(StandardScaler(), chosen)
+            step = pipeline.steps[-1][0]
+            pipeline.fit(X[train], y[train], **{f"{step}__groups": GROUPS[train]})
+            scale = StandardScaler().fit(X[train])
+            tuning = tune(
+                plain, scale.transform(X[train]), y[train], CS, cv=inner, groups=GROUPS[train]
+            )
+            assert pipeline[-1].C_ == tuning.best_C
+            alone = tuning.best_estimator_.predict(scale.transform(X[held]))
+            assert np.array_equal(pipeline.predict(X[held]), alone)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), LogisticRegressionCV(CS, cv=2)),
+        {"logisticregressioncv__rule": ["best", "one_standard_error"]},
+        cv=2,
+    ).fit(X, y)
+    assert search.best_estimator_[-1].tuning_.certified

@@ -44,6 +44,9 @@ BAND_STEPS = 40
 SHORT = 0.02  # steps that show a band to be too narrow: its problem has run away
 ROUNDS = 12
 WIDEN = 2.0  # rows of the next band, as a multiple
+# Rows of the first band as a multiple of those of the pilot: a pilot misses by as much as its rows scatter, a start
+# from a model nearby (the C before) by far less.
+FIRST_BAND, WARM_BAND = 2.0, 0.25
 
 
 def pilot_rows(problem: Problem) -> int:
@@ -156,7 +159,8 @@ class Pilot:
         problem.passes += len(rows) / data.n
         path = Path(run, sub)
         path.place(squared_start(sub, theta))
-        self.solved = bool(theta.any()) or path.descend(PILOT_TOL)
+        self.warm = bool(theta.any())
+        self.solved = self.warm or path.descend(PILOT_TOL)
         if not self.solved:
             path.place(np.zeros_like(theta))
             self.solved = path.descend(PILOT_TOL)
@@ -187,7 +191,7 @@ def _rounds(run: Run[Problem], first: Pilot, band: Band) -> bool | None:
     """Bands until the gap closes, without a penalty until the vertex is found; None if all rows had better be taken."""
     problem, tol = run.problem, run.stop.tol
     n = problem.data.n
-    tau = first.tau(2.0 * first.size)
+    tau = first.tau((WARM_BAND if first.warm else FIRST_BAND) * first.size)
     best, closed = first.theta, False
     value = band.sort(best, tau)
     run.record(value)
