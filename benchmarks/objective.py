@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 INTERCEPTS = ("free", "penalised", "absent")
-LOSSES = ("logistic", "squared_hinge")
+LOSSES = ("logistic", "squared_hinge", "hinge")
 REFERENCE_TOL = 1e-9
 
 
@@ -28,6 +28,8 @@ def loss_sum(loss: str, margins: np.ndarray) -> float:
         return float(np.logaddexp(0.0, -margins).sum())
     if loss == "squared_hinge":
         return float(np.square(np.maximum(0.0, 1.0 - margins)).sum())
+    if loss == "hinge":
+        return float(np.maximum(0.0, 1.0 - margins).sum())
     raise ValueError(f"the judge knows {LOSSES}, not {loss!r}")
 
 

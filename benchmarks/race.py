@@ -47,8 +47,8 @@ FULL = Pace(cap=20.0, factor=100.0, rounds=5, at_most=0.2, halvings=2, follow=1e
 class Remote:
     """The worker process, started again whenever it had to be ended."""
 
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
+    def __init__(self, threads: int, clock: str = "wall") -> None:
+        self.threads, self.clock = threads, clock
         self.process: subprocess.Popen[str] | None = None
         self.started = 0
         self.data = ""
@@ -58,7 +58,7 @@ class Remote:
         for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR"):
             env[f"{name}_NUM_THREADS"] = str(self.threads)
         return subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), str(self.threads)],
+            [sys.executable, str(HERE / "worker.py"), str(self.threads), self.clock],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=env,

@@ -22,6 +22,7 @@ from objective import LOSSES
 from race import FULL, HERE, QUICK, Cell, Remote
 
 CS = (0.01, 1.0, 100.0)
+USUAL = ("logistic", "squared_hinge")  # the hinge has a race of its own: --loss hinge
 _MISSING = float("nan")
 _QUICK_SECONDS = 540.0
 
@@ -39,6 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--C", type=lambda t: [float(c) for c in _words(t)], default=[])
     parser.add_argument("--rival", type=_words, default=[], help="parts of names, such as glum")
     parser.add_argument("--threads", type=int, default=2, help="for everybody")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: if shared")
     parser.add_argument("--cap", type=float, help="seconds for one fit of a rival")
     parser.add_argument("--output", type=Path, help="CSV file")
     parser.add_argument("--report", type=Path, help="print this CSV and do nothing else")
@@ -60,7 +62,7 @@ def cells(options: argparse.Namespace) -> list[tuple[datasets.Entry, str, float]
             continue
         short = not (options.full or options.data)
         strengths = options.C or (entry.quick_strengths if short else CS)
-        for loss in options.loss or LOSSES:
+        for loss in options.loss or USUAL:
             chosen += [(entry, loss, C) for C in strengths]
     return chosen
 
@@ -115,6 +117,7 @@ def race(options: argparse.Namespace) -> tuple[dict[str, str], list[report.Row]]
     if options.cap:
         pace = replace(pace, cap=options.cap)
     facts = {**machine.facts(options.threads), **rivals.versions()}
+    facts["clock"] = options.clock
     facts["cap"] = f"{pace.cap:g} s, and {pace.factor:g} times linsep's own time"
     if pace.follow < 1e6:
         facts["cap"] += f", and {pace.follow:g} times the best rival's"
@@ -123,7 +126,7 @@ def race(options: argparse.Namespace) -> tuple[dict[str, str], list[report.Row]]
     print(report.HEADER, flush=True)
     rows: list[report.Row] = []
     output = options.output or HERE / "results" / ("full.csv" if options.full else "quick.csv")
-    remote = Remote(options.threads)
+    remote = Remote(options.threads, options.clock)
     size: dict[str, float] = {}
     left_out = []
     deadline = time.monotonic() + (float("inf") if options.full or options.data else _QUICK_SECONDS)

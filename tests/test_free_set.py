@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from catalogue import INSTRUCTION_SETS, STORAGES, Sample, dense, naming
+from catalogue import INSTRUCTION_SETS, STORAGES, Sample, dense, fit, naming
 from sklearn.svm import SVC
 
 from linsep import LinearClassifier
@@ -12,7 +12,7 @@ from linsep.certificates import certify
 from linsep.losses import HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import ascent as ascent_module
-from linsep.solvers import dual_cd, free_rows, hardness, smoothed
+from linsep.solvers import choose, dual_cd, free_rows, hardness, smoothed
 from linsep.solvers.intercept import Kinked, Smooth
 
 HINGES = [get("hinge"), get("squared_hinge"), HuberisedHinge(0.2)]
@@ -461,3 +461,31 @@ def test_where_ascent_is_quick(loss, C, tol, expected, monkeypatch):
         assert dual_cd.prefers(many.problem(get(loss), C), tol)
     wide = Sample(dense(few.X), few.sign).problem(get(loss), C)
     assert dual_cd.quick(wide, tol) is (expected and not get(loss).smooth)
+
+
+def test_many_dense_features_are_better_not_factorised(monkeypatch):
+    monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
+    rng = np.random.default_rng(5)
+    wide, narrow = rng.standard_normal((1200, 800)) / 28.0, rng.standard_normal((1200, 20))
+    sign = np.where(rng.random(1200) < 0.5, 1.0, -1.0)
+    stop = Stop(1e-6)
+    hinge = get("hinge")
+    assert choose(Sample(wide, sign).problem(hinge, 1.0), "auto", stop).name == "dual-cd"
+    assert choose(Sample(wide, sign).problem(hinge, 1e5), "auto", stop).name == "interior"
+    assert choose(Sample(narrow, sign).problem(hinge, 1.0), "auto", stop).name == "interior"
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+def test_slow_ascent_hands_a_loss_with_a_kink_over_to_the_interior_point_method(loss):
+    """Ascent alone would make thousands of epochs here."""
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((300, 6)) * [100.0, 10.0, 1.0, 1.0, 1.0, 1.0]
+    sign = np.where(X[:, 2] + rng.standard_normal(300) > 0.0, 1.0, -1.0)
+    sample = Sample(X, sign)
+    found = fit(sample, loss, 1e3, "dual-cd", max_passes=1000)
+    other = fit(sample, loss, 1e3, "interior")
+    assert found.certificate.certified
+    assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-6)
+    seconds = [record.seconds for record in found.trace]
+    assert seconds == sorted(seconds)
+    assert found.trace[-1].dual >= max(record.dual for record in found.trace[:-1])

@@ -27,9 +27,11 @@ from linsep import LinearClassifier, LinearRegressor, _kernels, verify
 from linsep.data import layout, memory
 from linsep.errors import ConvergenceWarning, NonFinite, Refused
 from linsep.losses import get
-from linsep.solution import Explicit, Status
+from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import small
+from linsep.solvers.central_path import Path, feasible
 from linsep.solvers.foreknowledge import null_directions
+from linsep.solvers.run import Run
 
 each_kinked = pytest.mark.parametrize("loss", KINKED, ids=naming)
 BOX = {"hinge": (0.0, 1.0, 1.0), "absolute": (-1.0, 1.0, 1.0), "perceptron": (0.0, 1.0, 0.0)}
@@ -304,3 +306,22 @@ def test_the_crossover_solves_the_equations_of_its_guess(loss):
     np.testing.assert_allclose(theta[:-1], sample.X.T @ (sample.sign * u), atol=1e-9)
     free = (u > low) & (u < high)
     np.testing.assert_allclose(v[free], 0.0, atol=1e-10)
+
+
+def test_beyond_the_last_digit_the_best_iterate_is_kept():
+    """One-hot rows whose Gram matrix runs out of digits; no iterate after the best one may spoil the answer."""
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 4, (200, 3))
+    X = np.concatenate([np.eye(4)[codes[:, j]] for j in range(3)], axis=1)
+    sign = np.where(codes[:, 0] + codes[:, 1] > 2, 1.0, -1.0)
+    sample = Sample(X, sign)
+    problem = sample.problem(get("hinge"), 1.0)
+    path = Path(Run(problem, Stop(1e-6)), problem)
+    path.place(np.zeros(problem.order))
+    assert not path.descend(0.0)
+    assert path.gap <= 1e-6 * path.value
+    u = feasible(problem, path.dual())
+    w, b = path.theta[:-1], path.theta[-1]
+    v = X.T @ (sign * u)
+    primal = 0.5 * w @ w + np.maximum(0.0, 1.0 - sign * (X @ w + b)).sum()
+    assert primal - (u.sum() - 0.5 * v @ v) <= 1e-6 * primal

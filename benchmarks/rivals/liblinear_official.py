@@ -1,10 +1,10 @@
 """liblinear-official: LIBLINEAR through its own Python interface, one thread.
 
--s 0 and 7 are logistic regression (primal, dual), -s 2 and 1 the squared hinge (primal, dual). -B 1 appends a column
-of ones, whose weight is penalised unless -R is given. The interface first converts the arrays to LIBLINEAR's own
-records, which can take longer than the fit: that is done once for all settings, its least time is added to each
-fit, and the time without it is recorded too ("bare"). The dual solvers stop after 300 epochs; past
-that -s 1 hands over to -s 2.
+-s 0 and 7 are logistic regression (primal, dual), -s 2 and 1 the squared hinge (primal, dual), -s 3 the hinge (dual).
+-B 1 appends a column of ones, whose weight is penalised unless -R is given. The interface first converts the
+arrays to LIBLINEAR's own records, which can take longer than the fit: that is done once for all settings, its least
+time is added to each fit, and the time without it is recorded too ("bare"). The dual solvers stop after 300
+epochs; past that -s 1 hands over to -s 2.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def _converted(task: Task) -> tuple[Any, float]:
         least, deadline = float("inf"), time.perf_counter() + 1.0
         records = None
         while records is None or (time.perf_counter() < deadline and least < 0.3):
-            began = time.perf_counter()
+            began = time.process_time()  # not more than the wall's: one thread
             records = problem(task.y, sp.csr_matrix(task.X), bias=1)
-            least = min(least, time.perf_counter() - began)
+            least = min(least, time.process_time() - began)
         _kept[:] = [(task.X, records, least)]
     return _kept[0][1], _kept[0][2]
 
@@ -77,4 +77,5 @@ CONTESTANTS = (
     _contestant("-s 2", "squared_hinge", "penalised"),
     _contestant("-s 2 -R", "squared_hinge", "free"),
     _contestant("-s 1", "squared_hinge", "penalised"),
+    _contestant("-s 3", "hinge", "penalised"),
 )

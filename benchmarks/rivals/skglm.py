@@ -1,10 +1,15 @@
 """skglm: compiled by numba at first use, which is done outside the clock.
 
 Its objective is the mean loss + alpha/2 |w|^2, so alpha = 1/(C n). The quadratic penalty is served by L-BFGS, which
-has no intercept; it is judged on the objective without one.
+has no intercept; it is judged on the objective without one. The hinge is served by LinearSVC, coordinate descent with
+working sets in the dual, without an intercept too.
 """
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 
 from rivals.contest import TOLERANCES, Answer, Contestant, Fit, Task
 
@@ -27,10 +32,28 @@ def _prepare(task: Task) -> Fit:
     return fit
 
 
+def _hinge(task: Task) -> Fit:
+    from skglm import LinearSVC
+
+    def fit(tol: float) -> Answer:
+        model = LinearSVC(C=task.C, tol=tol, max_iter=1000, fit_intercept=False)
+        return np.ravel(model.fit(task.X, task.y).coef_), 0.0
+
+    LinearSVC(C=task.C, tol=1e9, fit_intercept=False).fit(*_both_classes(task))
+    return fit
+
+
+def _both_classes(task: Task) -> tuple[Any, np.ndarray]:
+    """Some rows of either class, for the compiler to see."""
+    rows = np.r_[np.flatnonzero(task.y < 0)[:20], np.flatnonzero(task.y > 0)[:20]]
+    return task.X[rows], task.y[rows]
+
+
 def _has_penalty(task: Task) -> bool:
     return task.C < float("inf")
 
 
 CONTESTANTS = (
     Contestant("lbfgs", ("logistic",), "absent", "tol", TOLERANCES, _prepare, "all", _has_penalty),
+    Contestant("LinearSVC", ("hinge",), "absent", "tol", TOLERANCES, _hinge, "all", _has_penalty),
 )

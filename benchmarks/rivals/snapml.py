@@ -15,7 +15,7 @@ def _prepare(intercept: bool, **choice: object) -> object:
         from snapml import LogisticRegression, SupportVectorMachine
 
         make, extra = LogisticRegression, choice
-        if task.loss == "squared_hinge":
+        if task.loss in ("hinge", "squared_hinge"):
             make, extra = SupportVectorMachine, {"loss": task.loss}
 
         def fit(epochs: float) -> Answer:
@@ -52,4 +52,6 @@ CONTESTANTS = (
     _contestant("primal no b", "logistic", False, dual=False),
     _contestant("svm", "squared_hinge", True),
     _contestant("svm no b", "squared_hinge", False),
+    _contestant("svm hinge", "hinge", True),
+    _contestant("svm hinge no b", "hinge", False),
 )

@@ -6,7 +6,8 @@ newton           Newton-Cholesky on all rows, from a pilot when there are many r
 newton-pilot     Newton with conjugate gradients, preconditioned by the Hessian of a pilot
 newton-cg        truncated Newton with a diagonal preconditioner: many features, dense or sparse
 dual-cd          dual coordinate ascent with an exact intercept, conjugate gradients on the free rows;
-                 hands over to Newton's method, in the span of the rows if these are dense and few
+                 hands over to Newton's method, in the span of the rows if these are dense and few,
+                 or to interior if the loss has a kink
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
 globbing         losses with a kink, many rows: interior point method on a pilot and on a band about the kink
@@ -182,8 +183,9 @@ def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
         many = data.sparse and data.d > _SPARSE_FACTORISE
         if many or dual_cd.quick(problem, stop.tol):
             return "dual-cd"
-    on_disk = not isinstance(data, Memory)
-    return "globbing" if on_disk or globbing.worthwhile(problem) else "interior"
+    if not isinstance(data, Memory) or globbing.worthwhile(problem):
+        return "globbing"
+    return "dual-cd" if dual_cd.beats_interior(problem, stop.tol) else "interior"
 
 
 def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolve]:

@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from linsep.data import Block
     from linsep.solution import FloatArray
 
+    Kept = tuple[float, float, FloatArray, FloatArray]  # gap, value, theta, u
+
 PLANES = 9  # numbers per row: kernels/interior.hpp names them
 SHARE = 0.995  # of the way to the boundary
 LIMIT = 100  # iterations
+KEPT = 1e-3  # relative gap from which the best iterate is remembered
 PATIENCE = 12  # iterations without progress
 FACTORED = 100  # order from which a factorisation is worth keeping for the second solve
 CROSSED = 320  # order up to which the exact solution is looked for
@@ -79,6 +82,7 @@ class Path:
         self._step = 0.0
         self._sums = np.zeros(0)
         self.steps = 0
+        self._kept: Kept | None = None  # the best iterate
 
     @property
     def v(self) -> FloatArray:
@@ -205,10 +209,19 @@ class Path:
         return max(far) if np.isfinite(far).all() else np.inf
 
     def descend(self, target: float, limit: int = LIMIT, shortest: float = 0.0) -> bool:
-        """Iterate until gap <= target * objective; false if the gap no longer falls.
+        """Iterate until gap <= target * objective; false if the gap no longer falls: then back to where it was least.
 
         ``shortest``: a length of the steps below which, four times in a row, the attempt is given up.
         """
+        self._kept = None
+        arrived = self._descend(target, limit, shortest)
+        if not arrived and self._kept is not None and not self.gap <= self._kept[0]:
+            (self.gap, self.value, self.theta, _), self._step = self._kept, 0.0
+        else:
+            self._kept = None
+        return arrived
+
+    def _descend(self, target: float, limit: int, shortest: float) -> bool:
         lowest, idle, short = np.inf, 0, 0
         limit += self.steps
         try:
@@ -219,6 +232,8 @@ class Path:
                     return False
                 if self.gap <= target * abs(self.value):
                     return True
+                if self.gap < lowest and self.gap <= KEPT * abs(self.value):
+                    self._kept = self.gap, self.value, self.theta.copy(), self._inside()
                 idle = 0 if self.gap < 0.9 * lowest else idle + 1
                 lowest = min(lowest, self.gap)
                 if self.steps >= limit or not self.advance():
@@ -235,8 +250,13 @@ class Path:
 
     def dual(self) -> FloatArray:
         """u of the rows."""
+        if self._kept is not None:  # the last attempt ended behind it
+            return self._kept[3].copy()
         if self._step:
             self.measure()
+        return self._inside()
+
+    def _inside(self) -> FloatArray:
         a, t = self.state[0], self.state[1]
         u: FloatArray = np.where(a < t, self.low + a, self.high - t)
         return u

@@ -1,8 +1,9 @@
-"""Many features: coordinate ascent in the dual, Newton's method to finish.
+"""Many features: coordinate ascent in the dual, and what finishes where it is slow.
 
-Ascent is quick while C |x|^2 is moderate. Where it foretells too many epochs it hands over to Newton's method: in the
-span of the rows if these are dense and few, else by conjugate gradients (and a factorisation where these are many),
-from what was reached, or from zero if that is no gain.
+Ascent is quick while C |x|^2 is moderate. Where it foretells too many epochs it hands over. A smooth loss goes to
+Newton's method: in the span of the rows if these are dense and few, else by conjugate gradients (and a factorisation
+where these are many), from what was reached, or from zero if that is no gain. A loss with a kink goes to the interior
+point method, if a matrix of the order of the rows or of the features can be factorised.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.solution import Status
-from linsep.solvers import dual_cd, newton, wide
+from linsep.solvers import dual_cd, interior, newton, wide
 from linsep.solvers.dense import Adaptive
 from linsep.solvers.directions import ConjugateGradients
+from linsep.solvers.hardness import interior_epochs
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
@@ -28,10 +30,15 @@ WORTH = 0.3  # relative gap below which Newton's method gains by the start, abov
 
 
 def solve_dual(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Ascent, then Newton's method if the gap is still open and the loss is smooth."""
-    first = dual_cd.solve(problem, theta, stop, seed=seed)
-    if first.status is not Status.WORKING_PRECISION or not problem.loss.smooth:
+    """Ascent, then the other method if the gap is still open."""
+    smooth = problem.loss.smooth
+    able = smooth or (interior.applies(problem) and interior.factorisable(problem))
+    patience = interior_epochs(problem) if able and not smooth else math.inf
+    first = dual_cd.solve(problem, theta, stop, seed=seed, patience=patience)
+    if first.status is not Status.WORKING_PRECISION or not able:
         return first
+    if not smooth:
+        return _after(first, interior.solve(problem, theta, _rest(stop, first), seed))
     if wide.price(problem) < math.inf:
         second = wide.solve_smooth(problem, _rest(stop, first), seed)
         first = _after(first, second)
