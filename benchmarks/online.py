@@ -1,10 +1,13 @@
-"""Time per row of the perceptron and of stochastic descent: linsep, scikit-learn, and memory itself.
+"""Time per row of the perceptron and of stochastic descent: linsep, scikit-learn, River, and memory itself.
 
-Everything runs in one thread, and processor time is counted, so that other work on the machine disturbs little.
+Everything runs in one thread, and processor time is counted, so that other work on the machine disturbs little. An
+epoch of a fit is the difference between a long and a short fit; a fit is a short one with all that belongs to it.
+River learns from one dictionary at a time; making them is not counted, and a thousand rows are enough to time it.
 """
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -16,8 +19,12 @@ import scipy.sparse as sp
 import tables
 from threadpoolctl import threadpool_limits
 
-COLUMNS = ("data", "what", "linsep ns/row", "scikit-learn ns/row", "read X ns/row", "ratio")
+COLUMNS = (
+    *("data", "what", "linsep ns/row", "scikit-learn ns/row", "River ns/row", "read X ns/row"),
+    *("ratio", "ratio to River", "times reading"),
+)
 EPOCHS = 5
+RIVER_ROWS = 1_000
 
 
 def separable(X: Any, seed: int = 0) -> np.ndarray:
@@ -41,38 +48,73 @@ def read_seconds(X: Any) -> float:
 
 
 def contests(X: Any, y: np.ndarray) -> Any:
-    """What is timed: a name, ours, theirs, and how many epochs one call makes."""
+    """What is timed: a name, ours and theirs by epochs (None: what one call does), and River's learner."""
     from sklearn.linear_model import Perceptron as TheirPerceptron
     from sklearn.linear_model import SGDClassifier as TheirSGD
 
     from linsep import Perceptron, SGDClassifier
 
-    short = {"max_iter": EPOCHS, "tol": None}
     for name, labels in (("overlapping", y), ("separable", separable(X))):
         yield (
             f"perceptron, {name} classes",
-            lambda labels=labels: Perceptron(max_passes=EPOCHS, max_updates=10**9).fit(X, labels),
-            lambda labels=labels: TheirPerceptron(shuffle=False, **short).fit(X, labels),
-            EPOCHS,
+            lambda e, labels=labels: Perceptron(max_passes=e, max_updates=10**9).fit(X, labels),
+            lambda e, labels=labels: TheirPerceptron(shuffle=False, max_iter=e, tol=None).fit(
+                X, labels
+            ),
+            "perceptron",
         )
     alpha = 1.0 / len(y)
     for ours, theirs in (("hinge", "hinge"), ("logistic", "log_loss")):
         yield (
-            f"SGD {ours}, fit and certificate",
-            lambda ours=ours: SGDClassifier(ours, epochs=EPOCHS, tol=1e-9, n_threads=1).fit(X, y),
-            lambda theirs=theirs: TheirSGD(loss=theirs, alpha=alpha, **short).fit(X, y),
-            EPOCHS,
+            f"SGD {ours}",
+            lambda e, ours=ours: SGDClassifier(ours, epochs=e, tol=1e-9, n_threads=1).fit(X, y),
+            lambda e, theirs=theirs: TheirSGD(loss=theirs, alpha=alpha, max_iter=e, tol=None).fit(
+                X, y
+            ),
+            ours,
         )
         yield (
             f"SGD {ours}, partial_fit",
-            lambda ours=ours: SGDClassifier(ours, eta0=0.01).partial_fit(
+            lambda _, ours=ours: SGDClassifier(ours, eta0=0.01).partial_fit(
                 X, y, classes=[False, True]
             ),
-            lambda theirs=theirs: TheirSGD(loss=theirs, alpha=alpha).partial_fit(
+            lambda _, theirs=theirs: TheirSGD(loss=theirs, alpha=alpha).partial_fit(
                 X, y, classes=[False, True]
             ),
-            1,
+            ours,
         )
+
+
+def river_seconds(X: Any, y: np.ndarray, learner: str) -> float:
+    """Processor time per row of River's learn_one; nan if River is not installed."""
+    try:
+        from river import linear_model, optim
+    except ImportError:
+        return math.nan
+    rows = X[:RIVER_ROWS]
+    if sp.issparse(rows):
+        parts = (rows[i] for i in range(rows.shape[0]))
+        dicts = [dict(zip(x.indices.tolist(), x.data.tolist(), strict=True)) for x in parts]
+    else:
+        dicts = [dict(enumerate(row)) for row in rows.tolist()]
+    pairs = list(zip(dicts, y[:RIVER_ROWS].tolist(), strict=True))
+
+    def learn() -> None:
+        if learner == "perceptron":
+            model = linear_model.Perceptron()
+        else:
+            loss = optim.losses.Hinge() if learner == "hinge" else optim.losses.Log()
+            model = linear_model.LogisticRegression(loss=loss, l2=1.0 / len(y))
+        for x, label in pairs:
+            model.learn_one(x, label)
+
+    return min(seconds(learn) for _ in range(2)) / len(pairs)
+
+
+def timings(run: Callable[[int], Any], portions: bool) -> tuple[float, float]:
+    """Seconds of a short fit and of one more epoch; of one call and nothing more if it takes portions."""
+    short = seconds(lambda: run(EPOCHS))
+    return (short, short) if portions else (short, seconds(lambda: run(3 * EPOCHS)))
 
 
 def main() -> None:
@@ -93,10 +135,30 @@ def main() -> None:
             X.sum_duplicates()  # once, not in every fit
         rows, y = X.shape[0], np.asarray(labels) == np.max(labels)
         reading = 1e9 * read_seconds(X) / rows
-        for what, ours, theirs, epochs in contests(X, y):
-            times = [(seconds(ours), seconds(theirs)) for _ in range(5)]  # in alternation
-            mine, other = (1e9 * min(one) / (rows * epochs) for one in zip(*times, strict=True))
-            table.add(name, what, mine, other, reading, other / mine)
+        for what, ours, theirs, learner in contests(X, y):
+            portions = what.endswith("partial_fit")
+            both = [(timings(ours, portions), timings(theirs, portions)) for _ in range(5)]
+            river = 1e9 * river_seconds(X, y, learner)
+            best = np.array(both).min(axis=0)  # ours and theirs, a short fit and a long one
+            if portions:
+                lines = {what: 1e9 * best[:, 0] / rows}
+            else:
+                lines = {
+                    f"{what}, an epoch": 1e9 * (best[:, 1] - best[:, 0]) / (2 * EPOCHS * rows),
+                    f"{what}, fit of {EPOCHS} epochs": 1e9 * best[:, 0] / (EPOCHS * rows),
+                }
+            for line, (mine, other) in lines.items():
+                table.add(
+                    name,
+                    line,
+                    mine,
+                    other,
+                    river,
+                    reading,
+                    other / mine,
+                    river / mine,
+                    mine / reading,
+                )
     table.write()
 
 

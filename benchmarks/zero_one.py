@@ -4,25 +4,28 @@ Gaussian rows labelled by a random hyperplane, some labels flipped. The rival is
 
     min sum_i e_i    with    y_i (x_i.w + b) >= 1 - M e_i,    e binary,    M = 1000, |w|, |b| <= 100
 
-whose optimum is not that of the 0-1 loss where margins below 1/100 are needed.
+whose optimum is not that of the 0-1 loss where margins below 1/100 are needed. Processor time is counted, the best of
+three runs where one takes less than a second.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.optimize
 import tables
 from threadpoolctl import threadpool_limits
 
-COLUMNS = ("data", "who", "seconds", "errors", "lower bound", "proven")
+COLUMNS = ("data", "who", "processor seconds", "errors", "lower bound", "proven")
 SIZES = (
     *((50, 2, 8), (50, 5, 4), (100, 2, 12), (100, 5, 7), (200, 3, 9), (200, 10, 4)),
     *((1000, 10, 4), (2000, 20, 2), (200, 5, 20), (1000, 2, 52)),
 )
-LIMIT = 20.0
+LIMIT = 100.0
 RIVAL = 200  # rows up to which the rival runs
 
 
@@ -49,6 +52,19 @@ def big_m(X: np.ndarray, y: np.ndarray) -> tuple[float, float, bool]:
     return errors, float(solved.mip_dual_bound or 0.0), solved.status == 0
 
 
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Processor time and what came out."""
+    best, found = np.inf, None
+    for _ in range(3):
+        began = time.process_time()
+        found = run()
+        spent = time.process_time() - began
+        best = min(best, spent)
+        if spent > 1.0:
+            break
+    return best, found
+
+
 def main() -> None:
     asked = tables.options(__doc__)
     from linsep import ZeroOneClassifier
@@ -59,15 +75,11 @@ def main() -> None:
     for n, d, flips in SIZES:
         X, y = noisy(n, d, flips)
         name = f"{n} x {d}, {flips} flips"
-        model = ZeroOneClassifier(time_limit=LIMIT)
-        began = time.perf_counter()
-        model.fit(X, y)
-        seconds = time.perf_counter() - began
+        seconds, model = timed(lambda X=X, y=y: ZeroOneClassifier(time_limit=LIMIT).fit(X, y))
         table.add(name, "linsep", seconds, model.errors_, model.lower_bound_, model.proven_)
         if n <= RIVAL:
-            began = time.perf_counter()
-            errors, bound, proven = big_m(X, y)
-            table.add(name, "big M, HiGHS", time.perf_counter() - began, errors, bound, proven)
+            seconds, found = timed(lambda X=X, y=y: big_m(X, y))
+            table.add(name, "big M, HiGHS", seconds, *found)
     table.write()
 
 

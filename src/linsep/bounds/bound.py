@@ -59,7 +59,8 @@ class Bound:
         return math.floor(self.value)
 
     def __str__(self) -> str:
-        text = f"{self.name}: {self.of} {self.sign} {self._rounded()}"
+        text = f"{self.name}: "
+        text += self._rounded() if self.of == "rows" else f"{self.of} {self.sign} {self._rounded()}"
         if self.holds_with < 1:
             text += f" with probability {self.holds_with:g}"
         if self.vacuous:

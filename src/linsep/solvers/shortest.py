@@ -8,6 +8,7 @@ pseudo-inverse solution.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,25 +41,34 @@ def among_minimisers(problem: Problem, theta: FloatArray) -> FloatArray:
     # A column that is constant up to rounding is absent: its variance is noise beside its square.
     noise = 1e-14 * np.diag(H)[:-1] + 1e-24 * H[-1, -1] * mean**2
     varies = np.diag(S) > noise
-    away = np.where(varies, 0.0, theta[:-1])
-    if varies.any():
-        N = null_space(S[np.ix_(varies, varies)])
-        if N.shape[1] == 0 and not away.any():
-            return theta
-        away[varies] = N @ (N.T @ theta[:-1][varies])
-    out = theta.copy()
-    out[:-1] -= away
-    if problem.fit_intercept:
-        out[-1] += mean @ away
-    return _repaired(problem, out, mu)
+    N = null_space(S[np.ix_(varies, varies)]) if varies.any() else np.empty((0, 0))
+
+    def without(change: FloatArray) -> FloatArray:
+        """A change of theta, less its part that no score sees."""
+        away = np.where(varies, 0.0, change[:-1])
+        away[varies] = N @ (N.T @ change[:-1][varies])
+        out = change.copy()
+        out[:-1] -= away
+        if problem.fit_intercept:
+            out[-1] += mean @ away
+        return out
+
+    if N.shape[1] == 0 and not theta[:-1][~varies].any():
+        return theta
+    return _repaired(problem, without(theta), mu, without)
 
 
-def _repaired(problem: Problem, theta: FloatArray, mu: FloatArray) -> FloatArray:
-    """One Newton step, so short that it does not lengthen the weights."""
+def _repaired(
+    problem: Problem,
+    theta: FloatArray,
+    mu: FloatArray,
+    without: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """One Newton step; rounding may lead it along the null space, and that part is left out."""
     value, g = problem.value_gradient(theta)
     rhs = -g
     rhs[:-1] += mu * g[-1]
     step = Factor(problem.hessian(mu), definite=False).solve(rhs)
     step[-1] -= mu @ step[:-1]
-    trial = theta + step
+    trial = theta + without(step)
     return trial if problem.value_gradient(trial)[0] <= value else theta
