@@ -134,7 +134,7 @@ def bounds(
     rounding = (d + k + 8) * ROUNDOFF * sums.magnitude + chain * (sums.absolute + sums.magnitude)
     dual = 0.0
     if lam > 0.0:
-        t, entropy, v = _mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
+        t, entropy, v = mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
         at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
         dual = entropy - 0.5 * lam * float(np.vdot(at, at))
         error, mixed_in = chain * sums.spread, 2.0 * t * plain * sums.bulk
@@ -143,7 +143,7 @@ def bounds(
         if fit_intercept:
             rounding += _repair(sums, v, at, loss=loss, lam=lam, chain=chain + t * plain)
     elif l1 > 0.0:
-        t, entropy, v = _mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
+        t, entropy, v = mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
         doubt = chain * sums.spread + 2.0 * t * plain * sums.bulk  # of every V_jc
         if fit_intercept:
             again, move = _closing_share(sums, v, loss, chain + t * plain)
@@ -159,7 +159,7 @@ def _length(a: FloatArray) -> float:
     return math.sqrt(float(np.vdot(a, a)))
 
 
-def _mixed(sums: SoftmaxSums, loss: CoupledLoss) -> tuple[float, float, FloatArray]:
+def mixed(sums: SoftmaxSums, loss: CoupledLoss) -> tuple[float, float, FloatArray]:
     """The share t of r that makes the class sums vanish; entropy and V after mixing."""
     n, e = sums.mass, sums.residual
     short = e < 0.0
