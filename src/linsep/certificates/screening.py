@@ -1,8 +1,8 @@
 """Which coefficients are proven to be zero, or not to be, at the optimum: gap-safe screening of a fitted model.
 
 With an absolute penalty l1 a weight w*_j of the optimum is 0 if ``|v*_j| < l1``, v* = sum s sigma u* x. The conjugate
-of a loss whose curvature is at most L is strongly convex with constant 1/L, hence so is -D, and for the dual point u of a
-certificate ``sum s (u - u*)^2 <= 2 L gap``. By Cauchy and Schwarz
+of a loss whose curvature is at most L is strongly convex with constant 1/L, hence so is -D, and for the dual point u of
+a certificate ``sum s (u - u*)^2 <= 2 L gap``. By Cauchy and Schwarz
 
     |v_j - v*_j|  <=  sqrt(sum_i s_i x_ij^2) sqrt(2 L gap):
 
