@@ -34,7 +34,7 @@ CHEAP_ROW = 40  # entries
 FIRST = 40  # of the working set to begin with, at least
 ROUNDS = 60
 CALLS = 20  # of the native solver on a set that is not to grow
-WORTH_A_PILOT = 100  # rows per feature
+WORTH_A_PILOT = 200  # rows per feature
 _PILOT = 0.05
 _DENSE = 0.2  # share of nonzeros from which the columns of a working set are better stored in full
 
