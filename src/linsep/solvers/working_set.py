@@ -52,11 +52,13 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         run.record(prox_newton.total(problem, theta, value))
         score = np.abs(g[:-1] - problem.lam * theta[:-1])
         chosen = np.flatnonzero(theta[:-1])
+        if not len(chosen) and score.max(initial=0.0) <= problem.penalty.l1:  # nobody wants in
+            dual = linearised(theta, np.zeros_like(theta))
+            if run.close(theta, dual):
+                return run.solution(Status.CERTIFIED, theta, dual)
         inner, before, relative = 0.3, np.inf, 0.3
         growing, columns = True, None
-        by_rows = (
-            not problem.native or problem.straight_tails
-        )  # steps there need damping by a bound
+        by_rows = not problem.native or problem.straight_tails  # these want steps damped by a bound
         for _ in range(ROUNDS):
             chosen = _grown(problem, chosen, theta, score)
             whole = len(chosen) == problem.data.d
