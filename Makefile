@@ -60,6 +60,7 @@ bench: $(BENCH_BUILT) ## time linsep and its peers at equal certified suboptimal
 bench-full: $(BENCH_BUILT) ## the same on all data, and everything else that is measured: hours
 	$(BENCH)/python benchmarks/run.py --full
 	$(BENCH)/python benchmarks/multiclass.py --full
+	$(BENCH)/python benchmarks/sparsity.py --full
 	$(BENCH)/python benchmarks/growth.py --full
 	$(BENCH)/python benchmarks/predict.py
 	$(BENCH)/python benchmarks/footprint.py

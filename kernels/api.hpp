@@ -186,6 +186,19 @@ struct SgdJob {
 inline std::int64_t sgd_scratch(std::int64_t batch, std::int64_t columns) { return batch + 3 * columns; }
 inline std::int64_t losses_k_scratch(std::int64_t K) { return 32 * K; }
 
+// Prox-Newton on the listed columns of X (column_newton.hpp), which are the rows of the argument Rows.
+struct ColumnJob {
+    const std::int64_t* list;
+    std::int64_t count;
+    double l1, l2, tol;
+    int intercept, max_steps;
+};
+struct ColumnReport {
+    int status, steps, sweeps, solves, gradients;
+    double primal, gap;
+};
+inline std::int64_t column_scratch(std::int64_t n, std::int64_t count) { return 4 * (n + 8) + 10 * (count + 8); }
+
 // All kernels work on rows [lo, hi), are single-threaded and ADD to their outputs.
 struct Table {
     const char* name;
@@ -303,6 +316,10 @@ struct Table {
     // coordinate descent for a quadratic with an absolute penalty: quadratic_cd.hpp
     std::int64_t (*quadratic_cd)(std::int64_t k, const double* S, double l1, double tol, std::int64_t max_sweeps,
                                  double* x, double* slope);
+    // prox-Newton by columns: theta [count + 1], scores z [n], base and step of the dual point; room for column_scratch
+    // doubles and 3 count integers
+    ColumnReport (*column_newton)(Rows, Targets, LossSpec, ColumnJob, double* theta, double* z, double* base,
+                                  double* step, double* scratch, std::int64_t* lists);
     // a seeded permutation, in place
     void (*shuffle)(std::int64_t count, std::uint64_t seed, std::int64_t* order);
     // rows by their numbers: out[k] = x.v, v += sum a_k x (free_set.hpp)

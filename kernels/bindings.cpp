@@ -610,6 +610,28 @@ int64_t quadratic_cd(In2 S, double l1, double tol, int64_t max_sweeps, Out x, Ou
     return table->quadratic_cd(k, S.data(), l1, tol, max_sweeps, x.data(), slope.data());
 }
 
+nb::tuple column_newton(const PyRows& x, const PyTargets& t, const PyLoss& l, Labels list, double l1, double l2,
+                        double tol, int max_steps, bool intercept, Out theta, Out z, Out base, Out step) {
+    const int64_t count = static_cast<int64_t>(list.shape(0)), n = x.d();
+    for (int64_t a = 0; a < count; ++a)
+        need(list.data()[a] >= 0 && list.data()[a] < x.n(), "list names a column beyond the columns");
+    need(static_cast<int64_t>(t.sign.shape(0)) == n, "targets and columns differ in length");
+    need(l1 > 0.0 && l2 >= 0.0 && tol > 0.0, "l1 and tol are positive, l2 is not negative");
+    vector_of(theta, count + 1, "theta has an entry per column and one for the intercept");
+    vector_of(base, count + 1, "base has an entry per column and one for the intercept");
+    vector_of(step, count + 1, "step has an entry per column and one for the intercept");
+    vector_of(z, n, "z has an entry per row");
+    const std::unique_ptr<double[]> room(new double[static_cast<size_t>(column_scratch(n, count))]);
+    const std::unique_ptr<int64_t[]> lists(new int64_t[static_cast<size_t>(3 * count + 1)]);
+    ColumnReport done;
+    {
+        nb::gil_scoped_release release;
+        done = table->column_newton(x.rows, t.view, l.spec, {list.data(), count, l1, l2, tol, intercept, max_steps},
+                                    theta.data(), z.data(), base.data(), step.data(), room.get(), lists.get());
+    }
+    return nb::make_tuple(done.status, done.steps, done.sweeps, done.gradients, done.primal, done.gap);
+}
+
 void listed(const PyRows& x, const Labels& list) {
     for (std::size_t k = 0; k < list.shape(0); ++k)
         need(list.data()[k] >= 0 && list.data()[k] < x.n(), "list names a row beyond the rows");
@@ -1050,6 +1072,10 @@ NB_MODULE(_kernels, m) {
     m.def("list_dots", &list_dots, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("v"),
           nb::arg("out").noconvert());
     m.def("list_add", &list_add, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("a"), nb::arg("v").noconvert());
+    m.def("column_newton", &column_newton, nb::arg("columns"), nb::arg("targets"), nb::arg("loss"),
+          nb::arg("list").noconvert(), nb::arg("l1"), nb::arg("l2"), nb::arg("tol"), nb::arg("max_steps"),
+          nb::arg("intercept"), nb::arg("theta").noconvert(), nb::arg("z").noconvert(), nb::arg("base").noconvert(),
+          nb::arg("step").noconvert());
     m.def("free_cg", &free_cg, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("lam"), nb::arg("stiffness"),
           nb::arg("ridge"), nb::arg("inverse"), nb::arg("steps"), nb::arg("enough"), nb::arg("solution").noconvert(),
           nb::arg("residual").noconvert(), nb::arg("search").noconvert(), nb::arg("state").noconvert());

@@ -1,5 +1,6 @@
 // Everything that moves one coordinate at a time: dual ascent, its free rows, lasso, the multiclass hinge.
 // Compiled once per instruction set: see kernels.cpp.
+#include "column_newton.hpp"
 #include "crammer_singer.hpp"
 #include "free_set.hpp"
 #include "quadratic_cd.hpp"
@@ -33,6 +34,11 @@ void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b
 i64 do_quadratic_cd(i64 k, const double* S, double l1, double tol, i64 max_sweeps, double* x, double* slope) {
     return quadratic_cd(k, S, l1, tol, max_sweeps, x, slope);
 }
+ColumnReport do_column_newton(Rows columns, Targets t, LossSpec l, ColumnJob job, double* theta, double* z,
+                              double* base, double* step, double* scratch, i64* lists) {
+    return visit(columns,
+                 [&](const auto& X) { return ColumnFit(X, t, l, job, theta, z, scratch, lists).run(base, step); });
+}
 void do_list_dots(Rows rows, const i64* list, i64 count, const double* v, double* out) {
     visit(rows, [&](const auto& X) { list_dots(X, list, count, v, out); });
 }
@@ -57,6 +63,7 @@ void fill_coordinates(Table& table) {
     table.quantile = do_quantile;
     table.shifted = do_shifted;
     table.quadratic_cd = do_quadratic_cd;
+    table.column_newton = do_column_newton;
     table.crammer_singer_step = do_crammer_singer_step;
     table.crammer_singer_gradient = do_crammer_singer_gradient;
     table.crammer_singer_ascend = do_crammer_singer_ascend;

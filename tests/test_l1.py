@@ -18,13 +18,16 @@ from linsep import (
     LogisticRegression,
     _kernels,
     losses,
+    path,
     tune,
     verify,
 )
 from linsep.certificates import Part, recheck_part
 from linsep.data import Memory
-from linsep.errors import Refused
+from linsep.errors import CertificateError, Refused
 from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Linearised
 from linsep.solvers import prox_newton
 from linsep.train import Recipe, train
 
@@ -139,6 +142,90 @@ def test_working_sets_on_many_features():
         a, b = model.certificate_, full.certificate_
         assert max(a.dual, b.dual) <= min(a.primal, b.primal) * (1 + 1e-9)
         assert 0 < np.count_nonzero(model.coef_) < 1_000
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared", "exponential"])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_columns_of_many_features_by_code_that_shares_nothing(loss, l1_ratio):
+    X, y = text(n=200, d=600, seed=4)
+    weight = np.random.default_rng(0).integers(0, 3, size=200).astype(float)
+    sample = replace(plain(n=200, d=2), X=X, sign=y, weight=weight)
+    found = fit(sample, loss, 3.0, l1_ratio, tol=1e-8)
+    assert found.certificate.certified and proof(sample, found).certified
+    at_features, at_intercept = violation(sample, found)
+    # the objective is known to 1e-8, conditions to its root
+    assert at_features <= 3e-3 and at_intercept <= 3e-3
+
+
+def test_csr_csc_dense_and_single_precision_have_one_minimum():
+    X, y = text(n=200, d=600, seed=5)
+    one = LogisticRegression(C=10.0, l1_ratio=1.0, tol=1e-9).fit(X, y)
+    long = X.copy()
+    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
+    for other in (sp.csc_matrix(X), X.toarray(), np.asfortranarray(X.toarray()), long):
+        model = LogisticRegression(C=10.0, l1_ratio=1.0, tol=1e-9).fit(other, y)
+        assert np.allclose(model.coef_, one.coef_, atol=1e-4 * np.abs(one.coef_).max())
+        assert verify(model, other, y).certified
+    for single in (X.astype(np.float32), X.astype(np.float32).toarray()):
+        model = LogisticRegression(C=10.0, l1_ratio=1.0).fit(single, y)
+        assert verify(model, single, y).certified
+
+
+def test_a_strong_penalty_on_many_features_is_proven_to_leave_none():
+    X, y = text(n=200, d=600, seed=6)
+    top = np.abs(X.T @ ((y > 0) - (y > 0).mean())).max()
+    none = LogisticRegression(C=0.999 / top, l1_ratio=1.0).fit(X, y)
+    assert not none.coef_.any() and verify(none, X, y).certified
+    assert LogisticRegression(C=1.02 / top, l1_ratio=1.0).fit(X, y).coef_.any()
+
+
+def test_nearly_no_absolute_part_is_the_ridge():
+    X, y = text(n=100, d=300, seed=7)
+    ridge = LogisticRegression(C=1.0, tol=1e-10).fit(X, y)
+    nearly = LogisticRegression(C=1.0, l1_ratio=1e-8, tol=1e-10).fit(X, y)
+    assert np.allclose(ridge.coef_, nearly.coef_, atol=1e-4)
+
+
+def test_threads_and_tampering_on_many_features():
+    X, y = text(n=200, d=600, seed=8)
+    models = [
+        LogisticRegression(C=20.0, l1_ratio=1.0, n_threads=threads).fit(X, y) for threads in (1, 3)
+    ]
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+    models[0].coef_ = np.where(models[0].coef_ != 0, models[0].coef_ + 1e-2, 0.0)
+    with pytest.raises(CertificateError):
+        verify(models[0], X, y)
+
+
+def test_a_path_is_certified_at_every_strength():
+    X, y = text(n=200, d=600, seed=9)
+    Cs = [0.5, 5.0, 50.0]
+    found = path(LogisticRegression(l1_ratio=1.0), X, y, Cs)
+    assert all(certificate.certified for certificate in found.certificates)
+    apart = [LogisticRegression(C=C, l1_ratio=1.0).fit(X, y).certificate_ for C in Cs]
+    for a, b in zip(found.certificates, apart, strict=True):
+        assert max(a.dual, b.dual) <= min(a.primal, b.primal) * (1 + 1e-9)
+
+
+def test_rounding_of_long_sums_does_not_stand_in_the_way():
+    rng = np.random.default_rng(3)
+    X = sp.csr_matrix((rng.random((60_000, 6)) < 0.5).astype(float))
+    y = np.where(X @ rng.normal(size=6) + rng.logistic(size=60_000) > 0, 1.0, -1.0)
+    model = LogisticRegression(C=300.0, l1_ratio=1.0).fit(X, y)
+    assert model.certificate_.certified, model.certificate_
+    # the allowance still covers the worst case of the sums in pieces, and a numpy text agrees
+    assert 0.0 < model.certificate_.rounding <= 0.9e-6 * model.certificate_.primal
+    assert verify(model, X, y).certified
+
+
+def test_sums_in_pieces_are_the_sums():
+    sample = plain(n=700, d=5)
+    problem = Problem(losses.get("logistic"), ElasticNet(1.0, 1.0), sample.memory())
+    theta = np.random.default_rng(0).normal(size=6)
+    dual = Linearised(theta.reshape(-1, 1), np.zeros((6, 1)))
+    pieces, chain = problem.closing_in_pieces(theta, dual)
+    assert np.allclose(pieces, problem.closing(theta, dual), rtol=1e-13)
+    assert 64 <= chain < 700
 
 
 def test_weight_two_is_the_row_twice_and_zero_is_none():

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linsep import basis, bounds, datasets, errors, export, losses, plot
-    from linsep.certificates import verify
+    from linsep.certificates import screen, verify
     from linsep.data import scan
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
@@ -70,6 +70,7 @@ __all__ = [
     "read_table",
     "save",
     "scan",
+    "screen",
     "separate",
     "summary",
     "tune",
@@ -107,6 +108,7 @@ _HOME = {
     "read_table": "linsep.tables",
     "save": "linsep.model_files",
     "scan": "linsep.data",
+    "screen": "linsep.certificates",
     "summary": "linsep.inference",
     "tune": "linsep.tuning",
     "verify": "linsep.certificates",

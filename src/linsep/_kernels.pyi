@@ -280,6 +280,21 @@ def softmax_newton(
     step: _F,
     sums: _F,
 ) -> tuple[int, int, int, int, float]: ...
+def column_newton(
+    columns: Rows,
+    targets: Targets,
+    loss: Loss,
+    list: npt.NDArray[np.int64],
+    l1: float,
+    l2: float,
+    tol: float,
+    max_steps: int,
+    intercept: bool,
+    theta: _F,
+    z: _F,
+    base: _F,
+    step: _F,
+) -> tuple[int, int, int, int, float, float]: ...
 def quadratic_cd(S: _F, l1: float, tol: float, max_sweeps: int, x: _F, slope: _F) -> int: ...
 def part_sweep(
     rows: Rows,

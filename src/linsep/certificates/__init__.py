@@ -9,6 +9,7 @@ from linsep.certificates.kkt import KKT, kkt
 from linsep.certificates.local import local_certificate
 from linsep.certificates.optimality import Optimality, combine
 from linsep.certificates.recheck import closing_sums_numpy
+from linsep.certificates.screening import Screening, screen
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.verification import Part, recheck_part, verify
@@ -18,6 +19,7 @@ __all__ = [
     "ClosingSums",
     "Optimality",
     "Part",
+    "Screening",
     "SoftmaxSums",
     "certify",
     "closing_sums_numpy",
@@ -28,6 +30,7 @@ __all__ = [
     "kkt",
     "local_certificate",
     "recheck_part",
+    "screen",
     "softmax_local_certificate",
     "softmax_sums_numpy",
     "verify",

@@ -23,13 +23,15 @@ Dual = Linearised | Explicit
 
 #: Stored numbers of X in a chunk.
 _CHUNK = 1 << 20
+#: Rows that a chunk has in any case, where memory allows.
+_SHORT = 1024
 
 
 def chunk_height(X: Any) -> int:
-    """Rows in a chunk."""
+    """Rows in a chunk: bounded memory, and few enough that sums over rows have short chains of additions."""
     n, d = X.shape
     per_row: float = X.nnz / max(n, 1) if sp.issparse(X) else d
-    return int(max(1, min(n, _CHUNK // max(per_row, 1))))
+    return int(max(1, min(n, _CHUNK // max(per_row, 1), max(_SHORT, 4 * math.isqrt(n)))))
 
 
 def longest_sum(X: Any) -> float:

@@ -2,8 +2,8 @@
 
 With U = onehot(y) - p, one row per sample, p in the simplex, and V = sum_i s_i x_i U_i' (d, k)::
 
-    P(W) = lam/2 |W|^2 + sum_i s_i l(z_i, y_i)
-    D(U) = sum_i s_i entropy(p_i) - |V|^2 / (2 lam)
+    P(W) = lam/2 |W|^2 + l1 |W|_1 + sum_i s_i l(z_i, y_i)
+    D(U) = sum_i s_i entropy(p_i) - sum_jc max(|V_jc| - l1, 0)^2 / (2 lam)
 
 where entropy stands for minus the conjugate, -l*(p_i - onehot(y_i)): the entropy of p for the softmax, the
 sum of p off the label for the hinge of Crammer and Singer.
@@ -15,7 +15,9 @@ as t >= -e_c / (n_c - e_c) for all c. Entropy is concave, so
 
     D >= (1 - t) sum s entropy(p) + t sum s entropy(r) - |(1 - t) V + t (M - (M 1) r')|^2 / (2 lam)
 
-where column c of M is the sum of s x over the rows of class c: sums only, one pass.
+where column c of M is the sum of s x over the rows of class c: sums only, one pass (with l1 the same of the
+soft-thresholded V). With lam = 0 < l1 all U are shrunk by kappa = l1/max |V_jc| <= 1: p becomes (1 - kappa) onehot(y) +
+kappa p, whose entropy is at least kappa entropy(p), because entropy is concave and 0 at onehot(y).
 """
 
 from __future__ import annotations
@@ -83,6 +85,7 @@ def from_softmax_sums(  # noqa: PLR0913
     *,
     loss: CoupledLoss,
     lam: float,
+    l1: float = 0.0,
     fit_intercept: bool,
     scale: float,
     tol: float,
@@ -95,6 +98,7 @@ def from_softmax_sums(  # noqa: PLR0913
         w,
         loss=loss,
         lam=lam,
+        l1=l1,
         fit_intercept=fit_intercept,
         rows_per_sum=rows_per_sum,
         rows=rows,
@@ -109,6 +113,7 @@ def bounds(
     *,
     loss: CoupledLoss,
     lam: float,
+    l1: float = 0.0,
     fit_intercept: bool,
     rows_per_sum: float,
     rows: float = 0.0,
@@ -120,23 +125,32 @@ def bounds(
     at = V/lam = w + off: magnitude for the first part, ``spread`` |off| for the second, ``bulk`` for what mixing
     brings in. ``rows_per_sum`` is the longest chain of additions in the sums of losses and of U, ``rows`` (if
     longer) in mass and M. The p of a row may add up to 1 + 8 k u: shrinking all U by that share costs D no more
-    than the share of ``absolute``. With lam = 0 the lower bound is 0.
+    than the share of ``absolute``. With lam = l1 = 0 the lower bound is 0.
     """
     d, k = w.shape
-    primal = sums.loss + 0.5 * lam * float(np.vdot(w, w))
+    primal = sums.loss + 0.5 * lam * float(np.vdot(w, w)) + l1 * float(np.abs(w).sum())
     chain = (rows_per_sum + 9 * k + 8) * ROUNDOFF
     plain = (max(rows, rows_per_sum) + k + 8) * ROUNDOFF
     rounding = (d + k + 8) * ROUNDOFF * sums.magnitude + chain * (sums.absolute + sums.magnitude)
     dual = 0.0
     if lam > 0.0:
-        t, entropy, v = _mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
-        at = v / lam
-        dual = entropy - 0.5 * float(np.vdot(v, at))
+        t, entropy, v = mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
+        at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
+        dual = entropy - 0.5 * lam * float(np.vdot(at, at))
         error, mixed_in = chain * sums.spread, 2.0 * t * plain * sums.bulk
         rounding += error * _length(at - w) + mixed_in * _length(at)
         rounding += 0.5 * (error + mixed_in) ** 2 / lam
         if fit_intercept:
             rounding += _repair(sums, v, at, loss=loss, lam=lam, chain=chain + t * plain)
+    elif l1 > 0.0:
+        t, entropy, v = mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
+        doubt = chain * sums.spread + 2.0 * t * plain * sums.bulk  # of every V_jc
+        if fit_intercept:
+            again, move = _closing_share(sums, v, loss, chain + t * plain)
+            doubt, rounding = doubt + move, rounding + again * abs(entropy)
+        largest = float(np.abs(v).max(initial=0.0))
+        dual = entropy * l1 / max(largest, l1)
+        rounding += dual - entropy * l1 / max(largest + doubt, l1)
     rounding += (d * k + 8) * ROUNDOFF * (primal + abs(dual))
     return Bounds(primal, dual, rounding)
 
@@ -145,7 +159,7 @@ def _length(a: FloatArray) -> float:
     return math.sqrt(float(np.vdot(a, a)))
 
 
-def _mixed(sums: SoftmaxSums, loss: CoupledLoss) -> tuple[float, float, FloatArray]:
+def mixed(sums: SoftmaxSums, loss: CoupledLoss) -> tuple[float, float, FloatArray]:
     """The share t of r that makes the class sums vanish; entropy and V after mixing."""
     n, e = sums.mass, sums.residual
     short = e < 0.0
@@ -176,12 +190,22 @@ def _repair(
     """
     if not sums.mass.min() > 0.0:
         return math.inf
+    t, move = _closing_share(sums, v, loss, chain)
+    total = sums.features.sum(axis=1)
+    pull = abs(float(np.vdot(at, sums.features))) + float(np.abs(total @ at).max())
+    return t * (abs(sums.entropy) + pull + abs(float(np.vdot(at, v)))) + 0.5 * move * move / lam
+
+
+def _closing_share(
+    sums: SoftmaxSums, v: FloatArray, loss: CoupledLoss, chain: float
+) -> tuple[float, float]:
+    """The share t that :func:`_repair` mixes in, and how far V moves by it at most."""
+    if not sums.mass.min() > 0.0:
+        return math.inf, math.inf
     moved = loss.moved(sums.entropy, sums.mass) + np.abs(sums.residual)
     t = 1.01 * chain * float((moved / sums.mass).max())
     total = sums.features.sum(axis=1)
-    pull = abs(float(np.vdot(at, sums.features))) + float(np.abs(total @ at).max())
-    move = t * (_length(sums.features) + _length(total) + _length(v))
-    return t * (abs(sums.entropy) + pull + abs(float(np.vdot(at, v)))) + 0.5 * move * move / lam
+    return t, t * (_length(sums.features) + _length(total) + _length(v))
 
 
 def softmax_sums_numpy(

@@ -146,7 +146,9 @@ def _by_duality(part: Part) -> Optimality:
     }
     if isinstance(part.loss, CoupledLoss):
         coupled = softmax_sums_numpy(part.loss, part.X, part.labels, part.weight, part.W, part.dual)
-        return from_softmax_sums(coupled, part.W[:-1], loss=part.loss, **settings)
+        return from_softmax_sums(
+            coupled, part.W[:-1], loss=part.loss, l1=part.penalty.l1, **settings
+        )
     sums = closing_sums_numpy(
         part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual
     )

@@ -28,6 +28,7 @@ from linsep.data import Memory
 from linsep.errors import BadInput, Refused
 from linsep.problem import MaxMarginProblem
 from linsep.solvers import (
+    coupled_sets,
     crammer_singer,
     dense,
     dual_cd,
@@ -193,12 +194,13 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
     known = (*NAMES, "proximal-newton")
     if name not in known:
         raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(known)}.")
-    if problem.penalty.l1_ratio:
+    hinge, absolute = isinstance(problem, MaxMarginProblem), problem.penalty.l1 > 0.0
+    if hinge and problem.penalty.l1_ratio:
         raise Refused(
-            f"The {problem.loss.name} loss needs l1_ratio=0: no solver takes it with an L1 part yet."
+            f"The {problem.loss.name} loss needs l1_ratio=0. For an L1 penalty use loss='squared_hinge' or "
+            "LogisticRegression."
         )
-    hinge = isinstance(problem, MaxMarginProblem)
-    own = "proximal-newton" if hinge else "newton"
+    own = "proximal-newton" if hinge else "working-set" if absolute else "newton"
     if name not in ("auto", own):
         raise Refused(
             f"solver={name!r} does not take the {problem.loss.name} loss, which couples the classes. "
@@ -209,12 +211,18 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
             f"The {problem.loss.name} loss needs rows in memory; for rows on disk use LogisticRegression, or "
             "loss='squared_hinge' with multiclass='ovr'."
         )
+    if absolute and not isinstance(problem.data, Memory):
+        raise Refused(
+            f"The {problem.loss.name} loss with l1_ratio > 0 needs rows in memory; for rows on disk use l1_ratio=0."
+        )
     if hinge and problem.lam == 0.0:
         raise Refused(
             f"The {problem.loss.name} loss needs a finite C. Give a large one, for instance C=1e6, or use "
             "multiclass='ovr'."
         )
-    return own, crammer_singer.solve if hinge else multinomial.solve
+    return own, (
+        crammer_singer.solve if hinge else coupled_sets.solve if absolute else multinomial.solve
+    )
 
 
 def choose(problem: Problem, name: str, stop: Stop) -> Solver:
@@ -233,6 +241,11 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
             return SOLVERS[wanted]
         able = {n: s for n, s in SOLVERS.items() if not s.missing(problem)}
         if not able:
+            if problem.penalty.l1 and not problem.loss.smooth:
+                raise Refused(
+                    f"The {problem.loss.name} loss has a kink, and with an L1 penalty no solver takes it: use a smooth "
+                    "loss ('squared_hinge', 'huberised_hinge', 'logistic'; 'huber' for numbers) or l1_ratio=0."
+                )
             lacking = sorted({text for s in SOLVERS.values() for text in s.missing(problem)})
             raise Refused(
                 f"No solver takes the {problem.loss.name} loss with this penalty and data yet: "

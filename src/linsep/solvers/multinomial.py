@@ -61,8 +61,9 @@ def gap_of(problem: CoupledProblem, W: FloatArray, sums: FloatArray) -> tuple[fl
     this and assembles the certificate proper from the same sums.
     """
     d, k, w = problem.data.d, problem.k, W[:-1]
+    l1 = problem.penalty.l1
     primal = float(sums[0]) + problem.penalty_value(W)
-    if problem.lam == 0.0:
+    if problem.lam == 0.0 and l1 == 0.0:
         return primal, 0.0
     entropy = float(sums[1])
     n, e, v, M, _ = np.split(sums[4:], np.cumsum([k, k, d * k, d * k]))
@@ -75,6 +76,11 @@ def gap_of(problem: CoupledProblem, W: FloatArray, sums: FloatArray) -> tuple[fl
         logs = np.log(np.where(r > 0.0, r, 1.0))
         entropy = (1.0 - t) * entropy - t * float(n.sum() * (r @ logs))
         v = (1.0 - t) * v + t * (M - np.outer(M.sum(axis=1), r))
+    if l1:
+        primal += l1 * float(np.abs(w).sum())
+        if problem.lam == 0.0:
+            return primal, entropy * l1 / max(float(np.abs(v).max(initial=0.0)), l1)
+        v = np.maximum(np.abs(v) - l1, 0.0)
     return primal, entropy - 0.5 * float(np.vdot(v, v)) / problem.lam
 
 

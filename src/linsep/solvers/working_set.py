@@ -20,6 +20,7 @@ from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import pilot, prox_newton
+from linsep.solvers.column_sets import Columns
 from linsep.solvers.run import LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.int64]
 
 ALL = 150  # features up to which all of them are the working set
+ALL_SPARSE = 500  # the same if rows are short
+CHEAP_ROW = 40  # entries
 FIRST = 40  # of the working set to begin with, at least
 ROUNDS = 60
+CALLS = 20  # of the native solver on a set that is not to grow
 WORTH_A_PILOT = 200  # rows per feature
 _PILOT = 0.05
 _DENSE = 0.2  # share of nonzeros from which the columns of a working set are better stored in full
@@ -48,12 +52,25 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         run.record(prox_newton.total(problem, theta, value))
         score = np.abs(g[:-1] - problem.lam * theta[:-1])
         chosen = np.flatnonzero(theta[:-1])
-        inner, before, relative = 0.3, np.inf, 0.2
+        if not len(chosen) and score.max(initial=0.0) <= problem.penalty.l1:  # nobody wants in
+            dual = linearised(theta, np.zeros_like(theta))
+            if run.close(theta, dual):
+                return run.solution(Status.CERTIFIED, theta, dual)
+        inner, before, relative = 0.3, np.inf, 0.3
+        growing, columns = True, None
+        by_rows = not problem.native or problem.straight_tails  # these want steps damped by a bound
         for _ in range(ROUNDS):
             chosen = _grown(problem, chosen, theta, score)
             whole = len(chosen) == problem.data.d
-            goal = inner * stop.tol if whole else max(inner * stop.tol, 0.05 * relative)
-            found = _on(problem, chosen, theta, goal, run, seed)
+            goal = inner * stop.tol
+            if growing and not whole:
+                goal = max(goal, 0.25 * relative)
+            if by_rows or whole:
+                found = _on(problem, chosen, theta, goal, run, seed)
+            else:
+                columns = columns or Columns(problem)
+                calls = 1 if growing else CALLS
+                found = columns.solve(chosen, theta, goal, run.check_limits, calls)
             theta, base, step = (_full(problem, chosen, x) for x in found)
             dual = linearised(base, step)
             if run.close(theta, dual):
@@ -62,10 +79,11 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
             assert run.best is not None
             score = np.abs(balanced(problem, run.last_sums)[2])
             gap = run.trace[-1].primal - run.trace[-1].dual
-            relative = min(0.2, gap / run.trace[-1].primal)
+            relative = min(0.3, gap / run.trace[-1].primal)
             wanting = (score > problem.penalty.l1 * (1 + 1e-12)) & (theta[:-1] == 0.0)
             wanting[chosen] = False
-            if not wanting.any() and goal <= inner * stop.tol:
+            growing = bool(wanting.any())
+            if not growing and goal <= inner * stop.tol:
                 if not gap < 0.7 * before and inner < 1e-4:
                     break
                 inner *= 0.1  # the set is right: what is left of the gap is inside
@@ -81,11 +99,15 @@ def _null_intercept(problem: Problem) -> float:
         return 0.0
     data, loss = problem.data, problem.loss
     weight = np.ones(data.n) if data.weight is None else data.weight
-    offset = 0.0 if data.offset is None else data.offset
+    sign, offset = data.sign, data.offset
+    if offset is None:  # all rows of a class are alike
+        ours = sign > 0.0
+        sign, offset = np.array([1.0, -1.0]), np.zeros(2)
+        weight = np.array([weight[ours].sum(), weight[~ours].sum()])
     b, low, high = 0.0, -np.inf, np.inf
     for _ in range(100):
-        m = data.sign * b + offset
-        slope = float(weight @ (data.sign * loss.slope(m)))
+        m = sign * b + offset
+        slope = float(weight @ (sign * loss.slope(m)))
         curve = float(weight @ loss.curvature(m))
         if slope == 0.0 or not np.isfinite(slope):
             break
@@ -95,17 +117,26 @@ def _null_intercept(problem: Problem) -> float:
         to = b + float(np.clip(move, -reach, reach))
         if not low < to < high:
             to = 0.5 * (low + high)
-        if abs(to - b) <= 1e-12 * (1.0 + abs(b)):
+        if abs(to - b) <= 1e-10 * (1.0 + abs(b)):
             b = to
             break
         b = to
     return b if np.isfinite(b) else 0.0
 
 
+def _all(problem: Problem) -> bool:
+    """Whether one Hessian of all features costs no more than a few passes."""
+    data = problem.data
+    if data.d <= ALL:
+        return True
+    row = data.n_entries / max(1, data.n)
+    return data.sparse and data.d <= ALL_SPARSE and row <= CHEAP_ROW and data.n >= 10 * data.d
+
+
 def _grown(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArray) -> IntArray:
     """The support and the features with the largest |v_j|, at most as many again."""
     d = problem.data.d
-    if d <= ALL:
+    if _all(problem):
         return np.arange(d)
     support = np.flatnonzero(theta[:-1])
     room = max(FIRST, 2 * len(support), len(chosen))

@@ -1,0 +1,131 @@
+"""Which coefficients are proven to be zero, or not to be, at the optimum: gap-safe screening of a fitted model.
+
+With an absolute penalty l1 a weight w*_j of the optimum is 0 if ``|v*_j| < l1``, v* = sum s sigma u* x. The conjugate
+of a loss whose curvature is at most L is strongly convex with constant 1/L, hence so is -D, and for the dual point u of
+a certificate ``sum s (u - u*)^2 <= 2 L gap``. By Cauchy and Schwarz
+
+    |v_j - v*_j|  <=  sqrt(sum_i s_i x_ij^2) sqrt(2 L gap):
+
+what keeps that distance from l1 is zero in every optimum (Ndiaye, Fercoq, Gramfort and Salmon, Gap safe screening
+rules, 2017). The softmax has L = 1/2, and the same holds for each V_jc. A coefficient larger than
+``coef_error`` is not 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates.closing import ROUNDOFF, balance
+from linsep.certificates.recheck import chunks, closing_sums_numpy, given, longest_sum
+from linsep.certificates.softmax import mixed, softmax_sums_numpy
+from linsep.certificates.verification import Part, recheck_part, verify
+from linsep.errors import Refused
+from linsep.losses import CoupledLoss, Loss, Multinomial
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+_SOFTMAX_CURVATURE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """What is known of every coefficient of the optimum; arrays have the shape of ``coef_``.
+
+    Attributes
+    ----------
+    zero : ndarray of bool
+        Proven to be 0 in every optimum.
+    nonzero : ndarray of bool
+        Proven not to be 0 (an elastic net with a squared part; the absolute penalty alone gives no such bound).
+    """
+
+    zero: BoolArray
+    nonzero: BoolArray
+
+    @property
+    def undecided(self) -> BoolArray:
+        """Neither of the two is proven: a smaller ``tol`` may decide them."""
+        return np.asarray(~(self.zero | self.nonzero))
+
+    def __str__(self) -> str:
+        return (
+            f"{int(self.zero.sum())} of {self.zero.size} coefficients proven zero, {int(self.nonzero.sum())} proven "
+            f"nonzero, {int(self.undecided.sum())} undecided"
+        )
+
+
+def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
+    """Say which coefficients of the optimum are proven to be zero, and which not to be.
+
+    The model's certificate is verified first, on the data it was fitted to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep import LogisticRegression, screen
+    >>> X = np.random.default_rng(0).normal(size=(200, 8))
+    >>> model = LogisticRegression(C=0.05, l1_ratio=1.0, tol=1e-9).fit(X, X[:, 0] > 0)
+    >>> print(screen(model, X, X[:, 0] > 0))
+    7 of 8 coefficients proven zero, 0 proven nonzero, 1 undecided
+    """
+    verify(model, X, y, sample_weight)
+    parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
+    found = [_screen_part(part) for part in parts]
+    shape = np.shape(model.coef_)
+    zero, nonzero = (np.hstack([part[k] for part in found]).T.reshape(shape) for k in (0, 1))
+    return Screening(zero, nonzero)
+
+
+def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
+    """Masks (d, k) of one subproblem."""
+    l1, lam = part.penalty.l1, part.penalty.l2
+    if not l1 > 0.0:
+        raise Refused(
+            "screen needs l1_ratio > 0 and a finite C: without an absolute penalty no weight is zero."
+        )
+    certificate = recheck_part(part)
+    gap = certificate.gap / part.penalty.scale
+    v, doubt, bend = _dual_vector(part)
+    if lam == 0.0:
+        v = v * (l1 / max(l1, float(np.abs(v).max(initial=0.0)) + doubt))
+    squares = np.zeros(part.X.shape[1])
+    for rows, block in chunks(part.X):
+        squares += np.asarray(_squared(block).T @ given(part.weight, rows, 1.0)).ravel()
+    reach = 1.000001 * np.sqrt(squares * (2.0 * bend * gap))
+    zero = np.abs(v) + doubt + reach[:, None] < l1
+    nonzero = np.abs(part.W[:-1]) > certificate.coef_error
+    return zero, nonzero
+
+
+def _dual_vector(part: Part) -> tuple[FloatArray, float, float]:
+    """V (d, k) of the dual point that meets the intercept's condition, its rounding error, the bound on curvature.
+
+    The error is that of adding up, and of what it takes to meet the condition to the last bit (closing.repair).
+    """
+    chain = (longest_sum(part.X) + 16) * ROUNDOFF
+    rows = part.X, part.weight
+    if isinstance(part.loss, CoupledLoss):
+        if not isinstance(part.loss, Multinomial):
+            raise Refused(f"screen does not take the {part.loss.name} loss.")
+        coupled = softmax_sums_numpy(part.loss, part.X, part.labels, rows[1], part.W, part.dual)
+        v = mixed(coupled, part.loss)[2] if part.fit_intercept else coupled.v
+        return v, chain * (4.0 * coupled.spread + 8.0 * coupled.bulk), _SOFTMAX_CURVATURE
+    assert isinstance(part.loss, Loss)
+    if not math.isfinite(part.loss.curvature_bound):
+        raise Refused(f"screen needs a loss of bounded curvature, which {part.loss.name} is not.")
+    sums = closing_sums_numpy(
+        part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual
+    )
+    plus, minus = balance(sums.mass_plus, sums.mass_minus) if part.fit_intercept else (1.0, 1.0)
+    v = (plus * sums.v_plus + minus * sums.v_minus).reshape(-1, 1)
+    return v, 4.0 * chain * sums.spread, part.loss.curvature_bound
+
+
+def _squared(block: Any) -> Any:
+    return block.multiply(block) if hasattr(block, "multiply") else block * block
