@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from linsep.losses import Huber, HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import ascent as ascent_module
 from linsep.solvers import dual_cd
+from linsep.solvers.intercept import intercept
 
 LOSSES = [get(name) for name in dual_cd.LOSSES] + [HuberisedHinge(0.25), Huber(0.3)]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=naming)
@@ -469,3 +471,20 @@ def test_the_kernel_checks_what_it_is_given():
             call(**{name: np.zeros(2 * n, np.float32)})
     with pytest.raises(ValueError, match="n entries"):
         K.shifted(data.targets, K.Loss("squared"), 0, n, np.zeros(n + 1), 0.0, np.zeros(3))
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge", "hinge", "absolute"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_best_intercept_alone_is_that_of_rows_without_features(name, weighted):
+    sample = plain(80, 3)
+    weight = np.random.default_rng(0).uniform(0.0, 2.0, 80) if weighted else None
+    sample = replace(sample, weight=weight)
+    problem = sample.problem(get(name))
+    block = problem.data.whole
+    best = intercept(problem, block, K.Loss(name))
+    b, value = best.alone(np.zeros(80), 0.0)
+    grid = b + np.array([-1e-3, 0.0, 1e-3])
+    s = np.ones(80) if weight is None else weight
+    values = [s @ get(name).value(sample.sign * at) for at in grid]
+    assert np.argmin(values) == 1 or np.isclose(values[1], min(values), rtol=1e-12)
+    assert np.isclose(value, values[1], rtol=1e-9)

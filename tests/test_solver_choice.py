@@ -221,3 +221,19 @@ def test_a_pilot_stands_for_all_rows(rare):
     if 0 < rare < 500:
         assert np.count_nonzero(sign[rows] > 0) >= min(rare, 200)
         np.testing.assert_allclose(share[sign[rows] > 0].sum(), rare)
+
+
+@pytest.mark.parametrize(
+    ("loss", "C", "rows"),
+    [
+        ("logistic", 1e-3, 20),
+        ("logistic", 1.0, 60),
+        ("logistic", 1e3, 0),
+        ("squared_hinge", 1e3, 60),
+    ],
+)
+def test_a_sparse_pilot_has_more_rows_where_the_penalty_is_weak(loss, C, rows):
+    sample = plain(3200, 20).stored("csr64-int32")
+    assert small._pilot_rows(sample.problem(get(loss), C)) == max(rows * 20, 1000 * (rows > 0))
+    dense = plain(3200, 20).problem(get(loss), C)
+    assert small._pilot_rows(dense) == 0  # not 200 rows per feature

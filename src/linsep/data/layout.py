@@ -35,6 +35,8 @@ def sparse_edges(starts: npt.NDArray[np.integer]) -> Edges:
     """The same for CSR rows, from their row pointers: blocks of equally many entries."""
     starts = starts.astype(np.int64, copy=False)
     blocks = max(1, round(12 * int(starts[-1]) / BLOCK_BYTES))
+    if blocks == 1 and len(starts) > 1:
+        return [0, len(starts) - 1]
     inner = np.searchsorted(starts, int(starts[-1]) * np.arange(1, blocks) // blocks)
     return [int(edge) for edge in np.unique(np.concatenate([[0], inner, [len(starts) - 1]]))]
 

@@ -65,6 +65,8 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     names = None
     if sp.issparse(X):
         X = to_csr(X)
+        if is_plain_csr(X) and X.shape[0] and X.shape[1]:
+            return X, None
     elif isinstance(X, np.ma.MaskedArray):
         X = _unmasked(X, "X")
     elif not isinstance(X, np.ndarray):

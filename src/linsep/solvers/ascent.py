@@ -48,6 +48,7 @@ SLOW, STEADY, FAR = (
     0.1,
     8.0,
 )  # ratios of steps of the multiplier: from which, how alike, how far
+FINE = 0.02  # step of Newton's method for the multiplier whose square is below what an epoch leaves
 NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
 _IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
@@ -86,8 +87,9 @@ class Ascent:
             self.best = float(theta[-1])
         else:
             self.u, self.theta = np.zeros(n), np.zeros_like(theta)
-            self._settle_intercept(float(theta[-1]), 1e-6)
-            self.b += self.theta[-1]
+            self.best, loss = self.intercept.alone(self.z, float(theta[-1]))
+            self.theta[-1], self.primal = self.best, loss
+            self.b += self.best
             if not math.isfinite(self.primal):
                 problem.start(theta)  # says whose fault it is
 
@@ -137,7 +139,7 @@ class Ascent:
             self._walk(self.order, self.bucket, run)
         finally:  # also when a limit ends the epoch
             before = float(self.theta[-1])
-            self._settle_intercept(before + self.stiffness * float(self.state[0]), 1e-3)
+            self._settle_intercept(before + self.stiffness * float(self.state[0]), FINE)
             self._extrapolate(float(self.theta[-1]) - before)
         self.slacks.append(float(self.state[1]))
 

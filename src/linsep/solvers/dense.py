@@ -34,13 +34,8 @@ _PILOT_TOL = 1e-3
 def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Recipe A."""
     data = problem.data
-    if (
-        data.n >= small.WORTH_A_PILOT * data.d
-        and data.n_entries > small.ENTRIES
-        and not theta.any()
-    ):
-        if problem.lam > 0:
-            theta = small.pilot_start(problem, theta, seed)
+    if data.n_entries > small.ENTRIES and not theta.any():
+        theta = small.pilot_start(problem, theta, seed)
     solution = newton.solve(problem, theta, stop, Cholesky(problem.centre()))
     if problem.lam == 0.0 and solution.status is Status.WORKING_PRECISION:
         theta = np.ascontiguousarray(solution.W[:, 0])

@@ -35,10 +35,15 @@ class Smooth:
 
     def best(self, z: FloatArray, b: float, fine: float) -> tuple[float, float]:
         """The best intercept at the scores z, begun at b, and the sum of losses close to it."""
+        return self._best(self.block.targets, z, b, fine)
+
+    def _best(
+        self, targets: _kernels.Targets, z: FloatArray, b: float, fine: float
+    ) -> tuple[float, float]:
         low, high, value = -math.inf, math.inf, 0.0
         for _ in range(60):
             out = np.zeros(3)
-            _kernels.shifted(self.block.targets, self.loss, 0, len(z), z, b, out)
+            _kernels.shifted(targets, self.loss, 0, len(z), z, b, out)
             value, slope, curvature = out.tolist()
             if not self.free or slope == 0.0 or not math.isfinite(slope):
                 break
@@ -51,6 +56,17 @@ class Smooth:
             if abs(move) <= fine * (1.0 + abs(b)):
                 break
         return b, value
+
+    def alone(self, zero: FloatArray, b: float) -> tuple[float, float]:
+        """The same at the scores 0, where without offsets all rows of a class are one."""
+        block = self.block
+        if block.offset is not None:
+            return self.best(zero, b, 1e-6)
+        weight, total = block.weights(), float(block.weights().sum())
+        positive = dot(weight, (block.sign > 0.0).astype(np.float64))
+        sides = np.array([positive, total - positive])
+        rows = _kernels.Targets(np.array([1.0, -1.0]), None, sides)
+        return self._best(rows, np.zeros(2), b, 1e-6)
 
     def balanced(self, u: FloatArray, z: FloatArray, seen: FloatArray) -> FloatArray:
         """u with e = 0: u_i is the slope at z_i + seen_i, and those at z_i + seen_i + t add up to 0."""
@@ -88,6 +104,10 @@ class Kinked(Smooth):
         out = np.zeros(3)
         _kernels.shifted(self.block.targets, self.loss, 0, len(z), z, b, out)
         return b, float(out[0])
+
+    def alone(self, zero: FloatArray, b: float) -> tuple[float, float]:
+        """The same at the scores 0."""
+        return self.best(zero, b, 0.0)
 
     def balanced(self, u: FloatArray, z: FloatArray, seen: FloatArray) -> FloatArray:
         """u with e = 0, where it costs least.

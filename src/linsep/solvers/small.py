@@ -16,6 +16,7 @@ from linsep import _kernels
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import newton, pilot, recession, shortest
 from linsep.solvers.directions import Cholesky
+from linsep.solvers.hardness import hardness, sampled_mean
 from linsep.solvers.run import SAFETY, Run
 
 if TYPE_CHECKING:
@@ -33,13 +34,17 @@ _PILOT_ENTRIES = (
 )
 _PILOT_SHARE, _PILOT_ROWS, _PILOT_TOL = 0.05, 20, 1e-3  # of the rows; per feature, at least
 WORTH_A_PILOT = 200  # rows per feature
+# Sparse columns are often rare, and where the penalty is weak a pilot makes too much of the few rows that have them.
+# Then it has more rows; for the logistic loss, slow to take back large weights, many more, or is left out.
+_SPARSE_WORTH = 150
+_WEAK, _WEAK_ROWS, _WEAKER, _MANY_ROWS = 1.0, 60, 100.0, 100
 _GAP_CLOSED, _PRECISION, _SEPARABLE = 1, 2, 3
 
 
 def fits(problem: Problem) -> bool:
     """Whether the problem is one native block of modest size."""
     data = problem.data
-    room = 2 * ENTRIES if data.n >= WORTH_A_PILOT * data.d else ENTRIES
+    room = 2 * ENTRIES if _many_rows(problem) else ENTRIES
     small = data.n_entries <= room and data.d <= FEATURES
     return problem.native and small and data.whole is not None
 
@@ -76,10 +81,30 @@ def run_native(
     return status, primal, dual, Linearised(base.reshape(-1, 1), step.reshape(-1, 1)), sums
 
 
-def pilot_of(problem: Problem, seed: int) -> Problem:
-    """The same problem on a few of the rows."""
+def _many_rows(problem: Problem) -> bool:
     data = problem.data
-    m = int(max(_PILOT_SHARE * data.n, _PILOT_ROWS * data.d, 1000))
+    return data.n >= (_SPARSE_WORTH if data.sparse else WORTH_A_PILOT) * data.d
+
+
+def _pilot_rows(problem: Problem) -> int:
+    """The rows of a pilot that is worth its price; 0 if none is."""
+    data = problem.data
+    if problem.lam == 0.0 or not _many_rows(problem):
+        return 0
+    share, per_feature = _PILOT_SHARE * data.n, _PILOT_ROWS
+    if data.sparse and share < _MANY_ROWS * data.d and data.whole is not None:
+        hard = hardness(problem, sampled_mean(problem))
+        if hard > _WEAKER and problem.loss.native == "logistic":
+            return 0
+        per_feature = _WEAK_ROWS if hard > _WEAK else _PILOT_ROWS
+    return int(max(share, per_feature * data.d, 1000))
+
+
+def pilot_of(problem: Problem, seed: int, m: int | None = None) -> Problem:
+    """The same problem on a few of the rows: m of them, or as many as strong penalties need."""
+    data = problem.data
+    if m is None:
+        m = int(max(_PILOT_SHARE * data.n, _PILOT_ROWS * data.d, 1000))
     return pilot.sub_problem(problem, m, seed)
 
 
@@ -93,8 +118,9 @@ def pilot_optimum(sub: Problem, theta: FloatArray) -> FloatArray:
 
 
 def pilot_start(problem: Problem, theta: FloatArray, seed: int) -> FloatArray:
-    """The optimum of a small pilot, to three digits; theta if it has none."""
-    return pilot_optimum(pilot_of(problem, seed), theta)
+    """The optimum of a small pilot, to three digits; theta if it has none or a pilot is not worth it."""
+    m = _pilot_rows(problem)
+    return pilot_optimum(pilot_of(problem, seed, m), theta) if m else theta
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
@@ -105,7 +131,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     data = problem.data
     if theta.any():
         theta, _, _ = problem.start(theta)
-    elif problem.lam > 0 and data.n >= WORTH_A_PILOT * data.d and data.n_entries > _PILOT_ENTRIES:
+    elif data.n_entries > _PILOT_ENTRIES:
         theta = pilot_start(problem, theta, seed)
     start = theta
     theta = theta.copy()
