@@ -35,6 +35,10 @@ class Dataset(ABC):
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Dataset:
         """The given rows (ascending) in memory, their weights multiplied by ``share``."""
 
+    @abstractmethod
+    def columns(self, chosen: npt.NDArray[np.int64]) -> Dataset:
+        """All rows with the chosen features alone, to be closed by the caller."""
+
     @property
     @abstractmethod
     def whole(self) -> Block | None:
@@ -67,6 +71,10 @@ class Dataset(ABC):
     @abstractmethod
     def n_entries(self) -> int:
         """Stored numbers: n * d when dense, nonzeros when sparse."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the threads."""
 
     @abstractmethod
     def longest_sum(self, size: int) -> int:

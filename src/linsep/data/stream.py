@@ -6,12 +6,15 @@ any, and what the problem keeps from pass to pass. Two blocks per thread are in 
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
+from linsep.data.cache import write_columns
 from linsep.data.dataset import Dataset
 from linsep.data.layout import longest_sum, spans
 from linsep.data.memory import Memory, kernel_rows, room
@@ -177,6 +181,17 @@ class Stream(Dataset):
             None if self.labels is None else self.labels[rows],
             n_threads=self.n_threads,
         )
+
+    def columns(self, chosen: npt.NDArray[np.int64]) -> Stream:
+        """They are written to a temporary directory, which goes when nobody reads it any more."""
+        home = tempfile.mkdtemp(prefix="linsep-")
+        try:
+            rows = write_columns(Path(home), self.X, chosen)
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+        weakref.finalize(rows, shutil.rmtree, home, ignore_errors=True)
+        return Stream(rows, self._sign, self.offset, self._weight, None, self.n_threads)
 
     def close(self) -> None:
         """End the threads; the rows stay open for whoever opened them."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import certificates
-from linsep.data import Memory, StoredRows, Stream
+from linsep.data import dataset
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
@@ -106,8 +106,7 @@ def _train(
         columns = slice(at, at + part.width)
         at = columns.stop
         before = None if start is None else start[:, columns]
-        back_end = Stream if isinstance(X, StoredRows) else Memory
-        data = back_end(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
+        data = dataset(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
         X = data.X  # a small X in another layout has now been converted, once for all parts
         try:
             with closing(data):

@@ -18,6 +18,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.data import Block, Dataset
+from linsep.data.reading import column_sizes
 from linsep.errors import NonFinite
 from linsep.problem.composed import Composed
 
@@ -243,8 +244,8 @@ class Problem:
         low, high = self.loss.domain
         reach = max(abs(low), abs(high))
         by_squares = np.sqrt(reach * mass * most * float(squares.max(initial=0.0)))
-        largest = abs(self.data.X).max() if self.data.X.size else 0.0
-        return float(min(by_squares, float(largest) * mass))
+        largest = float(column_sizes(self.data.X).max(initial=0.0))
+        return float(min(by_squares, largest * mass))
 
     def null_value(self) -> float:
         """P at w = 0, b = 0: what no model at all costs (labels only, no pass over X)."""
