@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from linsep import basis, bounds, datasets, errors, export, losses, plot
     from linsep.certificates import verify
-    from linsep.data import scan
+    from linsep.data import checkpoint, scan
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
         LinearClassifier,
@@ -58,6 +58,7 @@ __all__ = [
     "basis",
     "bounds",
     "check_schedule",
+    "checkpoint",
     "datasets",
     "errors",
     "export",
@@ -94,6 +95,7 @@ _HOME = {
     "basis": "linsep.basis",
     "bounds": "linsep.bounds",
     "check_schedule": "linsep.online",
+    "checkpoint": "linsep.data",
     "datasets": "linsep.datasets",
     "errors": "linsep.errors",
     "export": "linsep.export",

@@ -2,8 +2,10 @@
 
 from linsep.data.block import Block
 from linsep.data.dataset import Dataset
+from linsep.data.journal import checkpoint
 from linsep.data.memory import Memory, readable
 from linsep.data.opening import dataset
+from linsep.data.recorded import recorded
 from linsep.data.scanning import Scan, scan
 from linsep.data.stored import StoredRows
 from linsep.data.stream import Stream
@@ -15,7 +17,9 @@ __all__ = [
     "Scan",
     "StoredRows",
     "Stream",
+    "checkpoint",
     "dataset",
     "readable",
+    "recorded",
     "scan",
 ]

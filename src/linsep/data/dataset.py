@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,24 @@ class Dataset(ABC):
     labels: npt.NDArray[np.int64] | None
 
     @abstractmethod
-    def sum(self, fn: Callable[[Block, FloatArray], None], size: int) -> FloatArray:
-        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``."""
+    def sum(
+        self,
+        fn: Callable[[Block, FloatArray], None],
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        writes: Sequence[FloatArray] = (),
+    ) -> FloatArray:
+        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``.
+
+        A pass that says what else it does need not be made again if what it found was recorded: ``fills`` names
+        the kept vectors that it overwrites, ``uses`` those that it reads (an empty tuple: none), and ``writes`` are
+        arrays of the caller that it fills. One that says nothing may do anything.
+        """
+
+    def settle(self) -> None:  # noqa: B027
+        """Make sure that what passes have kept is there, before it is read other than by a pass."""
 
     @abstractmethod
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Dataset:

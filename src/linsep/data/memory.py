@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
@@ -171,7 +171,15 @@ class Memory(Dataset):
             whole.kept,
         )
 
-    def sum(self, fn: Sum, size: int) -> FloatArray:
+    def sum(
+        self,
+        fn: Sum,
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        writes: Sequence[FloatArray] = (),
+    ) -> FloatArray:
         """Sum over the blocks, in block order; each thread takes the next span that nobody has taken.
 
         A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing.

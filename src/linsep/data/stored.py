@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import pairwise
@@ -97,6 +98,10 @@ class StoredRows(ABC):
         if self.sparse:
             return sp.vstack(parts, format="csr")
         return np.concatenate(parts)
+
+    def fingerprint(self) -> list[Any]:
+        """What tells these rows from any others."""
+        return [self.shape, self.dtype.name, *(file.fingerprint() for file in self.files())]
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """All rows in turn, each block with its place; it is gone when the next one comes."""
@@ -194,6 +199,9 @@ class CsrRows(StoredRows):
 
     def files(self) -> list[PieceFile]:
         return [self._values, self._columns]
+
+    def fingerprint(self) -> list[Any]:
+        return [*super().fingerprint(), zlib.crc32(self._starts.tobytes()), self._shift]
 
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         a, b = int(self._starts[lo]), int(self._starts[hi])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import partial
@@ -88,7 +88,15 @@ class Stream(Dataset):
     def longest_sum(self, size: int) -> int:
         return longest_sum(self.X.edges, self.n_entries, size)
 
-    def sum(self, fn: Callable[[Block, FloatArray], None], size: int) -> FloatArray:
+    def sum(
+        self,
+        fn: Callable[[Block, FloatArray], None],
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        writes: Sequence[FloatArray] = (),
+    ) -> FloatArray:
         """Sum over the blocks, as in memory; each thread has a reader one block ahead of it."""
         self.X.refuse_change()
         groups = spans(len(self.X.edges) - 1, self.n_entries, size)

@@ -130,7 +130,10 @@ class Problem:
         With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sweep.hpp).
         """
         self.passes += 1
-        out = self.data.sum(lambda b, o: self._run.sweep(b, theta, o, blend), self.order + 1)
+        at = theta.copy()  # a pass that is made up for later must not see what became of theta
+        out = self.data.sum(
+            lambda b, o: self._run.sweep(b, at, o, blend), self.order + 1, fills=(CURVATURE,)
+        )
         value, g = float(out[0]) + self.penalty_value(theta), out[1:]
         g[:-1] += self.lam * theta[:-1]
         if not self.fit_intercept:
@@ -166,7 +169,7 @@ class Problem:
         def add(block: Block, out: FloatArray) -> None:
             _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out, single)
 
-        H = self.data.sum(add, order * order).reshape(order, order)
+        H = self.data.sum(add, order * order, uses=(CURVATURE,)).reshape(order, order)
         if not single and not np.isfinite(H).all():
             raise NonFinite(
                 "The Hessian is not finite: some features are too large to square in float64. Divide those "
@@ -191,7 +194,7 @@ class Problem:
         def add(block: Block, out: FloatArray) -> None:
             _kernels.hess_vec(block.rows, block.lo, block.hi, block.kept(CURVATURE), v, out)
 
-        out = self.data.sum(add, self.order)
+        out = self.data.sum(add, self.order, uses=(CURVATURE,))
         out[:-1] += self.lam * v[:-1]
         if not self.fit_intercept:
             out[-1] = 0.0
@@ -206,7 +209,7 @@ class Problem:
             h = block.kept(CURVATURE) if weighted else None
             _kernels.moments(block.rows, block.lo, block.hi, h, out)
 
-        out = self.data.sum(add, 2 * d + 1)
+        out = self.data.sum(add, 2 * d + 1, uses=(CURVATURE,))
         return out[:d], out[d : 2 * d], float(out[2 * d])
 
     def along(
@@ -215,7 +218,7 @@ class Problem:
         """P and its derivative by the step, at several steps along theta + step * delta."""
         self.passes += 1
         out = self.data.sum(
-            lambda b, o: self._run.ray(b, theta, delta, steps, o), 2 * len(steps)
+            lambda b, o: self._run.ray(b, theta, delta, steps, o), 2 * len(steps), uses=()
         ).reshape(-1, 2)
         w, dw = theta[:-1], delta[:-1]
         ww, wd, dd = dot(w, w), dot(w, dw), dot(dw, dw)
@@ -230,7 +233,9 @@ class Problem:
         step = theta if u is not None else dual.step[:, 0]  # type: ignore[union-attr]
         base, step = np.ascontiguousarray(base), np.ascontiguousarray(step)
         return self.data.sum(
-            lambda b, o: self._run.closing(b, base, step, theta, u, o), 8 + 2 * self.data.d
+            lambda b, o: self._run.closing(b, base, step, theta, u, o),
+            8 + 2 * self.data.d,
+            uses=(),
         )
 
     def spread(self, mass: float) -> float:
@@ -254,7 +259,7 @@ class Problem:
             m = block.margins(np.zeros(block.hi - block.lo))
             out[0] += block.weights() @ self.loss.value(m)
 
-        return float(self.data.sum(add, 1)[0])
+        return float(self.data.sum(add, 1, uses=())[0])
 
     def centre(self) -> FloatArray:
         """Column medians of some rows, whatever outliers there are; 0 if sparse or without intercept.

@@ -13,13 +13,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.certificates import ClosingSums, from_sums
-from linsep.data import StoredRows, dataset
+from linsep.data import StoredRows, dataset, recorded
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
 from linsep.solvers import grid, grid_walk
-from linsep.train import Fit, Recipe, train
+from linsep.train import Fit, Recipe, told, train
 
 _ROWS = 30  # per feature: with fewer, folds differ too much to share a base
 
@@ -81,7 +81,8 @@ def fit_grid(
     assert not isinstance(recipe.loss, CoupledLoss)
     data = dataset(given.rows, given.sigma, given.offset, given.weight, None, recipe.n_threads)
     with closing(data):
-        problem = Problem(recipe.loss, ElasticNet(Cs[0]), data, recipe.fit_intercept)
+        rows = recorded(data, told(recipe), list(Cs), part)
+        problem = Problem(recipe.loss, ElasticNet(Cs[0]), rows, recipe.fit_intercept)
         models = grid.Grid(problem, part, Cs)
         stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
         found = grid_walk.solve(models, stop, held, recipe.seed or 0)
@@ -140,7 +141,8 @@ def _alone(
     weight = outside.astype(np.float64) if given.weight is None else given.weight * outside
     data = dataset(given.rows, given.sigma, given.offset, weight, None, recipe.n_threads)
     with closing(data):
-        fit = train(recipe, data, None if start is None else start.W, warn=False)
+        W = None if start is None else start.W
+        fit = train(recipe, recorded(data, told(recipe), W), W, warn=False)
     if held is not None and f >= 0:
         w, b = fit.W[:-1, 0], fit.W[-1, 0]
         for rows, X in _blocks(given.rows):
