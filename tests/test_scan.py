@@ -366,6 +366,18 @@ def test_sums_stop_at_the_first_error(npy, table):
         data.close()
 
 
+def test_a_pass_over_the_targets_reads_no_rows(npy, table):
+    def add(block, out):
+        out[0] += block.sign[block.lo : block.hi].sum()
+
+    sign = np.where(table[1], 1.0, -1.0)
+    with scan(npy) as rows:
+        data = Stream(rows.rows, sign, n_threads=2)
+        assert data.sum(add, 1, features=False) == Memory(table[0], sign).sum(add, 1) == sign.sum()
+        assert rows.reads == 0.0
+        data.close()
+
+
 def test_layout_is_that_of_memory(npy, table):
     with scan(npy) as rows:
         kept, read = Memory(table[0]), Stream(rows.rows, n_threads=1)

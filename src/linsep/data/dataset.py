@@ -36,12 +36,14 @@ class Dataset(ABC):
         fills: Sequence[str] = (),
         uses: Sequence[str] | None = None,
         writes: Sequence[FloatArray] = (),
+        features: bool = True,
     ) -> FloatArray:
         """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``.
 
         A pass that says what else it does need not be made again if what it found was recorded: ``fills`` names
         the kept vectors that it overwrites, ``uses`` those that it reads (an empty tuple: none), and ``writes`` are
-        arrays of the caller that it fills. One that says nothing may do anything.
+        arrays of the caller that it fills. One that says nothing may do anything. ``features=False``: it does not
+        look at the rows, only at their targets and what is kept, and need not wait for them.
         """
 
     def settle(self) -> None:  # noqa: B027

@@ -179,6 +179,7 @@ class Memory(Dataset):
         fills: Sequence[str] = (),
         uses: Sequence[str] | None = None,
         writes: Sequence[FloatArray] = (),
+        features: bool = True,
     ) -> FloatArray:
         """Sum over the blocks, in block order; each thread takes the next span that nobody has taken.
 

@@ -63,10 +63,11 @@ class Recorded(Dataset):
         fills: Sequence[str] = (),
         uses: Sequence[str] | None = None,
         writes: Sequence[FloatArray] = (),
+        features: bool = True,
     ) -> FloatArray:
-        if uses is None and not fills and not writes:  # it may do anything
+        if (uses is None and not fills and not writes) or not features:  # unknown, or for nothing
             self.settle()
-            return self._data.sum(fn, size)
+            return self._data.sum(fn, size, features=features)
         found = self._journal.recorded()
         if found is None:
             for name in fills:

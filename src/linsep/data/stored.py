@@ -17,7 +17,7 @@ from linsep.data.layout import Edges, dense_edges, sparse_edges
 from linsep.data.pieces import PieceFile, Scratch
 from linsep.errors import BadInput
 
-_ONE_BY_ONE = 4  # rows of a block that are read without the others
+_ONE_BY_ONE = 8  # rows of a block that are read without the others
 
 
 class StoredRows(ABC):

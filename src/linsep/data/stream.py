@@ -96,9 +96,11 @@ class Stream(Dataset):
         fills: Sequence[str] = (),
         uses: Sequence[str] | None = None,
         writes: Sequence[FloatArray] = (),
+        features: bool = True,
     ) -> FloatArray:
         """Sum over the blocks, as in memory; each thread has a reader one block ahead of it."""
-        self.X.refuse_change()
+        if features:
+            self.X.refuse_change()
         groups = spans(len(self.X.edges) - 1, self.n_entries, size)
         parts = np.zeros((len(groups), size))
         workers = min(self.n_threads, len(groups))
@@ -113,7 +115,8 @@ class Stream(Dataset):
 
         def walk(worker: int) -> None:
             scratch = self._scratch[2 * worker : 2 * worker + 2]
-            with closing(self._ahead(turns(), scratch)) as blocks:
+            found = self._ahead(turns(), scratch) if features else self._blind(turns())
+            with closing(found) as blocks:
                 for s, block in blocks:
                     if not running:
                         return
@@ -154,6 +157,12 @@ class Stream(Dataset):
         finally:
             if coming is not None and not coming.cancel():
                 wait([coming])  # nothing reads into the scratch any more
+
+    def _blind(self, turns: Iterator[tuple[int, int]]) -> Generator[tuple[int, Block]]:
+        """Span and block in turn, the rows without their features."""
+        for s, k in turns:
+            rows = kernel_rows(np.empty((self.X.edges[k + 1] - self.X.edges[k], 0)))
+            yield s, self._block(rows, self.X.edges[k])
 
     def _read(self, k: int, scratch: Scratch) -> _kernels.Rows:
         return kernel_rows(self.X.read(self.X.edges[k], self.X.edges[k + 1], scratch))

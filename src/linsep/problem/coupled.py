@@ -213,7 +213,7 @@ class CoupledProblem:
         def add(block: Block, out: FloatArray) -> None:
             _kernels.softmax_cross(self._of(block), block.lo, block.hi, self._kept(block), out)
 
-        cross = self.data.sum(add, width * width, uses=(_PROBABILITIES,))
+        cross = self.data.sum(add, width * width, uses=(_PROBABILITIES,), features=False)
         cross = cross.reshape(width, width)[: self.k, : self.k]
         return np.asarray(np.diag(cross.sum(axis=1)) - cross)  # rows sum to 0 exactly as they must
 

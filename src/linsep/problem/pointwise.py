@@ -259,7 +259,7 @@ class Problem:
             m = block.margins(np.zeros(block.hi - block.lo))
             out[0] += block.weights() @ self.loss.value(m)
 
-        return float(self.data.sum(add, 1, uses=())[0])
+        return float(self.data.sum(add, 1, features=False)[0])
 
     def centre(self) -> FloatArray:
         """Column medians of some rows, whatever outliers there are; 0 if sparse or without intercept.
