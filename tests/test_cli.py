@@ -271,3 +271,41 @@ def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys):
     assert answer(capsys)["certificate"]["certified"]
     names = {path.name for path in (tmp_path / "there").iterdir()}
     assert names == {"penguins.csv", "penguins.linsep", "penguins.html"}
+
+
+@pytest.fixture
+def numbers(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    label = np.where(X[:, 0] + rng.normal(size=900) > 0, "yes", "no")
+    lines = [f"{a:.6f},{b:.6f},{c:.6f},{t}" for (a, b, c), t in zip(X, label, strict=True)]
+    path = tmp_path / "numbers.csv"
+    path.write_text("\n".join(["a,b,c,label", *lines]) + "\n")
+    return path
+
+
+def test_a_file_larger_than_the_limit_is_read_from_disk(numbers, capsys):
+    words = ["fit", str(numbers), "-t", "label", "--json", "--memory-limit", "10K"]
+    assert main([*words, "--cache", "rows", "--resume", "state", "--Cs", "3"]) == 0
+    said = capsys.readouterr()
+    facts = json.loads(said.out)
+    assert facts["certificate"]["certified"] and facts["reads"] > 1 and facts["report"] is None
+    assert facts["test"]["rows"] == 225 and facts["test"]["score"] <= facts["test"]["bound"]
+    assert "read from disk" in said.err and not Path("state").exists()
+    assert len(list(Path("rows").iterdir())) == 1
+    saved = linsep.load(facts["model_file"])
+    with linsep.scan(numbers, target="label") as rows:
+        assert linsep.verify(saved, rows).certified
+    assert main([*words, "--C", "1", "--test", "0"]) == 0
+    assert answer(capsys)["C"] == 1.0
+
+
+def test_what_reading_from_disk_cannot_do_is_refused(numbers, capsys):
+    words = ["fit", str(numbers), "-t", "label", "--memory-limit"]
+    assert main([*words, "10K", "--delimiter", ","]) == 4
+    assert "--delimiter needs it in memory" in capsys.readouterr().err
+    assert main([*words, "much"]) == 4
+    assert "write a number of bytes" in capsys.readouterr().err
+    assert main([*words, "1T", "--C", "1", "--no-report", "--resume", "state"]) == 0
+    assert "fits in memory" in capsys.readouterr().err

@@ -16,7 +16,12 @@ from linsep import (
     LinearRegressor,
     LinearSVC,
     LogisticRegression,
+    LogisticRegressionCV,
+    Perceptron,
+    path,
     scan,
+    separate,
+    summary,
     tune,
     verify,
 )
@@ -294,16 +299,17 @@ def test_what_needs_memory_is_refused(table, npy):
     X, y, _ = table
     with scan(npy, target=y) as rows:
         for model, what in [
-            (LogisticRegression(l1_ratio=0.5), "rows in memory"),
             (LogisticRegression(solver="small"), "one block in memory"),
             (LogisticRegression(solver="dual-cd"), "rows in memory"),
             (LinearSVC(solver="interior"), "rows in memory"),
-            (LinearSVC(multiclass="crammer_singer", C=np.inf), "finite C|rows in memory"),
         ]:
             with pytest.raises(Refused, match=what):
                 model.fit(rows)
         with pytest.raises(BadInput, match="needs the rows in memory"):
-            tune(LogisticRegression(), rows, y)
+            Perceptron().fit(rows, y)
+        several = LinearSVC(multiclass="crammer_singer")
+        with pytest.raises(Refused, match="needs rows in memory"):
+            several.fit(scan(npy, target=np.arange(N) % 3))
         with pytest.raises(BadInput, match="target already"):
             LogisticRegression().fit(rows, y)
         fitted = LogisticRegression().fit(rows)
@@ -360,6 +366,18 @@ def test_sums_stop_at_the_first_error(npy, table):
         data.close()
 
 
+def test_a_pass_over_the_targets_reads_no_rows(npy, table):
+    def add(block, out):
+        out[0] += block.sign[block.lo : block.hi].sum()
+
+    sign = np.where(table[1], 1.0, -1.0)
+    with scan(npy) as rows:
+        data = Stream(rows.rows, sign, n_threads=2)
+        assert data.sum(add, 1, features=False) == Memory(table[0], sign).sum(add, 1) == sign.sum()
+        assert rows.reads == 0.0
+        data.close()
+
+
 def test_layout_is_that_of_memory(npy, table):
     with scan(npy) as rows:
         kept, read = Memory(table[0]), Stream(rows.rows, n_threads=1)
@@ -394,6 +412,7 @@ with scan(path, target=y) as rows:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads /proc")
 def test_four_times_the_memory(tmp_path):
     path, room, d = str(tmp_path / "X.npy"), 48 << 20, 100
@@ -415,3 +434,98 @@ def test_four_times_the_memory(tmp_path):
     assert run.returncode == 0, run.stderr
     held, certified, size, errors = json.loads(run.stdout)
     assert not held and certified and size >= 4 * room and errors < 0.4 * n
+
+
+@pytest.mark.parametrize("d", [D, 200])  # all features at once, and working sets of some
+def test_bits_of_an_l1_penalty(d, tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(4000, d))
+    y = X[:, :5] @ np.ones(5) + rng.normal(size=4000) > 0
+    np.save(tmp_path / "X.npy", X)
+    model = LogisticRegression(0.02, l1_ratio=1.0)
+    kept = model.fit(X, y)
+    with scan(tmp_path / "X.npy", target=y) as rows:
+        read = LogisticRegression(**model.get_params()).fit(rows)
+        assert read._fits[0].solver == "working-set" and (read.coef_ == 0).any()
+        assert same(kept, read) and verify(read, rows).certified
+
+
+def test_working_sets_of_sparse_rows(tmp_path):
+    X, y = sparse_rows()
+    dump_svmlight_file(X, np.where(y, 1, -1), str(tmp_path / "rows.svm"))
+    model = LogisticRegression(0.05, l1_ratio=0.9)
+    kept = model.fit(X, y)
+    with scan(tmp_path / "rows.svm") as rows:
+        read = LogisticRegression(**model.get_params()).fit(rows)
+        assert np.array_equal(kept.coef_, read.coef_) and kept.certificate_ == read.certificate_
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.2])
+def test_separability_and_hard_margin(gap, table, tmp_path):
+    X = table[0][:8000].copy()
+    z = X[:, 0] - X[:, 1]
+    y = np.where(z > 0, "above", "below")
+    X[:, 0] += np.where(z > 0, gap, -gap)
+    np.save(tmp_path / "X.npy", X)
+    kept = separate(X, y)
+    with scan(tmp_path / "X.npy", target=y) as rows:
+        read = separate(rows)
+        assert str(read) == str(kept) and read.separable and read.check(rows)
+        assert np.array_equal(read.hyperplane.w, kept.hyperplane.w)
+        if gap:
+            hard = LinearSVC(C=np.inf).fit(rows)
+            assert same(LinearSVC(C=np.inf).fit(X, y), hard) and verify(hard, rows).certified
+    X[0], y[0] = X[y == "above"].mean(axis=0), "below"
+    np.save(tmp_path / "X.npy", X)
+    kept = separate(X, y)
+    with scan(tmp_path / "X.npy", target=y) as rows:
+        read = separate(rows)
+        assert str(read) == str(kept) and not read.separable and read.check(rows)
+        assert np.array_equal(read.rows, kept.rows) and np.array_equal(read.weights, kept.weights)
+
+
+def test_separability_of_many_features(tmp_path):
+    X = np.random.default_rng(4).normal(size=(300, 1600))
+    np.save(tmp_path / "X.npy", X)
+    with scan(tmp_path / "X.npy", target=X[:, 0] > 0) as rows:
+        assert separate(rows).check(rows)
+
+
+def test_tuning_and_paths(table, npy):
+    X, y, s = table
+    Cs = [0.001, 0.1, 10.0]
+    kept = tune(LogisticRegression(), X, y, Cs, cv=3, sample_weight=s, scoring="log_loss")
+    with scan(npy, target=y, weight=s) as rows:
+        read = tune(LogisticRegression(), rows, Cs=Cs, cv=3, scoring="log_loss")
+        assert np.array_equal(read.curve.scores, kept.curve.scores) and read.certified
+        assert read.best_C == kept.best_C
+        itself = LogisticRegressionCV(Cs, cv=3, scoring="log_loss").fit(rows)
+        assert itself.C_ == kept.best_C
+        followed = path(LogisticRegression(), rows, Cs=Cs)
+        known = path(LogisticRegression(), X, y, Cs, sample_weight=s)
+        assert np.array_equal(followed.coefs, known.coefs)
+        with pytest.raises(BadInput, match="one of error, log_loss"):
+            tune(LogisticRegression(), rows, Cs=Cs, cv=3, scoring="f1", test=0.2)
+
+
+def test_tuning_one_model_after_another(table, tmp_path):
+    X, y = table[0][:3000], table[1][:3000]
+    np.save(tmp_path / "X.npy", X)
+    options = {"Cs": [0.01, 1.0], "cv": 3, "test": 0.2}
+    for model in (LinearSVC(), LogisticRegression(l1_ratio=0.5)):
+        kept = tune(model, X, y, **options)
+        with scan(tmp_path / "X.npy", target=y) as rows:
+            read = tune(model, rows, **options)
+        # a row of weight 0 is a row left out, but sums are grouped otherwise: certified, not equal bits
+        assert np.allclose(read.curve.scores, kept.curve.scores, atol=2e-3) and read.certified
+        assert read.best_C == kept.best_C and abs(read.test_score - kept.test_score) < 4e-3
+
+
+def test_scores_and_summaries(table, npy):
+    X, y, s = table
+    t = X @ np.arange(D) + np.random.default_rng(0).normal(size=N)
+    for model, target in ((LogisticRegression(C=np.inf), y), (LinearRegressor(), t)):
+        model.fit(X, target, s)
+        with scan(npy, target=target, weight=s) as rows:
+            assert np.isclose(model.score(rows), model.score(X, target, s), rtol=1e-14)
+            assert str(summary(model, rows)) == str(summary(model, X, target, s))

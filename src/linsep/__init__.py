@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from linsep import basis, bounds, datasets, errors, export, losses, plot
     from linsep.certificates import screen, verify
     from linsep.data import scan
+    from linsep.certificates import verify
+    from linsep.data import checkpoint, scan
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
         LinearClassifier,
@@ -58,6 +60,7 @@ __all__ = [
     "basis",
     "bounds",
     "check_schedule",
+    "checkpoint",
     "datasets",
     "errors",
     "export",
@@ -95,6 +98,7 @@ _HOME = {
     "basis": "linsep.basis",
     "bounds": "linsep.bounds",
     "check_schedule": "linsep.online",
+    "checkpoint": "linsep.data",
     "datasets": "linsep.datasets",
     "errors": "linsep.errors",
     "export": "linsep.export",

@@ -41,9 +41,12 @@ class Page:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
+    from linsep.cli import out_of_core  # noqa: PLC0415
+
     reading.add_data(parser, target=True)
     add_model(parser)
     reading.add_limits(parser)
+    out_of_core.add(parser)
     out = parser.add_argument_group("writing")
     out.add_argument("--output", "-o", metavar="FILE", help="model file, default DATA.linsep")
     out.add_argument("--report", metavar="FILE", help="HTML report, default beside the model file")
@@ -123,6 +126,15 @@ def encoded(
 
 def run(options: Any) -> Outcome:
     """Read, split, tune, fit, certify, save, report."""
+    from linsep.cli import out_of_core  # noqa: PLC0415
+
+    if out_of_core.needed(options):
+        return out_of_core.run(options)
+    if options.resume or options.cache:
+        say(
+            options,
+            "the table fits in memory: nothing is cached, and after a kill it is fitted again",
+        )
     began = perf_counter()
     table = reading.labelled(options)
     assert table.y is not None

@@ -2,9 +2,24 @@
 
 from linsep.data.block import Block
 from linsep.data.dataset import Dataset
+from linsep.data.journal import checkpoint
 from linsep.data.memory import Memory, readable
+from linsep.data.opening import dataset
+from linsep.data.recorded import recorded
 from linsep.data.scanning import Scan, scan
 from linsep.data.stored import StoredRows
 from linsep.data.stream import Stream
 
-__all__ = ["Block", "Dataset", "Memory", "Scan", "StoredRows", "Stream", "readable", "scan"]
+__all__ = [
+    "Block",
+    "Dataset",
+    "Memory",
+    "Scan",
+    "StoredRows",
+    "Stream",
+    "checkpoint",
+    "dataset",
+    "readable",
+    "recorded",
+    "scan",
+]

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from linsep.data.decoding import Batch
 from linsep.data.layout import GRAIN, rows_of_a_large_block
+from linsep.data.memory import FILLED
 from linsep.data.pieces import PieceFile, PieceWriter
 from linsep.data.stored import CsrRows, DenseRows, StoredRows
 from linsep.errors import BadInput, Refused
@@ -46,10 +47,15 @@ def key(files: list[Path], settings: Any) -> str:
 
 
 class Writer:
-    """Writes batches into a directory; ``limit`` bounds its size in bytes."""
+    """Writes batches into a directory; ``limit`` bounds its size in bytes.
 
-    def __init__(self, directory: Path, limit: float | None) -> None:
-        self._directory, self._limit = directory, limit
+    Sparse rows have ``width`` columns, numbered from 0, or as many as are seen, numbered from 0 or 1.
+    """
+
+    def __init__(
+        self, directory: Path, limit: float | None = None, width: int | None = None
+    ) -> None:
+        self._directory, self._limit, self._width = directory, limit, width
         self._files: dict[str, PieceWriter] = {}
         self._first: Batch | None = None
         self._y: list[npt.NDArray[Any]] = []
@@ -115,12 +121,13 @@ class Writer:
         """Write the vectors and, last, the manifest."""
         if self._first is None or self._n == 0:
             raise BadInput("The files hold no rows.")
-        shift = self._lowest if self._sparse else 0
+        shift = self._lowest if self._sparse and self._width is None else 0
+        widest = self._widest - shift if self._width is None else self._width
         names = self._first.names
         manifest = {
             "version": _VERSION,
             "n": self._n,
-            "d": self._widest - shift if self._sparse else int(self._first.X.shape[1]),
+            "d": widest if self._sparse else int(self._first.X.shape[1]),
             "sparse": self._sparse,
             "shift": shift,
             "dtype": self._first.X.dtype.name,
@@ -183,6 +190,31 @@ def _piece_file(path: Path, facts: dict[str, Any]) -> PieceFile:
     return PieceFile(str(path), facts["size"], 0, facts["piece"], facts["sums"])
 
 
+def write_columns(directory: Path, rows: StoredRows, chosen: npt.NDArray[np.int64]) -> StoredRows:
+    """Some columns of all rows as rows of their own, dense if they are mostly filled."""
+    entries = sum(block[:, chosen].nnz for _, block in rows.blocks()) if rows.sparse else 0
+    dense = not rows.sparse or entries > FILLED * rows.shape[0] * len(chosen)
+    writer = Writer(directory, width=len(chosen))
+    try:
+        for _, block in rows.blocks():
+            part = block[:, chosen]
+            writer.add(Batch(part.toarray() if rows.sparse and dense else part), directory)
+        writer.finish()
+    except OSError as error:
+        _explain(error, directory, "set TMPDIR to a directory with more room")
+        raise
+    finally:
+        writer.close()
+    return open_cache(directory)[0]
+
+
+def _explain(error: OSError, directory: Path, remedy: str) -> None:
+    """Raise what an error while writing means if the disk is full."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        text = f"There is no room to write in {directory} ({error.strerror}): {remedy}."
+        raise Refused(text) from error
+
+
 def build(directory: Path, batches: Iterable[tuple[Path, Batch]], limit: float | None) -> None:
     """Write a cache and let it appear under its name."""
     directory.parent.mkdir(parents=True, exist_ok=True)
@@ -196,12 +228,10 @@ def build(directory: Path, batches: Iterable[tuple[Path, Batch]], limit: float |
             shutil.rmtree(directory)
         os.rename(making, directory)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise Refused(
-                f"The disk of {directory.parent} is full: give cache= a directory with more room."
-            ) from error
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY) and directory.exists():
             return  # another process has built the same one
+        remedy = "give cache= a directory with more room; nothing was kept"
+        _explain(error, directory.parent, remedy)
         raise
     finally:
         writer.close()

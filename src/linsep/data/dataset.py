@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,34 @@ class Dataset(ABC):
     labels: npt.NDArray[np.int64] | None
 
     @abstractmethod
-    def sum(self, fn: Callable[[Block, FloatArray], None], size: int) -> FloatArray:
-        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``."""
+    def sum(
+        self,
+        fn: Callable[[Block, FloatArray], None],
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        writes: Sequence[FloatArray] = (),
+        features: bool = True,
+    ) -> FloatArray:
+        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``.
+
+        A pass that says what else it does need not be made again if what it found was recorded: ``fills`` names
+        the kept vectors that it overwrites, ``uses`` those that it reads (an empty tuple: none), and ``writes`` are
+        arrays of the caller that it fills. One that says nothing may do anything. ``features=False``: it does not
+        look at the rows, only at their targets and what is kept, and need not wait for them.
+        """
+
+    def settle(self) -> None:  # noqa: B027
+        """Make sure that what passes have kept is there, before it is read other than by a pass."""
 
     @abstractmethod
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Dataset:
         """The given rows (ascending) in memory, their weights multiplied by ``share``."""
+
+    @abstractmethod
+    def columns(self, chosen: npt.NDArray[np.int64]) -> Dataset:
+        """All rows with the chosen features alone, to be closed by the caller."""
 
     @property
     @abstractmethod
@@ -67,6 +89,10 @@ class Dataset(ABC):
     @abstractmethod
     def n_entries(self) -> int:
         """Stored numbers: n * d when dense, nonzeros when sparse."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the threads."""
 
     @abstractmethod
     def longest_sum(self, size: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
@@ -20,6 +20,7 @@ from linsep.data.layout import Edges, dense_edges, longest_sum, spans, sparse_ed
 from linsep.data.threads import usable_threads
 
 CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, larger ones by block
+FILLED = 0.2  # share of nonzeros from which a few columns are better stored in full
 _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16")
 
 Sum = Callable[[Block, FloatArray], None]
@@ -38,6 +39,13 @@ def _converted(X: Any) -> Any:
     if sp.issparse(X):
         return X.tocsr().astype(kind, copy=False)
     return np.ascontiguousarray(X, dtype=kind)
+
+
+def filled(X: Any) -> Any:
+    """X, dense if a good part of it is not zero."""
+    if not sp.issparse(X) or X.nnz <= FILLED * X.shape[0] * X.shape[1]:
+        return X
+    return X.toarray()
 
 
 def readable(X: Any) -> Any:
@@ -163,7 +171,16 @@ class Memory(Dataset):
             whole.kept,
         )
 
-    def sum(self, fn: Sum, size: int) -> FloatArray:
+    def sum(
+        self,
+        fn: Sum,
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        writes: Sequence[FloatArray] = (),
+        features: bool = True,
+    ) -> FloatArray:
         """Sum over the blocks, in block order; each thread takes the next span that nobody has taken.
 
         A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing.
@@ -216,6 +233,11 @@ class Memory(Dataset):
             None if self.labels is None else self.labels[rows],
             n_threads=self.n_threads,
         )
+
+    def columns(self, chosen: npt.NDArray[np.int64]) -> Memory:
+        """A copy of them, dense if they are mostly filled."""
+        X = filled(self.X[:, chosen])
+        return Memory(X, self._sign, self.offset, self._weight, None, self.n_threads)
 
     @property
     def whole(self) -> Block | None:

@@ -46,6 +46,12 @@ class PieceFile:
         found = os.stat(self.path)
         return found.st_size, found.st_mtime_ns
 
+    def fingerprint(self) -> list[Any]:
+        """What tells this content from any other: checksums, or where and when it was written."""
+        if self._sums is not None:
+            return [self.size, *self._sums]
+        return [os.path.abspath(self.path), *self._state]
+
     def refuse_change(self) -> None:
         """Raise if the file is no longer the one that was opened."""
         try:

@@ -8,11 +8,36 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.data.scanning import Scan
+from linsep.data.stored import StoredRows
 from linsep.errors import BadInput
+
+_BLOCK = 1 << 20  # numbers looked at together
+
+
+def column_sizes(X: Any) -> npt.NDArray[np.float64]:
+    """The largest absolute value of every column, of rows in memory or on disk."""
+    if isinstance(X, StoredRows):
+        return np.asarray(np.max([column_sizes(block) for _, block in X.blocks()], axis=0))
+    if sp.issparse(X):
+        largest = abs(X).max(axis=0).toarray().ravel()
+    else:
+        step = max(1, _BLOCK // max(1, X.shape[1]))
+        parts = [np.abs(X[at : at + step]).max(axis=0) for at in range(0, X.shape[0], step)]
+        largest = np.max(parts, axis=0) if parts else np.zeros(X.shape[1])
+    return np.asarray(largest, dtype=np.float64)
 
 
 def plain_rows(X: Any) -> Any:
-    """X (n, d) as a float array or a CSR matrix; frames and lists are converted, text and NaN refused."""
+    """X (n, d) as a float array or a CSR matrix; frames and lists are converted, text and NaN refused.
+
+    Of a scan its rows on disk, which are read by ``X[rows]``.
+    """
+    if isinstance(X, Scan | StoredRows):
+        stored = X.rows if isinstance(X, Scan) else X
+        if not np.isfinite(column_sizes(stored)).all():
+            raise BadInput("X contains NaN or infinity; every number must be finite.")
+        return stored
     if sp.issparse(X):
         rows = X.tocsr()
         values = rows.data
@@ -31,6 +56,11 @@ def plain_rows(X: Any) -> Any:
     if not np.isfinite(values).all():
         raise BadInput("X contains NaN or infinity; every number must be finite.")
     return rows
+
+
+def y_of(X: Any, y: Any) -> Any:
+    """y, or the target that a scan brings along."""
+    return X.given(y, None, "check")[0] if isinstance(X, Scan) else y
 
 
 def plain_signs(y: Any, n: int, classes: npt.NDArray[Any] | None = None) -> npt.NDArray[np.float64]:

@@ -41,7 +41,7 @@ class Scan:
         rows: StoredRows,
         y: Any = None,
         weight: Any = None,
-        names: Sequence[str] | None = None,
+        names: Sequence[str] | npt.NDArray[Any] | None = None,
         cache: Path | None = None,
     ) -> None:
         self.rows, self.y, self.weight, self.cache = rows, y, weight, cache
@@ -57,6 +57,23 @@ class Scan:
     def reads(self) -> float:
         """Bytes read so far as a share of all bytes."""
         return self.rows.read_bytes / max(1, self.rows.nbytes)
+
+    def given(self, y: Any, weight: Any, owner: str) -> tuple[Any, Any]:
+        """Target and weight: the scan's own, or those given beside it, never both."""
+        if y is not None and self.y is not None:
+            raise BadInput(
+                "The scan has a target already: give y to scan(target=...) or to fit, not to both."
+            )
+        if weight is not None and self.weight is not None:
+            raise BadInput(
+                "The scan has weights already: give them to scan(weight=...) or to fit, not to both."
+            )
+        if y is None and self.y is None:
+            raise BadInput(
+                f"{owner} needs a target and the scan has none: give scan(paths, target=...) the column, or y "
+                "to fit."
+            )
+        return self.y if y is None else y, self.weight if weight is None else weight
 
     def close(self) -> None:
         """Let go of the files; a temporary cache is removed, one in a directory of yours stays."""

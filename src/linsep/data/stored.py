@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from itertools import pairwise
 from threading import Lock
 from typing import Any
@@ -14,6 +16,8 @@ import scipy.sparse as sp
 from linsep.data.layout import Edges, dense_edges, sparse_edges
 from linsep.data.pieces import PieceFile, Scratch
 from linsep.errors import BadInput
+
+_ONE_BY_ONE = 8  # rows of a block that are read without the others
 
 
 class StoredRows(ABC):
@@ -85,13 +89,25 @@ class StoredRows(ABC):
         scratch, parts = Scratch(), []
         cuts = np.searchsorted(rows, self.edges)
         for (lo, hi), (a, b) in zip(pairwise(self.edges), pairwise(cuts), strict=True):
-            if a < b:
+            if b - a > _ONE_BY_ONE:
                 parts.append(self.read(lo, hi, scratch)[rows[a:b] - lo])
+            else:
+                parts += [self.read(row, row + 1) for row in rows[a:b].tolist()]
         if not parts:
             return self.read(0, 0)
         if self.sparse:
             return sp.vstack(parts, format="csr")
         return np.concatenate(parts)
+
+    def fingerprint(self) -> list[Any]:
+        """What tells these rows from any others."""
+        return [self.shape, self.dtype.name, *(file.fingerprint() for file in self.files())]
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """All rows in turn, each block with its place; it is gone when the next one comes."""
+        scratch = Scratch()
+        for lo, hi in pairwise(self.edges):
+            yield slice(lo, hi), self.read(lo, hi, scratch)
 
     def refuse_change(self) -> None:
         """Raise if a file is no longer what it was."""
@@ -183,6 +199,9 @@ class CsrRows(StoredRows):
 
     def files(self) -> list[PieceFile]:
         return [self._values, self._columns]
+
+    def fingerprint(self) -> list[Any]:
+        return [*super().fingerprint(), zlib.crc32(self._starts.tobytes()), self._shift]
 
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         a, b = int(self._starts[lo]), int(self._starts[hi])

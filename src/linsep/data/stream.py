@@ -6,12 +6,15 @@ any, and what the problem keeps from pass to pass. Two blocks per thread are in 
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+import weakref
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
+from linsep.data.cache import write_columns
 from linsep.data.dataset import Dataset
 from linsep.data.layout import longest_sum, spans
 from linsep.data.memory import Memory, kernel_rows, room
@@ -84,9 +88,19 @@ class Stream(Dataset):
     def longest_sum(self, size: int) -> int:
         return longest_sum(self.X.edges, self.n_entries, size)
 
-    def sum(self, fn: Callable[[Block, FloatArray], None], size: int) -> FloatArray:
+    def sum(
+        self,
+        fn: Callable[[Block, FloatArray], None],
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        writes: Sequence[FloatArray] = (),
+        features: bool = True,
+    ) -> FloatArray:
         """Sum over the blocks, as in memory; each thread has a reader one block ahead of it."""
-        self.X.refuse_change()
+        if features:
+            self.X.refuse_change()
         groups = spans(len(self.X.edges) - 1, self.n_entries, size)
         parts = np.zeros((len(groups), size))
         workers = min(self.n_threads, len(groups))
@@ -101,7 +115,8 @@ class Stream(Dataset):
 
         def walk(worker: int) -> None:
             scratch = self._scratch[2 * worker : 2 * worker + 2]
-            with closing(self._ahead(turns(), scratch)) as blocks:
+            found = self._ahead(turns(), scratch) if features else self._blind(turns())
+            with closing(found) as blocks:
                 for s, block in blocks:
                     if not running:
                         return
@@ -143,6 +158,12 @@ class Stream(Dataset):
             if coming is not None and not coming.cancel():
                 wait([coming])  # nothing reads into the scratch any more
 
+    def _blind(self, turns: Iterator[tuple[int, int]]) -> Generator[tuple[int, Block]]:
+        """Span and block in turn, the rows without their features."""
+        for s, k in turns:
+            rows = kernel_rows(np.empty((self.X.edges[k + 1] - self.X.edges[k], 0)))
+            yield s, self._block(rows, self.X.edges[k])
+
     def _read(self, k: int, scratch: Scratch) -> _kernels.Rows:
         return kernel_rows(self.X.read(self.X.edges[k], self.X.edges[k + 1], scratch))
 
@@ -177,6 +198,17 @@ class Stream(Dataset):
             None if self.labels is None else self.labels[rows],
             n_threads=self.n_threads,
         )
+
+    def columns(self, chosen: npt.NDArray[np.int64]) -> Stream:
+        """They are written to a temporary directory, which goes when nobody reads it any more."""
+        home = tempfile.mkdtemp(prefix="linsep-")
+        try:
+            rows = write_columns(Path(home), self.X, chosen)
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+        weakref.finalize(rows, shutil.rmtree, home, ignore_errors=True)
+        return Stream(rows, self._sign, self.offset, self._weight, None, self.n_threads)
 
     def close(self) -> None:
         """End the threads; the rows stay open for whoever opened them."""

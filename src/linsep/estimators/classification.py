@@ -100,6 +100,12 @@ class Classification(ByScores):
         )
         return self
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of the rows whose class is predicted, weighted; a scan may bring y and the weights along."""
+        if isinstance(X, Scan):
+            y, sample_weight = X.given(y, sample_weight, type(self).__name__)
+        return float(super().score(X, y, sample_weight))
+
     def _own_answers(
         self, fits: list[Fit], rows: Any, known: labels.Labels, weight: FloatArray | None
     ) -> dict[str, Any]:
@@ -109,7 +115,7 @@ class Classification(ByScores):
     def _examined(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
         """Rows, names of the columns, and labels, as fit reads them."""
         owner = type(self).__name__
-        rows, names = inputs.rows(X, owner)
+        rows, names = inputs.stored_or_rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         return rows, names, known.classes[known.codes.astype(np.intp)]
 
@@ -122,7 +128,7 @@ class Classification(ByScores):
         if isinstance(self.class_weight, str):
             return None
         recipe = parameters.recipe(self, self._two_class_loss())
-        rows, names = inputs.rows(X, owner)
+        rows, names = inputs.stored_or_rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         if len(known.classes) > 2:
             return None

@@ -19,14 +19,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import certificates
-from linsep.data import Memory, StoredRows, Stream
+from linsep.data import dataset, recorded
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
 from linsep.estimators.inputs import FloatArray
 from linsep.losses import CoupledLoss, Loss
 from linsep.solution import TraceRecord
-from linsep.train import Fit, Recipe, train
+from linsep.train import Fit, Recipe, told, train
 from linsep.watching import Job, advance
 
 _SCAN_LIMIT = 1_000_000  # elements: up to here a search costs nothing beside the fit
@@ -106,12 +106,11 @@ def _train(
         columns = slice(at, at + part.width)
         at = columns.stop
         before = None if start is None else start[:, columns]
-        back_end = Stream if isinstance(X, StoredRows) else Memory
-        data = back_end(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
+        data = dataset(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
         X = data.X  # a small X in another layout has now been converted, once for all parts
         try:
             with closing(data):
-                fits.append(train(share, data, before, warn=False))
+                fits.append(train(share, recorded(data, told(share), before), before, warn=False))
             if count > 1:
                 advance(len(fits))
         except SeparableData as error:

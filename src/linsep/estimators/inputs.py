@@ -89,25 +89,16 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     return X if sp.issparse(X) or X.flags.aligned else X.copy(), names
 
 
+def stored_or_rows(X: Any, owner: str) -> tuple[Any, Names | None]:
+    """``rows``, or those of a scan on disk."""
+    return (X.rows, X.feature_names) if isinstance(X, Scan) else rows(X, owner)
+
+
 def opened(X: Any, y: Any, sample_weight: Any, owner: str) -> tuple[Any, Names | None, Any, Any]:
     """Rows, names of the columns, y and weights; a scan brings its own."""
     if not isinstance(X, Scan):
         return *rows(X, owner), y, sample_weight
-    if y is not None and X.y is not None:
-        raise BadInput(
-            "The scan has a target already: give y to scan(target=...) or to fit, not to both."
-        )
-    if sample_weight is not None and X.weight is not None:
-        raise BadInput(
-            "The scan has weights already: give them to scan(weight=...) or to fit, not to both."
-        )
-    if y is None and X.y is None:
-        raise BadInput(
-            f"{owner} needs a target and the scan has none: give scan(paths, target=...) the column, or y "
-            "to fit."
-        )
-    y = X.y if y is None else y
-    return X.rows, X.feature_names, y, X.weight if sample_weight is None else sample_weight
+    return X.rows, X.feature_names, *X.given(y, sample_weight, owner)
 
 
 def _stored_again(model: Any, X: Scan) -> Any:

@@ -211,6 +211,12 @@ random_state
         """x.w + b for each row."""
         return scores(self, X)[:, 0]
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R squared of the predictions, weighted; a scan may bring y and the weights along."""
+        if isinstance(X, Scan):
+            y, sample_weight = X.given(y, sample_weight, type(self).__name__)
+        return float(super().score(X, y, sample_weight))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -226,13 +232,13 @@ random_state
 
     def _examined(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
         """Rows, names of the columns, and targets, as fit reads them."""
-        rows, names = inputs.rows(X, type(self).__name__)
+        rows, names = inputs.stored_or_rows(X, type(self).__name__)
         return rows, names, inputs.targets(y, rows.shape[0], type(self).__name__)
 
     def _shared_problem(self, X: Any, y: Any, weight: FloatArray | None) -> Shared | None:
         """The problem that all models of a grid of C share."""
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
-        rows, names = inputs.rows(X, type(self).__name__)
+        rows, names = inputs.stored_or_rows(X, type(self).__name__)
         part, weight = self._subproblem(recipe.loss, rows, y, weight)
         return Shared(recipe, rows, names, part.sigma, part.offset, weight, {})
 

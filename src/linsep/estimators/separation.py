@@ -7,7 +7,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from linsep.data import Memory
+from linsep.data import dataset
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels, parameters
 from linsep.estimators.finite import refuse_nonfinite
@@ -17,7 +17,7 @@ from linsep.watching import Job
 
 def separate(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     method: str = "auto",
     fit_intercept: bool = True,
@@ -35,10 +35,10 @@ def separate(
 
     Parameters
     ----------
-    X : array, sparse matrix or dataframe (n, d)
-        Finite numbers.
+    X : array, sparse matrix, dataframe or scan (n, d)
+        Finite numbers. Rows that a scan (``linsep.scan``) gives the weight 0 are left out.
     y : array (n,)
-        Labels of two classes; the second in rising order is +1.
+        Labels of two classes; the second in rising order is +1. A scan may bring its own.
     method : {"auto", "nnls", "lp"}
         "nnls": non-negative least squares on a working set, a few passes over the data ("auto" is the
         same). "lp": the linear programme on all rows at once, through HiGHS; slow, for comparison.
@@ -66,7 +66,8 @@ def separate(
     """
     parameters.one_of("method", method, METHODS)
     affine = parameters.flag("fit_intercept", fit_intercept)
-    rows, names = inputs.rows(X, "separate")
+    rows, names, y, weight = inputs.opened(X, y, None, "separate")
+    counted = inputs.weights(weight, rows.shape[0])
     known = labels.encode(y, rows.shape[0], "separate")
     if len(known.classes) > 2:
         shown = known.classes[0].item() if hasattr(known.classes[0], "item") else known.classes[0]
@@ -78,7 +79,7 @@ def separate(
     if sp.issparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
-    data = Memory(rows, known.signs(), n_threads=parameters.threads(n_threads))
+    data = dataset(rows, known.signs(), weight=counted, n_threads=parameters.threads(n_threads))
     with closing(data), Job("separate"):
         return decide(
             data,

@@ -18,7 +18,7 @@ from linsep.losses import Logistic
 def summary(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     sample_weight: Any = None,
     *,
     level: float = 0.95,
@@ -30,7 +30,7 @@ def summary(
     ----------
     model : fitted estimator of linsep
     X, y, sample_weight : array-likes
-        What it was fitted to.
+        What it was fitted to; a scan may bring y and the weights along.
     level : float
         Confidence level of the intervals.
     held_out : (X, y), optional

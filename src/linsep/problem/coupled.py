@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from linsep.penalties import ElasticNet
     from linsep.solution import FloatArray
 
+_PROBABILITIES = "probabilities"  # kept by a sweep, for each row and class
 _HEADER = 3  # loss and two counts of rows, before the gradient
 _CLOSING = 7  # scalars of the closing pass
 _SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean serves
@@ -80,6 +81,7 @@ class CoupledProblem:
 
     def keep(self, P: FloatArray) -> None:
         """Take P (k, n) for the probabilities of the last sweep."""
+        self.data.settle()  # nothing that is owed may overwrite it
         self._p = np.ascontiguousarray(P)
 
     def _kept(self, block: Block) -> FloatArray:
@@ -109,7 +111,7 @@ class CoupledProblem:
                 block.rows, self._of(block), block.lo, block.hi, V, out, self._kept(block)
             )
 
-        out = self.data.sum(add, _HEADER + V.size)
+        out = self.data.sum(add, _HEADER + V.size, fills=(_PROBABILITIES,))
         self.misfits, self.crossed = int(out[1]), int(out[2])
         g = self._matrix(out[_HEADER:])
         g[:-1] += self.lam * W[:-1]
@@ -134,7 +136,7 @@ class CoupledProblem:
                 block.rows, self._of(block), block.lo, block.hi, self._kept(block), padded, out
             )
 
-        out = self._matrix(self.data.sum(add, padded.size))
+        out = self._matrix(self.data.sum(add, padded.size, uses=(_PROBABILITIES,)))
         out[:-1] += self.lam * V[:-1]
         return out
 
@@ -149,7 +151,8 @@ class CoupledProblem:
                 block.rows, self._of(block), block.lo, block.hi, self._kept(block), mu, out
             )
 
-        G = self.data.sum(add, len(first) * order * order).reshape(-1, order, order)
+        G = self.data.sum(add, len(first) * order * order, uses=(_PROBABILITIES,))
+        G = G.reshape(-1, order, order)
         G[first != second] *= -1.0
         G = self._symmetric(G)
         H = np.empty((k, k, order, order))
@@ -173,6 +176,7 @@ class CoupledProblem:
 
     def curvatures(self) -> FloatArray:
         """s p_c (1 - p_c) at the last sweep, (k, n): the class's own block of the Hessian (no pass)."""
+        self.data.settle()
         h = self._p * (1.0 - self._p)
         return h if self.data.weight is None else h * self.data.weight
 
@@ -186,7 +190,8 @@ class CoupledProblem:
                 rows = plane[block.first : block.first + block.rows.n]
                 _kernels.gram(block.rows, block.lo, block.hi, rows, mu, part)
 
-        total = self.data.sum(add, len(h) * size).reshape(-1, self.order, self.order)
+        total = self.data.sum(add, len(h) * size, uses=())
+        total = total.reshape(-1, self.order, self.order)
         return self._symmetric(total)
 
     def own_moments(self, h: FloatArray) -> FloatArray:
@@ -199,7 +204,7 @@ class CoupledProblem:
                 rows = plane[block.first : block.first + block.rows.n]
                 _kernels.moments(block.rows, block.lo, block.hi, rows, part)
 
-        return self.data.sum(add, len(h) * size).reshape(-1, size)
+        return self.data.sum(add, len(h) * size, uses=()).reshape(-1, size)
 
     def intercept_hessian(self) -> FloatArray:
         """sum s (diag p - p p') (k, k): the Hessian in the intercepts alone (no pass over X)."""
@@ -208,7 +213,8 @@ class CoupledProblem:
         def add(block: Block, out: FloatArray) -> None:
             _kernels.softmax_cross(self._of(block), block.lo, block.hi, self._kept(block), out)
 
-        cross = self.data.sum(add, width * width).reshape(width, width)[: self.k, : self.k]
+        cross = self.data.sum(add, width * width, uses=(_PROBABILITIES,), features=False)
+        cross = cross.reshape(width, width)[: self.k, : self.k]
         return np.asarray(np.diag(cross.sum(axis=1)) - cross)  # rows sum to 0 exactly as they must
 
     def along(
@@ -223,7 +229,7 @@ class CoupledProblem:
                 block.rows, self._of(block), block.lo, block.hi, start, move, steps, out
             )
 
-        out = self.data.sum(add, 2 * len(steps)).reshape(-1, 2)
+        out = self.data.sum(add, 2 * len(steps), uses=()).reshape(-1, 2)
         ww, wd, dd = (float(np.vdot(a[:-1], b[:-1])) for a, b in ((W, W), (W, D), (D, D)))
         values = out[:, 0] + 0.5 * self.lam * (ww + 2 * steps * wd + steps**2 * dd)
         return values, out[:, 1] + self.lam * (wd + steps * dd)
@@ -249,7 +255,7 @@ class CoupledProblem:
                 block.rows, self._of(block), block.lo, block.hi, base, step, at, bound, part, out
             )
 
-        return self._closing_sums(self.data.sum(add, self._closing_size))
+        return self._closing_sums(self.data.sum(add, self._closing_size, uses=()))
 
     @property
     def _closing_size(self) -> int:

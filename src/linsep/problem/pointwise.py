@@ -19,6 +19,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.data import Block, Dataset
+from linsep.data.reading import column_sizes
 from linsep.errors import NonFinite
 from linsep.problem.composed import Composed
 
@@ -130,7 +131,10 @@ class Problem:
         With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sweep.hpp).
         """
         self.passes += 1
-        out = self.data.sum(lambda b, o: self._run.sweep(b, theta, o, blend), self.order + 1)
+        at = theta.copy()  # a pass that is made up for later must not see what became of theta
+        out = self.data.sum(
+            lambda b, o: self._run.sweep(b, at, o, blend), self.order + 1, fills=(CURVATURE,)
+        )
         value, g = float(out[0]) + self.penalty_value(theta), out[1:]
         g[:-1] += self.lam * theta[:-1]
         if not self.fit_intercept:
@@ -166,7 +170,7 @@ class Problem:
         def add(block: Block, out: FloatArray) -> None:
             _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out, single)
 
-        H = self.data.sum(add, order * order).reshape(order, order)
+        H = self.data.sum(add, order * order, uses=(CURVATURE,)).reshape(order, order)
         if not single and not np.isfinite(H).all():
             raise NonFinite(
                 "The Hessian is not finite: some features are too large to square in float64. Divide those "
@@ -191,7 +195,7 @@ class Problem:
         def add(block: Block, out: FloatArray) -> None:
             _kernels.hess_vec(block.rows, block.lo, block.hi, block.kept(CURVATURE), v, out)
 
-        out = self.data.sum(add, self.order)
+        out = self.data.sum(add, self.order, uses=(CURVATURE,))
         out[:-1] += self.lam * v[:-1]
         if not self.fit_intercept:
             out[-1] = 0.0
@@ -206,7 +210,7 @@ class Problem:
             h = block.kept(CURVATURE) if weighted else None
             _kernels.moments(block.rows, block.lo, block.hi, h, out)
 
-        out = self.data.sum(add, 2 * d + 1)
+        out = self.data.sum(add, 2 * d + 1, uses=(CURVATURE,))
         return out[:d], out[d : 2 * d], float(out[2 * d])
 
     def along(
@@ -215,7 +219,7 @@ class Problem:
         """P and its derivative by the step, at several steps along theta + step * delta."""
         self.passes += 1
         out = self.data.sum(
-            lambda b, o: self._run.ray(b, theta, delta, steps, o), 2 * len(steps)
+            lambda b, o: self._run.ray(b, theta, delta, steps, o), 2 * len(steps), uses=()
         ).reshape(-1, 2)
         w, dw = theta[:-1], delta[:-1]
         ww, wd, dd = dot(w, w), dot(w, dw), dot(dw, dw)
@@ -230,7 +234,9 @@ class Problem:
         step = theta if u is not None else dual.step[:, 0]  # type: ignore[union-attr]
         base, step = np.ascontiguousarray(base), np.ascontiguousarray(step)
         return self.data.sum(
-            lambda b, o: self._run.closing(b, base, step, theta, u, o), 8 + 2 * self.data.d
+            lambda b, o: self._run.closing(b, base, step, theta, u, o),
+            8 + 2 * self.data.d,
+            uses=(),
         )
 
     def closing_in_pieces(
@@ -271,8 +277,8 @@ class Problem:
         low, high = self.loss.domain
         reach = max(abs(low), abs(high))
         by_squares = np.sqrt(reach * mass * most * float(squares.max(initial=0.0)))
-        largest = abs(self.data.X).max() if self.data.X.size else 0.0
-        return float(min(by_squares, float(largest) * mass))
+        largest = float(column_sizes(self.data.X).max(initial=0.0))
+        return float(min(by_squares, largest * mass))
 
     def null_value(self) -> float:
         """P at w = 0, b = 0: what no model at all costs (labels only, no pass over X)."""
@@ -281,7 +287,7 @@ class Problem:
             m = block.margins(np.zeros(block.hi - block.lo))
             out[0] += block.weights() @ self.loss.value(m)
 
-        return float(self.data.sum(add, 1)[0])
+        return float(self.data.sum(add, 1, features=False)[0])
 
     def centre(self) -> FloatArray:
         """Column medians of some rows, whatever outliers there are; 0 if sparse or without intercept.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.reading import plain_rows, plain_signs
+from linsep.data.reading import plain_rows, plain_signs, y_of
 from linsep.dyadic import DyadicRows
 from linsep.errors import BadInput
 from linsep.geometry import Hyperplane
@@ -69,6 +69,7 @@ def meets(
     exact: bool,
 ) -> bool:
     """The weighted rows of the two classes balance, in ``point``."""
+    y = y_of(X, y)
     X = plain_rows(X)
     sign = plain_signs(y, X.shape[0], classes)
     d, m = X.shape[1], len(rows)
@@ -114,6 +115,7 @@ def touches(
     """No row on the wrong side of the direction, exactly the rows ``on`` at zero, and others beyond."""
     w, b = direction
     theta = np.append(w, b)
+    y = y_of(X, y)
     X = plain_rows(X)
     sign = plain_signs(y, X.shape[0], classes)
     zero = np.zeros(X.shape[0], dtype=bool)
@@ -155,6 +157,7 @@ def _touches_exactly(
 def _chunks(
     X: Any, y: Any, classes: npt.NDArray[Any] | None, d: int
 ) -> Iterator[tuple[Any, FloatArray]]:
+    y = y_of(X, y)
     rows = plain_rows(X)
     sign = plain_signs(y, rows.shape[0], classes)
     if rows.shape[1] != d:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.data.reading import column_sizes
 from linsep.errors import BadInput
 from linsep.geometry import Hyperplane, length
 from linsep.separability import programme, simplex, wide
@@ -150,16 +150,7 @@ def _inseparable(
 
 def _direction(signed: SignedRows, theta: FloatArray) -> tuple[FloatArray, float]:
     """theta of unit length, without the entries that are rounding noise."""
-    sizes = np.append(_column_sizes(signed), 1.0) * np.abs(theta)
+    sizes = np.append(column_sizes(signed.data.X), 1.0) * np.abs(theta)
     theta = np.where(sizes > 1e-11 * sizes.max(), theta, 0.0)
     size = length(theta[:-1]) or abs(float(theta[-1]))
     return theta[:-1] / size, float(theta[-1]) / size
-
-
-def _column_sizes(signed: SignedRows) -> FloatArray:
-    X = signed.data.X
-    if sp.issparse(X):
-        return np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
-    rows = math.ceil((1 << 20) / max(1, X.shape[1]))
-    parts = [np.abs(X[at : at + rows]).max(axis=0) for at in range(0, X.shape[0], rows)]
-    return np.asarray(np.max(parts, axis=0), dtype=np.float64)

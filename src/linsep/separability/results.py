@@ -50,7 +50,7 @@ class Separable:
             f"({_passes(self.passes)})"
         )
 
-    def check(self, X: Any, y: Any, exact: bool = False) -> bool:
+    def check(self, X: Any, y: Any = None, exact: bool = False) -> bool:
         """Whether every row of X is strictly on its side, at the distance claimed.
 
         Rows that rounding errors could carry across are decided in exact arithmetic; ``exact=True`` also compares
@@ -120,7 +120,7 @@ class Inseparable:
         """Features that the direction moves."""
         return None if self.direction is None else np.flatnonzero(self.direction[0])
 
-    def check(self, X: Any, y: Any, exact: bool = False) -> bool:
+    def check(self, X: Any, y: Any = None, exact: bool = False) -> bool:
         """Whether the weighted rows of X meet in the point, and the direction, if any, is one.
 
         In floats: to within rounding. ``exact=True``: the weights are solved for again in rational

@@ -7,6 +7,7 @@ from a Cholesky factor of their inner products.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
+from linsep.data import StoredRows
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.search import (
     Meeting,
@@ -73,13 +75,18 @@ def least_squares(signed: SignedRows) -> FloatArray:
     size = (data.n, data.d + 1)
     both = float(signed.fit_intercept)
 
+    def blocks() -> Iterable[tuple[slice, Any]]:
+        return X.blocks() if isinstance(X, StoredRows) else [(slice(None), X)]
+
     def forward(v: FloatArray) -> FloatArray:
         v = v.ravel()
-        return np.asarray(sign * (X @ v[:-1] + both * v[-1]))
+        z = np.concatenate([block @ v[:-1] for _, block in blocks()])
+        return np.asarray(sign * (z + both * v[-1]))
 
     def backward(u: FloatArray) -> FloatArray:
         u = sign * u.ravel()
-        return np.append(np.asarray(X.T @ u), both * u.sum())
+        v = sum(np.asarray(block.T @ u[rows]) for rows, block in blocks())
+        return np.append(v, both * u.sum())
 
     operator = scipy.sparse.linalg.LinearOperator(size, forward, backward, dtype=np.float64)
     target = np.abs(sign)

@@ -130,10 +130,10 @@ SOLVERS: dict[str, Solver] = {
         Solver("newton-pilot", dense.solve_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
         Solver("newton-cg", _truncated, _BASIC),
         Solver("dual-cd", sparse.solve_dual, (_CONVEX, _NO_L1, _COORDINATES)),
-        Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1, _IN_MEMORY)),
+        Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", interior.solve, (*_ONE_KINK, _IN_MEMORY)),
         Solver("globbing", globbing.solve, (*_ONE_KINK, _TALL)),
-        Solver("hard-margin", hard_margin.solve, (_HARD, _NO_L1, _IN_MEMORY)),
+        Solver("hard-margin", hard_margin.solve, (_HARD, _NO_L1)),
     )
 }
 NAMES = ("auto", *SOLVERS)

@@ -88,7 +88,7 @@ class Band:
             where = b.rows, b.targets, self.loss, b.lo, b.hi
             _kernels.sort_rows(*where, theta, tau, self.mu, self.scale, v[part], u[part], out)
 
-        sums = self.problem.data.sum(add, 2 + self.problem.order)
+        sums = self.problem.data.sum(add, 2 + self.problem.order, writes=(v, u))
         self.constant, self.linear = float(sums[1]), sums[2:]
         self.rows = np.flatnonzero(u > self.high)
         return float(sums[0]) + self.problem.penalty_value(theta)
@@ -106,7 +106,8 @@ class Band:
             part = v[b.first : b.first + b.rows.n]
             _kernels.kink_margins(b.rows, b.targets, self.loss, b.lo, b.hi, theta, part, out)
 
-        return float(self.problem.data.sum(add, 1)[0]) + self.problem.penalty_value(theta)
+        sums = self.problem.data.sum(add, 1, writes=(v,))
+        return float(sums[0]) + self.problem.penalty_value(theta)
 
     def contradictions(self) -> Rows:
         """Fixed rows whose side is not the one they were fixed for."""

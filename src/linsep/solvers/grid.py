@@ -130,6 +130,7 @@ class Grid:
     def sweep(self, theta: FloatArray) -> FloatArray:
         """Loss and gradient of each part, (parts + 1, d + 2); the curvatures of the rows are kept."""
         d, parts = self.problem.data.d, self.parts
+        theta = theta.copy()  # a pass that is made up for later must not see what became of it
 
         def add(block: Block, out: FloatArray) -> None:
             h, part = block.kept("curvature"), self._part_of(block)
@@ -147,7 +148,8 @@ class Grid:
             )
 
         self.problem.passes += 1
-        return self.problem.data.sum(add, (parts + 1) * (d + 2)).reshape(parts + 1, d + 2)
+        size = (parts + 1) * (d + 2)
+        return self.problem.data.sum(add, size, fills=("curvature",)).reshape(parts + 1, d + 2)
 
     def base(self, theta: FloatArray, sums: FloatArray, exact: bool = False) -> Base:
         """The base at theta, where the last sweep was made."""
@@ -163,7 +165,9 @@ class Grid:
             _kernels.part_gram(block.rows, block.lo, block.hi, part, parts, h, self.mu, out, single)
 
         self.problem.passes += 1
-        H = self.problem.data.sum(add, (parts + 1) * order**2).reshape(parts + 1, order, order)
+        size = (parts + 1) * order**2
+        H = self.problem.data.sum(add, size, uses=("curvature",))
+        H = H.reshape(parts + 1, order, order)
         if single and not np.isfinite(H).all():
             return self.base(theta, sums, exact=True)
         return Base(theta.copy(), sums[:, 0], sums[:, 1:], self._symmetric(H), single)

@@ -110,7 +110,7 @@ def _any_far(problem: Problem) -> bool:
         h = block.kept("curvature")[block.lo : block.hi][s > 0] / s[s > 0]
         extremes.append((float(h.min(initial=np.inf)), float(h.max(initial=0.0))))
 
-    problem.data.sum(add, 1)
+    problem.data.sum(add, 1, features=False)
     return min(low for low, _ in extremes) <= FAR * max(high for _, high in extremes)
 
 

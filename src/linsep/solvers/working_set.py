@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import pilot, prox_newton
@@ -36,7 +34,6 @@ ROUNDS = 60
 CALLS = 20  # of the native solver on a set that is not to grow
 WORTH_A_PILOT = 200  # rows per feature
 _PILOT = 0.05
-_DENSE = 0.2  # share of nonzeros from which the columns of a working set are better stored in full
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
@@ -156,12 +153,7 @@ def _on(
     whole = len(chosen) == data.d
     sub = problem
     if not whole:
-        X = data.X[:, chosen]
-        share = X.nnz / max(1, X.shape[0] * X.shape[1]) if sp.issparse(X) else 1.0
-        if sp.issparse(X) and share > _DENSE:
-            X = X.toarray()
-        rows = Memory(X, data.sign, data.offset, data.weight, None, run_threads(data))
-        sub = Problem(problem.loss, problem.penalty, rows, problem.fit_intercept)
+        sub = Problem(problem.loss, problem.penalty, data.columns(chosen), problem.fit_intercept)
     start = np.append(theta[chosen], theta[-1])
     if not start[:-1].any() and data.n >= WORTH_A_PILOT * max(1, len(chosen)):
         small = pilot.sub_problem(sub, int(max(_PILOT * data.n, 20 * len(chosen), 1000)), seed)
@@ -171,14 +163,8 @@ def _on(
     if not whole:
         share = sub.data.n_entries / max(1, data.n_entries)
         problem.passes += share * (sub.passes - before) + 1.0
-        assert isinstance(sub.data, Memory)
         sub.data.close()
     return found.theta, found.base, found.step
-
-
-def run_threads(data: object) -> int | None:
-    """Threads of the data set."""
-    return getattr(data, "n_threads", None)
 
 
 def _full(problem: Problem, chosen: IntArray, part: FloatArray) -> FloatArray:

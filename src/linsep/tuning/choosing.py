@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
+from linsep.data import Scan
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.tuning import leave_one_out, rejecting, separate, shared, splits
 from linsep.tuning.grids import grid_of
@@ -28,7 +29,7 @@ RULES = ("best", "one_standard_error")
 def tune(  # noqa: PLR0913
     estimator: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     Cs: Any = None,
     *,
     cv: Any = 5,
@@ -51,7 +52,7 @@ def tune(  # noqa: PLR0913
     estimator : estimator
         Of linsep, unfitted or not; its own C is not used.
     X, y : array-likes
-        As for ``fit``.
+        As for ``fit``. A scan (``linsep.scan``) may bring y and the weights along.
     Cs : array of floats, int or None
         The values to try, or how many from 1e-4 to 1e4 on a logarithmic scale; 10 by default.
     cv : int, scikit-learn splitter, list of (train, held out) pairs or "loo-approximate"
@@ -103,7 +104,7 @@ def tune(  # noqa: PLR0913
         _refuse_with_leave_one_out(validation, groups, rule)
     classifier = is_classifier(estimator)
     score = resolve(scoring, regression=not classifier)
-    X, target = examined(estimator, X, y)
+    X, target, sample_weight = examined(estimator, X, y, sample_weight)
     parts = splits.make(
         target,
         cv=cv,
@@ -114,6 +115,8 @@ def tune(  # noqa: PLR0913
         seed=_seed(random_state),
     )
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if reject and isinstance(X, Scan):
+        raise BadInput("reject=True needs the rows in memory; leave it out for a scan.")
     if reject:
         rejecting.refuse(estimator, target, classifier, score.name, rule)
     approximate = not parts.pairs
@@ -121,7 +124,8 @@ def tune(  # noqa: PLR0913
     some = _rows_of(X, target, weight, parts.rest)
     found = _Found(grid, max(1, len(parts.pairs)), began, reject)
     with Job("tune", total=found.scores.size) as found.job:
-        grid_scores(estimator, *some, parts.renumbered(), score, found)
+        numbered = parts if isinstance(X, Scan) else parts.renumbered()
+        grid_scores(estimator, *some, numbered, score, found)
     scores, certificates = found.scores, found.certificates
     curve = ValidationCurve(grid, scores, score.name, score.greater_is_better, approximate)
     best_C = float(grid[curve.best if rule == "best" else curve.within_one_error])
@@ -146,16 +150,19 @@ def tune(  # noqa: PLR0913
     )
 
 
-def examined(estimator: Any, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
-    """X and y as the fits will see them: what is refused, is refused before anything is fitted.
+def examined(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDArray[Any], Any]:
+    """X, y and weights as the fits will see them: what is refused, is refused before anything is fitted.
 
-    A frame stays one, because its columns have names.
+    A frame stays one, because its columns have names; a scan hands over its target and weights.
     """
+    if isinstance(X, Scan):
+        y, weight = X.given(y, weight, "tuning")
+        X = Scan(X.rows, names=X.feature_names)
     examine = getattr(estimator, "_examined", None)
     if examine is None:
-        return X, np.asarray(y)
+        return X, np.asarray(y), weight
     rows, names, target = examine(X, y)
-    return (rows if names is None else X), target
+    return (rows if names is None and not isinstance(X, Scan) else X), target, weight
 
 
 def _seed(random_state: Any) -> int | None:
@@ -172,9 +179,11 @@ def _seed(random_state: Any) -> int | None:
 def _rows_of(
     X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: npt.NDArray[np.int64] | None
 ) -> tuple[Any, npt.NDArray[Any], FloatArray | None]:
-    """X, y and the weights at these rows; as they are if all are meant."""
+    """X, y and the weights at these rows; as they are if all are meant. On disk the others weigh nothing."""
     if rows is None:
         return X, y, weight
+    if isinstance(X, Scan):
+        return X, y, separate.without(weight, len(y), rows)
     return separate.some(X, rows), y[rows], None if weight is None else weight[rows]
 
 
@@ -220,8 +229,7 @@ def _grid_scores(
             models = separate.models(*given_rows)
         for c, f, model in models:
             rows = parts.pairs[f][1]
-            own = None if weight is None else weight[rows]
-            value = score.of(model, separate.some(X, rows), y[rows], own)
+            value = separate.held_out(score, model, X, y, weight, rows)
             found.add(c, f, value, model.certificate_, model.n_passes_)
         return
     held = np.zeros((len(y), len(Cs)))
@@ -273,8 +281,7 @@ def _tested(
     rows: npt.NDArray[np.int64],
     score: Score,
 ) -> tuple[float, float | None]:
-    own = None if weight is None else weight[rows]
-    value = score.of(model, separate.some(X, rows), y[rows], own)
+    value = separate.held_out(score, model, X, y, weight, rows)
     if score.name != "error" or weight is not None:
         return value, None
     n = len(rows)

@@ -16,7 +16,9 @@ from linsep.tuning.results import Path
 from linsep.watching import Job
 
 
-def path(estimator: Any, X: Any, y: Any, Cs: Any = None, *, sample_weight: Any = None) -> Path:
+def path(
+    estimator: Any, X: Any, y: Any = None, Cs: Any = None, *, sample_weight: Any = None
+) -> Path:
     """Fit every C, from the smallest to the largest, each certified.
 
     Parameters
@@ -24,7 +26,7 @@ def path(estimator: Any, X: Any, y: Any, Cs: Any = None, *, sample_weight: Any =
     estimator : estimator
         Of linsep, with a parameter C; it is not changed.
     X, y : array-likes
-        As for ``fit``.
+        As for ``fit``; X may be a scan.
     Cs : array of floats, int or None
         As for :func:`linsep.tune`.
     sample_weight : array (n,), optional
@@ -45,7 +47,7 @@ def path(estimator: Any, X: Any, y: Any, Cs: Any = None, *, sample_weight: Any =
             f"path needs an estimator with a parameter C, got {type(estimator).__name__}."
         )
     grid = grid_of(Cs)
-    X, target = examined(estimator, X, y)
+    X, target, sample_weight = examined(estimator, X, y, sample_weight)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     pose = getattr(estimator, "_shared_problem", None)
     given = pose(X, target, weight) if pose is not None else None

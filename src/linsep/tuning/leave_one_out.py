@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from linsep.data import Memory
+from linsep.data import dataset
 from linsep.errors import Refused
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
@@ -71,7 +71,7 @@ def fits_of(given: Shared, Cs: Sequence[float]) -> list[Fit]:
     fits: list[Fit] = []
     for C in Cs:
         recipe = replace(given.recipe, penalty=ElasticNet(C))
-        data = Memory(given.rows, given.sigma, given.offset, given.weight, None, recipe.n_threads)
+        data = dataset(given.rows, given.sigma, given.offset, given.weight, None, recipe.n_threads)
         with closing(data):
             fits.append(train(recipe, data, fits[-1].W if fits else None, warn=False))
     return fits

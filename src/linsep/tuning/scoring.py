@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import get_scorer
 
+from linsep.data import Scan
 from linsep.errors import BadInput
 
 NAMES = ("error", "log_loss", "auc")
@@ -44,6 +45,10 @@ def resolve(scoring: Any, regression: bool) -> Score:
 
 def _scorer(scorer: Any) -> Callable[[Any, Any, npt.NDArray[Any], Any], float]:
     def of(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
+        if isinstance(X, Scan):
+            raise BadInput(
+                f"Rows on disk are scored by one of {', '.join(_OWN)}: give one as scoring."
+            )
         return float(scorer(model, X, y))
 
     return of

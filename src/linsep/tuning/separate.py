@@ -14,8 +14,10 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from linsep.data import Scan
 from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
+from linsep.tuning.scoring import Score
 from linsep.watching import advance
 
 FloatArray = npt.NDArray[np.float64]
@@ -36,14 +38,37 @@ def some(X: Any, rows: IntArray) -> Any:
     return _safe_indexing(X, rows)
 
 
+def without(weight: FloatArray | None, n: int, rows: IntArray) -> FloatArray:
+    """The weights of n rows, 0 outside the given ones: how rows on disk are left out."""
+    out = np.zeros(n)
+    out[rows] = 1.0 if weight is None else weight[rows]
+    return out
+
+
 def fit(
     model: Any, X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: IntArray | None
 ) -> None:
     """Fit to these rows, or to all."""
-    if rows is not None:
+    if rows is not None and isinstance(X, Scan):
+        weight = without(weight, len(y), rows)
+    elif rows is not None:
         X, y = some(X, rows), y[rows]
         weight = None if weight is None else weight[rows]
     model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+
+
+def held_out(
+    score: Score,
+    model: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    rows: IntArray,
+) -> float:
+    """The score of a model on these rows; rows on disk are all predicted, and the others count for nothing."""
+    if isinstance(X, Scan):
+        return score.of(model, X, y, without(weight, len(y), rows))
+    return score.of(model, some(X, rows), y[rows], None if weight is None else weight[rows])
 
 
 def models(
@@ -65,7 +90,9 @@ def models(
         plain.set_params(warm_start=True)
     workers = min(_threads(given), len(pairs))
     entries = X.nnz if hasattr(X, "nnz") else np.size(X)
-    together = workers > 1 and _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
+    together = (
+        workers > 1 and not isinstance(X, Scan) and _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
+    )
     if not together:
         for f, (train, _) in enumerate(pairs):
             rising = _rising(clone(plain), X, y, weight, Cs, train)
@@ -113,8 +140,12 @@ def _rising(
     train: IntArray,
 ) -> Iterator[Any]:
     """The model of each C on these rows, from the one before."""
-    rows, target = some(X, train), y[train]
-    own = None if weight is None else weight[train]
+    rows, target = X, y
+    if isinstance(X, Scan):
+        own: FloatArray | None = without(weight, len(y), train)
+    else:
+        rows, target = some(X, train), y[train]
+        own = None if weight is None else weight[train]
     for C in Cs.tolist():
         model.set_params(C=C)
         fit(model, rows, target, own, None)

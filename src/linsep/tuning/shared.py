@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -13,13 +13,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.certificates import ClosingSums, from_sums
-from linsep.data import Memory
+from linsep.data import StoredRows, dataset, recorded
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
 from linsep.solvers import grid, grid_walk
-from linsep.train import Fit, Recipe, train
+from linsep.train import Fit, Recipe, told, train
 
 _ROWS = 30  # per feature: with fewer, folds differ too much to share a base
 
@@ -29,7 +29,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """One pointwise problem on rows in memory, as an estimator would pose it."""
+    """One pointwise problem, as an estimator would pose it."""
 
     recipe: Recipe
     rows: Any
@@ -49,7 +49,7 @@ def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
     if recipe.penalty.l1_ratio or recipe.solver != "auto" or not np.isfinite(Cs).all():
         return False
     n, d = given.rows.shape
-    if sp.issparse(given.rows) or d > grid.FEATURES or n < _ROWS * d:
+    if _sparse(given.rows) or d > grid.FEATURES or n < _ROWS * d:
         return False
     if loss.classification and given.sigma is not None:
         counted = np.ones(len(part)) if given.weight is None else given.weight
@@ -59,6 +59,14 @@ def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
             if (inside.sum() - inside[1:] <= 0).any():
                 return False
     return True
+
+
+def _sparse(X: Any) -> bool:
+    return X.sparse if isinstance(X, StoredRows) else bool(sp.issparse(X))
+
+
+def _blocks(X: Any) -> Iterable[tuple[slice, Any]]:
+    return X.blocks() if isinstance(X, StoredRows) else [(slice(None), X)]
 
 
 def fit_grid(
@@ -71,9 +79,10 @@ def fit_grid(
     recipe = given.recipe
     began = perf_counter()
     assert not isinstance(recipe.loss, CoupledLoss)
-    data = Memory(given.rows, given.sigma, given.offset, given.weight, None, recipe.n_threads)
+    data = dataset(given.rows, given.sigma, given.offset, given.weight, None, recipe.n_threads)
     with closing(data):
-        problem = Problem(recipe.loss, ElasticNet(Cs[0]), data, recipe.fit_intercept)
+        rows = recorded(data, told(recipe), list(Cs), part)
+        problem = Problem(recipe.loss, ElasticNet(Cs[0]), rows, recipe.fit_intercept)
         models = grid.Grid(problem, part, Cs)
         stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
         found = grid_walk.solve(models, stop, held, recipe.seed or 0)
@@ -130,10 +139,13 @@ def _alone(
     """A model of its own, from where the grid left it; the rows of its part have weight 0."""
     outside = (part != f) if f >= 0 else np.ones(len(part), dtype=bool)
     weight = outside.astype(np.float64) if given.weight is None else given.weight * outside
-    data = Memory(given.rows, given.sigma, given.offset, weight, None, recipe.n_threads)
+    data = dataset(given.rows, given.sigma, given.offset, weight, None, recipe.n_threads)
     with closing(data):
-        fit = train(recipe, data, None if start is None else start.W, warn=False)
+        W = None if start is None else start.W
+        fit = train(recipe, recorded(data, told(recipe), W), W, warn=False)
     if held is not None and f >= 0:
-        X = given.rows[part == f]
-        held[part == f, c] = np.asarray(X, dtype=np.float64) @ fit.W[:-1, 0] + fit.W[-1, 0]
+        w, b = fit.W[:-1, 0], fit.W[-1, 0]
+        for rows, X in _blocks(given.rows):
+            own = part[rows] == f
+            held[rows, c][own] = np.asarray(X[own], dtype=np.float64) @ w + b
     return fit

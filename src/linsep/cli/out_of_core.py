@@ -1,0 +1,180 @@
+"""``linsep fit`` on a file that memory does not hold: the same steps, read from disk pass by pass."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+import linsep
+from linsep.cli import fitting, reading
+from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
+from linsep.cli.output import Outcome, certificate_facts, say
+from linsep.data import Scan
+from linsep.data.space import available_memory
+from linsep.errors import BadInput, ConvergenceWarning
+from linsep.tuning import separate, splits
+from linsep.tuning.scoring import resolve
+
+_SHARE = 0.25  # of the free memory that a file may take: read, encoded and split it takes about four times as much
+_GROWN = {
+    ".parquet": 8.0,
+    ".npz": 4.0,
+}  # bytes in memory for a byte of a compressed file, at a guess
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    group = parser.add_argument_group("files larger than memory")
+    group.add_argument(
+        "--memory-limit",
+        metavar="SIZE",
+        help="e.g. 500M or 8G: larger files are read from disk in every pass (default: a quarter of the free memory)",
+    )
+    group.add_argument("--cache", metavar="DIR", help="keep the decoded rows there, for next time")
+    group.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="keep the state of the fit there, and go on from it after a kill",
+    )
+
+
+def needed(options: Any) -> bool:
+    """Whether the file is larger than the memory it may take."""
+    path = Path(options.data)
+    if options.data == "-" or not path.is_file():
+        return False
+    limit = _size(options.memory_limit) if options.memory_limit else _SHARE * available_memory()
+    return path.stat().st_size * _GROWN.get(path.suffix.lower(), 1.0) > limit
+
+
+def _size(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if found is None:
+        raise BadInput(f"--memory-limit {text}: write a number of bytes, or 500M, 8G and the like.")
+    return float(found[1]) * _UNITS[found[2].upper()]
+
+
+def run(options: Any) -> Outcome:
+    """Scan, tune, fit, certify, save; rows are neither encoded nor standardised, and there is no report."""
+    began = perf_counter()
+    _refuse(options)
+    state = nullcontext() if options.resume is None else linsep.checkpoint(options.resume)
+    target = options.target
+    if target is None and Path(options.data).suffix.lower() == ".npz":
+        target = "y"
+    with (
+        state,
+        linsep.scan(
+            options.data, target=target, ignore=options.ignore, cache=options.cache
+        ) as rows,
+    ):
+        if rows.y is None:
+            raise BadInput(f"{options.data}: say which column to predict: --target NAME.")
+        say(options, f"{options.data}: {rows.shape[0]:,} rows, read from disk in every pass")
+        regression = reading.is_regression(rows.y, options.task)
+        model = fitting.estimator(options, regression)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
+            test = _judged(options, rows, model, regression)
+            final = clone(model).set_params(C=test["C"]).fit(rows)
+        say(options, f"C = {test['C']:g}")
+        say(options, str(final.certificate_))
+        say(options, test["text"])
+        path = Path(options.output or Path(options.data).with_suffix(".linsep"))
+        linsep.save(final, path)
+        say(options, f"model: {path}")
+        reads, shape = rows.reads, rows.shape
+    if not options.no_report:
+        say(options, "no report: it needs the rows in memory")
+    facts = {
+        "verb": "fit",
+        "linsep": linsep.__version__,
+        "rows": shape[0],
+        "features": shape[1],
+        "model": type(final).__name__,
+        "C": float(test["C"]),
+        "certificate": certificate_facts(final.certificate_),
+        "test": {k: v for k, v in test.items() if k in ("rows", "score", "bound", "scoring")},
+        "separable": None,
+        "model_file": str(path),
+        "report": None,
+        "reads": reads,
+        "seconds": perf_counter() - began,
+    }
+    certified = final.certificate_.certified
+    slow = options.time_limit is not None and not certified
+    return Outcome(facts, DONE if certified else LIMIT if slow else NOT_CERTIFIED)
+
+
+def _refuse(options: Any) -> None:
+    """Options that only reading into memory knows."""
+    asked = {
+        "--type": options.type,
+        "--delimiter": options.delimiter,
+        "--decimal": options.decimal != ".",
+        "--encoding": options.encoding.lower() not in ("utf-8", "utf8"),
+        "--no-header": options.no_header,
+        "--report": options.report,
+    }
+    wrong = [name for name, given in asked.items() if given]
+    if wrong:
+        raise BadInput(
+            f"{options.data} is larger than the memory it may take, and is read from disk; {', '.join(wrong)} needs it "
+            "in memory. Leave that out, raise --memory-limit, or store the table as Parquet."
+        )
+
+
+def _judged(options: Any, rows: Scan, model: Any, regression: bool) -> dict[str, Any]:
+    """Choose C without the test rows, and judge by them a twin that has not seen them."""
+    if not 0.0 <= options.test < 1.0:
+        raise BadInput(f"--test must be a share of the rows below 1, got {options.test}.")
+    y, weight = rows.given(None, None, "fit")
+    bare, n = Scan(rows.rows, names=rows.feature_names), rows.shape[0]
+    everything = np.arange(n)
+    train, held = everything, everything[:0]
+    if options.test:
+        train, held = splits.make(
+            y,
+            cv=2,
+            validation=options.test,
+            test=None,
+            groups=None,
+            classifier=not regression,
+            seed=options.seed,
+        ).pairs[0]
+    seen = separate.without(weight, n, train) if len(held) else weight
+    C = options.C
+    if C is None:
+        C = linsep.tune(
+            model,
+            bare,
+            y,
+            options.Cs,
+            cv=options.cv,
+            scoring=options.scoring,
+            rule=options.rule,
+            refit=False,
+            sample_weight=seen,
+            random_state=options.seed,
+        ).best_C
+    if not len(held):
+        return {"C": C, "text": "no rows were set aside to judge by"}
+    twin = clone(model).set_params(C=C).fit(bare, y, seen)
+    score = resolve(None, regression=regression)
+    value = separate.held_out(score, twin, bare, y, weight, held)
+    out = {"C": C, "rows": len(held), "score": value, "scoring": score.name}
+    about = f"{score.name.replace('_', ' ')} on {len(held):,} rows that its twin has not seen: "
+    if regression:
+        return {**out, "text": f"{about}{value:.4g}"}
+    bound = float(linsep.bounds.clopper_pearson(round(value * len(held)), len(held), delta=0.05))
+    text = f"{about}{value:.2%}, below {bound:.2%} with probability 0.95"
+    return {**out, "bound": bound, "text": text}

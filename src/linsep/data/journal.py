@@ -1,0 +1,208 @@
+"""A file of what the passes over the data have found, so that a fit that was killed goes on where it was.
+
+All that a solver learns from rows on disk or on a cluster are sums over them, and what it does with them is
+deterministic. So the sums, in the order of the passes, are the whole state of a fit: answered from the file
+instead of the data, they lead the solver to the same point, bit for bit.
+
+The file is written at its end only. Every record carries its length and a checksum; a record that was cut off by
+a kill is not complete, and is dropped when the file is opened again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.errors import BadInput, Refused
+
+FloatArray = npt.NDArray[np.float64]
+
+_MAGIC = b"linsep checkpoint 1\n"
+_HEAD = struct.Struct("<cQI")  # kind, bytes that follow, their CRC-32
+_FIT, _PASS = b"F", b"P"
+
+
+class Journal:
+    """The records of a file: fits, and the passes of each."""
+
+    def __init__(self, path: Path, resume: bool) -> None:
+        self.path = path
+        try:
+            self._file = path.open("r+b" if resume and path.exists() else "w+b")
+        except OSError as error:
+            raise BadInput(f"The checkpoint {path} cannot be opened ({error.strerror}).") from error
+        self._known: list[tuple[bytes, int, int]] = []  # kind, place and length
+        self._next = 0
+        self._read_all()
+
+    @property
+    def passes(self) -> int:
+        """Passes in the file."""
+        return sum(kind == _PASS for kind, _, _ in self._known)
+
+    def _read_all(self) -> None:
+        """Find all complete records; what comes after them is cut off."""
+        start = self._file.read(len(_MAGIC))
+        if start != _MAGIC[: len(start)]:
+            self._file.close()
+            raise BadInput(
+                f"{self.path} is not a checkpoint of linsep; give another path, or remove it."
+            )
+        end = len(_MAGIC)
+        while len(head := self._file.read(_HEAD.size)) == _HEAD.size:
+            kind, length, checksum = _HEAD.unpack(head)
+            payload = self._file.read(length)
+            if len(payload) < length or zlib.crc32(payload) != checksum:
+                break
+            self._known.append((kind, end + _HEAD.size, length))
+            end += _HEAD.size + length
+        self._file.seek(0)
+        self._file.write(_MAGIC)
+        self._file.truncate(max(end, len(_MAGIC)))
+        self._file.flush()
+
+    def begin(self, fingerprint: bytes) -> None:
+        """The next fit, known by its data and its recipe."""
+        found = self._recorded(_FIT)
+        if found is None:
+            self._append(_FIT, fingerprint)
+        elif found != fingerprint:
+            raise BadInput(
+                f"The checkpoint {self.path} was made by another fit: other data, other parameters, or another "
+                "version of linsep. Give each fit a path of its own, or remove the file."
+            )
+
+    def recorded(self) -> list[FloatArray] | None:
+        """What the next pass found, if it is in the file."""
+        payload = self._recorded(_PASS)
+        if payload is None:
+            return None
+        (count,) = struct.unpack_from("<Q", payload)
+        sizes = struct.unpack_from(f"<{count}Q", payload, 8)
+        values = np.frombuffer(payload, np.float64, offset=8 + 8 * count)
+        return [part.copy() for part in np.split(values, np.cumsum(sizes)[:-1])]
+
+    def record(self, arrays: Sequence[FloatArray]) -> None:
+        """Append what a pass found."""
+        head = struct.pack(f"<{len(arrays) + 1}Q", len(arrays), *(a.size for a in arrays))
+        self._append(_PASS, b"".join([head, *(np.ascontiguousarray(a).tobytes() for a in arrays)]))
+
+    def _recorded(self, kind: bytes) -> bytes | None:
+        if self._next == len(self._known):
+            return None
+        known, place, length = self._known[self._next]
+        if known != kind:
+            raise BadInput(
+                f"The checkpoint {self.path} was made by other steps than these; remove it, or set it aside."
+            )
+        self._next += 1
+        self._file.seek(place)
+        return self._file.read(length)
+
+    def _append(self, kind: bytes, payload: bytes) -> None:
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            self._file.write(_HEAD.pack(kind, len(payload), zlib.crc32(payload)) + payload)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._give_up(end)
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise Refused(
+                    f"There is no room for the checkpoint {self.path} ({error.strerror}). The first {self.passes} "
+                    "passes are kept in it: make room, and fit again to go on from there."
+                ) from error
+            raise
+        self._known.append((kind, end + _HEAD.size, len(payload)))
+        self._next = len(self._known)
+
+    def _give_up(self, end: int) -> None:
+        """Cut off a record that could not be written; a reader would drop it anyway."""
+        descriptor = os.dup(self._file.fileno())
+        try:
+            self._file.close()  # its buffer cannot be written either
+        except OSError:
+            pass
+        os.ftruncate(descriptor, end)
+        os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+_CURRENT: ContextVar[Journal | None] = ContextVar("linsep_checkpoint", default=None)
+
+
+def current() -> Journal | None:
+    """The journal of the ``with checkpoint(...)`` around, if there is one."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator[None]:
+    """Keep the state of fits on disk or on a cluster in a file, and go on from it after a kill.
+
+    ::
+
+        with linsep.checkpoint("run.checkpoint"):
+            model = LogisticRegression().fit(linsep.scan("data/*.parquet", target="y", cache="cache"))
+            linsep.save(model, "model.linsep")
+
+    What a pass over the rows finds is appended to the file before the next one begins. If the process is killed, run
+    the same program again: passes in the file are not made again, and the model has the same bits as without the kill.
+    When the block ends without an error the file is removed. A file of another fit (other data, parameters or
+    version) is refused. Rows in memory are not recorded: their fit is made again, with the same bits.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    resume : bool
+        False: begin anew, whatever the file holds.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, os
+    >>> from linsep import LogisticRegression, checkpoint, scan
+    >>> folder = tempfile.mkdtemp()
+    >>> np.save(os.path.join(folder, "X.npy"), np.array([[0.0], [1.0], [2.0], [3.0]]))
+    >>> with checkpoint(os.path.join(folder, "state")):
+    ...     model = LogisticRegression().fit(scan(os.path.join(folder, "X.npy"), target=[0, 1, 0, 1]))
+    >>> os.listdir(folder)
+    ['X.npy']
+    """
+    if _CURRENT.get() is not None:
+        raise BadInput("A checkpoint is in use already: blocks of checkpoint cannot be nested.")
+    journal = Journal(Path(path), resume)
+    token = _CURRENT.set(journal)
+    try:
+        yield
+    except BaseException:
+        journal.close()
+        raise
+    else:
+        journal.close()
+        Path(path).unlink(missing_ok=True)
+    finally:
+        _CURRENT.reset(token)
+
+
+def fingerprint(facts: Any, arrays: Sequence[npt.NDArray[Any] | None]) -> bytes:
+    """A digest of a fit: words and vectors that decide it."""
+    import hashlib  # noqa: PLC0415
+
+    digest = hashlib.sha256(repr(facts).encode())
+    for array in arrays:
+        digest.update(b"-" if array is None else np.ascontiguousarray(array).data)
+    return digest.digest()

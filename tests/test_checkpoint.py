@@ -1,0 +1,222 @@
+"""A fit that is killed goes on from its checkpoint, to the same bits."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from linsep import (
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LogisticRegression,
+    LogisticRegressionCV,
+    checkpoint,
+    scan,
+)
+from linsep.data.journal import Journal
+from linsep.errors import BadInput
+
+N, D = 22_000, 24  # enough for globbing
+MODELS = {
+    "newton": LogisticRegression(),
+    "newton-cg": LogisticRegression(solver="newton-cg"),
+    "newton-pilot": LogisticRegression(solver="newton-pilot"),
+    "globbing": LinearSVC(),
+    "multinomial": LogisticRegression(),
+    "ovr": LogisticRegression(multiclass="ovr"),
+    "unpenalised": LogisticRegression(C=np.inf),
+    "l1": LogisticRegression(0.001, l1_ratio=1.0),
+    "squared": LinearClassifier("squared_hinge"),
+    "absolute": LinearRegressor("absolute", C=1.0),
+    "grid": LogisticRegressionCV([0.01, 1.0], cv=3),
+}
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D))
+    path = tmp_path_factory.mktemp("rows") / "X.npy"
+    np.save(path, X)
+    z = X @ rng.normal(size=D) + 3 * rng.normal(size=N)
+    several = np.argmax(X[:, :3] + rng.gumbel(size=(N, 3)), axis=1)
+    return path, {"absolute": z, "multinomial": several, "ovr": several}, z > 0
+
+
+def fitted(name, rows, **options):
+    path, targets, usual = rows
+    model = MODELS[name]
+    model = type(model)(**{**model.get_params(), **options})
+    with scan(path, target=targets.get(name, usual)) as X:
+        model.fit(X)
+        return model, X.reads
+
+
+def killed_after(passes, name, rows, where, monkeypatch):
+    """A fit whose process would have died while it wrote that record."""
+    record, made = Journal.record, [0]
+
+    def stops(self, arrays):
+        if made[0] == passes:
+            raise Killed
+        made[0] += 1
+        record(self, arrays)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "record", stops)
+        with pytest.raises(Killed), checkpoint(where):
+            fitted(name, rows)
+
+
+def assert_same(a, b):
+    assert np.array_equal(a.coef_, b.coef_) and np.array_equal(a.intercept_, b.intercept_)
+    assert a.certificate_ == b.certificate_ and a.n_passes_ == b.n_passes_
+    assert a.certificate_.certified
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_goes_on_to_the_same_bits(name, rows, tmp_path, monkeypatch):
+    alone, whole = fitted(name, rows)
+    last = whole + 1
+    for passes in (1, 3):
+        killed_after(passes, name, rows, tmp_path / "state", monkeypatch)
+        with checkpoint(tmp_path / "state"):
+            again, reads = fitted(name, rows, n_threads=3)
+        assert_same(alone, again)
+        assert reads < last and not (tmp_path / "state").exists()
+        last = reads
+    assert last < whole
+
+
+def test_any_part_of_the_file_will_do(rows, tmp_path, monkeypatch):
+    alone, _ = fitted("newton", rows)
+    killed_after(5, "newton", rows, tmp_path / "state", monkeypatch)
+    data = (tmp_path / "state").read_bytes()
+    for share in (0.0, 0.001, 0.3, 0.77, 1.0):
+        (tmp_path / "state").write_bytes(data[: int(share * len(data))])
+        with checkpoint(tmp_path / "state"):
+            assert_same(alone, fitted("newton", rows)[0])
+    damaged = bytearray(data)
+    damaged[len(data) // 2] ^= 1  # the record is dropped with all that follow
+    (tmp_path / "state").write_bytes(damaged)
+    with checkpoint(tmp_path / "state"):
+        assert_same(alone, fitted("newton", rows)[0])
+
+
+def test_other_fits_and_other_files_are_refused(rows, tmp_path, monkeypatch):
+    state = tmp_path / "state"
+    killed_after(2, "newton", rows, state, monkeypatch)
+    data = state.read_bytes()
+    for name, options in (("newton", {"C": 2.0}), ("newton", {"tol": 1e-9}), ("ovr", {})):
+        with pytest.raises(BadInput, match="made by another fit"), checkpoint(state):
+            fitted(name, rows, **options)
+    assert state.read_bytes() == data
+    path, targets, usual = rows
+    copy = tmp_path / "X.npy"
+    copy.write_bytes(path.read_bytes())
+    with pytest.raises(BadInput, match="made by another fit"), checkpoint(state):
+        fitted("newton", (copy, targets, usual))
+    with checkpoint(state, resume=False):
+        assert fitted("newton", rows, C=2.0)[0].certificate_.certified
+    state.write_text("a letter")
+    with pytest.raises(BadInput, match="is not a checkpoint"), checkpoint(state):
+        pass
+    with pytest.raises(BadInput, match="cannot be opened"), checkpoint(tmp_path / "no" / "state"):
+        pass
+    state.unlink()
+    with checkpoint(state), pytest.raises(BadInput, match="nested"), checkpoint(state):
+        pass
+
+
+def test_rows_in_memory_are_not_recorded(tmp_path):
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with checkpoint(tmp_path / "state"):
+        LogisticRegression().fit(X, X[:, 0] > 0)
+        assert (tmp_path / "state").stat().st_size < 100
+
+
+#: A fit in a process of its own: rows, checkpoint, largest file, cache.
+FIT = """
+import json, resource, sys
+import numpy as np
+from linsep import LogisticRegression, checkpoint, scan
+from linsep.errors import Refused
+
+path, state, largest, cache = sys.argv[1:]
+if largest != "none":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest), int(largest)))
+try:
+    with checkpoint(state), scan(path, target=0, cache=cache) as rows:
+        model = LogisticRegression(solver="newton-cg", n_threads=1, tol=1e-9).fit(rows)
+        print(json.dumps([x.hex() for x in model.coef_[0].tolist()]))
+except Refused as error:
+    print(error)
+"""
+
+
+def start(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(FIT), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+
+
+def output(process):
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return out.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="has no file size limit")
+def test_a_full_disk_says_what_is_kept(rows, tmp_path):
+    table = np.column_stack([rows[2], np.load(rows[0])])
+    np.save(tmp_path / "all.npy", table)
+    state, cache = tmp_path / "state", tmp_path / "cache"
+    refused = output(start(tmp_path / "all.npy", state, 2_000_000, cache))
+    assert "no room to write" in refused and "nothing was kept" in refused
+    assert list(cache.iterdir()) == []
+    whole = json.loads(output(start(tmp_path / "all.npy", state, "none", cache)))
+    small = output(start(tmp_path / "all.npy", state, 1500, cache))
+    assert "no room for the checkpoint" in small and "passes are kept" in small
+    assert 0 < state.stat().st_size <= 1500
+    assert json.loads(output(start(tmp_path / "all.npy", state, "none", cache))) == whole
+
+
+@pytest.mark.slow
+def test_kill_9_at_several_moments(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100_000, 60))
+    np.save(tmp_path / "all.npy", np.column_stack([X[:, 0] + rng.normal(size=100_000) > 0, X]))
+    state, cache = tmp_path / "state", tmp_path / "cache"
+    whole = output(start(tmp_path / "all.npy", state, "none", cache))
+    kills, size = 0, 0
+    for more in (1, 1500, 3000, 2000):
+        process = start(tmp_path / "all.npy", state, "none", cache)
+        while process.poll() is None:
+            if state.exists() and state.stat().st_size >= size + more:
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.002)
+        process.communicate()
+        if process.returncode == 0:
+            break
+        kills += 1
+        size = state.stat().st_size
+    assert kills >= 3
+    assert output(start(tmp_path / "all.npy", state, "none", cache)) == whole
+    assert not state.exists()
