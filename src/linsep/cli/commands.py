@@ -27,6 +27,7 @@ VERBS = {
     "export": ("exporting", "the model as SQL, C, Python or ONNX"),
     "convert": ("converting", "a table as npz, LIBSVM or CSV of numbers"),
     "demo": ("demonstration", "fit on a bundled real table and write everything into a folder"),
+    "completion": ("completion", "a script that makes bash, zsh or fish complete linsep"),
 }
 DONE, USAGE, NOT_CERTIFIED, BAD_DATA, BAD_MODEL, LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 6, 130
 
@@ -46,6 +47,14 @@ def parser(verb: str | None) -> argparse.ArgumentParser:
             import_module(f"linsep.cli.{module}").add(one)
             _common(one)
     return top
+
+
+def options_of(verb: str) -> argparse.ArgumentParser:
+    """The parser of one verb, for whoever wants to know its options."""
+    one = argparse.ArgumentParser(prog=f"linsep {verb}")
+    import_module(f"linsep.cli.{VERBS[verb][0]}").add(one)
+    _common(one)
+    return one
 
 
 def _common(one: argparse.ArgumentParser) -> None:

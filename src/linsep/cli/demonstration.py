@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from linsep.cli import fitting
+from linsep.cli.commands import options_of
 from linsep.cli.output import Outcome, say
 
 
@@ -29,9 +30,7 @@ def run(options: Any) -> Outcome:
     source = files("linsep.cli") / "data" / "penguins.csv"
     with source.open("rb") as from_file, data.open("wb") as to_file:
         shutil.copyfileobj(from_file, to_file)
-    words = argparse.ArgumentParser()
-    fitting.add(words)
-    asked = words.parse_args([str(data), "--target", "species"])
+    asked = options_of("fit").parse_args([str(data), "--target", "species"])
     asked.json, asked.quiet, asked.verb = options.json, options.quiet, "fit"
     say(options, f"linsep fit {data} --target species")
     outcome = fitting.run(asked)

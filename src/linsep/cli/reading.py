@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from linsep.errors import BadInput
 from linsep.tables import Encoder, read_table
-from linsep.tables.reading import TYPES
+from linsep.tables.reading import FORMATS, TYPES
 from linsep.tables.table import Table
 
 
@@ -32,7 +32,7 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
         metavar="COLUMN=TYPE",
         help=f"one of {', '.join(TYPES)} instead of what is inferred",
     )
-    group.add_argument("--format", help="csv, tsv, parquet, arrow, libsvm or npz")
+    group.add_argument("--format", choices=FORMATS, help="by default content and name decide")
     group.add_argument("--delimiter")
     group.add_argument("--decimal", default=".")
     group.add_argument("--encoding", default="utf-8")
