@@ -27,6 +27,7 @@ from linsep import (
     losses,
     save,
 )
+from linsep.cli import main
 from linsep.errors import BadModelFile, CertificateError, LinsepError, Refused
 from linsep.model_files import container, digest, from_bytes, to_bytes
 from linsep.model_files.codec import Reader, Writer, conforms
@@ -356,6 +357,10 @@ FORGED = {
     "array on another one": (lambda m: m["arrays"][1].update(offset=0), "is not where"),
     "array too many": (lambda m: m["arrays"].append(m["arrays"][0]), "is not where"),
     "array too few": (lambda m: m["arrays"].pop(), "left over"),
+    "one array a million times": (
+        lambda m: m["fitted"].update(x_=[m["fitted"]["coef_"]] * 1_000_000),
+        "again and again",
+    ),
     "not an object": (lambda m: b"[]", "not an object"),
     "not JSON": (lambda m: b"{", "cannot be read"),
     "not UTF-8": (lambda m: b"\xff", "cannot be read"),
@@ -485,3 +490,39 @@ def test_conforms(value, hint, fits):
 def test_the_header_is_what_the_page_says():
     assert CONTENT.startswith(container.MAGIC) and len(CONTENT) % container.ALIGN == 0
     assert issubclass(BadModelFile, LinsepError)
+
+
+# Through the command line: what is made of the file, the exit code, what is said.
+COMMANDED = {
+    "good": (lambda content: content, 0, ""),
+    "empty": (lambda content: b"", 5, "it is empty"),
+    "cut in the header": (lambda content: content[:20], 5, "does not begin"),
+    "cut in the manifest": (lambda content: content[:200], 5, "too short"),
+    "cut in the arrays": (lambda content: content[:-64], 5, "too short"),
+    "a bit turned": (lambda content: content[:99] + b"\0" + content[100:], 5, "checksum"),
+    "more behind it": (lambda content: content + b"x", 5, "left over"),
+    "a pickle": (lambda content: pickle.dumps([1]) + bytes(100), 5, "never opens"),
+    "a newer format": (lambda content: forged(lambda m: m.update(format=2)), 5, "format 2"),
+    "an older format": (lambda content: forged(lambda m: m.update(format=0)), 5, "format"),
+    "coefficients not finite": (
+        lambda content: resealed_array(lambda a: np.where(np.arange(len(a)) == 3, np.nan, a)),
+        5,
+        "finite",
+    ),
+    "a table": (lambda content: b"a,b\n1,2\n" * 20, 5, "does not begin"),
+}
+
+
+@pytest.mark.parametrize("case", COMMANDED)
+def test_the_command_line_says_what_is_wrong(case, tmp_path, capsys):
+    change, code, words = COMMANDED[case]
+    path = tmp_path / "m.linsep"
+    path.write_bytes(change(CONTENT))
+    assert main(["explain", str(path)]) == code
+    said = capsys.readouterr().err
+    assert words in said and "Traceback" not in said
+    assert code == 0 or f"linsep: {path} is not a sound model file: " in said
+
+
+def test_there_are_as_many_cases_as_promised():
+    assert len(FORGED) + len(COMMANDED) >= 60

@@ -16,6 +16,8 @@ read standard output: predictions, or with ``--json`` one object. Exit codes:
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from typing import NoReturn
@@ -35,7 +37,10 @@ def command() -> NoReturn:
 
     Reader threads of pyarrow may outlive the table they read; an ordinary exit would then abort the process.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what is written is UTF-8, in any locale
+        sys.stdout.reconfigure(encoding="utf-8")
     code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(code)

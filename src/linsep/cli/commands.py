@@ -117,23 +117,29 @@ def _guarded(options: Any) -> int:
     try:
         with _watched(options):
             outcome = module.run(options)
-    except errors.BadModelFile as error:
-        return fail(options, error, BAD_MODEL)
-    except errors.CertificateError as error:
-        return fail(options, error, NOT_CERTIFIED)
-    except (errors.LinsepError, OSError) as error:
-        return fail(options, error, BAD_DATA)
-    except ImportError as error:
-        return fail(options, error, USAGE)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    try:
         if options.json:
             print(json.dumps(outcome.facts, default=_plain, allow_nan=False))
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough
+    except BrokenPipeError:  # the reader of standard output has seen enough and gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except (errors.LinsepError, OSError, ImportError, MemoryError, KeyboardInterrupt) as error:
+        return fail(options, error, _code_of(error))
     return int(outcome.code)
+
+
+def _code_of(error: BaseException) -> int:
+    """The exit code of an error; the first kind that fits counts."""
+    from linsep import errors  # noqa: PLC0415
+
+    codes = {
+        errors.BadModelFile: BAD_MODEL,
+        errors.CertificateError: NOT_CERTIFIED,
+        ImportError: USAGE,
+        MemoryError: LIMIT,
+        KeyboardInterrupt: INTERRUPTED,
+    }
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), BAD_DATA)
 
 
 def _watched(options: Any) -> AbstractContextManager[None]:

@@ -9,7 +9,7 @@ import numpy as np
 
 import linsep
 from linsep.cli import reading
-from linsep.cli.output import Outcome, certificate_facts, say, table
+from linsep.cli.output import Outcome, certificate_facts, plain, say, table
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def run(options: Any) -> Outcome:
     say(options, str(final.certificate_))
     say(options)
     if not options.json:
-        print(table(["", *heads], rows))
+        print(plain(table(["", *heads], rows)))
     facts = {
         "verb": "explain",
         "model": type(final).__name__,

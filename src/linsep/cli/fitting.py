@@ -109,7 +109,16 @@ def encoded(
         return table.matrix, None
     if encoder is None:
         encoder = Encoder(standardise=not options.no_standardise).fit(table)
-    return encoder.transform(table), encoder
+    X = encoder.transform(table)
+    if not X.shape[1]:
+        why = "; ".join(
+            f"{e.name!r:.60}: {getattr(e, 'why', e.type)}" for e in encoder.encodings_[:5]
+        )
+        raise BadInput(
+            f"{table.source}: no column is left to learn from ({why or 'there is only the target'}). "
+            "Add columns, or say what they are with --type COLUMN=TYPE."
+        )
+    return X, encoder
 
 
 def run(options: Any) -> Outcome:

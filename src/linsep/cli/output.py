@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import re
 import sys
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,18 +24,46 @@ class Outcome:
 def say(options: Any, text: str = "") -> None:
     """A line for people."""
     if not options.quiet:
-        print(text, file=sys.stderr, flush=True)
+        print(plain(text), file=sys.stderr, flush=True)
 
 
 def fail(options: Any, error: BaseException, code: int) -> int:
     """One line for people, and with ``--json`` one object for programs."""
-    kind = type(error).__name__
-    print(f"linsep: {error}", file=sys.stderr)
-    if options.json:
-        print(
-            json.dumps({"verb": options.verb, "error": kind, "message": str(error), "code": code})
-        )
+    kind, message = type(error).__name__, as_options(str(error))
+    if isinstance(error, MemoryError):
+        message = f"not enough memory: {message or 'none is left'}; use fewer rows or columns."
+    elif isinstance(error, KeyboardInterrupt):
+        message = "interrupted"
+    with contextlib.suppress(BrokenPipeError):
+        print(plain(f"linsep: {message}"), file=sys.stderr)
+        if options.json:
+            facts = {"verb": options.verb, "error": kind, "message": message, "code": code}
+            print(json.dumps(facts), flush=True)
     return code
+
+
+def plain(text: str) -> str:
+    """Text that cannot command a terminal: names come from files that anybody may have written."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
+#: How the library speaks of its parameters, and what they are called here.
+_OPTIONS = (
+    (r"types=\{'([^']*)': '?(\w+|\.\.\.)'?\}", r"--type '\1=\2'"),
+    (r"ignore=\['([^']*)'\]", r"--ignore '\1'"),
+    (r"missing=\[\.\.\.\]", "the missing values with --missing TEXT"),
+    (r"decimal=','", "--decimal ','"),
+    (r"encoding='([^']*)'", r"--encoding \1"),
+    (r"header=False", "--no-header"),
+    (r"quote=None", "--no-quotes"),
+)
+
+
+def as_options(message: str) -> str:
+    """A message of the library with the options of the command line in place of its parameters."""
+    for pattern, option in _OPTIONS:
+        message = re.sub(pattern, option, message)
+    return message
 
 
 def certificate_facts(certificate: Optimality) -> dict[str, Any]:

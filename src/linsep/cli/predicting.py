@@ -24,6 +24,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scores", action="store_true", help="scores x.w + b too")
     parser.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
+    parser.add_argument(
+        "--spreadsheet",
+        action="store_true",
+        help="an apostrophe in front of names that a spreadsheet would run as formulas (=, +, -, @)",
+    )
 
 
 def run(options: Any) -> Outcome:
@@ -47,8 +52,10 @@ def run(options: Any) -> Outcome:
         columns |= {f"p {label}": p for label, p in pairs}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(c.tolist() for c in columns.values()), strict=True))
+    rows = [list(columns), *zip(*(c.tolist() for c in columns.values()), strict=True)]
+    if options.spreadsheet:
+        rows = [[_guarded(cell) for cell in row] for row in rows]
+    writer.writerows(rows)
     facts = {"verb": "predict", "rows": len(table)}
     if options.output:
         _write(Path(options.output), text.getvalue())
@@ -63,6 +70,11 @@ def run(options: Any) -> Outcome:
 def known(encoder: Any, options: Any) -> dict[str, str]:
     """How the columns were read when the encoder was fitted."""
     return {name: kind for name, kind in encoder.types_.items() if name not in options.ignore}
+
+
+def _guarded(cell: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula; numbers are numbers."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell
 
 
 def _write(path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from linsep.errors import BadInput
 from linsep.tables import Encoder, read_table
+from linsep.tables.inference import MISSING
 from linsep.tables.reading import FORMATS, TYPES
 from linsep.tables.table import Table
 
@@ -33,10 +34,17 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
         help=f"one of {', '.join(TYPES)} instead of what is inferred",
     )
     group.add_argument("--format", choices=FORMATS, help="by default content and name decide")
-    group.add_argument("--delimiter")
-    group.add_argument("--decimal", default=".")
-    group.add_argument("--encoding", default="utf-8")
-    group.add_argument("--no-header", action="store_true")
+    group.add_argument("--delimiter", help="by default one of , ; | and tab")
+    group.add_argument("--decimal", default=".", help="decimal point, default .")
+    group.add_argument("--encoding", default="utf-8", help="default utf-8")
+    group.add_argument("--no-header", action="store_true", help="the first line holds values")
+    group.add_argument("--no-quotes", action="store_true", help="quotes in cells mean nothing")
+    group.add_argument(
+        "--missing",
+        action="append",
+        metavar="TEXT",
+        help="stands for a missing value, beside NA and the like",
+    )
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +74,8 @@ def read(options: Any, target: str | None, types: dict[str, str] | None = None) 
         header=not options.no_header,
         decimal=options.decimal,
         encoding=options.encoding,
+        quote=None if options.no_quotes else '"',
+        missing=(*MISSING, *(options.missing or ())),
     )
 
 

@@ -47,6 +47,7 @@ RECORDS.update(
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and hasattr(kind, "convex")
 )
 _NONFINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_ROOM = 64 << 20  # bytes that repeated arrays may take in any case
 _KINDS = {"f": "<f8", "i": "<i8", "u": "<i8", "b": "|b1"}
 
 
@@ -134,6 +135,8 @@ class Reader:
         self._arrays = arrays
         self._kinds = _records(more)
         self.used: set[int] = set()
+        # a small file may not ask for much memory by naming one array many times
+        self._room = 16 * sum(array.nbytes for array in arrays) + _ROOM
 
     def value(self, node: Any) -> Any:
         """One value."""
@@ -155,6 +158,9 @@ class Reader:
             return _NONFINITE[inner]
         if key == "array" and type(inner) is int and 0 <= inner < len(self._arrays):
             self.used.add(inner)
+            self._room -= self._arrays[inner].nbytes
+            if self._room < 0:
+                raise BadModelFile("its arrays are used again and again, beyond any reason.")
             return self._arrays[inner].copy()
         if key == "status" and isinstance(inner, str) and inner in Status.__members__:
             return Status[inner]

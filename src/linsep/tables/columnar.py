@@ -177,7 +177,7 @@ def _open_columnar(path: str) -> Iterator[tuple[Any, Iterator[Any]]]:
     if head[:4] == b"PAR1":
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file.schema_arrow, file.iter_batches(_BATCH_ROWS)
     elif head[:6] == b"ARROW1":
         with pa.OSFile(path) as source, pa.ipc.open_file(source) as reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,11 @@ from linsep.tables.matrix import ColumnAtWork, matrix, refuse_infinite
 from linsep.tables.planning import Settings, convert, plan, stored_kind
 from linsep.tables.reading import check_types
 from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
-from linsep.tables.table import Table, from_frame, missing_name
+from linsep.tables.table import Table, from_frame, missing_name, printable
 
 _DENSE_WIDTH = 32  # columns up to which a matrix is dense in any case
 _DENSE_SHARE = 0.3  # of entries, from which on it is too
+_SHOWN = 60  # columns that ``print`` lists
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,18 @@ class Schema:
     encodings: tuple[Encoding, ...]
 
     def __str__(self) -> str:
-        width = max([len(e.name) for e in self.encodings] + [6])
+        shown = self.encodings if len(self.encodings) <= _SHOWN + 1 else self.encodings[:_SHOWN]
+        names = [printable(e.name, 40) for e in shown]
+        width = max([len(name) for name in names] + [6])
         lines = [f"{'column':<{width}}  {'type':<8}  columns  note"]
-        for e in self.encodings:
-            lines.append(f"{e.name:<{width}}  {e.type:<8}  {e.width:>7}  {_note(e)}".rstrip())
+        for e, name in zip(shown, names, strict=True):
+            note = printable(_note(e), 100)
+            lines.append(f"{name:<{width}}  {e.type:<8}  {e.width:>7}  {note}".rstrip())
+        rest = self.encodings[len(shown) :]
+        if rest:
+            counts = Counter(e.type for e in rest)
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
+            lines.append(f"and {len(rest):,} more: {kinds}")
         return "\n".join(lines)
 
 

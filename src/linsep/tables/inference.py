@@ -17,6 +17,8 @@ _COMMA = re.compile(r"[+-]?\d*,\d+")
 _GROUPED = re.compile(r"[+-]?\d{1,3}([,. '\u00a0]\d{3})+([.,]\d+)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?")
 _ZONED = re.compile(r".{10}[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)")
+_WITH_UNIT = re.compile(r"([$€£¥]\s*)?[-+\u2212]?\d+([.,]\d+)*(\s*[%$€£¥])?")  # $5, 7 %, \u22123
+_VERSION = re.compile(r"\d+([.,]\d+)+")  # 1.2.3 is a name
 _ENOUGH = 10  # distinct numbers from which an exception among them is a mistake
 
 
@@ -54,10 +56,18 @@ def has_zone(levels: Collection[str]) -> bool:
 
 def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
     others = [level for level in levels if not _NUMBER.fullmatch(level)]
-    if all(_COMMA.fullmatch(level) for level in others):
+    commas = all(_COMMA.fullmatch(level) for level in others)
+    grouped = all(_GROUPED.fullmatch(level) for level in others)
+    if commas and grouped:
+        return others[0], (
+            "numbers with a comma that is decimal or groups digits; give decimal=',' or write them without separators"
+        )
+    if commas:
         return others[0], "numbers with a decimal comma; give decimal=','"
-    if all(_GROUPED.fullmatch(level) for level in others):
+    if grouped:
         return others[0], "numbers with grouped digits; write them without separators"
+    if all(_WITH_UNIT.fullmatch(level) for level in others) and not _VERSION.fullmatch(others[0]):
+        return others[0], "numbers with a sign that is no part of a number; write them without it"
     if len(numeric) >= _ENOUGH and len(numeric) >= 9 * len(others):
         return others[0], "numbers otherwise; correct it, add it to missing=[...]"
     return None

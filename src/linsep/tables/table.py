@@ -135,11 +135,17 @@ class Levels:
         return np.array(found, np.int32)
 
 
+def printable(text: str, longest: int = 200) -> str:
+    """Text fit for a terminal on one line: control characters are written out, and it is not too long."""
+    cut = text if len(text) <= longest else f"{text[: longest - 3]}..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+
+
 def missing_name(name: str, names: Iterable[str], what: str) -> BadInput:
     """The error for a column that is not there, with the names that come near."""
     names = list(names)
     near = difflib.get_close_matches(name, names, 3) or names[:10]
-    shown = ", ".join(map(repr, near))
+    shown = ", ".join(repr(printable(one, 60)) for one in near)
     return BadInput(f"{what} has no column {name!r}; did you mean one of {shown}?")
 
 

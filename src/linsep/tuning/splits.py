@@ -103,6 +103,15 @@ def _split(
     rows: IntArray, y: npt.NDArray[Any], share: float, classifier: bool, seed: int | None
 ) -> tuple[IntArray, IntArray]:
     """The rows without a random part of that share, and the part; classes in proportion."""
+    if classifier:
+        labels, counts = np.unique(y, return_counts=True)
+        if len(labels) > 1 and counts.min() < 2:
+            rare = ", ".join(repr(label) for label in labels[counts < 2][:5].tolist())
+            raise BadInput(
+                f"{int((counts < 2).sum())} of {len(labels)} classes have one row only ({rare}), and both "
+                "sides of a split need one: add rows, leave these classes out, set no rows aside, or "
+                "predict numbers instead of classes."
+            )
     try:
         a, b = train_test_split(
             rows, test_size=share, stratify=y if classifier else None, random_state=seed or 0
