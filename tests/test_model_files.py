@@ -521,7 +521,7 @@ def test_the_command_line_says_what_is_wrong(case, tmp_path, capsys):
     assert main(["explain", str(path)]) == code
     said = capsys.readouterr().err
     assert words in said and "Traceback" not in said
-    assert code == 0 or f"linsep: {path} is not a sound model file: " in said
+    assert code == 0 or f"linsep: {path} " in said
 
 
 def test_there_are_as_many_cases_as_promised():

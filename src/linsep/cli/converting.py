@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from linsep.cli import reading
+import linsep
+from linsep.cli import predicting, reading
 from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput
 from linsep.tables import Encoder
@@ -23,7 +24,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     reading.add_data(parser, target=True)
     parser.add_argument("output", help=f"a file that ends in {', '.join(FORMATS)}")
-    parser.add_argument("--standardise", action="store_true")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--standardise", action="store_true", help="numbers with mean 0 and standard deviation 1"
+    )
+    how.add_argument("--like", metavar="MODEL", help="as the encoder in this model file does")
 
 
 def run(options: Any) -> Outcome:
@@ -31,10 +36,16 @@ def run(options: Any) -> Outcome:
     path = Path(options.output)
     if path.suffix not in FORMATS:
         raise BadInput(f"{path}: the output must end in one of {', '.join(FORMATS)}.")
-    table = reading.read(options, options.target)
+    encoder = reading.encoder_of(linsep.load(options.like)) if options.like else None
+    if options.like and encoder is None:
+        raise BadInput(f"{options.like} holds no encoder: its model takes numbers as they are.")
+    types = None if encoder is None else predicting.known(encoder, options)
+    table = reading.read(options, options.target, types)
     X = table.matrix
     if X is None:
-        encoder = Encoder(standardise=options.standardise).fit(table)
+        if encoder is None:
+            encoder = Encoder(standardise=options.standardise).fit(table)
+        encoder.extra = "ignore"  # the target may be there
         X = encoder.transform(table)
         names = [str(name) for name in encoder.get_feature_names_out()]
     else:

@@ -9,6 +9,7 @@ from typing import Any
 
 import linsep
 from linsep import export
+from linsep.cli import reading
 from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput
 
@@ -19,6 +20,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("model", help="model file")
     parser.add_argument("--to", choices=FORMATS, required=True)
+    parser.add_argument(
+        "--numeric",
+        action="store_true",
+        help="the numeric part alone: its inputs are what linsep convert --like MODEL writes",
+    )
     parser.add_argument("--table", default="data", help="name of the table in SQL, default data")
     parser.add_argument(
         "--output", "-o", metavar="FILE", help="default: standard output (not for onnx)"
@@ -34,6 +40,8 @@ def _made(options: Any, model: Any) -> str | bytes:
 def run(options: Any) -> Outcome:
     """Write the scorer."""
     model = linsep.load(options.model)
+    if options.numeric:
+        model = reading.final(model)
     made = export.sql(model, options.table) if options.to == "sql" else _made(options, model)
     if options.output:
         data = made if isinstance(made, bytes) else made.encode("utf-8")

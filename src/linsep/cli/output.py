@@ -56,6 +56,10 @@ _OPTIONS = (
     (r"encoding='([^']*)'", r"--encoding \1"),
     (r"header=False", "--no-header"),
     (r"quote=None", "--no-quotes"),
+    (
+        r"export model\[-1\], and encode the rows with model\[0\]",
+        "give --numeric to export that, and encode rows with linsep convert --like MODEL",
+    ),
 )
 
 
