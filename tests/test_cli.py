@@ -262,6 +262,7 @@ def test_the_report_judges_by_rows_the_fit_has_not_seen(data, capsys):
     facts = answer(capsys)
     page = Path(facts["report"]).read_text("utf-8")
     assert "86 held-out rows" in page and "258 rows to fit" in page
+    assert "most missing values: sex" in page
     assert main(["report", facts["model_file"], str(data), "-t", "species", "-q"]) == 0
     assert Path(facts["model_file"]).with_suffix(".html").stat().st_size > 10_000
 

@@ -29,7 +29,7 @@ _SEPARATE = 20_000_000  # entries up to which separability is looked at
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What a report is about."""
+    """What a report is about; X is the table where there is an encoder, so that gaps are seen."""
 
     model: Any
     X: Any
@@ -147,7 +147,10 @@ def run(options: Any) -> Outcome:
     linsep.save(whole, path, data=(X, table.y))
     say(options, f"model: {path}")
     page = _report(
-        options, path, test.get("page") or Page(final, X, table.y, encoder, test.get("tuning"))
+        options,
+        path,
+        test.get("page")
+        or Page(final, X if encoder is None else table, table.y, encoder, test.get("tuning")),
     )
     facts = {
         "verb": "fit",
@@ -192,7 +195,8 @@ def _judged(options: Any, table: Table, model: Any, regression: bool) -> dict[st
     twin = clone(model).set_params(C=out["C"]).fit(X, train.y)
     Z, _ = encoded(held, options, encoder)
     out["rows"] = len(held)
-    out["page"] = Page(twin, X, train.y, encoder, out.get("tuning"), (Z, held.y))
+    given = (X, Z) if encoder is None else (train, held)
+    out["page"] = Page(twin, given[0], train.y, encoder, out.get("tuning"), (given[1], held.y))
     if regression:
         out |= {"score": float(twin.score(Z, held.y)), "scoring": "R squared"}
         out["text"] = f"R squared on {len(held):,} rows its twin has not seen: {out['score']:.4g}"
