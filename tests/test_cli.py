@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep.cli import main
+from linsep.cli import fitting, main
 from linsep.cli.commands import VERBS
 
 PENGUINS = Path(linsep.__file__).parent / "cli" / "data" / "penguins.csv"
@@ -272,3 +272,15 @@ def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys):
     assert answer(capsys)["certificate"]["certified"]
     names = {path.name for path in (tmp_path / "there").iterdir()}
     assert names == {"penguins.csv", "penguins.linsep", "penguins.html"}
+
+
+@pytest.mark.parametrize("share", ["0", "0.25"])
+def test_a_large_table_gives_the_same_model_without_a_second_copy(data, share, monkeypatch, capsys):
+    words = ["fit", str(data), "-t", "species", "--C", "1", "--test", share, "--json", "--report"]
+    assert main([*words, "small.html"]) == 0
+    small = answer(capsys)
+    monkeypatch.setattr(fitting, "_LARGE", 0)
+    assert main([*words, "large.html"]) == 0
+    large = answer(capsys)
+    assert large["certificate"] == small["certificate"] and large["test"] == small["test"]
+    assert large["rows"] == 344 and Path("large.html").exists()
