@@ -77,7 +77,7 @@ wheel: $(BUILT) ## build a wheel into dist/ and try it in an empty environment
 	rm -rf dist build/wheel-check
 	$(PIP) wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
 	$(BIN)/python -m venv build/wheel-check
-	build/wheel-check/bin/python -m pip --disable-pip-version-check install --quiet dist/linsep-*.whl
+	build/wheel-check/bin/python -m pip --disable-pip-version-check install --quiet "$$(echo dist/linsep-*.whl)[cli]"
 	cd build/wheel-check && bin/python -W error "$(CURDIR)/.ci/try_wheel.py"
 	rm -rf build/wheel-check
 

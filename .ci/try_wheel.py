@@ -1,4 +1,9 @@
-"""Fit a model with the installed wheel and check its certificate."""
+"""Use the installed wheel as a stranger would: fit, verify, the command line with its report and its bundled table."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer
 
@@ -9,3 +14,12 @@ model = linsep.LogisticRegression(C=10.0).fit(X, y)
 assert model.certificate_.certified, model.certificate_
 print(linsep.__file__)
 print(linsep.verify(model, X, y))
+
+command = Path(sys.executable).with_name("linsep")
+with tempfile.TemporaryDirectory() as folder:
+    subprocess.run([command, "--help"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([command, "demo", folder], check=True)
+    page = Path(folder, "penguins.html").read_text("utf-8")
+    assert page.endswith("</html>") and "Proven optimal" in page and "<svg" in page
+    data, saved = Path(folder, "penguins.csv"), Path(folder, "penguins.linsep")
+    subprocess.run([command, "verify", saved, data, "--target", "species"], check=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep.cli import main
+from linsep.cli import fitting, main
 from linsep.cli.commands import VERBS
 
 PENGUINS = Path(linsep.__file__).parent / "cli" / "data" / "penguins.csv"
@@ -262,6 +262,7 @@ def test_the_report_judges_by_rows_the_fit_has_not_seen(data, capsys):
     facts = answer(capsys)
     page = Path(facts["report"]).read_text("utf-8")
     assert "86 held-out rows" in page and "258 rows to fit" in page
+    assert "most missing values: sex" in page
     assert main(["report", facts["model_file"], str(data), "-t", "species", "-q"]) == 0
     assert Path(facts["model_file"]).with_suffix(".html").stat().st_size > 10_000
 
@@ -309,3 +310,15 @@ def test_what_reading_from_disk_cannot_do_is_refused(numbers, capsys):
     assert "write a number of bytes" in capsys.readouterr().err
     assert main([*words, "1T", "--C", "1", "--no-report", "--resume", "state"]) == 0
     assert "fits in memory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("share", ["0", "0.25"])
+def test_a_large_table_gives_the_same_model_without_a_second_copy(data, share, monkeypatch, capsys):
+    words = ["fit", str(data), "-t", "species", "--C", "1", "--test", share, "--json", "--report"]
+    assert main([*words, "small.html"]) == 0
+    small = answer(capsys)
+    monkeypatch.setattr(fitting, "_LARGE", 0)
+    assert main([*words, "large.html"]) == 0
+    large = answer(capsys)
+    assert large["certificate"] == small["certificate"] and large["test"] == small["test"]
+    assert large["rows"] == 344 and Path("large.html").exists()

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from scipy.stats import beta
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression as Other
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
@@ -25,6 +26,7 @@ from linsep import (
     LinearClassifier,
     LinearRegressor,
     LogisticRegression,
+    ZeroOneClassifier,
     read_table,
     tune,
     write_report,
@@ -323,6 +325,31 @@ def test_tuning_pipelines_and_encoders(cancer, tmp_path):
     assert "city=Oslo" in whole.text and "Missing values 9" in whole.text
     matrix = report(tmp_path, model, encoder.transform(table), answer, encoder=encoder)
     assert "city=Oslo" in matrix.text
+
+
+@pytest.mark.parametrize("kind", ["frame", "array", "sparse"])
+def test_gaps_before_a_pipeline_are_counted(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[:7, 1] = np.nan
+    given = pd.DataFrame(X, columns=["a", "b", "c"]) if kind == "frame" else X
+    given = sp.csr_array(X) if kind == "sparse" else given
+    pipeline = make_pipeline(SimpleImputer(), LogisticRegression()).fit(given, y)
+    page = report(tmp_path, pipeline, given, y)
+    assert "Missing values 7 (3.9" in page.text
+    assert f"most missing values: {'b' if kind == 'frame' else 'x1'} (7)" in page.text
+
+
+def test_fewest_errors_are_proven_on_the_page(tmp_path):
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    y = np.array(["a", "b", "a", "b", "b"])
+    model = ZeroOneClassifier().fit(X, y)
+    page = report(tmp_path, model, X, y)
+    assert "Proven: no hyperplane makes fewer errors" in page.text
+    assert "yes, by linsep.verify" in page.text
+    page = report(tmp_path, model, X, y[::-1])
+    assert "The certificate does not hold for these rows" in page.text
 
 
 def test_support_vectors_are_shown_where_there_are_any(cancer, tmp_path):

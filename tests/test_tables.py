@@ -390,3 +390,14 @@ def test_without_pyarrow(monkeypatch):
 def test_the_front_page_knows_the_names():
     assert linsep.read_table is read_table
     assert repr(table(b"a\n1\n")) == "<Table <stream>: 1 rows, 1 columns>"
+
+
+@pytest.mark.parametrize("rows", [[0, 3, 4, 5], [5, 0, 0], []])
+def test_taking_rows_across_batches(rows, monkeypatch):
+    monkeypatch.setattr(delimited, "_BLOCK", 64)
+    text = b"a,b,y\n" + b"".join(b"%d,%c,%d\n" % (i, b"xyz"[i % 3], i % 2) for i in range(60))
+    whole = table(text, "y")
+    assert len(whole.batches) > 1
+    some = whole.take(np.array(rows, dtype=np.int64))
+    assert contents(some)["a"] == rows and some.y.tolist() == [i % 2 for i in rows]
+    assert contents(some)["b"] == ["xyz"[i % 3] for i in rows]

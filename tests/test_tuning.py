@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -327,4 +329,12 @@ def test_the_curve_can_be_drawn(cancer):
     line = ax.lines[0]
     assert np.array_equal(line.get_xdata(), CS)
     assert np.allclose(line.get_ydata(), tuning.curve.mean)
-    assert ax.get_xscale() == "log" and ax.get_xlabel() == "C"
+    assert ax.get_xscale() == "log" and ax.get_ylabel() == tuning.curve.scoring.replace("_", " ")
+
+
+def test_without_matplotlib_the_curve_says_what_to_install(cancer, monkeypatch):
+    X, y = cancer
+    tuning = tune(LogisticRegression(), X, y, CS, cv=2)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="pip install 'linsep\\[plot\\]'"):
+        tuning.curve.plot()

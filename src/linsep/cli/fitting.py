@@ -24,12 +24,13 @@ from linsep.tables.table import Table
 from linsep.tuning import Tuning, splits
 
 MODELS = ("logistic", "svm", "squared-hinge", "least-squares", "least-absolute", "huber")
+_LARGE = 1 << 27  # bytes of numbers that may be copied
 _SEPARATE = 20_000_000  # entries up to which separability is looked at
 
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What a report is about."""
+    """What a report is about; X is the table where there is an encoder, so that gaps are seen."""
 
     model: Any
     X: Any
@@ -105,14 +106,17 @@ def estimator(options: Any, regression: bool) -> Any:
 
 
 def encoded(
-    table: Table, options: Any, encoder: Encoder | None = None
+    table: Table, options: Any, encoder: Encoder | None = None, *, consume: bool = False
 ) -> tuple[Any, Encoder | None]:
-    """The matrix of a table, and the encoder that made it (None if the file held a matrix)."""
+    """The matrix of a table, and the encoder that made it (None if the file held a matrix).
+
+    ``consume=True`` gives the rows of the table up as they are converted.
+    """
     if table.matrix is not None:
         return table.matrix, None
     if encoder is None:
         encoder = Encoder(standardise=not options.no_standardise).fit(table)
-    X = encoder.transform(table)
+    X = encoder.transform(table, consume=consume)
     if not X.shape[1]:
         why = "; ".join(
             f"{e.name!r:.60}: {getattr(e, 'why', e.type)}" for e in encoder.encodings_[:5]
@@ -141,12 +145,14 @@ def run(options: Any) -> Outcome:
     regression = reading.is_regression(table.y, options.task)
     model = estimator(options, regression)
     say(options, f"{table.source}: {len(table):,} rows")
+    rows, large, encoder = len(table), _is_large(table), None
     if table.matrix is None:
-        say(options, str(Encoder.infer(table)))
+        encoder = Encoder(standardise=not options.no_standardise).fit(table)
+        say(options, str(encoder.schema_))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
         test = _judged(options, table, model, regression)
-        X, encoder = encoded(table, options)
+        X, encoder = test.get("encoded") or encoded(table, options, encoder, consume=large)
         final = clone(model).set_params(C=test["C"])
         final.fit(X, table.y)
     whole = final if encoder is None else Pipeline([("encoder", encoder), ("model", final)])
@@ -159,12 +165,21 @@ def run(options: Any) -> Outcome:
     linsep.save(whole, path, data=(X, table.y))
     say(options, f"model: {path}")
     page = _report(
-        options, path, test.get("page") or Page(final, X, table.y, encoder, test.get("tuning"))
+        options,
+        path,
+        test.get("page")
+        or Page(
+            final,
+            X if encoder is None or large else table,
+            table.y,
+            encoder,
+            test.get("tuning"),
+        ),
     )
     facts = {
         "verb": "fit",
         "linsep": linsep.__version__,
-        "rows": len(table),
+        "rows": rows,
         "features": int(X.shape[1]),
         "model": type(final).__name__,
         "C": float(test["C"]),
@@ -180,14 +195,19 @@ def run(options: Any) -> Outcome:
     return Outcome(facts, DONE if certified else LIMIT if slow else NOT_CERTIFIED)
 
 
+def _is_large(table: Table) -> bool:
+    """Whether the numbers of a table should not lie in memory twice."""
+    return sum(batch.numbers.nbytes for batch in table.batches) > _LARGE
+
+
 def _judged(options: Any, table: Table, model: Any, regression: bool) -> dict[str, Any]:
     """Choose C without the test rows, and judge by them a twin that has not seen them."""
     assert table.y is not None
     if not 0.0 <= options.test < 1.0:
         raise BadInput(f"--test must be a share of the rows below 1, got {options.test}.")
     if options.test == 0.0:
-        X, _ = encoded(table, options)
-        return _chosen(options, model, X, table.y)
+        X, encoder = encoded(table, options, consume=_is_large(table))
+        return {**_chosen(options, model, X, table.y), "encoded": (X, encoder)}
     rows = splits.make(
         table.y,
         cv=2,
@@ -199,21 +219,23 @@ def _judged(options: Any, table: Table, model: Any, regression: bool) -> dict[st
     ).pairs[0]
     train, held = table.take(rows[0]), table.take(rows[1])
     assert train.y is not None and held.y is not None
-    X, encoder = encoded(train, options)
+    large, n = _is_large(table), len(held)
+    X, encoder = encoded(train, options, consume=large)
     out = _chosen(options, model, X, train.y)
     twin = clone(model).set_params(C=out["C"]).fit(X, train.y)
-    Z, _ = encoded(held, options, encoder)
-    out["rows"] = len(held)
-    out["page"] = Page(twin, X, train.y, encoder, out.get("tuning"), (Z, held.y))
+    Z, _ = encoded(held, options, encoder, consume=large)
+    out["rows"] = n
+    given = (X, Z) if encoder is None or large else (train, held)
+    out["page"] = Page(twin, given[0], train.y, encoder, out.get("tuning"), (given[1], held.y))
     if regression:
         out |= {"score": float(twin.score(Z, held.y)), "scoring": "R squared"}
-        out["text"] = f"R squared on {len(held):,} rows its twin has not seen: {out['score']:.4g}"
+        out["text"] = f"R squared on {n:,} rows its twin has not seen: {out['score']:.4g}"
         return out
     wrong = int(np.count_nonzero(twin.predict(Z) != held.y))
-    bound = linsep.bounds.clopper_pearson(wrong, len(held), delta=0.05)
-    out |= {"score": wrong / len(held), "scoring": "error", "bound": float(bound)}
+    bound = linsep.bounds.clopper_pearson(wrong, n, delta=0.05)
+    out |= {"score": wrong / n, "scoring": "error", "bound": float(bound)}
     out["text"] = (
-        f"error on {len(held):,} rows that its twin has not seen: {wrong / len(held):.2%}, below "
+        f"error on {n:,} rows that its twin has not seen: {wrong / n:.2%}, below "
         f"{float(bound):.2%} with probability 0.95"
     )
     return out

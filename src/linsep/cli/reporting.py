@@ -25,7 +25,10 @@ def run(options: Any) -> Outcome:
     table = reading.labelled(
         options, None if encoder is None else predicting.known(encoder, options)
     )
-    final, X = reading.final(model), reading.matrix(model, table)
+    final = reading.final(model)
+    if encoder is not None:
+        encoder.extra = "ignore"  # the target may still be there, and what was ignored before
+    X = table if encoder is not None and table.matrix is None else reading.matrix(model, table)
     page = Path(options.output or Path(options.model).with_suffix(".html"))
     linsep.write_report(final, X, table.y, page, encoder=encoder, source=str(options.data))
     say(options, f"report: {page}")

@@ -15,6 +15,7 @@ from linsep.errors import CertificateError, LinsepError
 from linsep.report import words
 from linsep.report.judging import Judged
 from linsep.report.opening import Subject
+from linsep.zero_one import ZeroOne
 
 _VERIFY_WORK = 2e9  # multiplications up to which the certificate is recomputed for the page
 _PAC_BAYES_SIZE = 2e7  # numbers of X
@@ -33,6 +34,8 @@ class Proof:
 def proof(subject: Subject) -> Proof:
     """Read the certificate aloud, after an independent look at it."""
     c = getattr(subject.model, "certificate_", None)
+    if isinstance(c, ZeroOne):
+        return _fewest_errors(subject, c)
     if not isinstance(c, Optimality):
         return Proof(
             "none",
@@ -78,6 +81,33 @@ def proof(subject: Subject) -> Proof:
     return Proof("proven", headline, sentences, facts)
 
 
+def _fewest_errors(subject: Subject, c: ZeroOne) -> Proof:
+    """The same for a model whose objective is the number of errors."""
+    checked, complaint = _check(subject)
+    facts = [
+        ("Errors on the training rows", words.number(c.errors)),
+        ("No hyperplane makes fewer than", words.number(c.lower_bound)),
+        ("Kind of proof", _METHODS[c.method]),
+        ("Witnesses of inseparability", words.count(len(c.witnesses))),
+        ("Checked again for this page", checked),
+    ]
+    if complaint:
+        return Proof("broken", "The certificate does not hold for these rows", [complaint], facts)
+    text = (
+        f"The hyperplane gets rows of total weight {words.number(c.errors)} wrong, and it is proven that every "
+        f"hyperplane gets at least {words.number(c.lower_bound)} wrong."
+    )
+    if c.proven:
+        return Proof("proven", "Proven: no hyperplane makes fewer errors", [text], facts)
+    return Proof("open", "Not proven that no hyperplane makes fewer errors", [text], facts)
+
+
+_METHODS = {
+    "separable": "no error is needed",
+    "thresholds": "all thresholds of the one feature were tried",
+    "sweep": "all lines through two points were tried",
+    "cover": "witnesses of inseparability, and the fewest rows that meet all of them",
+}
 _KINDS = {
     "dual": "duality: a feasible dual point bounds the objective from below",
     "local": "curvature around the answer",
@@ -92,7 +122,7 @@ def _coef_error(c: Optimality) -> str:
 def _check(subject: Subject) -> tuple[str, str]:
     """What ``verify`` says; and the complaint if it says no."""
     model, train = subject.model, subject.train
-    if not hasattr(model, "_verification_parts"):
+    if not (hasattr(model, "_verification_parts") or hasattr(model, "_verified")):
         return "no", ""
     size = train.X.nnz if sp.issparse(train.X) else train.X.size
     width = (subject.coef.shape[1] + 1) if subject.strength == np.inf else 1
@@ -101,7 +131,7 @@ def _check(subject: Subject) -> tuple[str, str]:
     try:
         verify(model, train.seen, train.y, train.weight)
     except CertificateError as error:
-        if not model.certificate_.certified and _same_objective(model, error):
+        if _says_so_itself(model, error):
             return "yes: the gap is as stated", ""
         return "yes, and it failed", str(error)
     except LinsepError as error:
@@ -109,11 +139,15 @@ def _check(subject: Subject) -> tuple[str, str]:
     return "yes, by linsep.verify, which uses no solver", ""
 
 
-def _same_objective(model: Any, error: CertificateError) -> bool:
+def _says_so_itself(model: Any, error: CertificateError) -> bool:
     """Whether the check merely found the gap too large, as the model says itself."""
-    found = error.certificate
-    return found is not None and bool(
-        np.isclose(found.primal, model.certificate_.primal, rtol=1e-9)
+    found, claimed = error.certificate, model.certificate_
+    if isinstance(claimed, ZeroOne):
+        return not claimed.proven and found is claimed
+    return (
+        not claimed.certified
+        and found is not None
+        and bool(np.isclose(found.primal, model.certificate_.primal, rtol=1e-9))
     )
 
 

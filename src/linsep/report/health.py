@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.errors import BadInput
 from linsep.report import words
 from linsep.report.judging import UNKNOWN, Judged
 from linsep.report.opening import FloatArray, Rows, Subject
-from linsep.tables import Table
+from linsep.tables import Encoder, from_frame
 
 _BLOCK = 1 << 21  # numbers read together
 _LARGEST_ROW_SEARCH = 2e7  # numbers up to which rows are compared with each other
@@ -147,20 +148,47 @@ def _storage(X: Any) -> str:
 
 
 def _missing(subject: Subject, out: Health) -> None:
-    raw = subject.train.raw
-    if isinstance(raw, Table) and raw.matrix is None and raw.batches:
-        gone = {name: _gaps(raw.values(name)) for name in raw.columns}
-        total = sum(gone.values())
-        share = total / max(1, len(raw) * len(gone))
-        out.facts.append(
-            ("Missing values", f"{words.count(total)} ({words.percent(share)} of the table)")
-        )
-        worst = sorted(gone, key=lambda name: -gone[name])[:5]
-        listed = [f"{words.name(c)} ({words.count(gone[c])})" for c in worst if gone[c]]
-        if listed:
-            out.findings.append("Columns with most missing values: " + ", ".join(listed) + ".")
-    else:
+    """Gaps of the rows as they were given, before an encoder or an imputer filled them."""
+    if subject.steps is None:
         out.facts.append(("Missing values", "none (the model takes no row with a gap)"))
+        return
+    gone = _gaps_by_column(subject)
+    if gone is None:
+        out.facts.append(("Missing values", "unknown: the rows were encoded before"))
+        return
+    total = sum(gone.values())
+    share = total / max(1, len(subject.train) * len(gone))
+    out.facts.append(
+        ("Missing values", f"{words.count(total)} ({words.percent(share)} of the table)")
+    )
+    worst = sorted(gone, key=lambda name: -gone[name])[:5]
+    listed = [f"{words.name(c)} ({words.count(gone[c])})" for c in worst if gone[c]]
+    if listed:
+        out.findings.append("Columns with most missing values: " + ", ".join(listed) + ".")
+
+
+def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
+    """Column -> missing values; None if the rows as they were are not known."""
+    raw = subject.train.raw
+    if isinstance(raw, list | tuple):
+        raw = np.asarray(raw)
+    if isinstance(raw, np.ndarray) or sp.issparse(raw):
+        if isinstance(subject.steps, Encoder):
+            return None
+        if sp.issparse(raw):
+            raw = sp.csc_array(raw)
+            gone = np.add.reduceat(np.append(np.isnan(raw.data), 0), raw.indptr[:-1])
+            gone[np.diff(raw.indptr) == 0] = 0
+        else:
+            gone = np.not_equal(raw, raw).sum(axis=0)  # NaN alone differs from itself
+        return {f"x{j}": int(count) for j, count in enumerate(gone)}
+    try:
+        table = from_frame(raw)
+    except BadInput:
+        return None
+    if not table.batches:
+        return None
+    return {name: _gaps(table.values(name)) for name in table.columns}
 
 
 def _gaps(values: npt.NDArray[Any]) -> int:

@@ -20,7 +20,7 @@ from linsep.tables.inference import has_zone, kind_of
 from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME, Table, missing_name
 
 _HEAD = 1 << 20  # bytes that decide about delimiter, header and kinds
-_BLOCK = 1 << 23  # bytes parsed together
+_BLOCK = 1 << 20  # bytes parsed together; the parser reads dozens of blocks ahead
 _DELIMITERS = ",;\t|"
 _AS_KIND = {"category": STRING, "hashed": STRING, "text": STRING}
 _PLACE = re.compile(r"(?:In CSV column #(\d+): )?.*?Row #(\d+): (.*)", re.DOTALL)

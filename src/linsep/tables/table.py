@@ -30,7 +30,7 @@ import numpy.typing as npt
 from linsep.errors import BadInput
 
 NUMBER, BOOLEAN, STRING, TIME = KINDS = ("number", "boolean", "string", "time")
-_OWN_PAGES = 1 << 20
+_OWN_PAGES = 1 << 18
 _STORE = {NUMBER: "numbers", BOOLEAN: "numbers", STRING: "codes", TIME: "times"}
 
 
@@ -104,10 +104,19 @@ class Table:
         if self.matrix is not None:
             return replace(self, matrix=self.matrix[rows], y=y, _places={})
         stores = ("numbers", "codes", "times")
-        joined = (
-            np.concatenate([getattr(b, store) for b in self.batches])[rows] for store in stores
-        )
-        return replace(self, batches=[Batch(*joined)], y=y, _places={})
+        edges = np.cumsum([0, *map(len, self.batches)])
+        if (np.diff(rows) > 0).all():  # batch by batch: nothing is copied twice
+            cuts = np.searchsorted(rows, edges)
+            batches = [
+                Batch(*(getattr(b, store)[rows[lo:hi] - edge] for store in stores))
+                for b, edge, lo, hi in zip(self.batches, edges, cuts, cuts[1:], strict=False)
+            ]
+        else:
+            joined = (
+                np.concatenate([getattr(b, store) for b in self.batches])[rows] for store in stores
+            )
+            batches = [Batch(*joined)]
+        return replace(self, batches=batches, y=y, _places={})
 
     def __repr__(self) -> str:
         if self.matrix is not None:
@@ -203,7 +212,11 @@ def _room(n: int, d: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     size = n * d * dtype.itemsize
     if size < _OWN_PAGES:
         return np.empty((n, d), dtype)
-    return np.frombuffer(mmap.mmap(-1, size), dtype).reshape(n, d)
+    try:
+        pages = mmap.mmap(-1, size)
+    except OSError:  # the system counts them
+        return np.empty((n, d), dtype)
+    return np.frombuffer(pages, dtype).reshape(n, d)
 
 
 def _column(series: Any, name: str) -> tuple[str, npt.NDArray[Any], list[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import linsep
 from linsep.certificates import Optimality
 
 FloatArray = npt.NDArray[np.float64]
@@ -68,24 +69,13 @@ class ValidationCurve:
         limit = mean[self.best] + (error if np.isfinite(error) else 0.0)
         return int(np.flatnonzero(mean <= limit)[0])
 
-    @property
-    def _label(self) -> str:
-        return f"{self.scoring}, {'approximate leave-one-out' if self.approximate else 'mean of the folds'}"
-
     def plot(self, ax: Any = None) -> Any:
-        """Draw the curve with a band of one standard error; needs matplotlib. Returns the axes."""
-        from matplotlib import pyplot as plt  # noqa: PLC0415
-
-        if ax is None:
-            ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")[1]
-        mean, error = self.mean, np.nan_to_num(self.standard_error)
-        ax.fill_between(self.Cs, mean - error, mean + error, color="#0072B2", alpha=0.2, lw=0)
-        ax.plot(self.Cs, mean, "o-", color="#0072B2", label=self._label)
-        ax.axvline(
-            self.Cs[self.best], color="#D55E00", ls="--", label=f"C = {self.Cs[self.best]:g}"
-        )
-        ax.set(xscale="log", xlabel="C", ylabel=self.scoring.replace("_", " "))
-        ax.legend(frameon=False)
+        """Draw it by ``linsep.plot.validation_curve``: mean and standard deviation of the folds. Returns the axes."""
+        best = float(self.Cs[self.best])
+        ax = linsep.plot.validation_curve(self.Cs, self.scores, best=best, ax=ax)
+        ax.set_ylabel(self.scoring.replace("_", " "))
+        if self.approximate:
+            ax.set_title("approximate leave-one-out")
         return ax
 
     def __str__(self) -> str:
