@@ -251,10 +251,6 @@ def test_losses_without_a_solver_are_refused():
     refused(LinearClassifier("zero_one"), X, Y, ["zero_one"], Refused)
 
 
-def test_the_absolute_loss_needs_a_penalty():
-    refused(LinearClassifier("absolute", C=np.inf), X, Y, ["absolute", "finite C"], Refused)
-
-
 def test_unknown_losses():
     words = ["'quadratic'", "squared", "logistic"]
     refused(LinearClassifier("quadratic"), X, Y, words, BadInput)

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from linsep import basis, bounds, datasets, errors, export, losses, plot
     from linsep.certificates import screen, verify
-    from linsep.data import scan
-    from linsep.certificates import verify
     from linsep.data import checkpoint, scan
     from linsep.errors import ConvergenceWarning
     from linsep.estimators import (
