@@ -213,13 +213,17 @@ class Path:
 
         ``shortest``: a length of the steps below which, four times in a row, the attempt is given up.
         """
-        self._kept = None
+        self._forget()
         arrived = self._descend(target, limit, shortest)
-        if not arrived and self._kept is not None and not self.gap <= self._kept[0]:
-            (self.gap, self.value, self.theta, _), self._step = self._kept, 0.0
+        kept = self._kept
+        if arrived or kept is None or self.gap <= kept[0]:
+            self._forget()
         else:
-            self._kept = None
+            (self.gap, self.value, self.theta, _), self._step = kept, 0.0
         return arrived
+
+    def _forget(self) -> None:
+        self._kept = None
 
     def _descend(self, target: float, limit: int, shortest: float) -> bool:
         lowest, idle, short = np.inf, 0, 0
