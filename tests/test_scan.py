@@ -437,7 +437,7 @@ def test_four_times_the_memory(tmp_path):
 
 
 @pytest.mark.parametrize("d", [D, 200])  # all features at once, and working sets of some
-def test_bits_of_an_l1_penalty(d, tmp_path):
+def test_an_l1_penalty(d, tmp_path):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(4000, d))
     y = X[:, :5] @ np.ones(5) + rng.normal(size=4000) > 0
@@ -447,7 +447,12 @@ def test_bits_of_an_l1_penalty(d, tmp_path):
     with scan(tmp_path / "X.npy", target=y) as rows:
         read = LogisticRegression(**model.get_params()).fit(rows)
         assert read._fits[0].solver == "working-set" and (read.coef_ == 0).any()
-        assert same(kept, read) and verify(read, rows).certified
+        assert verify(read, rows).certified
+        if d == D:
+            assert same(kept, read)
+        else:  # sets of columns: by column in memory, by row from disk
+            assert ((kept.coef_ == 0) == (read.coef_ == 0)).all()
+            assert np.allclose(kept.coef_, read.coef_, atol=1e-3)
 
 
 def test_working_sets_of_sparse_rows(tmp_path):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import pilot, prox_newton
@@ -55,7 +56,9 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
                 return run.solution(Status.CERTIFIED, theta, dual)
         inner, before, relative = 0.3, np.inf, 0.3
         growing, columns = True, None
-        by_rows = not problem.native or problem.straight_tails  # these want steps damped by a bound
+        # Some losses want steps damped by a bound, and columns of rows on disk are not at hand.
+        damped = not problem.native or problem.straight_tails
+        by_rows = damped or not isinstance(problem.data, Memory)
         for _ in range(ROUNDS):
             chosen = _grown(problem, chosen, theta, score)
             whole = len(chosen) == problem.data.d
