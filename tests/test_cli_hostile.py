@@ -239,7 +239,11 @@ def test_json_is_as_documented(tables, verb, capsys):
     main([*JSON[verb], "--json"])
     facts = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     allowed = documented()[verb] | {"verb"}
-    optional = {"fit": {"test", "reads"}, "score": {"r_squared"}, "separate": {"margin", "rows", "weights"}}
+    optional = {
+        "fit": {"test", "reads"},
+        "score": {"r_squared"},
+        "separate": {"margin", "rows", "weights"},
+    }
     assert set(facts) <= allowed
     assert allowed - optional.get(verb, set()) <= set(facts)
     if "certificate" in facts:
