@@ -74,6 +74,11 @@ typedef float v4f __attribute__((vector_size(16)));
 typedef float v2f __attribute__((vector_size(8)));
 typedef float v1f __attribute__((vector_size(4)));
 
+template <int N>
+struct Count {
+    static constexpr int value = N;
+};
+
 template <class T>
 struct DenseRows {
     static constexpr bool dense = true;
@@ -109,21 +114,66 @@ struct DenseRows {
         return s + total((a[0] + a[1]) + (a[2] + a[3]));
     }
 
+    // Products of eight rows with w, one row after the other: from memory that is two to three times as fast as going
+    // along eight of them at once, which hardware does not foresee. Up to N vectors of w stay in registers (0: none).
+    template <int N>
+    void eight(const T* p, const double* w, i64 whole, vd last, vd* a) const {
+        vd held[N ? N : 1];
+        for (int v = 0; v < N; ++v) held[v] = load(w + v * VL);
+        for (int q = 0; q < 8; ++q, p += d) {
+            vd s[4] = {};
+            i64 j = 0;
+            if constexpr (N > 0) {
+                for (int v = 0; v < N; ++v) s[v % 2] += load(p + v * VL) * held[v];
+            } else {
+                for (; j + 4 * VL <= whole; j += 4 * VL)
+                    for (int v = 0; v < 4; ++v) s[v] += load(p + j + v * VL) * load(w + j + v * VL);
+                for (; j < whole; j += VL) s[0] += load(p + j) * load(w + j);
+                s[0] += s[2], s[1] += s[3];
+            }
+            if (whole < d) s[1] += load(p + d - VL) * last;
+            a[q] = s[0] + s[1];
+        }
+    }
     void dots(i64 r, int nr, const double* w, double b, double* z) const {
         int i = 0;
         if (d >= VL) {
             const i64 whole = d - d % VL;
             const vd last = whole < d ? tail_weights(w, d) : vd{};
-            for (; i + 8 <= nr; i += 8) {
-                const T* p = row(r + i);
-                vd a[8] = {};
-                for (i64 j = 0; j < whole; j += VL) {
-                    const vd wv = load(w + j);
-                    for (int q = 0; q < 8; ++q) a[q] += load(p + q * d + j) * wv;
+            const auto all = [&](auto N) {
+                for (; i + 8 <= nr; i += 8) {
+                    vd a[8];
+                    eight<N.value>(row(r + i), w, whole, last, a);
+                    for (int q = 0; q < 8; q += VL) store(z + i + q, reduce(a + q) + b);
                 }
-                if (whole < d)
-                    for (int q = 0; q < 8; ++q) a[q] += load(p + q * d + d - VL) * last;
-                for (int q = 0; q < 8; q += VL) store(z + i + q, reduce(a + q) + b);
+            };
+            switch (whole / VL) {
+                case 1:
+                    all(Count<1>{});
+                    break;
+                case 2:
+                    all(Count<2>{});
+                    break;
+                case 3:
+                    all(Count<3>{});
+                    break;
+                case 4:
+                    all(Count<4>{});
+                    break;
+                case 5:
+                    all(Count<5>{});
+                    break;
+                case 6:
+                    all(Count<6>{});
+                    break;
+                case 7:
+                    all(Count<7>{});
+                    break;
+                case 8:
+                    all(Count<8>{});
+                    break;
+                default:
+                    all(Count<0>{});
             }
         }
         for (; i < nr; ++i) z[i] = dot(row(r + i), w) + b;
