@@ -1,8 +1,8 @@
 """The data of the race: bundled with scikit-learn, made from a seed, or read from a directory if there is one.
 
 The environment variable LINSEP_BENCH_DATA names the directory of extra sets (``<name>.npz`` with X and y, or with
-the CSR arrays data, indices, indptr, shape and y; labels -1 and +1). Without it a directory ``shared/data`` beside
-the repository is taken if it exists. Nothing depends on it: sets that are not there are left out.
+the CSR arrays data, indices, indptr, shape and y; labels -1 and +1). Nothing depends on it: sets that are not there
+are left out.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ class Entry:
 
 def directory() -> Path | None:
     named = os.environ.get("LINSEP_BENCH_DATA")
-    path = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
-    return path if path.is_dir() else None
+    return Path(named) if named and Path(named).is_dir() else None
 
 
 def _standardised(X: np.ndarray) -> np.ndarray:

@@ -93,8 +93,8 @@ class Perceptron(ByScores):
 
     def __init__(
         self,
-        *,
         update: str = "raw",
+        *,
         order: str = "cyclic",
         max_updates: int = 1_000_000,
         max_passes: float | None = 1000.0,
