@@ -60,6 +60,7 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
     )
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     hopeless = l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
+    hopeless = hopeless or not problem.data.at_hand
     if found.certified or not precise or hopeless:
         return found
     return min(found, _local(problem, solution, tol), key=preference)
@@ -67,7 +68,6 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
 
 def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) -> Optimality:
     data, W, penalty = problem.data, solution.W, problem.penalty
-    assert data.labels is not None
     bounds = []
     if problem.lam > 0.0:
         sums = solution.sums
@@ -85,10 +85,11 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
             rows=data.n,
         )
         precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
-        if found.certified or not precise or W.size > LARGEST or not problem.loss.smooth:
+        hopeless = W.size > LARGEST or not problem.loss.smooth or not data.at_hand
+        if found.certified or not precise or hopeless:
             return found
         bounds.append(found)
-    assert isinstance(problem.loss, Multinomial)
+    assert isinstance(problem.loss, Multinomial) and data.labels is not None
     bounds.append(
         softmax_local_certificate(
             problem.loss,

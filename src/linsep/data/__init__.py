@@ -1,10 +1,20 @@
 """Rows of data in blocks, and the one thing that is ever asked of them: a sum over all rows."""
 
 from linsep.data.block import Block
-from linsep.data.dataset import Dataset
+from linsep.data.dataset import AT_HAND, Dataset
 from linsep.data.memory import Memory, readable
 from linsep.data.scanning import Scan, scan
 from linsep.data.stored import StoredRows
 from linsep.data.stream import Stream
 
-__all__ = ["Block", "Dataset", "Memory", "Scan", "StoredRows", "Stream", "readable", "scan"]
+__all__ = [
+    "AT_HAND",
+    "Block",
+    "Dataset",
+    "Memory",
+    "Scan",
+    "StoredRows",
+    "Stream",
+    "readable",
+    "scan",
+]

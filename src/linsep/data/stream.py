@@ -7,7 +7,7 @@ any, and what the problem keeps from pass to pass. Two blocks per thread are in 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import partial
@@ -78,13 +78,26 @@ class Stream(Dataset):
         with tempfile.TemporaryFile(prefix="linsep-") as file:  # the map outlives the file's name
             return np.memmap(file, np.float64, "w+", shape=(k, self.n))
 
+    def place(self, name: str, values: FloatArray) -> None:
+        self._kept[name] = values
+
+    def fetch(self, name: str) -> FloatArray:
+        return self._kept[name]
+
     def first_rows(self) -> _kernels.Rows:
         return kernel_rows(self.X.read(0, self.X.edges[1]))
 
     def longest_sum(self, size: int) -> int:
         return longest_sum(self.X.edges, self.n_entries, size)
 
-    def sum(self, fn: Callable[[Block, FloatArray], None], size: int) -> FloatArray:
+    def sum(
+        self,
+        fn: Callable[[Block, FloatArray], Any],
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] = (),
+    ) -> FloatArray:
         """Sum over the blocks, as in memory; each thread has a reader one block ahead of it."""
         self.X.refuse_change()
         groups = spans(len(self.X.edges) - 1, self.n_entries, size)
@@ -161,7 +174,7 @@ class Stream(Dataset):
             lo=0,
             hi=rows.n,
             first=first,
-            kept=partial(room, self._kept, self.n, part),
+            kept=partial(room, self, self._kept, part),
         )
 
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Memory:

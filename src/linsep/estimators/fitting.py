@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from linsep import certificates
 from linsep.data import Memory, StoredRows, Stream
+from linsep.data.cluster import Cluster, ClusterRows
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
@@ -68,7 +69,8 @@ def solve(
     A small X is searched for NaN and infinity beforehand. A large one is not read twice: they
     make the first value of the objective NaN, and only then is X searched.
     """
-    if (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
+    looked_at = isinstance(X, ClusterRows)  # by each worker, when it was opened
+    if not looked_at and (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
     try:
         if count > 1:
@@ -77,7 +79,8 @@ def solve(
         else:
             fits = _train(recipe, subproblems, count, X, weight, start)
     except NonFinite:
-        refuse_nonfinite(X, names)
+        if not looked_at:
+            refuse_nonfinite(X, names)
         raise  # X is finite: the objective is not
     short = [fit for fit in fits if not fit.certificate.certified]
     if short:
@@ -106,7 +109,7 @@ def _train(
         columns = slice(at, at + part.width)
         at = columns.stop
         before = None if start is None else start[:, columns]
-        back_end = Stream if isinstance(X, StoredRows) else Memory
+        back_end = _back_end(X)
         data = back_end(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
         X = data.X  # a small X in another layout has now been converted, once for all parts
         try:
@@ -123,6 +126,13 @@ def _train(
                 raise
             raise InseparableData(f"{part.title}: {error}", error.witness) from None
     return fits
+
+
+def _back_end(X: Any) -> Any:
+    """The data set that rows of this kind make."""
+    if isinstance(X, ClusterRows):
+        return Cluster
+    return Stream if isinstance(X, StoredRows) else Memory
 
 
 def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:
@@ -145,6 +155,7 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
         **others,
     }
     state = vars(model)
+    state.pop("traffic_", None)  # of an earlier fit
     if names is None:
         state.pop("feature_names_in_", None)
     else:

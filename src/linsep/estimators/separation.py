@@ -5,13 +5,15 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from linsep.data import Memory
-from linsep.errors import BadInput
-from linsep.estimators import inputs, labels, parameters
+from linsep.data.cluster import Cluster, ClusterRows, on_cluster
+from linsep.errors import BadInput, Refused
+from linsep.estimators import inputs, labels, parameters, remote
 from linsep.estimators.finite import refuse_nonfinite
-from linsep.separability import METHODS, Inseparable, Separable, Undecided, decide
+from linsep.separability import METHODS, WIDE, Inseparable, Separable, Undecided, decide
 from linsep.watching import Job
 
 
@@ -66,19 +68,23 @@ def separate(
     """
     parameters.one_of("method", method, METHODS)
     affine = parameters.flag("fit_intercept", fit_intercept)
-    rows, names = inputs.rows(X, "separate")
-    known = labels.encode(y, rows.shape[0], "separate")
+    rows: Any
+    if on_cluster(X):
+        rows = remote.opened(X, y, None, "separate", numbers=False)
+        known = remote.encode(rows, "separate")
+    else:
+        rows, names = inputs.rows(X, "separate")
+        known = labels.encode(y, rows.shape[0], "separate")
     if len(known.classes) > 2:
         shown = known.classes[0].item() if hasattr(known.classes[0], "item") else known.classes[0]
         raise BadInput(
             f"separate compares two classes, y holds {len(known.classes)}; ask for one class against the others, "
             f"for instance separate(X, y == {shown!r}), or for the rows of two classes."
         )
-    refuse_nonfinite(rows, names)
-    if sp.issparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    data = Memory(rows, known.signs(), n_threads=parameters.threads(n_threads))
+    if isinstance(rows, ClusterRows):
+        data: Any = _on_cluster(rows, known, method)
+    else:
+        data = _in_memory(rows, names, known, parameters.threads(n_threads))
     with closing(data), Job("separate"):
         return decide(
             data,
@@ -87,3 +93,24 @@ def separate(
             seed=parameters.seed(random_state) or 0,
             classes=known.classes,
         )
+
+
+def _in_memory(rows: Any, names: Any, known: labels.Labels, n_threads: int | None) -> Memory:
+    refuse_nonfinite(rows, names)
+    if sp.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return Memory(rows, known.signs(), n_threads=n_threads)
+
+
+def _on_cluster(rows: ClusterRows, known: Any, method: str) -> Any:
+    """The rows on their workers, or here if the question cannot be asked there."""
+    data = Cluster(rows, known.signs())
+    if rows.shape[1] <= WIDE and method != "lp" and not rows.sparse:
+        return data
+    if not data.at_hand:
+        raise Refused(
+            f"separate needs rows in memory when they are sparse, have more than {WIDE} features or with "
+            f"method='lp', and {data.n_entries:,} entries are too many to bring to the client."
+        )
+    return data.sample(np.arange(data.n))

@@ -12,6 +12,7 @@ same row kernels and its own numpy text.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from linsep.solution import Explicit, FloatArray, Linearised
 
 CURVATURE = "curvature"
+DUAL = "dual"
 _SAMPLE = 256  # rows whose median centres the Hessian
 
 
@@ -46,6 +48,10 @@ class _Native:
     def __init__(self, loss: Loss) -> None:
         assert loss.native is not None
         self.loss = _kernels.Loss(loss.native, *loss.params)
+        self._text = loss
+
+    def __reduce__(self) -> tuple[type[_Native], tuple[Loss]]:
+        return _Native, (self._text,)  # compiled objects do not travel to other processes
 
     def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
         kept = block.kept(CURVATURE)
@@ -71,10 +77,10 @@ class _Native:
         base: FloatArray,
         step: FloatArray,
         theta: FloatArray,
-        dual: FloatArray | None,
+        explicit: bool,
         out: FloatArray,
     ) -> None:
-        part = None if dual is None else dual[block.first : block.first + block.rows.n]
+        part = block.kept(DUAL) if explicit else None
         _kernels.closing(
             block.rows,
             block.targets,
@@ -89,6 +95,15 @@ class _Native:
         )
 
 
+def _gram(mu: FloatArray, single: bool) -> Callable[[Block, FloatArray], None]:
+    """Adds up h (x - mu, 1)(x - mu, 1)', with h the curvatures of the last sweep."""
+
+    def add(block: Block, out: FloatArray) -> None:
+        _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out, single)
+
+    return add
+
+
 class Problem:
     """One objective. Counts the passes it makes; keeps the curvatures of its last sweep."""
 
@@ -100,6 +115,8 @@ class Problem:
         self.lam = penalty.l2
         self.passes = 0.0
         self.native = loss.native is not None
+        self._expected: tuple[FloatArray, bool] | None = None
+        self._ready: FloatArray | None = None  # sums of the Hessian at the last sweep
         self._run: _Native | Composed = _Native(loss) if self.native else Composed(loss)
 
     @property
@@ -129,12 +146,26 @@ class Problem:
         With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sweep.hpp).
         """
         self.passes += 1
-        out = self.data.sum(lambda b, o: self._run.sweep(b, theta, o, blend), self.order + 1)
+        run, order = self._run, self.order
+        wanted = [(lambda b, o: run.sweep(b, theta, o, blend), order + 1)]
+        if self._expected is not None:
+            wanted.append((_gram(*self._expected), order * order))
+        out, *others = self.data.sums(wanted, fills=(CURVATURE,))
+        self._ready = others[0] if others else None
         value, g = float(out[0]) + self.penalty_value(theta), out[1:]
         g[:-1] += self.lam * theta[:-1]
         if not self.fit_intercept:
             g[-1] = 0.0
         return value, g
+
+    def expect_hessian(self, mu: FloatArray, single: bool) -> None:
+        """Rows on a cluster: let every sweep bring the Hessian along, which is the next to be asked for."""
+        if self.data.remote:
+            self._expected = mu, single
+
+    def _is_expected(self, mu: FloatArray, single: bool) -> bool:
+        found = self._expected
+        return found is not None and found[0] is mu and found[1] == single
 
     def start(self, theta: FloatArray) -> tuple[FloatArray, float, FloatArray]:
         """The first evaluation: at theta, or at 0 if that is better.
@@ -161,11 +192,11 @@ class Problem:
         """
         self.passes += 1
         order = self.order
-
-        def add(block: Block, out: FloatArray) -> None:
-            _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out, single)
-
-        H = self.data.sum(add, order * order).reshape(order, order)
+        if self._ready is not None and self._is_expected(mu, single):
+            H, self._ready = self._ready.reshape(order, order), None
+        else:
+            H = self.data.sum(_gram(mu, single), order * order, uses=(CURVATURE,))
+            H = H.reshape(order, order)
         if not single and not np.isfinite(H).all():
             raise NonFinite(
                 "The Hessian is not finite: some features are too large to square in float64. Divide those "
@@ -190,7 +221,7 @@ class Problem:
         def add(block: Block, out: FloatArray) -> None:
             _kernels.hess_vec(block.rows, block.lo, block.hi, block.kept(CURVATURE), v, out)
 
-        out = self.data.sum(add, self.order)
+        out = self.data.sum(add, self.order, uses=(CURVATURE,))
         out[:-1] += self.lam * v[:-1]
         if not self.fit_intercept:
             out[-1] = 0.0
@@ -205,7 +236,7 @@ class Problem:
             h = block.kept(CURVATURE) if weighted else None
             _kernels.moments(block.rows, block.lo, block.hi, h, out)
 
-        out = self.data.sum(add, 2 * d + 1)
+        out = self.data.sum(add, 2 * d + 1, uses=(CURVATURE,) if weighted else ())
         return out[:d], out[d : 2 * d], float(out[2 * d])
 
     def along(
@@ -213,8 +244,9 @@ class Problem:
     ) -> tuple[FloatArray, FloatArray]:
         """P and its derivative by the step, at several steps along theta + step * delta."""
         self.passes += 1
+        run = self._run
         out = self.data.sum(
-            lambda b, o: self._run.ray(b, theta, delta, steps, o), 2 * len(steps)
+            lambda b, o: run.ray(b, theta, delta, steps, o), 2 * len(steps)
         ).reshape(-1, 2)
         w, dw = theta[:-1], delta[:-1]
         ww, wd, dd = dot(w, w), dot(w, dw), dot(dw, dw)
@@ -225,11 +257,16 @@ class Problem:
         """The sums of a certificate: kernels/closing.hpp states their layout."""
         self.passes += 1
         u = getattr(dual, "u", None)
-        base = theta if u is not None else dual.base[:, 0]  # type: ignore[union-attr]
-        step = theta if u is not None else dual.step[:, 0]  # type: ignore[union-attr]
+        explicit, run = u is not None, self._run
+        base = theta if explicit else dual.base[:, 0]  # type: ignore[union-attr]
+        step = theta if explicit else dual.step[:, 0]  # type: ignore[union-attr]
         base, step = np.ascontiguousarray(base), np.ascontiguousarray(step)
+        if u is not None:
+            self.data.place(DUAL, np.ascontiguousarray(u, dtype=np.float64))
         return self.data.sum(
-            lambda b, o: self._run.closing(b, base, step, theta, u, o), 8 + 2 * self.data.d
+            lambda b, o: run.closing(b, base, step, theta, explicit, o),
+            8 + 2 * self.data.d,
+            uses=(DUAL,) if explicit else (),
         )
 
     def spread(self, mass: float) -> float:
@@ -248,10 +285,13 @@ class Problem:
 
     def null_value(self) -> float:
         """P at w = 0, b = 0: what no model at all costs (labels only, no pass over X)."""
+        loss = self.loss
+        if not self.data.shifted:
+            return float(loss.value(np.zeros(1))[0]) * self.data.total_weight()
 
         def add(block: Block, out: FloatArray) -> None:
             m = block.margins(np.zeros(block.hi - block.lo))
-            out[0] += block.weights() @ self.loss.value(m)
+            out[0] += block.weights() @ loss.value(m)
 
         return float(self.data.sum(add, 1)[0])
 
@@ -264,6 +304,8 @@ class Problem:
         if data.sparse or not self.fit_intercept:
             return np.zeros(data.d)
         rows = np.unique(np.linspace(0, data.n - 1, min(data.n, _SAMPLE)).astype(np.int64))
-        if data.weight is not None and (data.weight[rows] > 0).any():
-            rows = rows[data.weight[rows] > 0]
-        return np.ascontiguousarray(np.median(np.asarray(data.X[rows], dtype=np.float64), axis=0))
+        some = data.sample(rows)
+        X = np.asarray(some.X, dtype=np.float64)
+        if some.weight is not None and (some.weight > 0).any():
+            X = X[some.weight > 0]
+        return np.ascontiguousarray(np.median(X, axis=0))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.data.cluster import ClusterRows
 from linsep.errors import BadInput
 from linsep.geometry import Hyperplane, length
 from linsep.separability import programme, simplex, wide
@@ -156,8 +157,17 @@ def _direction(signed: SignedRows, theta: FloatArray) -> tuple[FloatArray, float
     return theta[:-1] / size, float(theta[-1]) / size
 
 
+class _Sizes:
+    """Largest entries of the columns of a partition, on its worker."""
+
+    def __call__(self, X: Any, *vectors: Any) -> FloatArray:
+        return np.asarray(np.abs(X).max(axis=0), dtype=np.float64)
+
+
 def _column_sizes(signed: SignedRows) -> FloatArray:
     X = signed.data.X
+    if isinstance(X, ClusterRows):
+        return np.asarray(np.max(X.apply(_Sizes()), axis=0), dtype=np.float64)
     if sp.issparse(X):
         return np.asarray(abs(X).max(axis=0).toarray(), dtype=np.float64).ravel()
     rows = math.ceil((1 << 20) / max(1, X.shape[1]))
