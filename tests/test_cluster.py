@@ -363,3 +363,31 @@ def test_a_cluster_is_not_sent_to_itself(client, rows):
     assert isinstance(data.sample(np.array([0, 5])), Memory)
     np.testing.assert_array_equal(opened[[5, 3, 23_000]], X[[5, 3, 23_000]])
     np.testing.assert_array_equal(opened[2990:3010], X[2990:3010])
+
+
+def test_the_command_fits_on_a_cluster(client, tmp_path, capsys):
+    import json
+
+    from linsep.cli import main
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    lines = [",".join(map(repr, row.tolist())) for row in X]
+    for k in range(2):
+        body = [
+            f"{line},{'up' if x[0] > 0.3 else 'down'}" for line, x in zip(lines, X, strict=True)
+        ]
+        (tmp_path / f"part-{k}.csv").write_text(
+            "\n".join(["a,b,c,y", *body[200 * k : 200 * k + 200]])
+        )
+    address = client.scheduler.address
+    command = ["fit", str(tmp_path / "part-*.csv"), "--target", "y", "--cluster", address]
+    saved = tmp_path / "model.linsep"
+    assert main([*command, "--C", "1", "--output", str(saved), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["certificate"]["certified"] and facts["rounds"] > 0
+    labels = np.where(X[:, 0] > 0.3, "up", "down")
+    here = LogisticRegression().fit(X, labels)
+    np.testing.assert_allclose(linsep.load(saved).coef_, here.coef_, atol=1e-2)
+    assert main(command) != 0
+    assert "--C" in capsys.readouterr().err

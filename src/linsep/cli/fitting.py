@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 import linsep
-from linsep.cli import reading
+from linsep.cli import clustering, reading
 from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
 from linsep.cli.output import Outcome, certificate_facts, say
 from linsep.errors import BadInput, ConvergenceWarning
@@ -44,6 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     reading.add_data(parser, target=True)
     add_model(parser)
     reading.add_limits(parser)
+    clustering.add(parser)
     out = parser.add_argument_group("writing")
     out.add_argument("--output", "-o", metavar="FILE", help="model file, default DATA.linsep")
     out.add_argument("--report", metavar="FILE", help="HTML report, default beside the model file")
@@ -123,6 +124,8 @@ def encoded(
 
 def run(options: Any) -> Outcome:
     """Read, split, tune, fit, certify, save, report."""
+    if options.cluster is not None:
+        return clustering.run(options, estimator(options, options.task == "regress"))
     began = perf_counter()
     table = reading.labelled(options)
     assert table.y is not None
