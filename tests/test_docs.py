@@ -21,9 +21,9 @@ from linsep.solvers import SOLVERS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-DRAWING = ("figures.py", "picture.py")  # many figures: slow
+LONG = ("figures.py", "picture.py", "cluster.py")  # many figures, several processes: slow
 EXAMPLES = [
-    pytest.param(path, marks=[pytest.mark.slow] if path.name in DRAWING else [])
+    pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG else [])
     for path in sorted((ROOT / "examples").glob("*.py"))
 ]
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)

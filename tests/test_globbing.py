@@ -149,17 +149,19 @@ def test_rows_are_sorted_as_a_numpy_text_sorts_them(loss):
     v = sample.sign * (sample.X @ theta[:-1] + theta[-1]) + sample.offset - kink
     near = np.abs(v) <= 0.4 * np.sqrt(1.0 + (sample.X - mu) ** 2 @ scale)
     near &= sample.weight > 0
-    np.testing.assert_allclose(band.v, v, atol=1e-12)
+    np.testing.assert_allclose(problem.data.fetch("kink-distance"), v, atol=1e-12)
     assert (band.rows == np.flatnonzero(near)).all()
+    np.testing.assert_allclose(band.v, v[near], atol=1e-12)
     u = np.where((v < 0) & (sample.weight > 0), high, low)
-    assert (band.u[~near] == u[~near]).all()
+    assert (problem.data.fetch("kink-dual")[~near] == u[~near]).all()
     np.testing.assert_allclose(value, objective(loss, 1.0, sample, theta)[0], rtol=1e-12)
     mass = np.where(near, 0.0, sample.weight * u)
     A = np.column_stack([sample.X, np.ones(5000)])
     np.testing.assert_allclose(band.linear, A.T @ (mass * sample.sign), atol=1e-8)
     np.testing.assert_allclose(band.constant, mass @ (kink - sample.offset), atol=1e-8)
     more = np.flatnonzero(~near)[::50]
-    band.admit(more)
+    band.path()
+    band.admit(globbing.Wrong(more, u[more]))
     mass[more] = 0.0
     np.testing.assert_allclose(band.linear, A.T @ (mass * sample.sign), atol=1e-8)
     np.testing.assert_allclose(band.constant, mass @ (kink - sample.offset), atol=1e-8)

@@ -214,7 +214,7 @@ def test_pilots_are_drawn_the_same_way_twice(solver, share, many_blocks):
 def test_a_pilot_stands_for_all_rows(rare):
     sign = -np.ones(5000)
     sign[np.linspace(0, 4999, rare).astype(int)] = 1.0
-    rows, share = pilot.draw(sign, 500, 0)
+    rows, share = pilot.draw(memory.Memory(np.zeros((5000, 1)), sign), 500, 0)
     assert (np.diff(rows) > 0).all() and rows[0] >= 0 and rows[-1] < 5000
     assert 250 <= len(rows) <= 500 and (share > 0).all()
     np.testing.assert_allclose(share.sum(), 5000)

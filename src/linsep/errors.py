@@ -11,6 +11,7 @@
         SeparableData      C = inf and no minimiser exists: the direction proves it
         InseparableData    C = inf asks for the hard margin, and there is none: the witness proves it
         Refused            a computed refusal: what was asked has no honest answer here
+        ClusterError       the cluster cannot go on: no workers, a partition that kills them, another version
         CertificateError   a certificate does not hold for the model and the data at hand
     sklearn.exceptions.ConvergenceWarning
       ConvergenceWarning   a limit stopped the fit; the certified gap so far travels with it
@@ -28,6 +29,20 @@ import sklearn.exceptions
 
 class LinsepError(ValueError):
     """Root of all linsep errors."""
+
+
+class ClusterError(LinsepError):
+    """A Dask cluster cannot go on with a fit.
+
+    Attributes
+    ----------
+    partitions : tuple of int
+        Numbers of the partitions that failed, counting from 0.
+    """
+
+    def __init__(self, message: str = "", partitions: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.partitions = partitions
 
 
 class BadInput(LinsepError):

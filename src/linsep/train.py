@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linsep.certificates import Optimality, certify
-from linsep.data import Dataset
-from linsep.errors import BadInput, ConvergenceWarning
+from linsep.data import AT_HAND, Dataset
+from linsep.errors import BadInput, ConvergenceWarning, Refused
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
-from linsep.solvers import choose, choose_coupled
+from linsep.solvers import choose, choose_coupled, wants_rows_here
 from linsep.solvers.recession import refuse_without_minimiser
 from linsep.watching import Job, note
 
@@ -83,14 +83,30 @@ def _solve(
         kind = CoupledProblem if recipe.loss.smooth else MaxMarginProblem
         coupled = kind(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
         job.owner = coupled
+        if wants_rows_here(coupled, recipe.solver):
+            return _solve(recipe, _here(recipe, data), start, job)
         name, solve = choose_coupled(coupled, recipe.solver)
         W = _start(data, recipe.loss.k, start, recipe.fit_intercept)
         return coupled, solve(coupled, W, stop, seed), name
     problem = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
     job.owner = problem
+    if wants_rows_here(problem, recipe.solver):
+        return _solve(recipe, _here(recipe, data), start, job)
     solver = choose(problem, recipe.solver, stop)
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
     return problem, solver.run(problem, theta, stop, seed), solver.name
+
+
+def _here(recipe: Recipe, data: Dataset) -> Dataset:
+    """Rows on a cluster, brought to the client for a method that is not made of sums alone."""
+    if not data.at_hand:
+        raise Refused(
+            f"The {recipe.loss.name} loss with {recipe.penalty} and solver={recipe.solver!r} needs the rows in memory, "
+            f"and {data.n_entries:,} entries are too many to bring to the client ({AT_HAND:,} are not). On a cluster "
+            "of any size: the smooth losses with l1_ratio=0 and a finite C (a large one in the place of inf), and the "
+            "hinge with a finite C and many more rows than features."
+        )
+    return data.sample(np.arange(data.n))
 
 
 def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:

@@ -51,6 +51,7 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
         found = _assemble(problem, theta, *problem.closing_in_pieces(theta, solution.dual), tol)
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     hopeless = l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
+    hopeless = hopeless or not problem.data.at_hand
     if found.certified or not precise or hopeless:
         return found
     return min(found, _local(problem, solution, tol), key=preference)
@@ -77,7 +78,6 @@ def _assemble(
 
 def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) -> Optimality:
     data, W, penalty = problem.data, solution.W, problem.penalty
-    assert data.labels is not None
     bounds = []
     if problem.lam > 0.0 or penalty.l1 > 0.0:
         sums = solution.sums
@@ -97,10 +97,11 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         )
         precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
         hopeless = penalty.l1 > 0.0 or W.size > LARGEST or not problem.loss.smooth
+        hopeless = hopeless or not data.at_hand
         if found.certified or not precise or hopeless:
             return found
         bounds.append(found)
-    assert isinstance(problem.loss, Multinomial)
+    assert isinstance(problem.loss, Multinomial) and data.labels is not None
     bounds.append(
         softmax_local_certificate(
             problem.loss,

@@ -7,19 +7,22 @@ converted to float64 whatever their type; dense and CSR rows give the same sums 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.certificates.closing import ROUNDOFF, ClosingSums
+from linsep.data.cluster import ClusterRows
 from linsep.losses import Loss
 from linsep.solution import Explicit, Linearised
 
 FloatArray = npt.NDArray[np.float64]
 Dual = Linearised | Explicit
+Sums = TypeVar("Sums", bound=Any)
 
 #: Stored numbers of X in a chunk.
 _CHUNK = 1 << 20
@@ -30,14 +33,20 @@ _SHORT = 1024
 def chunk_height(X: Any) -> int:
     """Rows in a chunk: bounded memory, and few enough that sums over rows have short chains of additions."""
     n, d = X.shape
-    per_row: float = X.nnz / max(n, 1) if sp.issparse(X) else d
+    return _height(n, X.nnz / max(n, 1) if sp.issparse(X) else d)
+
+
+def _height(n: int, per_row: float) -> int:
     return int(max(1, min(n, _CHUNK // max(per_row, 1), max(_SHORT, 4 * math.isqrt(n)))))
 
 
 def longest_sum(X: Any) -> float:
-    """Longest chain of additions in a sum over the rows: those of a chunk, then the chunks."""
-    height = chunk_height(X)
-    return float(height + math.ceil(X.shape[0] / height))
+    """Longest chain of additions in a sum over the rows: those of a chunk, the chunks, the partitions."""
+    if not isinstance(X, ClusterRows):
+        height = chunk_height(X)
+        return float(height + math.ceil(X.shape[0] / height))
+    heights = [(part.n, _height(part.n, part.entries / part.n)) for part in X.facts]
+    return float(max(h for _, h in heights) + sum(math.ceil(n / h) + 1 for n, h in heights))
 
 
 def chunks(X: Any) -> Iterator[tuple[slice, Any]]:
@@ -51,6 +60,17 @@ def chunks(X: Any) -> Iterator[tuple[slice, Any]]:
 def add_up(scalars: list[tuple[float, ...]]) -> list[float]:
     """Column sums, exactly rounded."""
     return [math.fsum(column) for column in zip(*scalars, strict=True)]
+
+
+def added(found: Sequence[Sums]) -> Sums:
+    """The sums over all rows from those over some: scalars exactly rounded, vectors one after another."""
+    total = {}
+    for field in fields(found[0]):
+        values = [getattr(one, field.name) for one in found]
+        scalar = isinstance(values[0], float)
+        total[field.name] = math.fsum(values) if scalar else np.sum(values, axis=0)
+    made: Sums = type(found[0])(**total)
+    return made
 
 
 def row_norms(block: Any) -> FloatArray:

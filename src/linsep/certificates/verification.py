@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,13 +20,15 @@ from linsep.certificates.exact import exact_certificate
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import Optimality, combine, preference
-from linsep.certificates.recheck import Dual, closing_sums_numpy, longest_sum
+from linsep.certificates.recheck import Dual, added, closing_sums_numpy, longest_sum
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.data.cluster import ClusterRows
 from linsep.errors import CertificateError, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem import hard_margin
+from linsep.solution import Explicit, Linearised
 from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
@@ -145,14 +148,40 @@ def _by_duality(part: Part) -> Optimality:
         "rows_per_sum": longest_sum(part.X),
     }
     if isinstance(part.loss, CoupledLoss):
-        coupled = softmax_sums_numpy(part.loss, part.X, part.labels, part.weight, part.W, part.dual)
+        coupled = _summed(part, softmax_sums_numpy)
         return from_softmax_sums(
             coupled, part.W[:-1], loss=part.loss, l1=part.penalty.l1, **settings
         )
-    sums = closing_sums_numpy(
-        part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual
-    )
+    sums = _summed(part, closing_sums_numpy)
     return from_sums(sums, part.W[:-1, 0], l1=part.penalty.l1, **settings)
+
+
+def _summed(part: Part, sums: Any) -> Any:
+    """The sums of a closing pass: here, or on the workers of a cluster, partition by partition."""
+    coupled = isinstance(part.loss, CoupledLoss)
+    if not isinstance(part.X, ClusterRows):
+        vectors = (part.labels,) if coupled else (part.sigma, part.offset)
+        return sums(part.loss, part.X, *vectors, part.weight, part.W, part.dual)
+    along = () if isinstance(part.dual, Linearised) else (part.dual.u.T,)
+    text = _OnWorker(sums, coupled, part.loss, part.W, None if along else part.dual)
+    found = part.X.apply(text, part.sigma, part.offset, part.weight, part.labels, *along)
+    return added(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _OnWorker:
+    """The sums of one partition, with its part of the dual point."""
+
+    sums: Any
+    coupled: bool
+    loss: Loss | CoupledLoss
+    W: FloatArray
+    dual: Dual | None
+
+    def __call__(self, X: Any, sigma: Any, offset: Any, weight: Any, labels: Any, *u: Any) -> Any:
+        dual = self.dual if self.dual is not None else Explicit(u[0].T)
+        vectors = (labels,) if self.coupled else (sigma, offset)
+        return self.sums(self.loss, X, *vectors, weight, self.W, dual)
 
 
 def _by_curvature(part: Part) -> Optimality:

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 import linsep
-from linsep.cli import reading
+from linsep.cli import clustering, reading
 from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
 from linsep.cli.output import Outcome, certificate_facts, say
 from linsep.errors import BadInput, ConvergenceWarning
@@ -48,6 +48,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     reading.add_limits(parser)
     out_of_core.add(parser)
+    clustering.add(parser)
     out = parser.add_argument_group("writing")
     out.add_argument("--output", "-o", metavar="FILE", help="model file, default DATA.linsep")
     out.add_argument("--report", metavar="FILE", help="HTML report, default beside the model file")
@@ -132,6 +133,8 @@ def run(options: Any) -> Outcome:
     """Read, split, tune, fit, certify, save, report."""
     from linsep.cli import out_of_core  # noqa: PLC0415
 
+    if options.cluster is not None:
+        return clustering.run(options, estimator(options, options.task == "regress"))
     if out_of_core.needed(options):
         return out_of_core.run(options)
     if options.resume or options.cache:

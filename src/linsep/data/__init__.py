@@ -1,7 +1,8 @@
 """Rows of data in blocks, and the one thing that is ever asked of them: a sum over all rows."""
 
 from linsep.data.block import Block
-from linsep.data.dataset import Dataset
+from linsep.data.cluster import Cluster
+from linsep.data.dataset import AT_HAND, Dataset
 from linsep.data.journal import checkpoint
 from linsep.data.memory import Memory, readable
 from linsep.data.opening import dataset
@@ -11,7 +12,9 @@ from linsep.data.stored import StoredRows
 from linsep.data.stream import Stream
 
 __all__ = [
+    "AT_HAND",
     "Block",
+    "Cluster",
     "Dataset",
     "Memory",
     "Scan",

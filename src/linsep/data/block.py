@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,19 @@ from linsep import _kernels
 FloatArray = npt.NDArray[np.float64]
 
 
+class Kept(Protocol):
+    """Room for numbers that belong to rows."""
+
+    def __call__(self, name: str, k: int | None = None) -> FloatArray: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Rows ``lo .. hi`` of ``rows``, whose row 0 is row ``first`` of the data set.
 
     ``kept(name)`` is room for one number per row of ``rows`` that survives from pass to pass (the
-    curvatures of the last sweep, say); a back end that loses it must recompute, never guess.
+    curvatures of the last sweep, say), ``kept(name, k)`` for k of them, (k, rows); a back end that loses it
+    must recompute, never guess.
     """
 
     rows: _kernels.Rows
@@ -30,7 +37,7 @@ class Block:
     lo: int
     hi: int
     first: int
-    kept: Callable[[str], FloatArray]
+    kept: Kept
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Scores x.w + b of the rows lo .. hi."""

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 
+AT_HAND = 1 << 27  # entries of rows on a cluster that may be brought to the client: 1 GiB
+
 
 class Dataset(ABC):
     """n rows of d features with their targets.
@@ -19,8 +21,13 @@ class Dataset(ABC):
     Loss, gradient, Hessian, dual value, column statistics are all sums over rows, so one method
     serves every solver. Blocks and the order of the additions depend on the data alone, never on
     the number of threads or workers: the answer has the same bits for 1 or 64 of them.
+
+    What a pass leaves behind for each row is *kept* under a name, where the rows are: ``fills`` says which
+    kept vectors a pass writes, ``uses`` which it reads. Rows in this process need not be told; a worker of a
+    cluster that lost what it kept, and a fit that goes on from a checkpoint, make it again from that.
     """
 
+    remote = False  #: whether blocks are visited in other processes, so that only what ``fn`` returns comes back
     n: int
     d: int
     X: Any  #: the rows as they were given
@@ -30,24 +37,63 @@ class Dataset(ABC):
     @abstractmethod
     def sum(
         self,
-        fn: Callable[[Block, FloatArray], None],
+        fn: Callable[[Block, FloatArray], Any],
         size: int,
         *,
         fills: Sequence[str] = (),
         uses: Sequence[str] | None = None,
-        writes: Sequence[FloatArray] = (),
         features: bool = True,
     ) -> FloatArray:
         """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``.
 
         A pass that says what else it does need not be made again if what it found was recorded: ``fills`` names
-        the kept vectors that it overwrites, ``uses`` those that it reads (an empty tuple: none), and ``writes`` are
-        arrays of the caller that it fills. One that says nothing may do anything. ``features=False``: it does not
-        look at the rows, only at their targets and what is kept, and need not wait for them.
+        the kept vectors that it leaves for later ones, ``uses`` those that it reads (an empty tuple: none). One that
+        says nothing may do anything. ``features=False``: it does not look at the rows, only at their targets and
+        what is kept, and need not wait for them.
         """
 
     def settle(self) -> None:  # noqa: B027
         """Make sure that what passes have kept is there, before it is read other than by a pass."""
+
+    def visit(
+        self,
+        fn: Callable[[Block, FloatArray], Any],
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        features: bool = True,
+    ) -> tuple[FloatArray, list[Any]]:
+        """The same sum, and what ``fn`` returned for each block, in block order.
+
+        Where ``fills`` or ``uses`` is given and the features are read, that is a tuple of vectors, so that it can
+        be recorded.
+        """
+        found: dict[int, Any] = {}
+
+        def add(block: Block, out: FloatArray) -> None:
+            found[block.first + block.lo] = fn(block, out)
+
+        total = self.sum(add, size, fills=fills, uses=uses, features=features)
+        return total, [found[at] for at in sorted(found)]
+
+    def sums(
+        self,
+        wanted: Sequence[tuple[Callable[[Block, FloatArray], Any], int]],
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+    ) -> list[FloatArray]:
+        """Several sums, one after another over each part of the rows; later ones may use what earlier ones fill."""
+        return [self.sum(fn, size, fills=fills, uses=uses) for fn, size in wanted]
+
+    @abstractmethod
+    def place(self, name: str, values: FloatArray) -> None:
+        """Keep ``values``, (n,) or (k, n), under a name."""
+
+    @abstractmethod
+    def fetch(self, name: str) -> FloatArray:
+        """What is kept under a name for all rows, (n,) or (k, n); not to be written to."""
 
     @abstractmethod
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Dataset:
@@ -69,6 +115,21 @@ class Dataset(ABC):
     @abstractmethod
     def planes(self, k: int) -> FloatArray:
         """Room for k numbers per row, (k, n), that need not lie in memory."""
+
+    @property
+    def shifted(self) -> bool:
+        """Whether the margins have offsets."""
+        return self.offset is not None
+
+    @property
+    def largest_part(self) -> int:
+        """Rows of the largest part that is worked on in one place."""
+        return self.n
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether all rows are in this process, or few enough to be brought here."""
+        return not self.remote or self.n_entries <= AT_HAND
 
     @property
     @abstractmethod
@@ -97,3 +158,22 @@ class Dataset(ABC):
     @abstractmethod
     def longest_sum(self, size: int) -> int:
         """Bound on the number of terms added one after another in a sum of ``size`` numbers."""
+
+    def total_weight(self) -> float:
+        """Sum of the sample weights."""
+        return float(self.n) if self.weight is None else float(self.weight.sum())
+
+    def counts(self, k: int = 2) -> npt.NDArray[np.int64]:
+        """Rows of each of k classes; of two without labels, those of sign -1 and of sign +1."""
+        if self.labels is not None:
+            return np.bincount(self.labels, minlength=k)
+        positive = int(np.count_nonzero(self.sign > 0))
+        return np.array([self.n - positive, positive])
+
+    def find(self, ranks: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
+        """For each class c the numbers of the rows that are the ``ranks[c]``-th of it, counting from 0."""
+        label, sign = self.labels, self.sign
+        return [
+            np.flatnonzero((sign > 0) == (c == 1) if label is None else label == c)[wanted]
+            for c, wanted in enumerate(ranks)
+        ]

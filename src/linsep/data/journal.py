@@ -1,8 +1,8 @@
 """A file of what the passes over the data have found, so that a fit that was killed goes on where it was.
 
-All that a solver learns from rows on disk or on a cluster are sums over them, and what it does with them is
-deterministic. So the sums, in the order of the passes, are the whole state of a fit: answered from the file
-instead of the data, they lead the solver to the same point, bit for bit.
+All that a solver learns from rows on disk are sums over them and a few of the rows, and what it does with them is
+deterministic. So what the passes have found, in their order, is the whole state of a fit: answered from the file
+instead of the data, it leads the solver to the same point, bit for bit.
 
 The file is written at its end only. Every record carries its length and a checksum; a record that was cut off by
 a kill is not complete, and is dropped when the file is opened again.
@@ -25,11 +25,12 @@ import numpy.typing as npt
 
 from linsep.errors import BadInput, Refused
 
-FloatArray = npt.NDArray[np.float64]
-
-_MAGIC = b"linsep checkpoint 1\n"
+_MAGIC = b"linsep checkpoint 2\n"
 _HEAD = struct.Struct("<cQI")  # kind, bytes that follow, their CRC-32
 _FIT, _PASS = b"F", b"P"
+_VECTOR = struct.Struct("<3sQ")  # kind of its numbers and how many
+
+Vector = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 
 class Journal:
@@ -82,20 +83,25 @@ class Journal:
                 "version of linsep. Give each fit a path of its own, or remove the file."
             )
 
-    def recorded(self) -> list[FloatArray] | None:
+    def recorded(self) -> list[Vector] | None:
         """What the next pass found, if it is in the file."""
         payload = self._recorded(_PASS)
         if payload is None:
             return None
         (count,) = struct.unpack_from("<Q", payload)
-        sizes = struct.unpack_from(f"<{count}Q", payload, 8)
-        values = np.frombuffer(payload, np.float64, offset=8 + 8 * count)
-        return [part.copy() for part in np.split(values, np.cumsum(sizes)[:-1])]
+        heads = [_VECTOR.unpack_from(payload, 8 + _VECTOR.size * i) for i in range(count)]
+        found: list[Vector] = []
+        at = 8 + _VECTOR.size * count
+        for kind, size in heads:
+            found.append(np.frombuffer(payload, kind.decode(), size, at).copy())
+            at += found[-1].nbytes
+        return found
 
-    def record(self, arrays: Sequence[FloatArray]) -> None:
+    def record(self, vectors: Sequence[Vector]) -> None:
         """Append what a pass found."""
-        head = struct.pack(f"<{len(arrays) + 1}Q", len(arrays), *(a.size for a in arrays))
-        self._append(_PASS, b"".join([head, *(np.ascontiguousarray(a).tobytes() for a in arrays)]))
+        heads = [_VECTOR.pack(v.dtype.str.encode(), v.size) for v in vectors]
+        count = struct.pack("<Q", len(vectors))
+        self._append(_PASS, b"".join([count, *heads, *(v.tobytes() for v in vectors)]))
 
     def _recorded(self, kind: bytes) -> bytes | None:
         if self._next == len(self._known):
@@ -151,7 +157,7 @@ def current() -> Journal | None:
 
 @contextmanager
 def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator[None]:
-    """Keep the state of fits on disk or on a cluster in a file, and go on from it after a kill.
+    """Keep the state of fits of rows on disk in a file, and go on from it after a kill.
 
     ::
 
@@ -162,7 +168,7 @@ def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator
     What a pass over the rows finds is appended to the file before the next one begins. If the process is killed, run
     the same program again: passes in the file are not made again, and the model has the same bits as without the kill.
     When the block ends without an error the file is removed. A file of another fit (other data, parameters or
-    version) is refused. Rows in memory are not recorded: their fit is made again, with the same bits.
+    version) is refused. Rows in memory or on a cluster are not recorded: their fit is made again, with the same bits.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy.typing as npt
 BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
 SMALL_BLOCK_BYTES = 1 << 20  # enough work to pay for the call
 MANY_BLOCKS = 16  # that threads can share evenly: data have as many before their blocks grow
+FAN = 16  # totals of partitions that are added up in one place
 GRAIN = 16  # rows of a dense block are a multiple of it, so that large ones split into equal pieces
 
 Edges = list[int]
+FloatArray = npt.NDArray[np.float64]
 
 
 def dense_edges(n: int, d: int, itemsize: int) -> Edges:
@@ -54,3 +57,25 @@ def longest_sum(edges: Edges, n_entries: int, size: int) -> int:
     """Terms added one after another in a sum of ``size`` numbers: the rows of a span, then the spans."""
     groups = spans(len(edges) - 1, n_entries, size)
     return max(edges[s.stop] - edges[s.start] for s in groups) + len(groups)
+
+
+def ordered(parts: list[FloatArray]) -> FloatArray:
+    """Sum of the totals of partitions in their order: FAN neighbours at a time, one after another, then those sums."""
+    while len(parts) > 1:
+        parts = [one_after_another(parts[at : at + FAN]) for at in range(0, len(parts), FAN)]
+    return parts[0]
+
+
+def one_after_another(parts: Sequence[FloatArray]) -> FloatArray:
+    """Sum from left to right."""
+    total: FloatArray = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def longest_ordered(longest: int, partitions: int) -> int:
+    """Terms added one after another in ``ordered``, when those of a partition are ``longest``."""
+    while partitions > 1:
+        longest, partitions = longest + min(FAN, partitions), -(-partitions // FAN)
+    return longest

@@ -23,7 +23,7 @@ CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, la
 FILLED = 0.2  # share of nonzeros from which a few columns are better stored in full
 _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16")
 
-Sum = Callable[[Block, FloatArray], None]
+Sum = Callable[[Block, FloatArray], Any]
 
 
 def _native(X: Any) -> bool:
@@ -63,12 +63,18 @@ def kernel_rows(X: Any) -> _kernels.Rows:
     return _kernels.Rows(X)
 
 
-def room(kept: dict[str, FloatArray], n: int, part: slice, name: str) -> FloatArray:
-    """Room for one number per row of the part, made on first use."""
-    room = kept.get(name)
-    if room is None:
-        room = kept.setdefault(name, np.zeros(n))
-    return room[part]
+def room(
+    data: Dataset,
+    kept: dict[str, FloatArray],
+    part: slice,
+    name: str,
+    k: int | None = None,
+) -> FloatArray:
+    """Room for one number per row of the part, or for k, made on first use."""
+    found = kept.get(name)
+    if found is None:
+        found = kept.setdefault(name, np.zeros(data.n) if k is None else data.planes(k))
+    return found[..., part]
 
 
 class Memory(Dataset):
@@ -86,7 +92,9 @@ class Memory(Dataset):
         weight: FloatArray | None = None,
         labels: npt.NDArray[np.int64] | None = None,
         n_threads: int | None = None,
+        origin: int = 0,
     ) -> None:
+        self.origin = origin  # of a larger data set, the number of the first row here
         self.n, self.d = int(X.shape[0]), int(X.shape[1])
         self._sparse = bool(sp.issparse(X))
         if self._sparse and X.format != "csr":
@@ -147,8 +155,8 @@ class Memory(Dataset):
             labels=labels,
             lo=lo,
             hi=hi,
-            first=first,
-            kept=partial(room, self._kept, self.n, part),
+            first=self.origin + first,
+            kept=partial(room, self, self._kept, part),
         )
 
     def _open(self, k: int) -> Block:
@@ -167,7 +175,7 @@ class Memory(Dataset):
             whole.labels,
             lo,
             hi,
-            0,
+            whole.first,
             whole.kept,
         )
 
@@ -178,7 +186,6 @@ class Memory(Dataset):
         *,
         fills: Sequence[str] = (),
         uses: Sequence[str] | None = None,
-        writes: Sequence[FloatArray] = (),
         features: bool = True,
     ) -> FloatArray:
         """Sum over the blocks, in block order; each thread takes the next span that nobody has taken.
@@ -248,6 +255,12 @@ class Memory(Dataset):
 
     def planes(self, k: int) -> FloatArray:
         return np.empty((k, self.n))
+
+    def place(self, name: str, values: FloatArray) -> None:
+        self._kept[name] = values
+
+    def fetch(self, name: str) -> FloatArray:
+        return self._kept[name]
 
     def _threads(self) -> ThreadPoolExecutor:
         """The helpers of this process: a forked child does not inherit its parent's."""

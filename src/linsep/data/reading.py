@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.data.cluster import ClusterRows
 from linsep.data.scanning import Scan
 from linsep.data.stored import StoredRows
 from linsep.errors import BadInput
@@ -16,7 +17,9 @@ _BLOCK = 1 << 20  # numbers looked at together
 
 
 def column_sizes(X: Any) -> npt.NDArray[np.float64]:
-    """The largest absolute value of every column, of rows in memory or on disk."""
+    """The largest absolute value of every column, of rows in memory, on disk or on a cluster (one round)."""
+    if isinstance(X, ClusterRows):
+        return np.asarray(np.max(X.apply(_sizes_of_part), axis=0))
     if isinstance(X, StoredRows):
         return np.asarray(np.max([column_sizes(block) for _, block in X.blocks()], axis=0))
     if sp.issparse(X):
@@ -26,6 +29,11 @@ def column_sizes(X: Any) -> npt.NDArray[np.float64]:
         parts = [np.abs(X[at : at + step]).max(axis=0) for at in range(0, X.shape[0], step)]
         largest = np.max(parts, axis=0) if parts else np.zeros(X.shape[1])
     return np.asarray(largest, dtype=np.float64)
+
+
+def _sizes_of_part(X: Any, *vectors: Any) -> npt.NDArray[np.float64]:
+    """On a worker."""
+    return column_sizes(X)
 
 
 def plain_rows(X: Any) -> Any:

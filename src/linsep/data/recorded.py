@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,17 +11,17 @@ import numpy.typing as npt
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Dataset
-from linsep.data.journal import Journal, current, fingerprint
-from linsep.data.memory import Memory
+from linsep.data.journal import Journal, Vector, current, fingerprint
+from linsep.data.stream import Stream
 from linsep.errors import BadInput
 
-Sum = Callable[[Block, FloatArray], None]
+Sum = Callable[[Block, FloatArray], Any]
 
 
 def recorded(data: Dataset, *facts: Any) -> Dataset:
-    """``data``, recorded if a checkpoint is in use and they are not in memory; ``facts`` tell the fit."""
+    """``data``, recorded if a checkpoint is in use and they are on disk; ``facts`` tell the fit."""
     journal = current()
-    if journal is None or isinstance(data, Memory):
+    if journal is None or not isinstance(data, Stream):
         return data
     known = (
         _version(),
@@ -42,18 +42,27 @@ def _version() -> str:
     return version("linsep")
 
 
+class Pass(NamedTuple):
+    """A pass that was answered from the journal."""
+
+    make: Callable[[], list[Vector]]
+    fills: frozenset[str]
+    uses: frozenset[str]
+    known: list[Vector]
+
+
 class Recorded(Dataset):
     """Another data set, and the journal of its passes.
 
-    A pass that fills kept vectors and is answered from the journal leaves them unfilled. They are *owed*: the pass is
-    made after all, once, before the first pass that is not in the journal, and must find what it found before.
+    A pass that fills kept vectors and is answered from the journal leaves them unfilled. It is *owed*: it is made
+    after all, once, before the first pass that is not in the journal, and must find what it found before.
     """
 
     def __init__(self, data: Dataset, journal: Journal) -> None:
         self._data, self._journal = data, journal
         self.n, self.d, self.X = data.n, data.d, data.X
         self.offset, self.labels = data.offset, data.labels
-        self._owed: dict[str, tuple[Sum, int, FloatArray]] = {}
+        self._owed: list[Pass] = []
 
     def sum(
         self,
@@ -62,34 +71,86 @@ class Recorded(Dataset):
         *,
         fills: Sequence[str] = (),
         uses: Sequence[str] | None = None,
-        writes: Sequence[FloatArray] = (),
         features: bool = True,
     ) -> FloatArray:
-        if (uses is None and not fills and not writes) or not features:  # unknown, or for nothing
+        if (uses is None and not fills) or not features:  # unknown, or for nothing
             self.settle()
             return self._data.sum(fn, size, features=features)
+        return self.sums([(fn, size)], fills=fills, uses=uses)[0]
+
+    def sums(
+        self,
+        wanted: Sequence[tuple[Sum, int]],
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+    ) -> list[FloatArray]:
+        def make() -> list[Vector]:
+            return list(self._data.sums(wanted, fills=fills, uses=uses))
+
+        if uses is None and not fills:
+            self.settle()
+            return self._data.sums(wanted)
+        found = self._answer(make, fills, uses or ())
+        self._refuse_other([len(sums) for sums in found], [size for _, size in wanted])
+        return cast("list[FloatArray]", found)
+
+    def visit(
+        self,
+        fn: Sum,
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        features: bool = True,
+    ) -> tuple[FloatArray, list[Any]]:
+        def make() -> list[Vector]:
+            return _flat(*self._data.visit(fn, size, fills=fills, uses=uses))
+
+        if (uses is None and not fills) or not features:
+            self.settle()
+            return self._data.visit(fn, size, features=features)
+        found = self._answer(make, fills, uses or ())
+        self._refuse_other([len(found[0])], [size])
+        return _by_block(found)
+
+    def place(self, name: str, values: FloatArray) -> None:
+        self._owed = _needed(self._owed, frozenset([name]))
+        if any(name in owed.fills | owed.uses for owed in self._owed):
+            self.settle()
+        self._data.place(name, values)
+
+    def fetch(self, name: str) -> FloatArray:
+        self.settle()
+        return self._data.fetch(name)
+
+    def _answer(
+        self, make: Callable[[], list[Vector]], fills: Sequence[str], uses: Sequence[str]
+    ) -> list[Vector]:
+        """What the pass finds, from the journal if it is there."""
         found = self._journal.recorded()
         if found is None:
-            for name in fills:
-                self._owed.pop(name, None)  # it is overwritten now
+            self._owed = _needed(self._owed, frozenset(fills) - frozenset(uses))
             self.settle()
-            total = self._data.sum(fn, size)
-            self._journal.record([total, *writes])
-            return total
-        if [len(part) for part in found] != [size, *(part.size for part in writes)]:
+            found = make()
+            self._journal.record(found)
+        elif fills:
+            known = [part.copy() for part in found]
+            self._owed.append(Pass(make, frozenset(fills), frozenset(uses), known))
+            self._owed = _needed(self._owed)
+        return found
+
+    def _refuse_other(self, sizes: list[int], wanted: list[int]) -> None:
+        if sizes != wanted:
             raise BadInput(
                 f"The checkpoint {self._journal.path} was made by other passes than these; remove it."
             )
-        for name in fills:
-            self._owed[name] = fn, size, found[0].copy()
-        for part, known in zip(writes, found[1:], strict=True):
-            part[...] = known.reshape(part.shape)
-        return found[0]
 
     def settle(self) -> None:
-        while self._owed:
-            _, (fn, size, known) = self._owed.popitem()
-            if self._data.sum(fn, size).tobytes() != known.tobytes():
+        owed, self._owed = self._owed, []
+        for one in owed:
+            found = one.make()
+            if [part.tobytes() for part in found] != [part.tobytes() for part in one.known]:
                 raise BadInput(
                     f"The rows are not those that the checkpoint {self._journal.path} was made with: a pass "
                     "over them finds other sums. Remove it, and fit again."
@@ -132,3 +193,30 @@ class Recorded(Dataset):
 
     def close(self) -> None:
         self._data.close()
+
+
+def _needed(owed: list[Pass], overwritten: frozenset[str] = frozenset()) -> list[Pass]:
+    """Those of the passes, first to last, that fill something which is read before it is ``overwritten``."""
+    kept: list[Pass] = []
+    dead = set(overwritten)
+    for one in reversed(owed):
+        if one.fills - dead:
+            dead = (dead | one.fills) - one.uses
+            kept.append(one)
+    return kept[::-1]
+
+
+def _flat(total: FloatArray, found: list[tuple[Vector, ...]]) -> list[Vector]:
+    """The result of a visit as a few vectors: total, lengths of the parts, and the parts end to end."""
+    columns = [list(column) for column in zip(*found, strict=True)]
+    lengths = np.array([[len(part) for part in column] for column in columns], dtype=np.int64)
+    ends = [np.concatenate(column) for column in columns]
+    return [total, lengths.ravel(), *ends]
+
+
+def _by_block(flat: list[Vector]) -> tuple[FloatArray, list[Any]]:
+    """The result of a visit from those vectors."""
+    total, lengths, *ends = flat
+    cuts = np.cumsum(lengths.reshape(len(ends), -1), axis=1)[:, :-1]
+    columns = [np.split(end, cut) for end, cut in zip(ends, cuts, strict=True)]
+    return total, list(zip(*columns, strict=True))  # type: ignore[return-value]

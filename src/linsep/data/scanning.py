@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data import cache as block_cache
+from linsep.data.cluster.files import scan_on_cluster
 from linsep.data.decoding import Batch, Column, Wanted, decoder, open_npy
 from linsep.data.pieces import PieceFile
 from linsep.data.stored import DenseRows, StoredRows
@@ -110,7 +111,8 @@ def scan(
     ignore: Iterable[str | int] = (),
     cache: str | os.PathLike[str] | None = None,
     cache_limit: float | None = None,
-) -> Scan:
+    client: Any = None,
+) -> Any:
     """Open files that may be larger than memory, for ``fit``, ``predict`` and ``verify``.
 
     Parameters
@@ -129,10 +131,13 @@ def scan(
         the scan is closed or no longer used. Float .npy files in C order are read in place, without.
     cache_limit : float, optional
         Most bytes the cache may take.
+    client : dask.distributed.Client, optional
+        The workers of this cluster read the files, each of which is a partition that stays in their memory.
+        There is no cache then, and the paths must mean the same to all of them.
 
     Returns
     -------
-    Scan
+    Scan, or a ClusterScan if there is a client
 
     Examples
     --------
@@ -153,6 +158,12 @@ def scan(
     for file in files[1:]:
         if decoder(file) is not read:
             raise BadInput(f"{files[0]} and {file} are files of different kinds: scan them apart.")
+    if client is not None:
+        if cache is not None or cache_limit is not None:
+            raise BadInput(
+                "cache and cache_limit are for rows on disk: a cluster keeps them in memory."
+            )
+        return scan_on_cluster(client, files, wanted, y, s)
     in_place = _in_place(files) if wanted == Wanted() and cache is None else None
     found = Scan(in_place) if in_place is not None else _cached(files, wanted, cache, cache_limit)
     for name, vector in (("y", y), ("weight", s)):

@@ -82,6 +82,12 @@ class Stream(Dataset):
         with tempfile.TemporaryFile(prefix="linsep-") as file:  # the map outlives the file's name
             return np.memmap(file, np.float64, "w+", shape=(k, self.n))
 
+    def place(self, name: str, values: FloatArray) -> None:
+        self._kept[name] = values
+
+    def fetch(self, name: str) -> FloatArray:
+        return self._kept[name]
+
     def first_rows(self) -> _kernels.Rows:
         return kernel_rows(self.X.read(0, self.X.edges[1]))
 
@@ -90,12 +96,11 @@ class Stream(Dataset):
 
     def sum(
         self,
-        fn: Callable[[Block, FloatArray], None],
+        fn: Callable[[Block, FloatArray], Any],
         size: int,
         *,
         fills: Sequence[str] = (),
         uses: Sequence[str] | None = None,
-        writes: Sequence[FloatArray] = (),
         features: bool = True,
     ) -> FloatArray:
         """Sum over the blocks, as in memory; each thread has a reader one block ahead of it."""
@@ -182,7 +187,7 @@ class Stream(Dataset):
             lo=0,
             hi=rows.n,
             first=first,
-            kept=partial(room, self._kept, self.n, part),
+            kept=partial(room, self, self._kept, part),
         )
 
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Memory:

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from linsep.data import Scan
-from linsep.estimators import fitting, inputs, labels, parameters
+from linsep.data.cluster import ClusterRows, lazily, on_cluster
+from linsep.estimators import fitting, inputs, labels, parameters, remote
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import scores
@@ -38,11 +39,15 @@ class ByScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> FloatArray:
         """Scores x.w + b: (n,) for two classes, positive for the second; (n, k) for more."""
+        if on_cluster(X):
+            return lazily(self, "decision_function", X)  # type: ignore[no-any-return]
         Z = scores(self, X)
         return Z[:, 0] if Z.shape[1] == 1 else Z
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each row; of two classes the second when the score is exactly 0."""
+        if on_cluster(X):
+            return lazily(self, "predict", X)  # type: ignore[no-any-return]
         Z = scores(self, X)
         at = (Z[:, 0] >= 0).view(np.int8) if Z.shape[1] == 1 else Z.argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_.take(at)
@@ -83,11 +88,15 @@ class Classification(ByScores):
         owner = type(self).__name__
         recipe = parameters.recipe(self, self._two_class_loss())
         scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
-        rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
-        known = labels.encode(y, rows.shape[0], owner)
-        weight = labels.weigh(
-            known, inputs.weights(sample_weight, rows.shape[0]), self.class_weight, owner
-        )
+        if on_cluster(X):
+            rows = remote.opened(X, y, sample_weight, owner, numbers=False)
+            names, known = rows.names, remote.encode(rows, owner)
+            weight = remote.weigh(known, self.class_weight, owner)
+        else:
+            rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
+            known = labels.encode(y, rows.shape[0], owner)
+            given = inputs.weights(sample_weight, rows.shape[0])
+            weight = labels.weigh(known, given, self.class_weight, owner)
         count = 1 if len(known.classes) == 2 else len(known.classes)
         if scheme in _COUPLED and count > 1:
             recipe, count = replace(recipe, loss=_COUPLED[scheme](count)), 1
@@ -95,6 +104,8 @@ class Classification(ByScores):
         start = self._start(known.classes, rows.shape[1])
         fits = fitting.solve(recipe, parts, count, rows, names, weight, start)
         own = self._own_answers(fits, rows, known, weight)
+        if isinstance(rows, ClusterRows):
+            own["traffic_"] = rows.traffic
         fitting.store(
             self, fits, names, classes_=known.classes, _class_weight=self.class_weight, **own
         )
@@ -155,18 +166,22 @@ class Classification(ByScores):
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """What an independent check needs, for each subproblem in turn."""
         owner = type(self).__name__
-        rows = inputs.rows_again(self, X)
-        if isinstance(X, Scan):
-            _, _, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
-        known = labels.encode_as(self.classes_, y, rows.shape[0], owner)
-        weight = labels.weigh(
-            known, inputs.weights(sample_weight, rows.shape[0]), self._class_weight, owner
-        )
+        if on_cluster(X):
+            rows = remote.again(self, X, y, sample_weight, numbers=False)
+            known = remote.encode(rows, owner, self.classes_)
+            weight = remote.weigh(known, self._class_weight, owner)
+        else:
+            rows = inputs.rows_again(self, X)
+            if isinstance(X, Scan):
+                _, _, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
+            known = labels.encode_as(self.classes_, y, rows.shape[0], owner)
+            given = inputs.weights(sample_weight, rows.shape[0])
+            weight = labels.weigh(known, given, self._class_weight, owner)
         parts = subproblems(self._fits[0].recipe.loss, known)
         yield from fitting.verification_parts(self, parts, rows, weight)
 
 
-def subproblems(loss: Loss | CoupledLoss, known: labels.Labels) -> Iterator[Subproblem]:
+def subproblems(loss: Loss | CoupledLoss, known: Any) -> Iterator[Subproblem]:
     """One subproblem for all classes, or one for each class against the others."""
     if isinstance(loss, CoupledLoss):
         yield Subproblem(loss, labels=known.codes)

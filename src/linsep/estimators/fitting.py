@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from linsep import certificates
 from linsep.data import dataset, recorded
+from linsep.data.cluster import ClusterRows
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
@@ -68,7 +69,8 @@ def solve(
     A small X is searched for NaN and infinity beforehand. A large one is not read twice: they
     make the first value of the objective NaN, and only then is X searched.
     """
-    if (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
+    looked_at = isinstance(X, ClusterRows)  # by each worker, when it was opened
+    if not looked_at and (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
     try:
         if count > 1:
@@ -77,7 +79,8 @@ def solve(
         else:
             fits = _train(recipe, subproblems, count, X, weight, start)
     except NonFinite:
-        refuse_nonfinite(X, names)
+        if not looked_at:
+            refuse_nonfinite(X, names)
         raise  # X is finite: the objective is not
     short = [fit for fit in fits if not fit.certificate.certified]
     if short:
@@ -144,6 +147,7 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
         **others,
     }
     state = vars(model)
+    state.pop("traffic_", None)  # of an earlier fit
     if names is None:
         state.pop("feature_names_in_", None)
     else:

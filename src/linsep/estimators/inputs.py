@@ -102,20 +102,25 @@ def opened(X: Any, y: Any, sample_weight: Any, owner: str) -> tuple[Any, Names |
 
 
 def _stored_again(model: Any, X: Scan) -> Any:
+    refuse_other_columns(model, X.shape[1], X.feature_names)
+    return X.rows
+
+
+def refuse_other_columns(model: Any, found: int, names: Any) -> None:
+    """Raise unless there are as many columns as in fit, of the same names."""
     d = model.n_features_in_
-    if X.shape[1] != d:
+    if found != d:
         raise BadInput(
-            f"The scan has {X.shape[1]} features, but {type(model).__name__} is expecting {d} features as input; "
+            f"X has {found} features, but {type(model).__name__} is expecting {d} features as input; "
             "leave out the others with scan(ignore=...)."
         )
     known = getattr(model, "feature_names_in_", None)
-    if known is not None and X.feature_names is not None and list(known) != list(X.feature_names):
-        at = next(j for j in range(d) if known[j] != X.feature_names[j])
+    if known is not None and names is not None and list(known) != list(names):
+        at = next(j for j in range(d) if known[j] != names[j])
         raise BadInput(
             f"The feature names should match those that were passed during fit: column {at} is "
-            f"{X.feature_names[at]!r} and was {known[at]!r}."
+            f"{names[at]!r} and was {known[at]!r}."
         )
-    return X.rows
 
 
 def rows_again(model: Any, X: Any) -> Any:
@@ -157,6 +162,17 @@ def weights(sample_weight: Any, n: int) -> FloatArray | None:
     """Sample weights, one for each of the n rows: finite, >= 0, not all zero. None means ones."""
     if sample_weight is None:
         return None
+    s = nonnegative_weights(sample_weight, n)
+    if s.max() == 0:
+        raise BadInput(
+            "sample_weight is zero in every row, so nothing is left to learn from; give at least "
+            "one row of each class a positive weight."
+        )
+    return s
+
+
+def nonnegative_weights(sample_weight: Any, n: int) -> FloatArray:
+    """The same of some of the rows, which may all have weight zero."""
     s = _weight_vector(sample_weight, n)
     refuse_nonfinite_vector(s, "sample_weight")
     if s.min() < 0:
@@ -164,11 +180,6 @@ def weights(sample_weight: Any, n: int) -> FloatArray | None:
         raise BadInput(
             f"sample_weight must not be negative, got {s[row]} at row {row} (counting from 0); "
             "a weight says how often a row counts: use 0 to leave it out."
-        )
-    if s.max() == 0:
-        raise BadInput(
-            "sample_weight is zero in every row, so nothing is left to learn from; give at least "
-            "one row of each class a positive weight."
         )
     if s.max() > LARGEST_WEIGHT:
         raise BadInput(

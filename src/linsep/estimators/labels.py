@@ -60,28 +60,48 @@ class Labels:
 
 def encode(y: Any, n: int, owner: str) -> Labels:
     """Labels of the n rows of X; at least two classes are needed."""
-    labels = _encode(column(y, n, owner))
-    if len(labels.classes) < 2:
+    labels = known(y, n, owner)
+    refuse_one_class(labels.classes, owner)
+    return labels
+
+
+def known(y: Any, n: int, owner: str) -> Labels:
+    """The same of some of the rows, which may all be of one class."""
+    return _encode(column(y, n, owner))
+
+
+def classes_of(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The distinct ones among some labels, in rising order."""
+    return _encode(values).classes
+
+
+def refuse_one_class(classes: npt.NDArray[Any], owner: str) -> None:
+    """Raise unless there is something to tell apart."""
+    if len(classes) < 2:
         raise BadInput(
-            f"y holds one class only, {_show(labels.classes)}; {owner} needs at least 2 classes: "
+            f"y holds one class only, {_show(classes)}; {owner} needs at least 2 classes: "
             "give it rows of another class."
         )
-    return labels
 
 
 def encode_as(classes: npt.NDArray[Any], y: Any, n: int, owner: str) -> Labels:
     """Labels of n rows in terms of the classes of a fitted model; a new class is refused."""
-    labels = _encode(column(y, n, owner))
+    labels = known(y, n, owner)
+    moved = places(classes, labels.classes)
+    codes = moved[labels.codes.astype(np.intp)]
+    return Labels(classes, codes == 1 if len(classes) == 2 else codes)
+
+
+def places(classes: npt.NDArray[Any], among: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Where each of some labels is in the classes of a fitted model; a new one is refused."""
     place = {label: at for at, label in enumerate(classes.tolist())}
     try:
-        moved = np.array([place[label] for label in labels.classes.tolist()])
+        return np.array([place[label] for label in among.tolist()], dtype=np.int64)
     except KeyError as error:
         raise BadInput(
             f"y holds the label {error.args[0]!r}, which is not one of the classes of this "
             f"model: {_show(classes)}; give the labels the model was fitted to."
         ) from None
-    codes = moved[labels.codes.astype(np.intp)]
-    return Labels(classes, codes == 1 if len(classes) == 2 else codes)
 
 
 def weigh(
@@ -96,8 +116,20 @@ def weigh(
         return weight
     k = len(labels.classes)
     totals = np.bincount(labels.codes, weights=weight, minlength=k).astype(np.float64)
+    factors = class_factors(labels.classes, totals, class_weight, owner)
+    if factors is None:
+        return weight
+    of_rows: FloatArray = factors[labels.codes.astype(np.intp)]
+    return of_rows if weight is None else of_rows * weight
+
+
+def class_factors(
+    classes: npt.NDArray[Any], totals: FloatArray, class_weight: Any, owner: str
+) -> FloatArray | None:
+    """The weight of each class, None for ones; ``totals`` are the sums of the sample weights in each."""
+    factors = None
     if class_weight is not None:
-        factors = _class_factors(labels.classes, totals, class_weight)
+        factors = _class_factors(classes, totals, class_weight)
         totals = totals * factors
         if totals.max() > LARGEST_WEIGHT:
             raise BadInput(
@@ -106,16 +138,13 @@ def weigh(
                 "C by it: the optimum is the same."
             )
     if not totals.all():
-        empty = labels.classes[totals == 0]
+        empty = classes[totals == 0]
         raise BadInput(
             f"the total weight of the rows of class {_show(empty)} is zero, so they count as "
             f"absent; {owner} needs at least one row of positive weight in each class: leave "
             "those rows out, or give them weight."
         )
-    if class_weight is None:
-        return weight
-    of_rows: FloatArray = factors[labels.codes.astype(np.intp)]
-    return of_rows if weight is None else of_rows * weight
+    return factors
 
 
 def factors(classes: npt.NDArray[Any], class_weight: Any) -> FloatArray:

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 from linsep.data import Scan
+from linsep.data.cluster import ClusterRows, lazily, on_cluster
 from linsep.errors import LinsepError
-from linsep.estimators import fitting, inputs, parameters
+from linsep.estimators import fitting, inputs, parameters, remote
 from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
@@ -106,6 +107,8 @@ feature_names_in_
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``."""
+        if on_cluster(X):
+            return lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
         Z = scores(self, X)
         return log_probabilities(self._fits[0].recipe.loss, Z)
 
@@ -199,16 +202,23 @@ random_state
         """
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         owner = type(self).__name__
-        rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
+        if on_cluster(X):
+            rows = remote.opened(X, y, sample_weight, owner, numbers=True)
+            names = rows.names
+        else:
+            rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
         part, weight = self._subproblem(recipe.loss, rows, y, sample_weight)
         start = fitting.earlier(self, (rows.shape[1] + 1, 1))
         fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
         w, b = fits[0].W[:-1, 0].copy(), float(fits[0].W[-1, 0])
-        fitting.store(self, fits, names, coef_=w, intercept_=b)
+        own = {"traffic_": rows.traffic} if isinstance(rows, ClusterRows) else {}
+        fitting.store(self, fits, names, coef_=w, intercept_=b, **own)
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """x.w + b for each row."""
+        if on_cluster(X):
+            return lazily(self, "predict", X)  # type: ignore[no-any-return]
         return scores(self, X)[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -226,6 +236,8 @@ random_state
         self, loss: Any, rows: Any, y: Any, sample_weight: Any
     ) -> tuple[Subproblem, FloatArray | None]:
         """Margins m = z + 1 - t, so that 1 - m is the residual t - z."""
+        if isinstance(rows, ClusterRows):
+            return Subproblem(loss, offset=rows.residuals()), remote.weights(rows)
         n = rows.shape[0]
         t = inputs.targets(y, n, type(self).__name__)
         return Subproblem(loss, np.ones(n), 1.0 - t), inputs.weights(sample_weight, n)
@@ -250,7 +262,10 @@ random_state
 
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """As in the classifiers: what an independent check needs."""
-        rows = inputs.rows_again(self, X)
+        if on_cluster(X):
+            rows = remote.again(self, X, y, sample_weight, numbers=True)
+        else:
+            rows = inputs.rows_again(self, X)
         if isinstance(X, Scan):
             _, _, y, sample_weight = inputs.opened(X, y, sample_weight, type(self).__name__)
         part, weight = self._subproblem(self._fits[0].recipe.loss, rows, y, sample_weight)

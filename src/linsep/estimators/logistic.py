@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from linsep.data.cluster import lazily, on_cluster
 from linsep.estimators.classification import Classification
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
@@ -110,6 +111,8 @@ class LogisticRegression(Classification):
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``, finite where that underflows to 0."""
+        if on_cluster(X):
+            return lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
         Z = scores(self, X)
         return log_probabilities(self._fits[0].recipe.loss, Z)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ from scipy.special import log_softmax
 
 from linsep import _kernels
 from linsep.data import StoredRows
+from linsep.data.cluster import ClusterRows, lazily, on_cluster
 from linsep.data.pieces import Scratch
 from linsep.data.threads import in_parallel
 from linsep.errors import BadInput, NonFinite
@@ -53,6 +55,8 @@ def _scores(model: Any, X: Any, first: int) -> FloatArray:
 
 def predicted_probabilities(model: Any, X: Any) -> FloatArray:
     """P(class | row), (n, k): in one pass over the rows where the loss is the logistic or the softmax."""
+    if on_cluster(X):
+        return lazily(model, "predict_proba", X)  # type: ignore[no-any-return]
     return _by_blocks(_probabilities, model, _ready(model, X))
 
 
@@ -167,6 +171,8 @@ def log_probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
 
 def product(X: Any, W: FloatArray) -> FloatArray:
     """X W in float64; float32 rows are converted block by block, rows on disk read block by block."""
+    if isinstance(X, ClusterRows):
+        return np.concatenate(X.apply(_Product(W)))
     if isinstance(X, StoredRows):
         scratch = Scratch()
         parts = (X.read(lo, hi, scratch) for lo, hi in pairwise(X.edges))
@@ -180,6 +186,16 @@ def product(X: Any, W: FloatArray) -> FloatArray:
         block = slice(start, start + step)
         np.matmul(X[block].astype(np.float64), W, out=Z[block])
     return Z
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """X W of a partition, on its worker."""
+
+    W: FloatArray
+
+    def __call__(self, X: Any, *vectors: Any) -> FloatArray:
+        return product(X, self.W)
 
 
 def _refuse_overflow(Z: FloatArray, first: int) -> None:

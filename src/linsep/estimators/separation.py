@@ -5,13 +5,15 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
-from linsep.data import dataset
-from linsep.errors import BadInput
-from linsep.estimators import inputs, labels, parameters
+from linsep.data import Dataset, dataset
+from linsep.data.cluster import ClusterRows, on_cluster
+from linsep.errors import BadInput, Refused
+from linsep.estimators import inputs, labels, parameters, remote
 from linsep.estimators.finite import refuse_nonfinite
-from linsep.separability import METHODS, Inseparable, Separable, Undecided, decide
+from linsep.separability import METHODS, WIDE, Inseparable, Separable, Undecided, decide
 from linsep.watching import Job
 
 
@@ -66,20 +68,30 @@ def separate(
     """
     parameters.one_of("method", method, METHODS)
     affine = parameters.flag("fit_intercept", fit_intercept)
-    rows, names, y, weight = inputs.opened(X, y, None, "separate")
-    counted = inputs.weights(weight, rows.shape[0])
-    known = labels.encode(y, rows.shape[0], "separate")
+    rows: Any
+    weight: Any
+    if on_cluster(X):
+        rows, names = remote.opened(X, y, None, "separate", numbers=False), None
+        known, weight = remote.encode(rows, "separate"), remote.weights(rows)
+    else:
+        rows, names, y, weight = inputs.opened(X, y, None, "separate")
+        weight = inputs.weights(weight, rows.shape[0])
+        known = labels.encode(y, rows.shape[0], "separate")
     if len(known.classes) > 2:
         shown = known.classes[0].item() if hasattr(known.classes[0], "item") else known.classes[0]
         raise BadInput(
             f"separate compares two classes, y holds {len(known.classes)}; ask for one class against the others, "
             f"for instance separate(X, y == {shown!r}), or for the rows of two classes."
         )
-    refuse_nonfinite(rows, names)
+    if not isinstance(rows, ClusterRows):
+        refuse_nonfinite(rows, names)
     if sp.issparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
-    data = dataset(rows, known.signs(), weight=counted, n_threads=parameters.threads(n_threads))
+    data: Dataset = dataset(
+        rows, known.signs(), weight=weight, n_threads=parameters.threads(n_threads)
+    )
+    data = _brought_here(data, method) if data.remote else data
     with closing(data), Job("separate"):
         return decide(
             data,
@@ -88,3 +100,15 @@ def separate(
             seed=parameters.seed(random_state) or 0,
             classes=known.classes,
         )
+
+
+def _brought_here(data: Dataset, method: str) -> Dataset:
+    """The rows on their workers, or here if the question cannot be asked there."""
+    if data.d <= WIDE and method != "lp" and not data.sparse:
+        return data
+    if not data.at_hand:
+        raise Refused(
+            f"separate needs rows in memory when they are sparse, have more than {WIDE} features or with "
+            f"method='lp', and {data.n_entries:,} entries are too many to bring to the client."
+        )
+    return data.sample(np.arange(data.n))

@@ -175,6 +175,7 @@ feature_names_in_
         self, fits: list[Fit], rows: Any, known: labels.Labels, weight: FloatArray | None
     ) -> dict[str, Any]:
         recipe = fits[0].recipe
+        weight = None if weight is None else np.asarray(weight)
         caps: Any = recipe.penalty.scale if weight is None else recipe.penalty.scale * weight
         if isinstance(recipe.loss, CoupledLoss):
             assert isinstance(fits[0].dual, Explicit)
@@ -182,7 +183,7 @@ feature_names_in_
             alpha = caps * fits[0].dual.u
         else:
             columns = [
-                support.multipliers(fit, rows, part.sigma, weight)  # type: ignore[arg-type]
+                support.multipliers(fit, rows, np.asarray(part.sigma), weight)
                 for fit, part in zip(fits, subproblems(recipe.loss, known), strict=True)
             ]
             alpha = columns[0] if len(columns) == 1 else np.column_stack(columns)

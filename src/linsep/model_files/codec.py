@@ -28,6 +28,7 @@ import scipy.sparse as sp
 
 from linsep import losses
 from linsep.certificates import Optimality
+from linsep.data.cluster import Traffic
 from linsep.errors import BadModelFile, LinsepError, Refused
 from linsep.losses import Loss
 from linsep.model_files.container import Arrays
@@ -39,7 +40,9 @@ from linsep.zero_one import ZeroOne
 #: Dataclasses that may occur, by name. Every field is checked against its annotation.
 RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (Optimality, Recipe, Fit, ElasticNet, Linearised, Explicit, TraceRecord, ZeroOne)
+    for kind in (
+        *(Optimality, Recipe, Fit, ElasticNet, Linearised, Explicit, TraceRecord, ZeroOne, Traffic),
+    )
 }
 RECORDS.update(
     (f"loss:{kind.__name__}", kind)

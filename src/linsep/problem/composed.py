@@ -62,18 +62,18 @@ class Composed:
         base: FloatArray,
         step: FloatArray,
         theta: FloatArray,
-        dual: FloatArray | None,
+        explicit: bool,
         out: FloatArray,
     ) -> None:
         """The sums of a certificate, in the layout of kernels/closing.hpp."""
         loss, rows = self._loss, slice(block.lo, block.hi)
         s, sign = block.weights(), block.sign[rows]
         m1 = block.margins(block.scores(theta))
-        if dual is None:
+        if not explicit:
             m0, dz = block.margins(block.scores(base)), block.scores(step)
             u = -(loss.slope(m0) + loss.curvature(m0) * sign * dz)
         else:
-            u = dual[block.first + block.lo : block.first + block.hi].copy()
+            u = block.kept("dual")[rows].copy()
         conj = loss.conjugate(-u)
         outside = ~np.isfinite(conj)
         u[outside] = -loss.slope(m1[outside])

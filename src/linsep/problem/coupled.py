@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from linsep.penalties import ElasticNet
     from linsep.solution import FloatArray
 
-_PROBABILITIES = "probabilities"  # kept by a sweep, for each row and class
+PROBABILITIES = "probabilities"  # kept by a sweep, for each row and class
 _HEADER = 3  # loss and two counts of rows, before the gradient
 _CLOSING = 7  # scalars of the closing pass
 _SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean serves
@@ -38,6 +38,31 @@ def not_finite() -> NonFinite:
         "The objective is not finite at w = 0: X, y or sample_weight contain NaN, infinity "
         "or numbers too large to square. Find and repair those rows."
     )
+
+
+class Classes:
+    """Labels and weights of blocks as the kernels read them, checked once in each process."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self._known: dict[tuple[int, int], _kernels.Classes] = {}
+
+    def __call__(self, block: Block) -> _kernels.Classes:
+        """Of one block."""
+        key = (block.first, block.rows.n)
+        found = self._known.get(key)
+        if found is None:
+            assert block.labels is not None
+            found = _kernels.Classes(block.labels, block.weight, self.k)
+            self._known[key] = found
+        return found
+
+    def kept(self, block: Block) -> FloatArray:
+        """The probabilities of the block, (k, rows)."""
+        return block.kept(PROBABILITIES, self.k)
+
+    def __reduce__(self) -> tuple[type[Classes], tuple[int]]:
+        return Classes, (self.k,)
 
 
 class CoupledProblem:
@@ -57,8 +82,7 @@ class CoupledProblem:
         self.passes = 0.0
         self.misfits = self.crossed = data.n
         self._width = -(-self.k // 8) * 8  # columns as the kernels want them
-        self._p = data.planes(self.k)
-        self._classes: dict[tuple[int, int], _kernels.Classes] = {}
+        self._classes = Classes(self.k)
 
     @property
     def order(self) -> int:
@@ -69,23 +93,9 @@ class CoupledProblem:
         """lam/2 |W_w|^2 (no pass)."""
         return 0.5 * self.lam * float(np.vdot(W[:-1], W[:-1])) if self.lam else 0.0
 
-    def _of(self, block: Block) -> _kernels.Classes:
-        """Labels and weights of the block, checked once."""
-        key = (block.first, block.rows.n)
-        found = self._classes.get(key)
-        if found is None:
-            assert block.labels is not None
-            found = _kernels.Classes(block.labels, block.weight, self.k)
-            self._classes[key] = found
-        return found
-
     def keep(self, P: FloatArray) -> None:
         """Take P (k, n) for the probabilities of the last sweep."""
-        self.data.settle()  # nothing that is owed may overwrite it
-        self._p = np.ascontiguousarray(P)
-
-    def _kept(self, block: Block) -> FloatArray:
-        return self._p[:, block.first : block.first + block.rows.n]
+        self.data.place(PROBABILITIES, np.ascontiguousarray(P))
 
     def _padded(self, W: FloatArray) -> FloatArray:
         if self._width == self.k:
@@ -105,13 +115,15 @@ class CoupledProblem:
         """P and its gradient (d+1, k); the probabilities are kept for the Hessian."""
         self.passes += 1
         V = self._padded(W)
+        V = V.copy() if V is W else V  # as in Problem: a pass may be made up for later
+        of = self._classes
 
         def add(block: Block, out: FloatArray) -> None:
             _kernels.softmax_sweep(
-                block.rows, self._of(block), block.lo, block.hi, V, out, self._kept(block)
+                block.rows, of(block), block.lo, block.hi, V, out, of.kept(block)
             )
 
-        out = self.data.sum(add, _HEADER + V.size, fills=(_PROBABILITIES,))
+        out = self.data.sum(add, _HEADER + V.size, fills=(PROBABILITIES,))
         self.misfits, self.crossed = int(out[1]), int(out[2])
         g = self._matrix(out[_HEADER:])
         g[:-1] += self.lam * W[:-1]
@@ -131,12 +143,14 @@ class CoupledProblem:
         self.passes += 1
         padded = self._padded(V)
 
+        of = self._classes
+
         def add(block: Block, out: FloatArray) -> None:
             _kernels.softmax_hess_vec(
-                block.rows, self._of(block), block.lo, block.hi, self._kept(block), padded, out
+                block.rows, of(block), block.lo, block.hi, of.kept(block), padded, out
             )
 
-        out = self._matrix(self.data.sum(add, padded.size, uses=(_PROBABILITIES,)))
+        out = self._matrix(self.data.sum(add, padded.size, uses=(PROBABILITIES,)))
         out[:-1] += self.lam * V[:-1]
         return out
 
@@ -146,12 +160,14 @@ class CoupledProblem:
         k, order = self.k, self.order
         first, second = np.triu_indices(k)
 
+        of = self._classes
+
         def add(block: Block, out: FloatArray) -> None:
             _kernels.softmax_hessian(
-                block.rows, self._of(block), block.lo, block.hi, self._kept(block), mu, out
+                block.rows, of(block), block.lo, block.hi, of.kept(block), mu, out
             )
 
-        G = self.data.sum(add, len(first) * order * order, uses=(_PROBABILITIES,))
+        G = self.data.sum(add, len(first) * order * order, uses=(PROBABILITIES,))
         G = G.reshape(-1, order, order)
         G[first != second] *= -1.0
         G = self._symmetric(G)
@@ -176,8 +192,8 @@ class CoupledProblem:
 
     def curvatures(self) -> FloatArray:
         """s p_c (1 - p_c) at the last sweep, (k, n): the class's own block of the Hessian (no pass)."""
-        self.data.settle()
-        h = self._p * (1.0 - self._p)
+        p = self.data.fetch(PROBABILITIES)
+        h = p * (1.0 - p)
         return h if self.data.weight is None else h * self.data.weight
 
     def own_blocks(self, h: FloatArray, mu: FloatArray) -> FloatArray:
@@ -206,14 +222,25 @@ class CoupledProblem:
 
         return self.data.sum(add, len(h) * size, uses=()).reshape(-1, size)
 
+    def moments(self) -> FloatArray:
+        """sum (x^2, x, 1) over the rows, (2 d + 1,)."""
+        self.passes += 1
+        return self.data.sum(
+            lambda b, o: _kernels.moments(b.rows, b.lo, b.hi, None, o),
+            2 * self.data.d + 1,
+            uses=(),
+        )
+
     def intercept_hessian(self) -> FloatArray:
         """sum s (diag p - p p') (k, k): the Hessian in the intercepts alone (no pass over X)."""
         width = self._width
 
-        def add(block: Block, out: FloatArray) -> None:
-            _kernels.softmax_cross(self._of(block), block.lo, block.hi, self._kept(block), out)
+        of = self._classes
 
-        cross = self.data.sum(add, width * width, uses=(_PROBABILITIES,), features=False)
+        def add(block: Block, out: FloatArray) -> None:
+            _kernels.softmax_cross(of(block), block.lo, block.hi, of.kept(block), out)
+
+        cross = self.data.sum(add, width * width, uses=(PROBABILITIES,), features=False)
         cross = cross.reshape(width, width)[: self.k, : self.k]
         return np.asarray(np.diag(cross.sum(axis=1)) - cross)  # rows sum to 0 exactly as they must
 
@@ -224,10 +251,10 @@ class CoupledProblem:
         self.passes += 1
         start, move = self._padded(W), self._padded(D)
 
+        of = self._classes
+
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.softmax_ray(
-                block.rows, self._of(block), block.lo, block.hi, start, move, steps, out
-            )
+            _kernels.softmax_ray(block.rows, of(block), block.lo, block.hi, start, move, steps, out)
 
         out = self.data.sum(add, 2 * len(steps), uses=()).reshape(-1, 2)
         ww, wd, dd = (float(np.vdot(a[:-1], b[:-1])) for a, b in ((W, W), (W, D), (D, D)))
@@ -249,10 +276,12 @@ class CoupledProblem:
         )
         bound = np.abs(W).max(axis=1)
 
+        of = self._classes
+
         def add(block: Block, out: FloatArray) -> None:
             part = None if u is None else u[block.first : block.first + block.rows.n]
             _kernels.softmax_closing(
-                block.rows, self._of(block), block.lo, block.hi, base, step, at, bound, part, out
+                block.rows, of(block), block.lo, block.hi, base, step, at, bound, part, out
             )
 
         return self._closing_sums(self.data.sum(add, self._closing_size, uses=()))
@@ -283,7 +312,7 @@ class CoupledProblem:
         out = np.zeros(self._closing_size)
         status, _, sweeps, grams, _ = _kernels.softmax_newton(
             block.rows,
-            self._of(block),
+            self._classes(block),
             self.lam,
             max_steps,
             self.fit_intercept,

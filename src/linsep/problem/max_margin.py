@@ -62,7 +62,7 @@ class MaxMarginProblem(CoupledProblem):
             rows = slice(block.first, block.first + block.rows.n)
             move = None if dZ is None else dZ[rows]
             _kernels.crammer_singer_step(
-                self._of(block),
+                self._classes(block),
                 block.lo,
                 block.hi,
                 Z[rows],
@@ -84,7 +84,7 @@ class MaxMarginProblem(CoupledProblem):
         def add(block: Block, out: FloatArray) -> None:
             rows = slice(block.first, block.first + block.rows.n)
             _kernels.crammer_singer_gradient(
-                block.rows, self._of(block), block.lo, block.hi, P[rows], out
+                block.rows, self._classes(block), block.lo, block.hi, P[rows], out
             )
 
         return self._matrix(self.data.sum(add, self.order * self._width))
@@ -104,7 +104,7 @@ class MaxMarginProblem(CoupledProblem):
         assert block is not None
         _kernels.crammer_singer_ascend(
             block.rows,
-            self._of(block),
+            self._classes(block),
             0,
             len(order),
             order,
@@ -145,7 +145,7 @@ class MaxMarginProblem(CoupledProblem):
         def add(block: Block, out: FloatArray) -> None:
             part = u[block.first : block.first + block.rows.n]
             _kernels.crammer_singer_closing(
-                block.rows, self._of(block), block.lo, block.hi, at, bound, part, out
+                block.rows, self._classes(block), block.lo, block.hi, at, bound, part, out
             )
 
         return self._closing_sums(self.data.sum(add, self._closing_size))

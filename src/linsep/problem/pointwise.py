@@ -12,6 +12,7 @@ same row kernels and its own numpy text.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,15 @@ from linsep.data import Block, Dataset
 from linsep.data.reading import column_sizes
 from linsep.errors import NonFinite
 from linsep.problem.composed import Composed
+from linsep.solution import Explicit
 
 if TYPE_CHECKING:
     from linsep.losses import Loss
     from linsep.penalties import ElasticNet
-    from linsep.solution import Explicit, FloatArray, Linearised
+    from linsep.solution import FloatArray, Linearised
 
 CURVATURE = "curvature"
+DUAL = "dual"
 _SAMPLE = 256  # rows whose median centres the Hessian
 
 
@@ -48,6 +51,10 @@ class _Native:
     def __init__(self, loss: Loss) -> None:
         assert loss.native is not None
         self.loss = _kernels.Loss(loss.native, *loss.params)
+        self._text = loss
+
+    def __reduce__(self) -> tuple[type[_Native], tuple[Loss]]:
+        return _Native, (self._text,)  # compiled objects do not travel to other processes
 
     def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
         kept = block.kept(CURVATURE)
@@ -73,10 +80,10 @@ class _Native:
         base: FloatArray,
         step: FloatArray,
         theta: FloatArray,
-        dual: FloatArray | None,
+        explicit: bool,
         out: FloatArray,
     ) -> None:
-        part = None if dual is None else dual[block.first : block.first + block.rows.n]
+        part = block.kept(DUAL) if explicit else None
         _kernels.closing(
             block.rows,
             block.targets,
@@ -91,6 +98,15 @@ class _Native:
         )
 
 
+def _gram(mu: FloatArray, single: bool) -> Callable[[Block, FloatArray], None]:
+    """Adds up h (x - mu, 1)(x - mu, 1)', with h the curvatures of the last sweep."""
+
+    def add(block: Block, out: FloatArray) -> None:
+        _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out, single)
+
+    return add
+
+
 class Problem:
     """One objective. Counts the passes it makes; keeps the curvatures of its last sweep."""
 
@@ -102,6 +118,8 @@ class Problem:
         self.lam = penalty.l2
         self.passes = 0.0
         self.native = loss.native is not None
+        self._expected: tuple[FloatArray, bool] | None = None
+        self._ready: FloatArray | None = None  # sums of the Hessian at the last sweep
         self._run: _Native | Composed = _Native(loss) if self.native else Composed(loss)
 
     @property
@@ -131,15 +149,27 @@ class Problem:
         With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sweep.hpp).
         """
         self.passes += 1
+        run, order = self._run, self.order
         at = theta.copy()  # a pass that is made up for later must not see what became of theta
-        out = self.data.sum(
-            lambda b, o: self._run.sweep(b, at, o, blend), self.order + 1, fills=(CURVATURE,)
-        )
+        wanted = [(lambda b, o: run.sweep(b, at, o, blend), order + 1)]
+        if self._expected is not None:
+            wanted.append((_gram(*self._expected), order * order))
+        out, *others = self.data.sums(wanted, fills=(CURVATURE,))
+        self._ready = others[0] if others else None
         value, g = float(out[0]) + self.penalty_value(theta), out[1:]
         g[:-1] += self.lam * theta[:-1]
         if not self.fit_intercept:
             g[-1] = 0.0
         return value, g
+
+    def expect_hessian(self, mu: FloatArray, single: bool) -> None:
+        """Rows on a cluster: let every sweep bring the Hessian along, which is the next to be asked for."""
+        if self.data.remote:
+            self._expected = mu, single
+
+    def _is_expected(self, mu: FloatArray, single: bool) -> bool:
+        found = self._expected
+        return found is not None and found[0] is mu and found[1] == single
 
     def start(self, theta: FloatArray) -> tuple[FloatArray, float, FloatArray]:
         """The first evaluation: at theta, or at 0 if that is better.
@@ -166,11 +196,11 @@ class Problem:
         """
         self.passes += 1
         order = self.order
-
-        def add(block: Block, out: FloatArray) -> None:
-            _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out, single)
-
-        H = self.data.sum(add, order * order, uses=(CURVATURE,)).reshape(order, order)
+        if self._ready is not None and self._is_expected(mu, single):
+            H, self._ready = self._ready.reshape(order, order), None
+        else:
+            H = self.data.sum(_gram(mu, single), order * order, uses=(CURVATURE,))
+            H = H.reshape(order, order)
         if not single and not np.isfinite(H).all():
             raise NonFinite(
                 "The Hessian is not finite: some features are too large to square in float64. Divide those "
@@ -210,7 +240,7 @@ class Problem:
             h = block.kept(CURVATURE) if weighted else None
             _kernels.moments(block.rows, block.lo, block.hi, h, out)
 
-        out = self.data.sum(add, 2 * d + 1, uses=(CURVATURE,))
+        out = self.data.sum(add, 2 * d + 1, uses=(CURVATURE,) if weighted else ())
         return out[:d], out[d : 2 * d], float(out[2 * d])
 
     def along(
@@ -218,8 +248,9 @@ class Problem:
     ) -> tuple[FloatArray, FloatArray]:
         """P and its derivative by the step, at several steps along theta + step * delta."""
         self.passes += 1
+        run = self._run
         out = self.data.sum(
-            lambda b, o: self._run.ray(b, theta, delta, steps, o), 2 * len(steps), uses=()
+            lambda b, o: run.ray(b, theta, delta, steps, o), 2 * len(steps), uses=()
         ).reshape(-1, 2)
         w, dw = theta[:-1], delta[:-1]
         ww, wd, dd = dot(w, w), dot(w, dw), dot(dw, dw)
@@ -229,15 +260,27 @@ class Problem:
     def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
         """The sums of a certificate: kernels/closing.hpp states their layout."""
         self.passes += 1
-        u = getattr(dual, "u", None)
-        base = theta if u is not None else dual.base[:, 0]  # type: ignore[union-attr]
-        step = theta if u is not None else dual.step[:, 0]  # type: ignore[union-attr]
-        base, step = np.ascontiguousarray(base), np.ascontiguousarray(step)
+        base, step = self._unfolded(theta, dual)
+        explicit, run = self._placed(dual), self._run
         return self.data.sum(
-            lambda b, o: self._run.closing(b, base, step, theta, u, o),
+            lambda b, o: run.closing(b, base, step, theta, explicit, o),
             8 + 2 * self.data.d,
-            uses=(),
+            uses=(DUAL,) if explicit else (),
         )
+
+    @staticmethod
+    def _unfolded(theta: FloatArray, dual: Linearised | Explicit) -> tuple[FloatArray, FloatArray]:
+        """Base and step of a linearised dual point; of another nobody asks."""
+        if isinstance(dual, Explicit):
+            return theta, theta
+        return np.ascontiguousarray(dual.base[:, 0]), np.ascontiguousarray(dual.step[:, 0])
+
+    def _placed(self, dual: Linearised | Explicit) -> bool:
+        """Whether the dual point has a number for each row, which then lies beside them."""
+        if not isinstance(dual, Explicit):
+            return False
+        self.data.place(DUAL, np.ascontiguousarray(dual.u, dtype=np.float64))
+        return True
 
     def closing_in_pieces(
         self, theta: FloatArray, dual: Linearised | Explicit
@@ -247,24 +290,22 @@ class Problem:
         The rounding error of a sum grows with its longest chain, which here is about 3 sqrt(n) instead of n.
         """
         self.passes += 1
-        u = getattr(dual, "u", None)
-        base = theta if u is not None else np.ascontiguousarray(dual.base[:, 0])  # type: ignore[union-attr]
-        step = theta if u is not None else np.ascontiguousarray(dual.step[:, 0])  # type: ignore[union-attr]
+        base, step = self._unfolded(theta, dual)
+        explicit, run = self._placed(dual), self._run
         height = max(64, math.isqrt(self.data.n))
-        pieces: list[int] = []
 
         def add(block: Block, out: FloatArray) -> None:
-            part = np.empty_like(out)
+            part = np.empty(len(out) - 1)
             for lo in range(block.lo, block.hi, height):
-                pieces.append(lo)
                 part[:] = 0.0
                 piece = replace(block, lo=lo, hi=min(lo + height, block.hi))
-                self._run.closing(piece, base, step, theta, u, part)
-                out += part
+                run.closing(piece, base, step, theta, explicit, part)
+                out[:-1] += part
+                out[-1] += 1.0
 
-        sums = self.data.sum(add, 8 + 2 * self.data.d)
+        sums = self.data.sum(add, 9 + 2 * self.data.d, uses=(DUAL,) if explicit else ())
         # the rows of a piece; pieces that share an accumulator; accumulators, of which there are no more than pieces
-        return sums, height + 2 * len(pieces)
+        return sums[:-1], height + 2 * int(sums[-1])
 
     def spread(self, mass: float) -> float:
         """Bound on sum s |u_i x_ij| for every j, with mass = sum s |u| (one pass).
@@ -282,10 +323,13 @@ class Problem:
 
     def null_value(self) -> float:
         """P at w = 0, b = 0: what no model at all costs (labels only, no pass over X)."""
+        loss = self.loss
+        if not self.data.shifted:
+            return float(loss.value(np.zeros(1))[0]) * self.data.total_weight()
 
         def add(block: Block, out: FloatArray) -> None:
             m = block.margins(np.zeros(block.hi - block.lo))
-            out[0] += block.weights() @ self.loss.value(m)
+            out[0] += block.weights() @ loss.value(m)
 
         return float(self.data.sum(add, 1, features=False)[0])
 
@@ -298,6 +342,8 @@ class Problem:
         if data.sparse or not self.fit_intercept:
             return np.zeros(data.d)
         rows = np.unique(np.linspace(0, data.n - 1, min(data.n, _SAMPLE)).astype(np.int64))
-        if data.weight is not None and (data.weight[rows] > 0).any():
-            rows = rows[data.weight[rows] > 0]
-        return np.ascontiguousarray(np.median(np.asarray(data.X[rows], dtype=np.float64), axis=0))
+        some = data.sample(rows)
+        X = np.asarray(some.X, dtype=np.float64)
+        if some.weight is not None and (some.weight > 0).any():
+            X = X[some.weight > 0]
+        return np.ascontiguousarray(np.median(X, axis=0))

@@ -83,9 +83,8 @@ class SignedRows:
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         measure = theta if noise is None else np.ascontiguousarray(noise)
         unit = self.unit if noise is None else max(self.unit, SLACK)
-        found: list[tuple[int, IntArray, FloatArray, IntArray, float]] = []
 
-        def add(block: Block, out: FloatArray) -> None:
+        def add(block: Block, out: FloatArray) -> tuple[IntArray, FloatArray, IntArray, float]:
             m = block.sign[block.lo : block.hi] * block.scores(theta)
             reach = np.empty_like(m)
             _kernels.reaches(block.rows, block.lo, block.hi, measure, reach)
@@ -99,18 +98,17 @@ class SignedRows:
             first = block.first + block.lo
             few = _lowest(ratio, count)
             low = float((m - doubt)[m > doubt].min(initial=np.inf))
-            found.append((first, first + few, ratio[few], first + np.flatnonzero(unsure), low))
+            return first + few, ratio[few], first + np.flatnonzero(unsure), low
 
-        violated = self.data.sum(add, 1)[0]
-        found.sort(key=lambda part: part[0])
-        rows = np.concatenate([part[1] for part in found])
-        ratio = np.concatenate([part[2] for part in found])
+        sums, found = self.data.visit(add, 1)
+        rows = np.concatenate([part[0] for part in found])
+        ratio = np.concatenate([part[1] for part in found])
         few = np.lexsort((rows, ratio))[:count]
         few = few[np.isfinite(ratio[few])]
         note(self.passes)
-        doubtful = np.concatenate([part[3] for part in found])
-        low = min(part[4] for part in found)
-        return Scan(rows[few], ratio[few], int(violated), doubtful, low)
+        doubtful = np.concatenate([part[2] for part in found])
+        low = min(part[3] for part in found)
+        return Scan(rows[few], ratio[few], int(sums[0]), doubtful, low)
 
     def exact_margins(self, rows: IntArray, theta: FloatArray) -> list[Fraction]:
         """a_i.theta of some rows as rational numbers."""

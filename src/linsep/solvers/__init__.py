@@ -24,9 +24,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linsep.data import Memory
+from linsep.data import Dataset, Memory
 from linsep.errors import BadInput, Refused
-from linsep.problem import MaxMarginProblem
+from linsep.problem import CoupledProblem, MaxMarginProblem
 from linsep.solvers import (
     coupled_sets,
     crammer_singer,
@@ -46,10 +46,10 @@ from linsep.solvers import (
 from linsep.solvers.directions import ConjugateGradients
 
 if TYPE_CHECKING:
-    from linsep.problem import CoupledProblem, Problem
+    from linsep.problem import Problem
     from linsep.solution import FloatArray, Solution, Stop
 
-__all__ = ["SOLVERS", "Solver", "choose", "choose_coupled"]
+__all__ = ["SOLVERS", "Solver", "choose", "choose_coupled", "wants_rows_here"]
 
 CoupledSolve = Callable[["CoupledProblem", "FloatArray", "Stop", int], "Solution"]
 
@@ -143,6 +143,7 @@ _FACTORISE_SOME = (
     450  # the same where a pilot would have few rows per feature, and the rows are many
 )
 _FACTORISE_AT_ALL = 4000
+_FACTORISE_REMOTE = 1000  # the same where rounds count, not passes
 _SPARSE_FACTORISE = 500
 
 
@@ -169,8 +170,9 @@ def _preferred_for_many(problem: Problem, stop: Stop) -> str:
         if cheap_gram or unpenalised:
             return "newton"
         return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
+    few = _FACTORISE_REMOTE if data.remote and _gram_in_seconds(data) else _FACTORISE
     few_per_feature = data.d <= _FACTORISE_SOME and 20 * data.d <= data.n < 200 * data.d
-    if data.d <= _FACTORISE or few_per_feature or unpenalised:
+    if data.d <= few or few_per_feature or unpenalised:
         return "newton"
     if data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL:
         return "newton-pilot"
@@ -187,6 +189,25 @@ def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
     if not isinstance(data, Memory) or globbing.worthwhile(problem):
         return "globbing"
     return "dual-cd" if dual_cd.beats_interior(problem, stop.tol) else "interior"
+
+
+def _gram_in_seconds(data: Dataset) -> bool:
+    """Whether the Hessian of a partition takes a worker no more than about two seconds: a round costs as much."""
+    return data.largest_part * float(data.d) ** 2 <= 2e10
+
+
+def wants_rows_here(problem: Problem | CoupledProblem, name: str) -> bool:
+    """Whether rows on a cluster must be brought to the client: what is asked is not made of sums alone."""
+    data, solver = problem.data, SOLVERS.get(name)
+    if not data.remote:
+        return False
+    if problem.penalty.l1 > 0.0 or problem.lam == 0.0 or not (data.n > data.d):
+        return True
+    if isinstance(problem, CoupledProblem):
+        return not problem.loss.smooth
+    if interior.applies(problem):
+        return name not in ("auto", "globbing") or not globbing.worthwhile(problem)
+    return solver is not None and not {_IN_MEMORY, _SMALL, _COORDINATES}.isdisjoint(solver.needs)
 
 
 def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolve]:

@@ -44,7 +44,7 @@ def _recession(problem: CoupledProblem, moved: FloatArray) -> FloatArray | None:
     hardly else. Entries that are nothing beside the largest become 0, and classes whose columns nearly
     agree get the same column, so that margins which ought to be 0 are 0. Every row is then checked.
     """
-    moments = problem.own_moments(np.ones((1, problem.data.n)))[0]
+    moments = problem.moments()
     size = np.sqrt(moments[: problem.data.d] / problem.data.n)
     V = moved * np.append(size, 1.0)[:, None]
     largest = float(np.abs(V).max())
@@ -56,8 +56,7 @@ def _recession(problem: CoupledProblem, moved: FloatArray) -> FloatArray | None:
         group = np.flatnonzero(apart.max(axis=0) <= 1e-3)
         V[:, group] = V[:, group].mean(axis=1, keepdims=True)
     value, _ = problem.value_gradient(V)
-    weight = problem.data.weight
-    flat = np.log(problem.k) * (problem.data.n if weight is None else float(weight.sum()))
+    flat = np.log(problem.k) * problem.data.total_weight()
     return V if problem.crossed == 0 and value < (1 - 1e-9) * flat else None
 
 

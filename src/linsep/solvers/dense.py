@@ -36,7 +36,9 @@ def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 
     data = problem.data
     if data.n_entries > small.ENTRIES and not theta.any():
         theta = small.pilot_start(problem, theta, seed)
-    solution = newton.solve(problem, theta, stop, Cholesky(problem.centre()))
+    mu = problem.centre()
+    problem.expect_hessian(mu, single=problem.lam > 0.0 and not data.sparse)
+    solution = newton.solve(problem, theta, stop, Cholesky(mu))
     if problem.lam == 0.0 and solution.status is Status.WORKING_PRECISION:
         theta = np.ascontiguousarray(solution.W[:, 0])
         problem.value_gradient(theta)

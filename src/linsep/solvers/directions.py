@@ -145,6 +145,7 @@ class Cholesky:
                         delta[-1] -= self.mu @ delta[:-1]
                         return delta, decrement, left
             self._exact = True
+            problem.expect_hessian(self.mu, single=False)
         H = problem.hessian(self.mu)
         delta = solved(H, rhs, definite=problem.lam > 0)
         decrement = dot(rhs, delta)

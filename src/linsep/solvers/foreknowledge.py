@@ -70,6 +70,8 @@ def null_directions(problem: Problem) -> FloatArray | None:
 def flat_answer(problem: Problem) -> FloatArray | None:
     """The answer when some intercept alone makes every loss 0: one class, one target, or offsets beyond the kink."""
     data = problem.data
+    if data.remote and problem.loss.domain[0] == 0.0 and data.counts().all():
+        return None  # two classes, each of some weight: nothing per row need come here
     live = slice(None) if data.weight is None else data.weight > 0.0
     sign = data.sign[live]
     need = 1.0 * (problem.loss.native != "perceptron") * np.ones(len(sign))

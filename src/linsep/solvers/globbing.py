@@ -14,15 +14,17 @@ Portnoy and Koenker, The Gaussian hare and the Laplacian tortoise, 1997 (for qua
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data import Dataset, Memory
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import interior, pilot
-from linsep.solvers.central_path import Path, feasible, kernel
+from linsep.solvers.central_path import Path, feasible
 from linsep.solvers.foreknowledge import flat_answer, squared_start
 from linsep.solvers.imbalance import begin
 from linsep.solvers.interior import NEAR
@@ -43,6 +45,7 @@ FIRST_TOL = 1e-5  # of the first band, whose rows are a guess
 BAND_STEPS = 40
 SHORT = 0.02  # steps that show a band to be too narrow: its problem has run away
 ROUNDS = 12
+_V, _U = "kink-distance", "kink-dual"  # room for v, and u of every row as it was sorted
 WIDEN = 2.0  # rows of the next band, as a multiple
 # Rows of the first band as a multiple of those of the pilot: a pilot misses by as much as its rows scatter, a start
 # from a model nearby (the C before) by far less.
@@ -65,62 +68,79 @@ def worthwhile(problem: Problem) -> bool:
     return not data.sparse and data.n * data.d >= ENTRIES and 3 * pilot_rows(problem) <= data.n
 
 
+class Wrong(NamedTuple):
+    """Fixed rows that turned out to be on the other side, and where they were fixed."""
+
+    rows: Rows
+    u: FloatArray
+
+
 class Band:
-    """The rows as they are sorted: v = m - kink and u of all of them, the band, and what the others add up to."""
+    """The rows as they are sorted: those of the band with their v = m - kink, and what the others add up to."""
 
     def __init__(self, run: Run[Problem], mu: FloatArray, scale: FloatArray) -> None:
         self.run, self.problem = run, run.problem
         self.mu, self.scale = mu, scale
-        n = self.problem.data.n
-        self.loss = kernel(self.problem)
+        assert self.problem.loss.native is not None
+        self.loss = self.problem.loss.native
         self.low, self.high = self.problem.loss.domain
-        self.v, self.u = np.zeros(n), np.zeros(n)
         self.rows: Rows = np.zeros(0, np.int64)
+        self.v = np.zeros(0)  # of the band as it was sorted
+        self._band: Dataset | None = None
         self.linear, self.constant = np.zeros(self.problem.order), 0.0
 
     def sort(self, theta: FloatArray, tau: float) -> float:
         """One pass: the objective at theta, and the band |v| <= tau q (kernels/interior.hpp: sort_rows)."""
         self.problem.passes += 1
-        v, u = self.v, self.u
+        loss, mu, scale, high = self.loss, self.mu, self.scale, self.high
+        at = theta.copy()  # it may be made up for later
 
-        def add(b: Block, out: FloatArray) -> None:
-            part = slice(b.first, b.first + b.rows.n)
-            where = b.rows, b.targets, self.loss, b.lo, b.hi
-            _kernels.sort_rows(*where, theta, tau, self.mu, self.scale, v[part], u[part], out)
+        def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray]:
+            where = b.rows, b.targets, _kernels.Loss(loss), b.lo, b.hi
+            v, u = b.kept(_V), b.kept(_U)
+            _kernels.sort_rows(*where, at, tau, mu, scale, v, u, out)
+            band = b.lo + np.flatnonzero(u[b.lo : b.hi] > high)
+            return b.first + band, v[band]
 
-        sums = self.problem.data.sum(add, 2 + self.problem.order, writes=(v, u))
+        data = self.problem.data
+        sums, found = data.visit(add, 2 + self.problem.order, fills=(_U,))
         self.constant, self.linear = float(sums[1]), sums[2:]
-        self.rows = np.flatnonzero(u > self.high)
+        self.rows = np.concatenate([rows for rows, _ in found])
+        self.v = np.concatenate([v for _, v in found])
+        self._band = None
         return float(sums[0]) + self.problem.penalty_value(theta)
 
     def reach(self) -> float:
         """How far the rows of the band are from the kink, as a rule."""
-        return 2.0 * float(np.median(np.abs(self.v[self.rows]))) if len(self.rows) else 1.0
+        return 2.0 * float(np.median(np.abs(self.v))) if len(self.rows) else 1.0
 
-    def margins(self, theta: FloatArray) -> float:
-        """One pass: the objective at theta, and all v."""
+    def contradicted(self, theta: FloatArray) -> tuple[float, Wrong]:
+        """One pass: the objective at theta, and the fixed rows whose side is not the one they were fixed for."""
         self.problem.passes += 1
-        v = self.v
+        loss, low, high = self.loss, self.low, self.high
 
-        def add(b: Block, out: FloatArray) -> None:
-            part = v[b.first : b.first + b.rows.n]
-            _kernels.kink_margins(b.rows, b.targets, self.loss, b.lo, b.hi, theta, part, out)
+        def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
+            v, u = b.kept(_V), b.kept(_U)
+            _kernels.kink_margins(b.rows, b.targets, _kernels.Loss(loss), b.lo, b.hi, theta, v, out)
+            v, u = v[b.lo : b.hi], u[b.lo : b.hi]
+            wrong = np.where(v < 0.0, u == low, (u == high) & (v > 0.0))
+            if b.weight is not None:
+                wrong &= b.weights() > 0.0
+            rows = np.flatnonzero(wrong)
+            return b.first + b.lo + rows, u[rows], v[u > high]
 
-        sums = self.problem.data.sum(add, 1, writes=(v,))
-        return float(sums[0]) + self.problem.penalty_value(theta)
+        data = self.problem.data
+        sums, found = data.visit(add, 1, uses=(_U,))
+        rows, u, self.v = (np.concatenate(part) for part in zip(*found, strict=True))
+        fixed = ~np.isin(rows, self.rows)  # some have joined the band since it was sorted
+        value = float(sums[0]) + self.problem.penalty_value(theta)
+        return value, Wrong(rows[fixed], u[fixed])
 
-    def contradictions(self) -> Rows:
-        """Fixed rows whose side is not the one they were fixed for."""
-        wrong = np.where(self.v < 0.0, self.u == self.low, (self.u == self.high) & (self.v > 0.0))
-        if self.problem.data.weight is not None:
-            wrong &= self.problem.data.weight > 0.0
-        return np.flatnonzero(wrong)
-
-    def admit(self, more: Rows) -> None:
+    def admit(self, wrong: Wrong) -> None:
         """Let fixed rows join the band."""
         data = self.problem.data
-        part = data.sample(more)
-        mass = part.sign * self.u[more] * (1.0 if part.weight is None else part.weight)
+        part = data.sample(wrong.rows)
+        mass = part.sign * wrong.u * (1.0 if part.weight is None else part.weight)
         kink = 1.0 - (self.problem.loss.native == "perceptron")
         offset = 0.0 if part.offset is None else part.offset
         self.constant -= float(np.sum(mass * part.sign * (kink - offset)))
@@ -130,22 +150,38 @@ class Band:
             ),
             self.problem.order,
         )
-        self.u[more] = self.high + 1.0
-        self.rows = np.flatnonzero(self.u > self.high)
-        self.problem.passes += len(more) / data.n
+        before, self.rows = self.rows, np.union1d(self.rows, wrong.rows)
+        assert self._band is not None
+        self._band = _merged(self._band, part, np.argsort(np.append(before, wrong.rows)))
+        self.problem.passes += len(wrong.rows) / data.n
 
     def path(self) -> Path:
         """The reduced problem."""
-        data = self.problem.data.sample(self.rows)
+        if self._band is None:
+            self._band = self.problem.data.sample(self.rows)
         self.problem.passes += len(self.rows) / self.problem.data.n
-        sub = Problem(self.problem.loss, self.problem.penalty, data, self.problem.fit_intercept)
+        sub = Problem(
+            self.problem.loss, self.problem.penalty, self._band, self.problem.fit_intercept
+        )
         return Path(self.run, sub, self.linear, self.constant)
 
     def dual(self, part: FloatArray) -> Explicit:
         """All dual variables, those of the band given."""
-        u = self.u.copy()
+        u = self.problem.data.fetch(_U).copy()
         u[self.rows] = part
         return Explicit(feasible(self.problem, u))
+
+
+def _merged(a: Dataset, b: Dataset, order: Rows) -> Dataset:
+    """The rows of both, those of b after those of a, in the given order."""
+    columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
+    parts = [None if p is None else _stacked(p, q)[order] for p, q in zip(*columns, strict=True)]
+    X, sign, offset, weight = parts
+    return Memory(X, sign, offset, weight, n_threads=getattr(a, "n_threads", None))
+
+
+def _stacked(a: Any, b: Any) -> Any:
+    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])
 
 
 class Pilot:
@@ -154,7 +190,7 @@ class Pilot:
     def __init__(self, run: Run[Problem], theta: FloatArray, seed: int) -> None:
         problem, data = run.problem, run.problem.data
         self.size = pilot_rows(problem)
-        rows, self.share = pilot.draw(data.sign, self.size, seed)
+        rows, self.share = pilot.draw(data, self.size, seed)
         sample = data.sample(rows, self.share)
         sub = Problem(problem.loss, problem.penalty, sample, problem.fit_intercept)
         problem.passes += len(rows) / data.n
@@ -207,22 +243,20 @@ def _rounds(run: Run[Problem], first: Pilot, band: Band) -> bool | None:
             value = band.sort(best, tau)
             continue
         point = path.theta.copy(), path.dual(), path.value - path.gap
-        primal = band.margins(point[0])
-        wrong = band.contradictions()
-        if not len(wrong):
+        primal, wrong = band.contradicted(point[0])
+        if not len(wrong.rows):
             point = _sharpen(path, final, point)
-            primal = band.margins(point[0])
-            wrong = band.contradictions()
+            primal, wrong = band.contradicted(point[0])
         theta, u, lower = point
         if primal - lower <= 0.8 * tol * primal and run.close(theta, band.dual(u)):
             closed = True
             # Without a penalty and nothing wrong the vertex was found, or cannot be.
-            if problem.lam > 0.0 or not len(wrong):
+            if problem.lam > 0.0 or not len(wrong.rows):
                 return True
         target = final
-        if len(wrong) <= len(band.rows):
+        if len(wrong.rows) <= len(band.rows):
             best, value = (theta, primal) if primal < value else (best, value)
-            if len(wrong):
+            if len(wrong.rows):
                 band.admit(wrong)
         else:
             best, value = _between(problem, best, value, theta, primal)
@@ -277,7 +311,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         if first.solved:
             theta = first.theta
             closed = _rounds(run, first, Band(run, first.mu, first.scale))
-        if not closed:
+        if not closed and not problem.data.remote:
             theta, _, _ = problem.start(theta)
             closed = interior.iterate(run, theta)
         if closed:

@@ -44,6 +44,7 @@ _FINEST = 1e-18  # the same without a penalty, where only the step itself can pr
 _NEAR = 0.7  # the gap after a step is about the square of its decrement: closes if that is below 0.5 tol
 _PILOT_WORK = 4_000_000  # n d k from which a pilot pays
 _PILOT_TOL = 1e-3
+_MOST_EXACT_REMOTE = 1500  # unknowns whose Hessian is formed where rounds count
 _PILOT_ROWS = 50  # per unknown: the pilot's optimum then exceeds the minimum by 1 % of a row's loss
 _PILOT_SHARE = 0.15  # of the rows, at most
 _SAMPLE_ROWS = 20  # per feature, for the preconditioner
@@ -95,19 +96,17 @@ def _is_small(problem: CoupledProblem) -> bool:
 
 def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
     """The problem on about m rows, drawn evenly through each class and counted for those they stand for."""
-    labels, m = problem.data.labels, bounded(m, problem.data)
-    assert labels is not None
+    m = bounded(m, problem.data)
     rng = np.random.default_rng(seed)
-    order = np.argsort(labels, kind="stable")
-    counts = np.bincount(labels, minlength=problem.k)
-    rows, share = [], []
-    for start, count in zip(np.cumsum(counts) - counts, counts, strict=True):
+    ranks, share = [], []
+    for count in problem.data.counts(problem.k):
         size = min(int(count), max(_PER_CLASS, round(m * int(count) / problem.data.n)))
+        at = np.zeros(0, dtype=np.int64)
         if size:
             at = ((np.arange(size) + rng.random(size)) * (count / size)).astype(np.int64)
-            rows.append(order[start + np.minimum(at, count - 1)])
             share.append(np.full(size, count / size))
-    chosen = np.concatenate(rows)
+        ranks.append(np.minimum(at, count - 1))
+    chosen = np.concatenate(problem.data.find(ranks))
     ascending = np.argsort(chosen, kind="stable")
     data = problem.data.sample(chosen[ascending], np.concatenate(share)[ascending])
     return CoupledProblem(problem.loss, problem.penalty, data, problem.fit_intercept)
@@ -177,8 +176,7 @@ class _Newton:
         """The first evaluation; W = 0, whose value is known, is never worse than the start."""
         problem = self.problem
         self.value, self.g = problem.start(self.W)
-        weight = problem.data.weight
-        flat = np.log(problem.k) * (problem.data.n if weight is None else float(weight.sum()))
+        flat = np.log(problem.k) * problem.data.total_weight()
         if self.W.any() and not self.value <= flat:
             self.W = np.zeros_like(self.W)
             self.value, self.g = problem.value_gradient(self.W)
@@ -248,6 +246,13 @@ def _direction(run: Run[CoupledProblem], seed: int) -> Exact | ConjugateGradient
     problem, data = run.problem, run.problem.data
     if _is_small(problem) or (problem.lam == 0.0 and problem.order * problem.k <= MOST_EXACT):
         return Exact(problem)
+    if (
+        data.remote
+    ):  # rounds count: one Hessian, or products with a preconditioner that is made here
+        m = bounded(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
+        if problem.order * problem.k <= _MOST_EXACT_REMOTE:
+            return Exact(problem)
+        return ConjugateGradients(problem, sample(problem, m, seed), run.check_limits)
     price = block_count(problem) * block_price(problem, data.n)
     m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * min(1.0, _SAMPLE_PRICE / price)))
     some = problem if 2 * data.n <= 3 * m or price == np.inf else sample(problem, m, seed)

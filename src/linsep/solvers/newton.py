@@ -110,7 +110,8 @@ def _no_curvature(problem: Problem, g: FloatArray) -> bool:
     def add(block: Block, out: FloatArray) -> None:
         out[0] += block.kept("curvature")[block.lo : block.hi].sum()
 
-    return bool(problem.data.sum(add, 1, features=False)[0] == 0.0)
+    found = problem.data.sum(add, 1, uses=("curvature",), features=False)
+    return bool(found[0] == 0.0)
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, direction: Direction) -> Solution:

@@ -33,23 +33,20 @@ def _spread(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     return out
 
 
-def draw(sign: FloatArray, m: int, seed: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
+def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Row numbers (ascending) and the number of rows that each stands for."""
-    n = len(sign)
+    n = data.n
     rng = np.random.default_rng(seed)
-    positive = sign > 0
-    count = int(np.count_nonzero(positive))
-    rare = min(count, n - count)
+    counts = data.counts()
+    rare = int(counts.min())
     if not 0 < rare < RARE * n:
         rows = _spread(n, m, rng)
         return rows, np.full(len(rows), n / len(rows))
-    groups = []
-    for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
-        size = max(1, min(len(members), m // 2))
-        pick = members[_spread(len(members), size, rng)]
-        groups.append((pick, np.full(len(pick), len(members) / len(pick))))
-    rows = np.concatenate([g[0] for g in groups])
-    share = np.concatenate([g[1] for g in groups])
+    ranks = [_spread(int(k), max(1, min(int(k), m // 2)), rng) for k in counts[::-1]][::-1]
+    rows = np.concatenate(data.find(ranks))
+    share = np.concatenate(
+        [np.full(len(r), k / len(r)) for r, k in zip(ranks, counts, strict=True)]
+    )
     order = np.argsort(rows)
     return rows[order], share[order]
 
@@ -61,7 +58,7 @@ def bounded(m: int, data: Dataset) -> int:
 
 def sub_problem(problem: Problem, m: int, seed: int) -> Problem:
     """The problem on about m rows, each counted for those it stands for."""
-    rows, share = draw(problem.data.sign, bounded(m, problem.data), seed)
+    rows, share = draw(problem.data, bounded(m, problem.data), seed)
     data = problem.data.sample(rows, share)
     pilot = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
     problem.passes += len(rows) / problem.data.n

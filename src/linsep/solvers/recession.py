@@ -97,21 +97,19 @@ def refuse_without_minimiser(problem: Problem) -> None:
 
 def _two_sided(problem: Problem) -> bool:
     """Whether there are rows of both classes, or no intercept to separate one class with."""
-    sign = problem.data.sign
-    return not problem.fit_intercept or bool(sign.min() < 0 < sign.max())
+    return not problem.fit_intercept or bool(problem.data.counts().all())
 
 
 def _any_far(problem: Problem) -> bool:
     """Whether some row of the last sweep has next to no curvature (no pass over X)."""
-    extremes: list[tuple[float, float]] = []
 
-    def add(block: Block, out: FloatArray) -> None:
+    def add(block: Block, out: FloatArray) -> tuple[float, float]:
         s = block.weights()
         h = block.kept("curvature")[block.lo : block.hi][s > 0] / s[s > 0]
-        extremes.append((float(h.min(initial=np.inf)), float(h.max(initial=0.0))))
+        return float(h.min(initial=np.inf)), float(h.max(initial=0.0))
 
-    problem.data.sum(add, 1, features=False)
-    return min(low for low, _ in extremes) <= FAR * max(high for _, high in extremes)
+    _, extremes = problem.data.visit(add, 1, uses=("curvature",), features=False)
+    return bool(min(low for low, _ in extremes) <= FAR * max(high for _, high in extremes))
 
 
 def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
@@ -124,7 +122,7 @@ def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
         stayed = np.where(h > GONE, h, 0.0)
         _kernels.gram(block.rows, block.lo, block.hi, stayed, mu, out)
 
-    H = problem.data.sum(add, order * order).reshape(order, order)
+    H = problem.data.sum(add, order * order, uses=("curvature",)).reshape(order, order)
     upper = np.triu(H, 1) + (np.tril(H, -1).T if problem.data.sparse else 0.0)
     H = upper + upper.T + np.diag(np.diag(H))
     free = np.ones(order, dtype=bool)

@@ -35,14 +35,12 @@ def applies(problem: Problem) -> bool:
 def _stretched(problem: Problem, theta: FloatArray) -> FloatArray | None:
     """Theta stretched to a smallest margin of 1, if it separates the classes (one pass)."""
     problem.passes += 1
-    smallest: list[float] = []
 
-    def add(block: Block, out: FloatArray) -> None:
+    def add(block: Block, out: FloatArray) -> float:
         m = block.margins(block.scores(theta))[block.weights() > 0]
-        smallest.append(float(m.min(initial=np.inf)))
+        return float(m.min(initial=np.inf))
 
-    problem.data.sum(add, 1)
-    least = min(smallest)
+    least = min(problem.data.visit(add, 1)[1])
     return theta * ((1 + 1e-9) / least) if least > 0 else None
 
 

@@ -1,0 +1,86 @@
+"""``linsep fit --cluster ADDRESS``: the workers of a Dask cluster read the files and keep the rows."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import linsep
+from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
+from linsep.cli.output import Outcome, certificate_facts, say
+from linsep.data.cluster import connected
+from linsep.errors import BadInput, ConvergenceWarning
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    group = parser.add_argument_group("cluster")
+    group.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="scheduler of a Dask cluster, tcp://HOST:PORT; its workers read DATA, a file, a directory or a "
+        "pattern. Needs --C; numeric columns are taken as they are, and there is no report",
+    )
+
+
+def run(options: Any, model: Any) -> Outcome:
+    """Fit on the cluster, certify, save."""
+    began = perf_counter()
+    _refuse(options)
+    if options.C is None:
+        raise BadInput("--cluster fits one model: give its --C, or tune on some of the rows first.")
+    if options.target is None:
+        raise BadInput("--cluster needs the column of the target: give --target.")
+    with connected(options.cluster) as client, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
+        rows = linsep.scan(
+            options.data, target=options.target, ignore=options.ignore, client=client
+        )
+        say(options, f"{len(rows.files)} files on {options.cluster}")
+        model.set_params(C=options.C).fit(rows)
+    traffic = model.traffic_
+    say(options, str(model.certificate_))
+    say(options, f"{traffic.rounds} rounds, {traffic.sent + traffic.received:,} bytes moved")
+    path = Path(options.output or "model.linsep")
+    linsep.save(model, path)
+    say(options, f"model: {path}")
+    facts = {
+        "verb": "fit",
+        "linsep": linsep.__version__,
+        "features": int(model.n_features_in_),
+        "model": type(model).__name__,
+        "C": float(options.C),
+        "certificate": certificate_facts(model.certificate_),
+        "rounds": traffic.rounds,
+        "bytes_sent": traffic.sent,
+        "bytes_received": traffic.received,
+        "model_file": str(path),
+        "seconds": perf_counter() - began,
+    }
+    certified = model.certificate_.certified
+    slow = options.time_limit is not None and not certified
+    return Outcome(facts, DONE if certified else LIMIT if slow else NOT_CERTIFIED)
+
+
+def _refuse(options: Any) -> None:
+    """Options that only files read here know."""
+    asked = {
+        "--type": options.type,
+        "--delimiter": options.delimiter,
+        "--decimal": options.decimal != ".",
+        "--encoding": options.encoding.lower() not in ("utf-8", "utf8"),
+        "--no-header": options.no_header,
+        "--report": options.report,
+        "--memory-limit": options.memory_limit,
+        "--cache": options.cache,
+        "--resume": options.resume,
+    }
+    wrong = [name for name, given in asked.items() if given]
+    if wrong:
+        raise BadInput(
+            f"The workers of a cluster read the files themselves and keep the rows in memory; {', '.join(wrong)} has "
+            "no meaning there. Leave that out."
+        )

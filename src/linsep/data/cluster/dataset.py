@@ -1,0 +1,380 @@
+"""A data set on a cluster: each pass is one round, and the rows stay where they are."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.data.block import Block, FloatArray
+from linsep.data.cluster import partition as on_worker
+from linsep.data.cluster.partition import Target
+from linsep.data.cluster.rows import ClusterRows, Facts, RowVector
+from linsep.data.dataset import Dataset
+from linsep.data.layout import FAN, dense_edges, longest_ordered, longest_sum
+from linsep.data.memory import Memory, kernel_rows
+
+IntArray = npt.NDArray[np.int64]
+
+LARGE = 4096  # bytes of a function that had better not be in every task
+
+
+class Cluster(Dataset):
+    """Rows on the workers of a Dask cluster, with their targets."""
+
+    remote = True
+    X: ClusterRows
+
+    def __init__(
+        self,
+        X: ClusterRows,
+        sign: RowVector | None = None,
+        offset: RowVector | None = None,
+        weight: RowVector | None = None,
+        labels: RowVector | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.X, self.rounds = X, X.rounds
+        self.n, self.d = X.shape
+        self.n_threads = n_threads or 1
+        self._vectors = {"sign": sign, "offset": offset, "weight": weight, "labels": labels}
+        self._kept: dict[str, list[Any]] = {}
+        self._tasks = X.tasks(self.n_threads)
+        self._numbers = range(len(X.parts))
+        self._counts: IntArray | None = None  # rows of each class in each partition
+        self._aims = self._aimed(self._target(sign, weight, labels))
+
+    @staticmethod
+    def _target(sign: Any, weight: Any, labels: Any) -> Target:
+        chosen = labels if labels is not None else sign
+        factors = None if weight is None else weight.target.factors
+        return Target(
+            None if chosen is None else chosen.target.positive,
+            labels is not None,
+            factors,
+            weight is not None and weight.target.weighted,
+        )
+
+    def _aimed(self, target: Target) -> Any:
+        count = len(self.X.parts)
+        return self.rounds.client.map(
+            on_worker.aim,
+            self.X.parts,
+            [target] * count,
+            self.X.places,
+            key=[f"linsep-aim-{uuid.uuid4().hex[:12]}-{i}" for i in self._numbers],
+            pure=False,
+        )
+
+    def __reduce__(self) -> Any:
+        raise TypeError("Rows on a cluster stay there: a function sent to them must not hold them.")
+
+    @property
+    def n_entries(self) -> int:
+        return self.X.n_entries
+
+    @property
+    def sparse(self) -> bool:
+        return self.X.sparse
+
+    @property
+    def sign(self) -> FloatArray:
+        vector = self._vectors["sign"]
+        return np.ones(self.n) if vector is None else np.asarray(vector)
+
+    @property
+    def weight(self) -> FloatArray | None:
+        vector = self._vectors["weight"]
+        return None if vector is None else np.asarray(vector)
+
+    @property
+    def offset(self) -> FloatArray | None:  # type: ignore[override]
+        vector = self._vectors["offset"]
+        return None if vector is None else np.asarray(vector)
+
+    @property
+    def labels(self) -> IntArray | None:  # type: ignore[override]
+        vector = self._vectors["labels"]
+        return None if vector is None else np.asarray(vector)
+
+    @property
+    def whole(self) -> Block | None:
+        return None
+
+    def first_rows(self) -> _kernels.Rows:
+        one: Any = np.zeros(
+            (1, self.d), dtype=self.X.dtype
+        )  # all that is asked is how rows are stored
+        return kernel_rows(sp.csr_matrix(one) if self.sparse else one)
+
+    def planes(self, k: int) -> FloatArray:
+        return np.empty((k, self.n))
+
+    def longest_sum(self, size: int) -> int:
+        longest = max(_longest(fact, size) for fact in self.X.facts)
+        return longest_ordered(longest, len(self.X.parts))
+
+    def sum(
+        self,
+        fn: Callable[[Block, FloatArray], Any],
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        features: bool = True,
+    ) -> FloatArray:
+        """One round."""
+        return self.sums([(fn, size)], fills=fills, uses=uses)[0]
+
+    def sums(
+        self,
+        wanted: Sequence[tuple[Callable[[Block, FloatArray], Any], int]],
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+    ) -> list[FloatArray]:
+        """One round for all of them."""
+        made = self._round(wanted, fills, uses or (), plain=not fills)
+        total = self._collected(made if not fills else self._keep(made, fills), wanted)
+        return np.split(total, np.cumsum([size for _, size in wanted])[:-1])
+
+    def visit(
+        self,
+        fn: Callable[[Block, FloatArray], Any],
+        size: int,
+        *,
+        fills: Sequence[str] = (),
+        uses: Sequence[str] | None = None,
+        features: bool = True,
+    ) -> tuple[FloatArray, list[Any]]:
+        """One round; what ``fn`` returns comes here."""
+        made = self._round([(fn, size)], fills, uses or (), plain=False)
+        found = self._picked(made, 1)
+        sums = self._keep(made, fills)
+        total = self._collected(sums, [(fn, size)])
+        parts = self.rounds.results(found)
+        self.rounds.traffic.received += _bytes(parts)
+        return total, [one for part in parts for one in part]
+
+    def _round(
+        self,
+        wanted: Sequence[tuple[Callable[[Block, FloatArray], Any], int]],
+        fills: Sequence[str],
+        uses: Sequence[str],
+        plain: bool,
+    ) -> Any:
+        blob = self._sent([fn for fn, _ in wanted])
+        kept = [self._kept[name] for name in uses]
+        return self.rounds.map(
+            *("sum", on_worker.visit, self._numbers),
+            *(self.X.parts, self._aims, self._tasks, blob, *kept),
+            sizes=tuple(size for _, size in wanted),
+            uses=tuple(uses),
+            fills=tuple(fills),
+            plain=plain,
+        )
+
+    def _sent(self, fn: Any) -> list[Any]:
+        """A function on its way to all partitions; a large one travels once, then from worker to worker."""
+        import cloudpickle  # type: ignore[import-untyped] # noqa: PLC0415 - comes with Dask
+
+        blob: Any = cloudpickle.dumps(fn)
+        traffic, count = self.rounds.traffic, len(self.X.parts)
+        traffic.rounds += 1
+        traffic.sent += len(blob) * count
+        if len(blob) > LARGE:
+            (key,) = self.rounds.keys("function", [0])
+            blob = self.rounds.client.submit(on_worker.same, blob, key=key, pure=False)
+        return [blob] * count
+
+    def _picked(self, made: Any, at: int) -> Any:
+        return self.rounds.map(f"pick{at}", on_worker.pick, self._numbers, made, at=at)
+
+    def _keep(self, made: Any, fills: Sequence[str]) -> Any:
+        """Note what the round keeps on the workers; its sums."""
+        for at, name in enumerate(fills):
+            self._kept[name] = self._picked(made, 2 + at)
+        return self._picked(made, 0)
+
+    def _collected(self, sums: Any, wanted: Sequence[tuple[Any, int]]) -> FloatArray:
+        """The tree of sums (``layout.ordered``), a task for each node."""
+        level, size = 0, sum(size for _, size in wanted)
+        self.rounds.traffic.received += 8 * size * len(sums)
+        while len(sums) > 1:
+            level += 1
+            groups = [list(sums[at : at + FAN]) for at in range(0, len(sums), FAN)]
+            keys = self.rounds.keys(f"tree{level}", range(len(groups)))
+            submit = self.rounds.client.submit
+            sums = [
+                submit(on_worker.total, group, key=key, pure=False)
+                for group, key in zip(groups, keys, strict=True)
+            ]
+        total: FloatArray = np.array(self.rounds.results(sums)[0])
+        return total
+
+    def apply(self, fn: Callable[..., Any], uses: Sequence[str] = ()) -> list[Any]:
+        """``fn(X, sign, offset, weight, labels, *kept)`` of every partition (one round)."""
+        blob = self._sent(fn)
+        kept = [self._kept[name] for name in uses]
+        futures = self.rounds.map(
+            *("map", on_worker.apply, self._numbers),
+            *(self.X.parts, self._aims, self._tasks, blob, *kept),
+        )
+        found = self.rounds.results(futures)
+        self.rounds.traffic.received += _bytes(found)
+        return found
+
+    def place(self, name: str, values: FloatArray) -> None:
+        """Send every partition its part, by way of the graph, so that it can be had again."""
+        starts = self.X.starts
+        parts = [
+            np.ascontiguousarray(values[..., starts[i] : starts[i + 1]]) for i in self._numbers
+        ]
+        self.rounds.traffic.sent += values.nbytes
+        what = f"{name}-{uuid.uuid4().hex[:8]}"
+        self._kept[name] = [
+            self.rounds.client.submit(on_worker.same, part, key=key, pure=False)
+            for part, key in zip(parts, self.rounds.keys(what, self._numbers), strict=True)
+        ]
+
+    def fetch(self, name: str) -> FloatArray:
+        """Whoever wants it wants the signs and weights too, mostly: all come in one round."""
+        self._gather()
+        parts = self.rounds.results(self._kept[name])
+        self.rounds.traffic.received += _bytes(parts)
+        return np.concatenate(parts, axis=-1)
+
+    def columns(self, chosen: IntArray) -> Memory:
+        """Brought here: methods that ask for columns work on rows at hand."""
+        return self.sample(np.arange(self.n)).columns(chosen)
+
+    def sample(self, rows: IntArray, share: FloatArray | None = None) -> Memory:
+        """The given rows, brought here (one round)."""
+        rows = np.asarray(rows, dtype=np.int64)
+        starts = self.X.starts
+        cuts = np.searchsorted(rows, starts)
+        asked = [i for i in self._numbers if cuts[i + 1] > cuts[i]] or [0]
+        local = [rows[cuts[i] : cuts[i + 1]] - starts[i] for i in asked]
+        self.rounds.traffic.rounds += 1
+        self.rounds.traffic.sent += rows.nbytes
+        futures = self.rounds.map(
+            *("take", on_worker.take, asked),
+            *([self.X.parts[i] for i in asked], [self._aims[i] for i in asked], local),
+        )
+        found = self.rounds.results(futures)
+        self.rounds.traffic.received += _bytes(found)
+        X, sign, offset, weight, labels = (_stacked(column) for column in zip(*found, strict=True))
+        if share is not None:
+            weight = share if weight is None else weight * share
+        return Memory(X, sign, offset, weight, labels)
+
+    @property
+    def shifted(self) -> bool:
+        return self._vectors["offset"] is not None
+
+    @property
+    def largest_part(self) -> int:
+        return max(fact.n for fact in self.X.facts)
+
+    def total_weight(self) -> float:
+        """From what the partitions said when they were opened."""
+        weight = self._vectors["weight"]
+        if weight is None:
+            return float(self.n)
+        if weight.target.factors is None:
+            return sum(fact.n if fact.weight is None else fact.weight[2] for fact in self.X.facts)
+        factors = np.array(weight.target.factors)
+        facts = zip(self.X.facts, self.X.places, strict=True)
+        return float(sum(factors[place] @ fact.totals for fact, place in facts))
+
+    def counts(self, k: int = 2) -> IntArray:
+        """Rows of each class, from what the partitions said when they were opened."""
+        counts: IntArray = self._class_counts(k).sum(axis=0)
+        return counts
+
+    def _class_counts(self, k: int) -> IntArray:
+        """The same for each partition, (partitions, k)."""
+        found = np.zeros((len(self.X.facts), k), dtype=np.int64)
+        sign, labels = self._vectors["sign"], self._vectors["labels"]
+        for i, (fact, place) in enumerate(zip(self.X.facts, self.X.places, strict=True)):
+            if fact.counts is None or place is None or (sign is None and labels is None):
+                found[i, 1] = fact.n
+            elif labels is not None:
+                found[i, place] = fact.counts
+            else:
+                assert sign is not None
+                ours = place == sign.target.positive
+                found[i] = fact.counts[~ours].sum(), fact.counts[ours].sum()
+        return found
+
+    def find(self, ranks: Sequence[IntArray]) -> list[IntArray]:
+        """As of rows in memory: every partition is asked for those that it has (one round)."""
+        counts = self._class_counts(len(ranks))
+        before = np.vstack([np.zeros(len(ranks), dtype=np.int64), np.cumsum(counts, axis=0)])
+        cuts = [np.searchsorted(wanted, before[:, c]) for c, wanted in enumerate(ranks)]
+        local = [
+            [
+                w[cut[i] : cut[i + 1]] - before[i, c]
+                for c, (w, cut) in enumerate(zip(ranks, cuts, strict=True))
+            ]
+            for i in self._numbers
+        ]
+        self.rounds.traffic.rounds += 1
+        self.rounds.traffic.sent += sum(wanted.nbytes for wanted in ranks)
+        found = self.rounds.results(
+            self.rounds.map("find", on_worker.find, self._numbers, self._aims, local)
+        )
+        self.rounds.traffic.received += _bytes(found)
+        return [
+            np.concatenate([rows[c] + self.X.starts[i] for i, rows in enumerate(found)])
+            for c in range(len(ranks))
+        ]
+
+    def _gather(self) -> None:
+        """Bring the vectors of all rows here that are not yet (one round)."""
+        missing = [v for v in self._vectors.values() if v is not None and not v.here]
+        self.rounds.traffic.rounds += 1
+        if missing:
+            futures = self.rounds.map("vectors", on_worker.vectors, self._numbers, self._aims)
+            columns = dict(
+                zip(self._vectors, zip(*self.rounds.results(futures), strict=True), strict=True)
+            )
+            for name, vector in self._vectors.items():
+                if vector is not None and not vector.here:
+                    vector.set(np.concatenate(columns[name]))
+                    self.rounds.traffic.received += 8 * self.n
+
+    def close(self) -> None:
+        """Let the workers forget what was kept; the rows stay for whoever opened them."""
+        self._kept.clear()
+
+
+def _longest(fact: Facts, size: int) -> int:
+    """Bound on the terms added one after another within a partition."""
+    if fact.sparse:
+        return fact.n
+    return longest_sum(
+        dense_edges(fact.n, fact.d, np.dtype(fact.dtype).itemsize), fact.entries, size
+    )
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if parts[0] is None:
+        return None
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _bytes(found: Any) -> int:
+    """About how many bytes of numbers there are in what came back."""
+    if isinstance(found, np.ndarray):
+        return int(found.nbytes)
+    if sp.issparse(found):
+        return int(found.data.nbytes + found.indices.nbytes + found.indptr.nbytes)
+    if isinstance(found, list | tuple):
+        return sum(_bytes(one) for one in found)
+    return 8

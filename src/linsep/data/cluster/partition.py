@@ -1,0 +1,207 @@
+"""What happens on a worker of a cluster: a partition of the rows, and the tasks that visit it.
+
+Every task is a plain function of its arguments. The scheduler therefore can run it again, on any worker, when
+what it made is lost, and gets the same bits.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.data.block import FloatArray
+from linsep.data.layout import one_after_another
+from linsep.data.memory import Memory
+from linsep.errors import ClusterError, LinsepError
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Some rows on a worker, in a layout the kernels read, with labels (positions in ``classes``) or targets."""
+
+    X: Any
+    codes: IntArray | None
+    classes: npt.NDArray[Any] | None
+    target: FloatArray | None
+    weight: FloatArray | None
+
+    def __sizeof__(self) -> int:
+        """Bytes, so that the scheduler knows what moving it would cost."""
+        X = self.X
+        rows = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
+        vectors = (self.codes, self.target, self.weight)
+        return int(rows + sum(0 if v is None else v.nbytes for v in vectors)) + 64
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What is learnt of a partition: the vectors that turn its scores into margins."""
+
+    sign: FloatArray | None
+    offset: FloatArray | None
+    weight: FloatArray | None
+    labels: IntArray | None
+
+    def __sizeof__(self) -> int:
+        """Bytes."""
+        vectors = (self.sign, self.offset, self.weight, self.labels)
+        return sum(0 if v is None else v.nbytes for v in vectors) + 64
+
+
+@dataclass(frozen=True)
+class Target:
+    """How to aim: at the class numbered ``positive``, at all classes (``coupled``), or at the numbers.
+
+    ``factors`` are the weights of the classes; ``weighted`` is false where no row has a weight.
+    """
+
+    positive: int | None = None
+    coupled: bool = False
+    factors: tuple[float, ...] | None = None
+    weighted: bool = False
+    numbers: bool = False
+
+
+def aim(part: Partition, target: Target, place: IntArray | None) -> Aim:
+    """The vectors of a partition; ``place`` says where its classes are among those of all partitions."""
+    codes = None if part.codes is None or place is None else place[part.codes]
+    weight = part.weight if target.weighted else None
+    if target.factors is not None:
+        of_rows = np.array(target.factors)[codes]
+        weight = of_rows if weight is None else of_rows * weight
+    elif target.weighted and weight is None:
+        weight = np.ones(part.X.shape[0])
+    if target.coupled:
+        return Aim(None, None, weight, codes)
+    if target.positive is not None:
+        return Aim(np.where(codes == target.positive, 1.0, -1.0), None, weight, None)
+    return Aim(None, None if part.target is None else 1.0 - part.target, weight, None)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Which partition a task is about, for its messages, and what its client is."""
+
+    number: int
+    first: int
+    version: str
+    threads: int = 1
+
+
+def memory(part: Partition, aimed: Aim, task: Task) -> Memory:
+    """The partition as a data set of its own."""
+    return Memory(
+        *(part.X, aimed.sign, aimed.offset, aimed.weight, aimed.labels, task.threads),
+        origin=task.first,
+    )
+
+
+def visit(
+    part: Partition,
+    aimed: Aim,
+    task: Task,
+    blob: bytes,
+    *kept: FloatArray,
+    sizes: Sequence[int],
+    uses: Sequence[str],
+    fills: Sequence[str],
+    plain: bool,
+) -> Any:
+    """Sums over the blocks of a partition, end to end; unless it is ``plain``, what was found and kept as well."""
+    refuse_other_version(task)
+    with naming(task):
+        data = memory(part, aimed, task)
+        for name, values in zip(uses, kept, strict=True):
+            data.place(name, values.copy() if name in fills else values)
+        made = [data.visit(fn, size) for fn, size in zip(pickle.loads(blob), sizes, strict=True)]
+        data.close()
+        total, found = np.concatenate([sums for sums, _ in made]), made[-1][1]
+        return total if plain else (total, found, *(data.fetch(name) for name in fills))
+
+
+def take(part: Partition, aimed: Aim, rows: IntArray) -> tuple[Any, ...]:
+    """Some rows of a partition with all that belongs to them."""
+    vectors = (aimed.sign, aimed.offset, aimed.weight, aimed.labels)
+    return part.X[rows], *(None if v is None else v[rows] for v in vectors)
+
+
+def vectors(aimed: Aim) -> tuple[Any, ...]:
+    """All that is learnt of a partition."""
+    return aimed.sign, aimed.offset, aimed.weight, aimed.labels
+
+
+def find(aimed: Aim, ranks: Sequence[IntArray]) -> list[IntArray]:
+    """Rows of the partition that are the ``ranks[c]``-th of class c in it."""
+    labels, sign = aimed.labels, aimed.sign
+    if labels is None:
+        if sign is None:
+            return list(ranks)
+        labels = (sign > 0.0).astype(np.int64)
+    return [np.flatnonzero(labels == c)[wanted] for c, wanted in enumerate(ranks)]
+
+
+def apply(part: Partition, aimed: Aim, task: Task, blob: bytes, *kept: FloatArray) -> Any:
+    """``fn(X, sign, offset, weight, labels, *kept)`` of a partition."""
+    refuse_other_version(task)
+    with naming(task):
+        sign = np.ones(part.X.shape[0]) if aimed.sign is None else aimed.sign
+        fn = pickle.loads(blob)
+        return fn(part.X, sign, aimed.offset, aimed.weight, aimed.labels, *kept)
+
+
+def total(parts: list[FloatArray]) -> FloatArray:
+    """A node of the tree of sums."""
+    return one_after_another(parts)
+
+
+def pick(made: tuple[Any, ...], at: int) -> Any:
+    """One of several things that a task has made."""
+    return made[at]
+
+
+def length(x: Any) -> int:
+    """Number of rows."""
+    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+
+
+def same(values: Any) -> Any:
+    """What it is given: the way of numbers into the graph."""
+    return values
+
+
+def refuse_other_version(task: Task) -> None:
+    """Raise if this worker runs another linsep than the client."""
+    from linsep import __version__  # noqa: PLC0415 - the package imports this module
+
+    if __version__ != task.version:
+        raise ClusterError(
+            f"A worker has linsep {__version__}, the client {task.version}: their answers may differ. Install "
+            "the same version on every worker."
+        )
+
+
+class naming:  # noqa: N801 - reads as a statement
+    """Errors raised inside say which partition they are about."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None or isinstance(error, ClusterError) or not isinstance(error, Exception):
+            return
+        number = self._task.number
+        text = f"Partition {number} (counting from 0): {error}"
+        if isinstance(error, LinsepError):
+            raise type(error)(text) from error
+        raise ClusterError(f"{text} [{type(error).__name__}]", (number,)) from error

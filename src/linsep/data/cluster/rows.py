@@ -1,0 +1,184 @@
+"""Rows on the workers, as the client sees them: what they are like, and the way to some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data.block import FloatArray
+from linsep.data.cluster.partition import Target, Task
+
+if TYPE_CHECKING:
+    from linsep.data.cluster.rounds import Rounds, Traffic
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a partition says about itself when it is opened."""
+
+    n: int
+    d: int
+    dtype: str
+    sparse: bool
+    entries: int
+    counts: IntArray | None  #: rows of each of its classes
+    totals: FloatArray | None  #: the same, weighted
+    classes: npt.NDArray[Any] | None
+    weight: tuple[float, float, float] | None  #: least, largest, sum
+    names: Any = None
+
+
+class ClusterRows:
+    """n rows of d numbers in partitions on the workers; ``X[a:b]`` and ``X[rows]`` bring some of them here."""
+
+    ndim = 2
+
+    def __init__(self, rounds: Rounds, parts: Sequence[Any], facts: Sequence[Facts]) -> None:
+        self.rounds = rounds
+        self.parts, self.facts = list(parts), list(facts)
+        self.starts = np.cumsum([0, *(fact.n for fact in facts)])
+        self.shape = int(self.starts[-1]), facts[0].d
+        self.dtype = np.result_type(*(fact.dtype for fact in facts))
+        self.sparse = facts[0].sparse
+        self.n_entries = sum(fact.entries for fact in facts)
+        self.names = facts[0].names
+        self.classes: npt.NDArray[Any] | None = None
+        self.fetched: dict[Target, npt.NDArray[Any]] = {}  # vectors that were brought here
+        self.places: list[IntArray | None] = [None] * len(facts)
+
+    @property
+    def size(self) -> int:
+        """n * d."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def traffic(self) -> Traffic:
+        """Rounds and bytes so far."""
+        return self.rounds.traffic
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return any(fact.weight is not None for fact in self.facts)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def tasks(self, threads: int = 1) -> list[Task]:
+        """What the tasks about the partitions are told."""
+        from linsep import __version__  # noqa: PLC0415
+
+        first = self.starts[:-1].tolist()
+        return [Task(i, first[i], __version__, threads) for i in range(len(self.parts))]
+
+    def vector(self, **target: Any) -> Any:
+        """A vector with one number per row, which stays with the rows until somebody looks at it."""
+        return RowVector(self, Target(weighted=self.weighted, **target))
+
+    def residuals(self) -> Any:
+        """1 - t for the targets t: the offsets of a regression."""
+        return RowVector(self, Target(numbers=True))
+
+    def __getitem__(self, key: Any) -> Any:
+        from linsep.data.cluster.dataset import Cluster  # noqa: PLC0415 - which is made of these rows
+
+        return Cluster(self).sample(_ascending(key, self.shape[0])).X[_order(key, self.shape[0])]
+
+    def apply(
+        self,
+        fn: Callable[..., Any],
+        sigma: Any = None,
+        offset: Any = None,
+        weight: Any = None,
+        labels: Any = None,
+        *along: FloatArray,
+    ) -> list[Any]:
+        """``fn(X, sigma, offset, weight, labels, *along)`` of every partition, in their order.
+
+        The vectors are those of this data set (``vector``), or None; ``along`` lies here, one entry per row.
+        """
+        from linsep.data.cluster.dataset import Cluster  # noqa: PLC0415
+
+        data = Cluster(self, sigma, offset, weight, labels)
+        names = [f"along-{k}" for k in range(len(along))]
+        for name, values in zip(names, along, strict=True):
+            data.place(name, values)
+        return data.apply(fn, names)
+
+
+class RowVector:
+    """A vector with one entry per row of a cluster. ``np.asarray`` brings it here, 8 bytes per row."""
+
+    def __init__(self, rows: ClusterRows, target: Target) -> None:
+        self.rows, self.target = rows, target
+
+    def __len__(self) -> int:
+        return self.rows.shape[0]
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n,)."""
+        return (len(self),)
+
+    @property
+    def here(self) -> bool:
+        """Whether it has been brought here."""
+        return self.target in self.rows.fetched
+
+    def set(self, values: npt.NDArray[Any]) -> None:
+        """It has come."""
+        self.rows.fetched[self.target] = values
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if not self.here:
+            roles: dict[str, Any] = dict.fromkeys(("sigma", "offset", "weight", "labels"))
+            roles[_role(self.target)] = self
+            at = 1 + list(roles).index(_role(self.target))
+            self.set(np.concatenate(self.rows.apply(_Nth(at), *roles.values())))
+        values = self.rows.fetched[self.target]
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.asarray(self)[key]
+
+
+def _role(target: Target) -> str:
+    """Which vector of a data set it stands for."""
+    if target.coupled:
+        return "labels"
+    if target.positive is not None:
+        return "sigma"
+    return "offset" if target.numbers else "weight"
+
+
+@dataclass(frozen=True)
+class _Nth:
+    """The n-th of its arguments."""
+
+    n: int
+
+    def __call__(self, *args: Any) -> Any:
+        return args[self.n]
+
+
+def _wanted(key: Any, n: int) -> IntArray:
+    if isinstance(key, slice):
+        return np.arange(*key.indices(n))
+    rows = np.asarray(key)
+    return np.flatnonzero(rows) if rows.dtype == np.bool_ else rows.astype(np.int64)
+
+
+def _ascending(key: Any, n: int) -> IntArray:
+    return np.unique(_wanted(key, n))
+
+
+def _order(key: Any, n: int) -> IntArray:
+    """Where the wanted rows are among the ascending ones."""
+    wanted = _wanted(key, n)
+    return np.searchsorted(np.unique(wanted), wanted)

@@ -1,0 +1,137 @@
+"""Rows on a cluster at the border: each worker reads its partition as ``fit`` reads an array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from linsep.data import readable
+from linsep.data.cluster import ClusterRows, ClusterScan, Facts, Partition, open_rows
+from linsep.data.cluster.partition import Task, length, naming
+from linsep.errors import BadInput
+from linsep.estimators import inputs, labels
+from linsep.estimators.finite import refuse_nonfinite
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.estimators.inputs import FloatArray
+
+
+def opened(X: Any, y: Any, sample_weight: Any, owner: str, numbers: bool) -> ClusterRows:
+    """Rows, labels (or targets, if they are ``numbers``) and weights on the workers."""
+    if y is None and not isinstance(X, ClusterScan):
+        raise BadInput(f"This {owner} estimator requires y to be passed, but the target y is None.")
+    rows = open_rows(X, y, sample_weight, prepare, owner=owner, numbers=numbers)
+    if rows.weighted and max(fact.weight[1] for fact in rows.facts if fact.weight) == 0.0:
+        raise BadInput(
+            "sample_weight is zero in every row, so nothing is left to learn from; give at least "
+            "one row of each class a positive weight."
+        )
+    return rows
+
+
+def prepare(
+    x: Any, y: Any, weight: Any, *, number: int, owner: str, numbers: bool
+) -> tuple[Partition | None, Facts | None]:
+    """On a worker: a partition in a layout the kernels read, and what there is to know of it; None if it is empty."""
+    with naming(Task(number, 0, "")):
+        if length(x) == 0:
+            return None, None
+        X, names = inputs.rows(x, owner)
+        refuse_nonfinite(X, names)
+        X = readable(X)
+        n = X.shape[0]
+        codes = classes = target = counts = totals = None
+        s = None if weight is None else inputs.nonnegative_weights(weight, n)
+        if numbers:
+            target = inputs.targets(y, n, owner)
+        else:
+            known = labels.known(y, n, owner)
+            classes, codes = known.classes, known.codes.astype(np.int64)
+            counts = np.bincount(codes, minlength=len(classes))
+            totals = np.bincount(codes, weights=s, minlength=len(classes)).astype(np.float64)
+        facts = Facts(
+            n=n,
+            d=X.shape[1],
+            dtype=X.dtype.name,
+            sparse=not isinstance(X, np.ndarray),
+            entries=int(X.size if isinstance(X, np.ndarray) else X.nnz),
+            counts=counts,
+            totals=totals,
+            classes=classes,
+            weight=None if s is None else (float(s.min()), float(s.max()), float(s.sum())),
+            names=names,
+        )
+        return Partition(X, codes, classes, target, s), facts
+
+
+class RemoteLabels:
+    """As ``labels.Labels``, with the codes on the workers."""
+
+    def __init__(self, rows: ClusterRows, classes: npt.NDArray[Any]) -> None:
+        self.rows, self.classes = rows, classes
+        rows.classes = classes
+        rows.places = [labels.places(classes, _classes(fact)) for fact in rows.facts]
+
+    @property
+    def codes(self) -> Any:
+        """For each row the position of its class."""
+        return self.rows.vector(coupled=True)
+
+    def signs(self, positive: int = 1) -> Any:
+        """+1.0 for the rows of class number ``positive``, -1.0 for the others."""
+        return self.rows.vector(positive=positive)
+
+    def totals(self) -> FloatArray:
+        """Sum of the sample weights of each class."""
+        totals = np.zeros(len(self.classes))
+        for fact, place in zip(self.rows.facts, self.rows.places, strict=True):
+            assert fact.totals is not None
+            totals[place] += fact.totals
+        return totals
+
+
+def _classes(fact: Facts) -> npt.NDArray[Any]:
+    assert fact.classes is not None
+    return fact.classes
+
+
+def encode(rows: ClusterRows, owner: str, classes: npt.NDArray[Any] | None = None) -> Any:
+    """The labels of all partitions, in terms of the classes of a fitted model if there is one."""
+    if classes is not None:
+        return RemoteLabels(rows, classes)
+    given = [_classes(fact) for fact in rows.facts]
+    kinds = {found.dtype.kind for found in given}
+    if len(kinds) > 1 and not kinds <= set("iufb") and not kinds <= set("UOT"):
+        raise BadInput(
+            f"y holds labels of different kinds in different partitions (dtype kinds {sorted(kinds)}): make "
+            "them all strings or all integers."
+        )
+    found = labels.classes_of(np.concatenate(given))
+    labels.refuse_one_class(found, owner)
+    return RemoteLabels(rows, found)
+
+
+def weigh(known: RemoteLabels, class_weight: Any, owner: str) -> Any:
+    """Sample weight times class weight, on the workers; None means ones."""
+    rows = known.rows
+    factors = labels.class_factors(known.classes, known.totals(), class_weight, owner)
+    if factors is None:
+        return weights(rows)
+    return rows.vector(factors=tuple(factors.tolist()))
+
+
+def weights(rows: ClusterRows) -> Any:
+    """The sample weights, on the workers; None means ones."""
+    return rows.vector() if rows.weighted else None
+
+
+def again(model: Any, X: Any, y: Any, sample_weight: Any, numbers: bool) -> ClusterRows:
+    """Rows for a fitted model: the same number of columns, the same names in the same order."""
+    check_is_fitted(model, "coef_")
+    rows = opened(X, y, sample_weight, type(model).__name__, numbers)
+    inputs.refuse_other_columns(model, rows.shape[1], rows.names)
+    return rows

@@ -1,0 +1,407 @@
+"""Rows on a Dask cluster: the same bits as in memory, whatever way the rows come; refusals that name the partition.
+
+The cluster of these tests lives in this process, which starts at once; tests/test_cluster_processes.py has real ones.
+"""
+
+from __future__ import annotations
+
+import importlib
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from partitioned import Partitioned
+
+import linsep
+from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, separate
+from linsep.data import Memory
+from linsep.data.cluster import Cluster, on_cluster
+from linsep.data.layout import longest_ordered, ordered
+from linsep.errors import BadInput, ClusterError, Refused
+from linsep.estimators import remote
+from linsep.losses import Multinomial, get
+from linsep.penalties import ElasticNet
+from linsep.train import Recipe, train
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+N, D = 24_000, 21
+CUTS = (3000, 1, 8000, 2999, 10_000)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
+    ) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)) * np.arange(1, D + 1)
+    z = X @ rng.normal(size=D) / 3
+    return X, z, rng
+
+
+def names_of(z, rng):
+    return np.where(z + rng.logistic(size=len(z)) > 0, "yes", "no")
+
+
+def cut(a):
+    return da.from_array(a, chunks=(CUTS, *a.shape[1:]))
+
+
+def pieces(X):
+    from dask.delayed import delayed
+
+    starts = np.cumsum([0, *CUTS])
+    return [delayed(X[a:b]) for a, b in pairwise(starts)]
+
+
+LATER = [
+    ("logistic", "newton-cg", True),
+    ("squared", "auto", False),
+    ("squared_hinge", "auto", False),
+    ("huberised_hinge", "auto", False),
+    ("logistic", "newton-pilot", False),
+    ("squared_hinge", "newton-cg", False),
+    ("squared_hinge", "newton", True),
+]
+NAMED = [
+    ("logistic", "auto", False),
+    ("hinge", "auto", False),
+    *(pytest.param(*case, marks=pytest.mark.slow) for case in LATER),
+]
+
+
+@pytest.mark.parametrize("loss, solver, sparse", NAMED)
+def test_two_classes_have_the_bits_of_the_same_partitions_in_memory(
+    client, rows, loss, solver, sparse
+):
+    X, z, _ = rows
+    y = names_of(z, np.random.default_rng(1))
+    weight = np.random.default_rng(2).integers(0, 3, N) / 2.0
+    A = sp.csr_matrix(np.where(np.abs(X) > 1, X, 0.0)) if sparse else X
+    opened = remote.opened(pieces(A), y, weight, "test", numbers=False)
+    known = remote.encode(opened, "test")
+    data = Cluster(opened, known.signs(), weight=remote.weights(opened))
+    text = Partitioned(A, CUTS, np.where(y == "yes", 1.0, -1.0), weight=weight)
+    recipe = Recipe(get(loss), ElasticNet(0.5), solver=solver, tol=1e-6)
+    here, there = train(recipe, text, warn=False), train(recipe, data, warn=False)
+    assert there.certificate.certified
+    assert (there.W == here.W).all()
+    assert there.n_passes == here.n_passes
+    assert there.certificate.primal == here.certificate.primal
+
+
+def test_several_classes_have_the_bits_of_the_same_partitions_in_memory(client, rows):
+    X, z, _ = rows
+    y = np.digitize(z + np.random.default_rng(3).logistic(size=N), [-1.0, 1.0])
+    opened = remote.opened(cut(X), cut(y), None, "test", numbers=False)
+    known = remote.encode(opened, "test")
+    data = Cluster(opened, labels=known.codes)
+    text = Partitioned(X, CUTS, labels=y.astype(np.int64))
+    recipe = Recipe(Multinomial(3), ElasticNet(1.0))
+    here, there = train(recipe, text), train(recipe, data)
+    assert there.certificate.certified
+    assert (there.W == here.W).all()
+
+
+def test_numbers_have_the_bits_of_the_same_partitions_in_memory(client, rows):
+    X, z, _ = rows
+    t = z + np.random.default_rng(4).standard_t(2, N)
+    opened = remote.opened(cut(X), cut(t), None, "test", numbers=True)
+    data = Cluster(opened, offset=opened.residuals())
+    text = Partitioned(X, CUTS, offset=1.0 - t)
+    recipe = Recipe(get("huber"), ElasticNet(10.0))
+    here, there = train(recipe, text), train(recipe, data)
+    assert there.certificate.certified
+    assert (there.W == here.W).all()
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(),
+        pytest.param(
+            LogisticRegression(class_weight="balanced", multiclass="ovr"), marks=pytest.mark.slow
+        ),
+        LinearSVC(C=0.1),
+        pytest.param(
+            LinearClassifier("squared_hinge", fit_intercept=False), marks=pytest.mark.slow
+        ),
+    ],
+    ids=repr,
+)
+def test_partitions_that_are_blocks_have_the_bits_of_an_array(client, model):
+    rng = np.random.default_rng(5)
+    n, d, block = 10 * 3264, 40, 3264  # a MiB of float64 is 3276 rows of 40
+    X = rng.normal(size=(n, d))
+    z = X @ rng.normal(size=d)
+    y = np.digitize(z + rng.logistic(size=n), [-2.0, 2.0])
+    y = y if "ovr" in repr(model) else np.where(y > 0, "up", "down")
+    here = type(model)(**model.get_params()).fit(X, y)
+    there = model.fit(da.from_array(X, chunks=(block, d)), da.from_array(y, chunks=block))
+    assert there.certificate_.certified
+    assert (there.coef_ == here.coef_).all() and (there.intercept_ == here.intercept_).all()
+    assert (there.classes_ == here.classes_).all() and there.n_passes_ == here.n_passes_
+    if isinstance(model, LinearSVC):
+        assert (there.alpha_ == here.alpha_).all() and (there.support_ == here.support_).all()
+
+
+def test_threads_of_the_workers_do_not_matter(client, rows):
+    X, z, _ = rows
+    y = names_of(z, np.random.default_rng(1))
+    fits = [LogisticRegression(n_threads=k).fit(cut(X), cut(y)) for k in (1, 3)]
+    assert (fits[0].coef_ == fits[1].coef_).all()
+
+
+def test_verify_visits_the_partitions(client, rows):
+    X, z, _ = rows
+    y = names_of(z, np.random.default_rng(1))
+    weight = np.random.default_rng(2).integers(0, 3, N) / 2.0
+    for model in (LogisticRegression(), LinearSVC(C=0.05)):
+        model.fit(cut(X), cut(y), cut(weight))
+        there = linsep.verify(model, cut(X), cut(y), cut(weight))
+        here = linsep.verify(model, X, y, weight)
+        np.testing.assert_allclose(there.primal, here.primal, rtol=1e-13)
+        np.testing.assert_allclose(there.dual, here.dual, rtol=1e-9)
+        model.coef_ = model.coef_ * 1.01
+        with pytest.raises(linsep.errors.CertificateError):
+            linsep.verify(model, cut(X), cut(y), cut(weight))
+
+
+def test_dataframes_bring_names_and_need_no_sizes(client, rows):
+    import dask.dataframe as dd
+    import pandas as pd
+
+    X, z, _ = rows
+    frame = pd.DataFrame(X[:4000, :6], columns=list("abcdef"))
+    frame["y"] = names_of(z[:4000], np.random.default_rng(1))
+    frame["w"] = np.random.default_rng(2).random(4000)
+    lazy = dd.from_pandas(frame, npartitions=3)
+    model = LogisticRegression().fit(lazy[list("abcdef")], lazy["y"], lazy["w"])
+    assert list(model.feature_names_in_) == list("abcdef") and list(model.classes_) == ["no", "yes"]
+    linsep.verify(model, frame[list("abcdef")], frame["y"], frame["w"])
+    answers = model.predict(lazy[list("abcdef")])
+    assert isinstance(answers, da.Array)
+    assert (answers.compute() == model.predict(frame[list("abcdef")])).all()
+    array = lazy[list("abcdef")].to_dask_array()  # of unknown sizes
+    plain = LogisticRegression().fit(array, frame["y"].to_numpy())
+    assert plain.certificate_.certified and not hasattr(plain, "feature_names_in_")
+
+
+def test_predictions_are_lazy_and_the_same(client, rows):
+    X, z, _ = rows
+    y = np.digitize(z, [-1.0, 1.0])
+    model = LogisticRegression().fit(X[:2000], y[:2000])
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        lazy = getattr(model, method)(cut(X))
+        assert isinstance(lazy, da.Array)
+        here = getattr(model, method)(X)
+        assert lazy.shape == here.shape and lazy.dtype == here.dtype
+        if method == "predict":
+            assert (lazy.compute() == here).all()
+        else:  # a product of matrices may depend on how many rows there are
+            np.testing.assert_allclose(lazy.compute(), here, rtol=1e-12, atol=1e-13)
+    line = LinearRegressor().fit(X[:2000], z[:2000])
+    np.testing.assert_allclose(line.predict(cut(X)).compute(), line.predict(X), rtol=1e-12)
+
+
+def test_a_class_may_be_missing_and_a_partition_empty(client, rows):
+    X = rows[0]
+    y = np.array(["b"] * 3000 + ["a"] * 1 + ["c"] * 8000 + ["b"] * 2999 + ["a"] * 10_000)
+    parts, labels = pieces(X), pieces(y)
+    from dask.delayed import delayed
+
+    parts.insert(2, delayed(X[:0]))
+    labels.insert(2, delayed(y[:0]))
+    model = LogisticRegression(C=0.1).fit(parts, labels)
+    assert list(model.classes_) == ["a", "b", "c"] and model.certificate_.certified
+    linsep.verify(model, X, y)
+    with pytest.raises(BadInput, match="no rows"):
+        LogisticRegression().fit([delayed(X[:0])], [delayed(y[:0])])
+
+
+def test_chunks_of_y_need_not_be_those_of_x(client, rows):
+    X, z, _ = rows
+    y = names_of(z, np.random.default_rng(1))
+    same = LogisticRegression().fit(cut(X), cut(y))
+    other = LogisticRegression().fit(cut(X), da.from_array(y, chunks=5000))
+    columns = LogisticRegression().fit(cut(X).rechunk((CUTS, 3)), y)
+    assert (same.coef_ == other.coef_).all() and (same.coef_ == columns.coef_).all()
+    with pytest.raises(BadInput, match="24000 rows, y has 23999"):
+        LogisticRegression().fit(cut(X), da.from_array(y[1:], chunks=5000))
+    with pytest.raises(BadInput, match="5 partitions and y has 4"):
+        LogisticRegression().fit(pieces(X), pieces(y)[:4])
+    with pytest.raises(BadInput, match=r"Partition 0 .*X has 3000 rows, y has 2999"):
+        LogisticRegression().fit(pieces(X), [*pieces_of(y[:2999]), *pieces(y)[1:]])
+
+
+def test_what_a_partition_is_refused_for_says_which(client, rows):
+    X, z, _ = rows
+    y = names_of(z, np.random.default_rng(1))
+    bad = X.copy()
+    bad[11_500, 3] = np.nan
+    with pytest.raises(BadInput, match=r"Partition 3 \(counting from 0\).*NaN"):
+        LogisticRegression().fit(cut(bad), cut(y))
+    with pytest.raises(BadInput, match=r"Partition 2 .*must not be negative"):
+        LogisticRegression().fit(cut(X), cut(y), cut(np.where(np.arange(N) == 3500, -1.0, 1.0)))
+    with pytest.raises(BadInput, match="one class only"):
+        LogisticRegression().fit(cut(X), cut(np.zeros(N, int)))
+    with pytest.raises(BadInput, match="Partition 1 of X has 5 columns"):
+        LogisticRegression().fit(pieces_of(X[:9], X[:9, :5]), y[:18])
+    with pytest.raises(BadInput, match="different kinds"):
+        LogisticRegression().fit(pieces_of(X[:9], X[:9]), pieces_of(y[:9], np.arange(9) % 2))
+    with pytest.raises(BadInput, match="requires y"):
+        LogisticRegression().fit(cut(X))
+
+
+def pieces_of(*parts):
+    from dask.delayed import delayed
+
+    return [delayed(part) for part in parts]
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_workers_read_files_themselves(client, rows, tmp_path, kind):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, z, _ = rows
+    X, y = X[:3000, :4], names_of(z[:3000], np.random.default_rng(1))
+    for k in range(3):
+        part = slice(1000 * k, 1000 * (k + 1))
+        if kind == "npy":
+            np.save(tmp_path / f"part-{k}.npy", X[part])
+        else:
+            columns = {name: X[part, j] for j, name in enumerate("abcd")}
+            pq.write_table(pa.table({**columns, "y": y[part]}), tmp_path / f"part-{k}.parquet")
+    found = linsep.scan(tmp_path, target=y if kind == "npy" else "y", client=client)
+    model = LogisticRegression().fit(found)
+    linsep.verify(model, found)
+    assert (model.predict(found).compute() == LogisticRegression().fit(X, y).predict(X)).all()
+    if kind == "parquet":
+        assert list(model.feature_names_in_) == list("abcd")
+    with pytest.raises(BadInput, match="not to both"):
+        model.fit(found, y)
+    with pytest.raises(BadInput, match="no target"):
+        model.fit(linsep.scan(tmp_path, client=client, ignore=["y"] if kind == "parquet" else ()))
+    with pytest.raises(BadInput, match="for rows on disk"):
+        linsep.scan(tmp_path, client=client, cache=tmp_path)
+
+
+def test_separability(client, rows):
+    X, z, _ = rows
+    for y in (z > 0, names_of(z, np.random.default_rng(1)) == "yes"):
+        there, here = separate(cut(X), cut(y)), separate(X, y)
+        assert there.separable == here.separable
+        assert there.check(X, y, exact=True)
+        if here.separable:
+            assert (there.hyperplane.w == here.hyperplane.w).all()
+        else:
+            assert (there.rows == here.rows).all() and (there.weights == here.weights).all()
+
+
+def test_what_is_not_made_of_sums_comes_to_the_client_or_is_refused(client, rows, monkeypatch):
+    X, z, _ = rows
+    y = names_of(z, np.random.default_rng(1))
+    for model in (
+        LogisticRegression(l1_ratio=1.0, C=0.01),
+        LogisticRegression(C=np.inf),
+        LinearClassifier("hinge", solver="interior"),
+    ):
+        there = model.fit(cut(X), cut(y))
+        assert there.certificate_.certified
+        here = type(model)(**model.get_params()).fit(X, y)
+        assert (there.coef_ == here.coef_).all()
+    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "AT_HAND", 1000)
+    with pytest.raises(Refused, match="too many to bring to the client"):
+        LogisticRegression(l1_ratio=1.0).fit(cut(X), cut(y))
+
+
+def test_rows_of_weight_0_are_left_out_of_separability(client, tmp_path):
+    for k, lines in enumerate((["0,a,1", "1,a,2", "5,a,0"], ["2,b,1", "3,b,0.5"])):
+        (tmp_path / f"part-{k}.csv").write_text("\n".join(["x,y,w", *lines]))
+    weighed = linsep.scan(tmp_path, target="y", weight="w", client=client)
+    assert separate(weighed).separable
+    assert not separate(linsep.scan(tmp_path, target="y", ignore=["w"], client=client)).separable
+
+
+def test_logistic_regression_takes_six_rounds_and_little_traffic(client):
+    X = da.random.default_rng(0).normal(size=(60_000, 20), chunks=(12_000, 20))
+    y = X.sum(axis=1) + da.random.default_rng(1).logistic(size=60_000, chunks=12_000) > 0
+    model = LogisticRegression().fit(X, y)
+    traffic = model.traffic_
+    assert model.certificate_.certified and 3 <= traffic.rounds <= 6
+    assert 0 < traffic.received < X.nbytes / 8 and 0 < traffic.sent < X.nbytes / 8
+    assert not hasattr(model.fit(X[:100].compute(), y[:100].compute()), "traffic_")
+
+
+def test_totals_are_added_in_a_tree_of_fixed_shape():
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=3) * 10.0 ** rng.integers(-8, 8) for _ in range(40)]
+    text = [np.add.accumulate(parts[a : a + 16])[-1] for a in (0, 16, 32)]
+    assert (ordered(parts) == np.add.accumulate(text)[-1]).all()
+    assert (ordered(parts[:1]) == parts[0]).all()
+    assert longest_ordered(100, 1) == 100 and longest_ordered(100, 40) == 100 + 16 + 3
+
+
+def test_without_a_client_there_is_a_way_out(monkeypatch):
+    def nobody():
+        raise ValueError("No global client found and no address provided")
+
+    monkeypatch.setattr(distributed, "get_client", nobody)
+    X = da.zeros((4, 2))
+    assert on_cluster(X) and on_cluster(pieces_of(1, 2)) and not on_cluster([1, 2])
+    with pytest.raises(ClusterError, match="Client"):
+        LogisticRegression().fit(X, np.array([0, 1, 0, 1]))
+
+
+def test_a_cluster_is_not_sent_to_itself(client, rows):
+    X, z, _ = rows
+    opened = remote.opened(cut(X), cut(z), None, "test", numbers=True)
+    data = Cluster(opened)
+    with pytest.raises(TypeError, match="must not hold them"):
+        data.sum(lambda b, o: data.n, 1)
+    assert isinstance(data.sample(np.array([0, 5])), Memory)
+    np.testing.assert_array_equal(opened[[5, 3, 23_000]], X[[5, 3, 23_000]])
+    np.testing.assert_array_equal(opened[2990:3010], X[2990:3010])
+
+
+def test_the_command_fits_on_a_cluster(client, tmp_path, capsys):
+    import json
+
+    from linsep.cli import main
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    lines = [",".join(map(repr, row.tolist())) for row in X]
+    for k in range(2):
+        body = [
+            f"{line},{'up' if x[0] > 0.3 else 'down'}" for line, x in zip(lines, X, strict=True)
+        ]
+        (tmp_path / f"part-{k}.csv").write_text(
+            "\n".join(["a,b,c,y", *body[200 * k : 200 * k + 200]])
+        )
+    address = client.scheduler.address
+    command = ["fit", str(tmp_path / "part-*.csv"), "--target", "y", "--cluster", address]
+    saved = tmp_path / "model.linsep"
+    assert main([*command, "--C", "1", "--output", str(saved), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["certificate"]["certified"] and facts["rounds"] > 0
+    labels = np.where(X[:, 0] > 0.3, "up", "down")
+    here = LogisticRegression().fit(X, labels)
+    np.testing.assert_allclose(linsep.load(saved).coef_, here.coef_, atol=1e-2)
+    fewer = ["--ignore", "c", "--output", str(tmp_path / "two.linsep"), "--json"]
+    assert main([*command, "--C", "1", *fewer]) == 0
+    assert json.loads(capsys.readouterr().out)["features"] == 2
+    assert main(command) != 0
+    assert "--C" in capsys.readouterr().err
+    assert main([*command, "--C", "1", "--resume", "state", "--no-header"]) != 0
+    assert "--no-header, --resume has no meaning there" in capsys.readouterr().err

@@ -1,0 +1,170 @@
+"""Clusters of real processes: any number of workers gives the same bits, and so does one that loses some."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from linsep import LinearClassifier, LogisticRegression
+from linsep.errors import ClusterError
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
+
+pytestmark = pytest.mark.slow
+
+N, D, PARTS = 48_000, 12, 8
+
+
+def cluster(workers, **settings):
+    return distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=":0",
+        memory_limit=0,
+        **settings,
+    )
+
+
+def rows(number, pause=0.0):
+    """A partition, made on its worker."""
+    time.sleep(pause)
+    rng = np.random.default_rng(number)
+    return rng.normal(size=(N // PARTS, D))
+
+
+def signs(X, number):
+    rng = np.random.default_rng(1000 + number)
+    return np.where(X.sum(axis=1) / 2 + rng.logistic(size=len(X)) > 0, "up", "down")
+
+
+def table(make=rows):
+    from dask.delayed import delayed
+
+    X = [delayed(make, pure=False)(k) for k in range(PARTS)]
+    return X, [delayed(signs, pure=False)(part, k) for k, part in enumerate(X)]
+
+
+def in_memory():
+    X = [rows(k) for k in range(PARTS)]
+    return np.vstack(X), np.concatenate([signs(part, k) for k, part in enumerate(X)])
+
+
+@pytest.fixture(scope="module")
+def client():
+    """One cluster for all tests, which grow and shrink it: to start a worker takes longer than a fit."""
+    with cluster(1) as one, distributed.Client(one) as client:
+        one.scheduler.allowed_failures = 1
+        yield client
+
+
+@pytest.fixture(scope="module")
+def answers(client):
+    """What one worker says."""
+    return fitted()
+
+
+def fitted():
+    X, y = table()
+    models = LogisticRegression(), LinearClassifier("hinge", C=0.1)
+    return [np.append(m.fit(X, y).coef_, m.intercept_) for m in models]
+
+
+def resize(client, workers):
+    client.cluster.scale(workers)
+    client.wait_for_workers(workers)
+    while len(client.nthreads()) > workers:
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("workers", [2, 4, 8])
+def test_any_number_of_workers_gives_the_same_bits(client, workers, answers):
+    resize(client, workers)
+    there = fitted()
+    assert (there[0] == answers[0]).all() and (there[1] == answers[1]).all()
+
+
+def test_the_answer_is_that_of_an_array(client, answers):
+    X, y = in_memory()
+    model = LogisticRegression(tol=1e-9).fit(X, y)
+    np.testing.assert_allclose(answers[0][:-1], model.coef_[0], atol=1e-3)
+
+
+def kill(client, count, after):
+    """SIGKILL some workers a moment from now; they are processes of this test's own cluster."""
+    pids = list(client.run(os.getpid).values())[:count]
+
+    def strike():
+        time.sleep(after)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("after", [0.0, 0.3])
+def test_a_worker_killed_during_a_fit_changes_no_bit(client, after, answers):
+    resize(client, 3)
+    blow = kill(client, 1, after)
+    there = fitted()
+    blow.join()
+    assert (there[0] == answers[0]).all() and (there[1] == answers[1]).all()
+
+
+def test_all_workers_killed_during_a_fit_and_new_ones_started(client, answers):
+    resize(client, 2)
+    client.cluster.scheduler.allowed_failures = 3
+    blow = kill(client, 2, 0.3)  # their nannies start new ones, which hold nothing
+    there = fitted()
+    blow.join()
+    assert (there[0] == answers[0]).all() and (there[1] == answers[1]).all()
+
+
+def other_version(version):
+    import linsep
+
+    before, linsep.__version__ = linsep.__version__, version
+    return before
+
+
+def test_a_worker_with_another_version_is_refused(client):
+    resize(client, 1)
+    (before,) = client.run(other_version, "0.0.0").values()
+    with pytest.raises(ClusterError, match=r"A worker has linsep 0\.0\.0"):
+        LogisticRegression().fit(*table())
+    client.run(other_version, before)
+
+
+def deadly(number):
+    if number == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rows(number)
+
+
+def test_a_partition_that_kills_its_workers_is_named(client):
+    resize(client, 2)
+    client.cluster.scheduler.allowed_failures = 1
+    with pytest.raises(ClusterError, match=r"Partition .*5.* workers died") as error:
+        LogisticRegression().fit(*table(deadly))
+    assert 5 in error.value.partitions
+
+
+def test_no_workers_is_an_error_and_a_closed_client_too():
+    with dask.config.set({"linsep.no-workers-timeout": "1s"}), cluster(0) as none:
+        with distributed.Client(none) as client, client.as_current():
+            with pytest.raises(ClusterError, match="no workers for 1 seconds"):
+                LogisticRegression().fit(*table())
+        with (
+            client.as_current(),
+            pytest.raises(ClusterError, match=r"no Dask client|client is clo"),
+        ):
+            LogisticRegression().fit(*table())
