@@ -405,3 +405,5 @@ def test_the_command_fits_on_a_cluster(client, tmp_path, capsys):
     assert "--C" in capsys.readouterr().err
     assert main([*command, "--C", "1", "--resume", "state", "--no-header"]) != 0
     assert "--no-header, --resume has no meaning there" in capsys.readouterr().err
+    assert main([*command, "--C", "1", "--cv", "3", "--test", "0.5", "--missing", "?"]) != 0
+    assert "--missing, --cv, --test has no meaning there" in capsys.readouterr().err

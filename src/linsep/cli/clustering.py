@@ -11,6 +11,7 @@ from typing import Any
 import linsep
 from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
 from linsep.cli.output import Outcome, certificate_facts, say
+from linsep.cli.reading import FOLDS, HELD_OUT, TRIED, only_in_memory
 from linsep.data.cluster import connected
 from linsep.errors import BadInput, ConvergenceWarning
 
@@ -66,21 +67,20 @@ def run(options: Any, model: Any) -> Outcome:
 
 
 def _refuse(options: Any) -> None:
-    """Options that only files read here know."""
+    """Options without a meaning here are not ignored in silence."""
     asked = {
-        "--type": options.type,
-        "--delimiter": options.delimiter,
-        "--decimal": options.decimal != ".",
-        "--encoding": options.encoding.lower() not in ("utf-8", "utf8"),
-        "--no-header": options.no_header,
-        "--report": options.report,
+        "--Cs": options.Cs != TRIED,
+        "--cv": options.cv != FOLDS,
+        "--rule": options.rule != "best",
+        "--scoring": options.scoring,
+        "--test": options.test not in (0.0, HELD_OUT),
         "--memory-limit": options.memory_limit,
         "--cache": options.cache,
         "--resume": options.resume,
     }
-    wrong = [name for name, given in asked.items() if given]
+    wrong = only_in_memory(options) + [name for name, given in asked.items() if given]
     if wrong:
         raise BadInput(
-            f"The workers of a cluster read the files themselves and keep the rows in memory; {', '.join(wrong)} has "
-            "no meaning there. Leave that out."
+            "The workers of a cluster read the files themselves, keep the rows and fit all of them with one C; "
+            f"{', '.join(wrong)} has no meaning there. Leave that out."
         )

@@ -63,14 +63,16 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--task", choices=("auto", "classify", "regress"), default="auto")
     group.add_argument("--C", type=float, help="fixed strength; by default it is tuned")
-    group.add_argument("--Cs", type=int, default=10, help="values of C to try, from 1e-4 to 1e4")
-    group.add_argument("--cv", type=int, default=5, help="folds for tuning")
+    group.add_argument(
+        "--Cs", type=int, default=reading.TRIED, help="values of C to try, from 1e-4 to 1e4"
+    )
+    group.add_argument("--cv", type=int, default=reading.FOLDS, help="folds for tuning")
     group.add_argument("--scoring", help="error, log_loss, auc or a scikit-learn scorer")
     group.add_argument("--rule", choices=("best", "one_standard_error"), default="best")
     group.add_argument("--l1-ratio", type=float, default=0.0)
     group.add_argument("--balanced", action="store_true", help="classes count alike")
     group.add_argument(
-        "--test", type=float, default=0.25, help="share of rows to judge by; 0 for none"
+        "--test", type=float, default=reading.HELD_OUT, help="share of rows to judge by; 0 for none"
     )
     group.add_argument(
         "--no-standardise", action="store_true", help="leave numeric columns as they are"

@@ -116,16 +116,7 @@ def run(options: Any) -> Outcome:
 
 
 def _refuse(options: Any) -> None:
-    """Options that only reading into memory knows."""
-    asked = {
-        "--type": options.type,
-        "--delimiter": options.delimiter,
-        "--decimal": options.decimal != ".",
-        "--encoding": options.encoding.lower() not in ("utf-8", "utf8"),
-        "--no-header": options.no_header,
-        "--report": options.report,
-    }
-    wrong = [name for name, given in asked.items() if given]
+    wrong = reading.only_in_memory(options)
     if wrong:
         raise BadInput(
             f"{options.data} is larger than the memory it may take, and is read from disk; {', '.join(wrong)} needs it "

@@ -14,6 +14,12 @@ from linsep.tables.inference import MISSING
 from linsep.tables.reading import FORMATS, TYPES
 from linsep.tables.table import Table
 
+TRIED, FOLDS, HELD_OUT = (
+    10,
+    5,
+    0.25,
+)  # values of C, folds, share of rows to judge by, unless told otherwise
+
 
 def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
     """DATA, and how to read it."""
@@ -45,6 +51,22 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
         metavar="TEXT",
         help="stands for a missing value, beside NA and the like",
     )
+
+
+def only_in_memory(options: Any) -> list[str]:
+    """Options that were given and that only a table read into memory, or a report, knows."""
+    asked = {
+        "--type": options.type,
+        "--format": options.format,
+        "--delimiter": options.delimiter,
+        "--decimal": options.decimal != ".",
+        "--encoding": options.encoding.lower() not in ("utf-8", "utf8"),
+        "--no-header": options.no_header,
+        "--no-quotes": options.no_quotes,
+        "--missing": options.missing,
+        "--report": options.report,
+    }
+    return [name for name, given in asked.items() if given]
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
