@@ -60,9 +60,14 @@ def in_memory():
 @pytest.fixture(scope="module")
 def client():
     """One cluster for all tests, which grow and shrink it: to start a worker takes longer than a fit."""
-    with cluster(1) as one, distributed.Client(one) as client:
+    one = cluster(1)
+    with distributed.Client(one) as client:
         one.scheduler.allowed_failures = 1
         yield client
+    try:  # Dask's list of workers may stumble over one that was killed before it was entered
+        one.close()
+    except KeyError:
+        one.status = distributed.Status.closed
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +84,12 @@ def fitted():
 
 def resize(client, workers):
     client.cluster.scale(workers)
-    client.wait_for_workers(workers)
-    while len(client.nthreads()) > workers:
+    client.wait_for_workers(workers, timeout=120)
+    for _ in range(1200):
+        if len(client.nthreads()) <= workers:
+            return
         time.sleep(0.1)
+    raise AssertionError(f"there are still {len(client.nthreads())} workers, not {workers}")
 
 
 @pytest.mark.parametrize("workers", [2, 4, 8])
