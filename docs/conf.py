@@ -13,6 +13,7 @@ extensions = [
     "sphinx.ext.viewcode",
 ]
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3  # links may lead to headings
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
 html_theme = "alabaster"

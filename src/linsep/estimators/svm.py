@@ -49,7 +49,7 @@ random_state
         Multipliers. Hinge: in the box [0, C s_i]; squared hinge and hard margin: >= 0. w = sum_i y_i alpha_i x_i, and
         sum_i y_i alpha_i = 0 if there is an intercept. One-vs-rest: column c belongs to the problem of class c
         against the others. Crammer-Singer: C s_i (onehot(y_i) - p_i) with p_i in the simplex, so that
-        coef_ = alpha_' X, and rows and (with intercepts) columns sum to 0.
+        ``coef_ = alpha_' X``, and rows and (with intercepts) columns sum to 0.
     support_ : ndarray of int
         Rows of X with a multiplier that is not 0.
     free_support_, bounded_support_ : ndarray of int
@@ -59,10 +59,10 @@ random_state
     support_vectors_ : array or CSR matrix
         ``X[support_]``, kept if that is at most 4 million numbers; else index your own X.
     margin_ : float, or ndarray
-        1/|w|, the distance from the hyperplane to the points of score +-1. One-vs-rest: (k,), one for each
-        problem. Crammer-Singer: (k, k), 1/|w_c - w_d| for each pair of classes.
+        ``1/|w|``, the distance from the hyperplane to the points of score +-1. One-vs-rest: (k,), one for each
+        problem. Crammer-Singer: (k, k), ``1/|w_c - w_d|`` for each pair of classes.
     margin_width_ : float, or ndarray
-        2/|w|.
+        ``2/|w|``.
     coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
 feature_names_in_
         As in ``LogisticRegression``.
@@ -112,7 +112,7 @@ feature_names_in_
 
     @property
     def margin_(self) -> Any:
-        """1/|w|."""
+        """``1/|w|``."""
         if "coef_" not in vars(self):
             raise AttributeError("margin_: this LinearSVC is not fitted yet; call fit first.")
         w = self.coef_
@@ -124,7 +124,7 @@ feature_names_in_
 
     @property
     def margin_width_(self) -> Any:
-        """2/|w|."""
+        """``2/|w|``."""
         return 2.0 * self.margin_
 
     @property
