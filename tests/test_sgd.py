@@ -276,6 +276,14 @@ class TestStandardise:
         assert P < 1.1 * optimum
         assert plain.certificate_.primal > 1.5 * optimum
 
+    @pytest.mark.parametrize("weight", [None, CANCER[1] + 1.0], ids=["plain", "weighted"])
+    def test_rows_in_many_blocks(self, weight, monkeypatch):
+        model = SGDClassifier("logistic", C=0.01, standardise=True, epochs=2)
+        whole = model.fit(*CANCER, sample_weight=weight).coef_
+        monkeypatch.setattr("linsep.data.layout.BLOCK_BYTES", 1 << 14)
+        parts = model.fit(*CANCER, sample_weight=weight).coef_
+        np.testing.assert_allclose(parts, whole, rtol=1e-6, atol=1e-9 * np.abs(whole).max())
+
     @pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
     @pytest.mark.parametrize("options", [{}, {"batch_size": 7}, {"batch_size": "all"}])
     def test_without_penalty_units_do_not_matter(self, storage, options):

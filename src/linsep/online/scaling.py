@@ -48,7 +48,7 @@ class Scaling:
         d = data.d
 
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.moments(block.rows, block.lo, block.hi, block.weights(), out)
+            _kernels.moments(block.rows, block.lo, block.hi, block.weight, out)
 
         out = data.sum(add, 2 * d + 1)
         squares, sums, total = out[:d] / out[2 * d], out[d : 2 * d] / out[2 * d], out[2 * d]
