@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 import linsep
-from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
+from linsep.cli.commands import code_of
 from linsep.cli.output import Outcome, certificate_facts, say
 from linsep.cli.reading import FOLDS, HELD_OUT, TRIED, only_in_memory
 from linsep.data.cluster import connected
@@ -61,9 +61,7 @@ def run(options: Any, model: Any) -> Outcome:
         "model_file": str(path),
         "seconds": perf_counter() - began,
     }
-    certified = model.certificate_.certified
-    slow = options.time_limit is not None and not certified
-    return Outcome(facts, DONE if certified else LIMIT if slow else NOT_CERTIFIED)
+    return Outcome(facts, code_of(options, model.certificate_))
 
 
 def _refuse(options: Any) -> None:

@@ -142,6 +142,13 @@ def _code_of(error: BaseException) -> int:
     return next((code for kind, code in codes.items() if isinstance(error, kind)), BAD_DATA)
 
 
+def code_of(options: Any, certificate: Any) -> int:
+    """How a fit with this certificate ends."""
+    if certificate.certified:
+        return DONE
+    return NOT_CERTIFIED if options.time_limit is None else LIMIT
+
+
 def _watched(options: Any) -> AbstractContextManager[None]:
     """A bar for whatever lasts longer than a second, if a person is looking."""
     from linsep.watching import progress  # noqa: PLC0415

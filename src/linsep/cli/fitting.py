@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 import linsep
 from linsep.cli import clustering, reading
-from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
+from linsep.cli.commands import code_of
 from linsep.cli.output import Outcome, certificate_facts, say
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.tables import Encoder
@@ -195,9 +195,7 @@ def run(options: Any) -> Outcome:
         "report": page,
         "seconds": perf_counter() - began,
     }
-    certified = final.certificate_.certified
-    slow = options.time_limit is not None and not certified
-    return Outcome(facts, DONE if certified else LIMIT if slow else NOT_CERTIFIED)
+    return Outcome(facts, code_of(options, final.certificate_))
 
 
 def _is_large(table: Table) -> bool:

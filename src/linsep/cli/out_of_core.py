@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import linsep
 from linsep.cli import fitting, reading
-from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
+from linsep.cli.commands import code_of
 from linsep.cli.output import Outcome, certificate_facts, say
 from linsep.data import Scan
 from linsep.data.space import available_memory
@@ -110,9 +110,7 @@ def run(options: Any) -> Outcome:
         "reads": reads,
         "seconds": perf_counter() - began,
     }
-    certified = final.certificate_.certified
-    slow = options.time_limit is not None and not certified
-    return Outcome(facts, DONE if certified else LIMIT if slow else NOT_CERTIFIED)
+    return Outcome(facts, code_of(options, final.certificate_))
 
 
 def _refuse(options: Any) -> None:
