@@ -21,6 +21,7 @@ from sklearn.datasets import load_breast_cancer
 
 from linsep.data import layout, memory
 from linsep.losses import Loss, get
+from linsep.problem import Problem
 from linsep.solution import Status
 from linsep.solvers import SOLVERS
 
@@ -215,3 +216,24 @@ def test_the_python_twin_of_a_kernel_gives_the_same_answer(loss):
     native, python = (fit(sample, one, 1.0, **options) for one in (loss, in_python(loss)))
     np.testing.assert_allclose(native.W, python.W, atol=1e-4 * np.abs(native.W).max())
     assert python.certificate.certified and native.certificate.certified
+
+
+def test_steps_in_single_precision_are_refined(monkeypatch):
+    """Columns of very different sizes: the gap would show the error of a Hessian in single precision."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(3000, 20)) * np.logspace(-2, 3, 20) + np.logspace(3, -2, 20)
+    z = (X - X.mean(0)) / X.std(0) @ rng.normal(size=20)
+    sample = Sample(X, np.where(z + rng.logistic(size=len(z)) > 0, 1.0, -1.0))
+    exact = []
+    made = Problem.hessian
+    monkeypatch.setattr(
+        Problem,
+        "hessian",
+        lambda self, mu, single=False: (exact.append(not single), made(self, mu, single))[1],
+    )
+    for C in (0.01, 1.0):
+        found = fit(sample, "logistic", C, "newton", tol=1e-9)
+        assert found.certificate.certified and found.certificate.relative_gap <= 1e-9
+        value = objective(get("logistic"), C, sample, found.W[:, 0])[0]
+        assert found.certificate.primal == pytest.approx(value, rel=1e-11)
+    assert exact and not any(exact)

@@ -37,9 +37,10 @@ Step = tuple["FloatArray", float, float]
 NATIVE = 1000
 # Of the diagonal of X'HX beside lam: rows of text are of one size, columns are not.
 SPARSE_SHARE = 0.1
-# Single precision: the square of its error, the smallest pivot that can stand it, and half the squared decrement,
-# as a share of P, from which the gap may show it.
-BLUR, SURE, SEEN = 4e-14, 1e-4, 0.05
+# Single precision: the square of its error, the smallest pivot that can stand it, half the squared decrement,
+# as a share of P, from which the gap may show it, and how often a step is refined before double precision is cheaper.
+BLUR, SURE, SEEN, REFINEMENTS = 4e-14, 1e-4, 0.05, 2
+REPAIRABLE = 2e-6  # the smallest pivot that can stand it if the step is refined
 # Relative eigenvalue below which a direction counts as absent when nothing penalises it.
 DROP = 1e-13
 
@@ -121,8 +122,9 @@ def solved_with_pivot(H: FloatArray, rhs: FloatArray, definite: bool) -> tuple[F
 class Cholesky:
     """The full Hessian, one more pass of n d^2 work.
 
-    In single precision as long as its error, 1e-7 of the diagonal, is neither beyond what the smallest
-    pivot allows nor seen in the gap; a residual r enters that by |r|^2/(2 lam).
+    In single precision as long as its error, 1e-7 of the diagonal, is not beyond what the smallest pivot allows. Where
+    the gap would show it (a residual r enters that by |r|^2/(2 lam)), the step is refined: a product with the Hessian
+    in double precision costs a fraction of making it.
     """
 
     def __init__(self, mu: FloatArray) -> None:
@@ -136,21 +138,47 @@ class Cholesky:
         self._exact = self._exact or problem.lam == 0.0 or problem.data.sparse
         if not self._exact:
             H = problem.hessian(self.mu, single=True)
-            if np.isfinite(H).all():
-                delta, least = solved_with_pivot(H, rhs, definite=True)
-                if least > SURE:
-                    decrement, left = dot(rhs, delta), self._blur(H, delta)
-                    seen = 0.5 * decrement <= SEEN * value
-                    if not seen or left <= 0.2 * problem.lam * run.stop.tol * value:
-                        delta[-1] -= self.mu @ delta[:-1]
-                        return delta, decrement, left
+            found = self._refined(problem, H, rhs, value, run.stop.tol)
+            if found is not None:
+                return found
             self._exact = True
             problem.expect_hessian(self.mu, single=False)
         H = problem.hessian(self.mu)
         delta = solved(H, rhs, definite=problem.lam > 0)
-        decrement = dot(rhs, delta)
-        delta[-1] -= self.mu @ delta[:-1]
-        return delta, decrement, 0.0
+        return self._placed(delta), dot(rhs, delta), 0.0
+
+    def _refined(
+        self, problem: Problem, H: FloatArray, rhs: FloatArray, value: float, tol: float
+    ) -> Step | None:
+        """The step by a Hessian in single precision, as exact as the gap needs it; None if that is out of reach."""
+        if not np.isfinite(H).all():
+            return None
+        factor = Factor(H, definite=True)
+        times = 0 if problem.data.remote else REFINEMENTS  # there, a product is a round
+        if not factor.least > (REPAIRABLE if times else SURE):
+            return None
+        delta = factor.solve(rhs)
+        left = self._blur(H, delta)
+        if 0.5 * dot(rhs, delta) <= SEEN * value:
+            enough = 0.2 * problem.lam * tol * value
+        else:
+            enough = np.inf
+        while left > enough or (times == REFINEMENTS and factor.least <= SURE):
+            if times == 0:
+                return None
+            times -= 1
+            product = problem.hess_vec(self._placed(delta))
+            product[:-1] -= self.mu * product[-1]
+            change = factor.solve(rhs - product)
+            delta += change
+            left = self._blur(H, change)
+        return self._placed(delta), dot(rhs, delta), left
+
+    def _placed(self, delta: FloatArray) -> FloatArray:
+        """From (w, c) to (w, b): c = b + mu.w."""
+        out = delta.copy()
+        out[-1] -= self.mu @ delta[:-1]
+        return out
 
     @staticmethod
     def _blur(H: FloatArray, delta: FloatArray) -> float:
