@@ -179,9 +179,11 @@ def repair(
     times (A + v_side . at), plus the square of its effect on v. Which side is unknown: the dearer one.
     """
     share = 2.0 * (rows_per_sum + 9) * ROUNDOFF
-    costs = (
-        share * (abs(a) + abs(_dot(side, at)))
-        + (0.5 * share * share / lam * _dot(side, side) if lam > 0.0 else 0.0)
-        for a, side in zip(conj, v, strict=True)
-    )
-    return max(costs)
+    dearest = 0.0
+    for a, side in zip(conj, v, strict=True):
+        cost = share * (abs(a) + abs(_dot(side, at)))
+        if lam > 0.0:
+            cost += 0.5 * share * share / lam * _dot(side, side)
+        if not cost <= dearest:  # NaN is the dearest of all
+            dearest = cost
+    return dearest

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import certificates
-from linsep.data import dataset, recorded
+from linsep.data import Dataset, Memory, dataset, recorded
 from linsep.data.cluster import ClusterRows
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
 from linsep.estimators.finite import refuse_nonfinite
@@ -113,7 +113,7 @@ def _train(
         X = data.X  # a small X in another layout has now been converted, once for all parts
         try:
             with closing(data):
-                fits.append(train(share, recorded(data, told(share), before), before, warn=False))
+                fits.append(train(share, _recorded(data, share, before), before, warn=False))
             if count > 1:
                 advance(len(fits))
         except SeparableData as error:
@@ -125,6 +125,11 @@ def _train(
                 raise
             raise InseparableData(f"{part.title}: {error}", error.witness) from None
     return fits
+
+
+def _recorded(data: Dataset, recipe: Recipe, start: FloatArray | None) -> Dataset:
+    """The rows, on whose passes a checkpoint keeps a record if one is in use."""
+    return data if isinstance(data, Memory) else recorded(data, told(recipe), start)
 
 
 def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:
