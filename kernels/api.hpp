@@ -38,19 +38,25 @@ struct LossSpec {
     double width;
 };
 
-// The dense Gram packs this many rows at a time into panels of eight columns, in scratch of gram_scratch doubles.
-// In single precision: panels of sixteen columns, kSingleRows rows at a time.
-constexpr int kPanelWidth = 8;
-constexpr int kSingleRows = 256;
-inline std::int64_t gram_panels(std::int64_t d) { return d / kPanelWidth + 1; }
-inline int gram_rows(std::int64_t d) {
-    const std::int64_t fit = 32768 / (gram_panels(d) * kPanelWidth);
-    return static_cast<int>(fit < 64 ? 64 : fit > 512 ? 512 : fit);
+// The dense Gram packs so many rows at a time, in scratch of gram_scratch doubles, in tiles of so many columns. Packed
+// rows lie an odd number of tiles apart, so that those of one column do not fall on the same lines of the cache.
+template <class E>
+constexpr int kGramColumns = 64 / sizeof(E);
+constexpr int kMaxGramRows = 512;
+template <class E>
+std::int64_t gram_stride(std::int64_t d) {
+    const std::int64_t tiles = d / kGramColumns<E> + 1;
+    return (tiles > 2 ? tiles | 1 : tiles) * kGramColumns<E>;
+}
+template <class E>
+int gram_rows(std::int64_t d) {
+    const std::int64_t most = sizeof(E) == 4 ? 256 : kMaxGramRows, fit = 262144 / (gram_stride<E>(d) * sizeof(E));
+    return static_cast<int>(sizeof(E) == 4 ? most : fit < 64 ? 64 : fit > most ? most : fit);
 }
 inline std::int64_t gram_scratch(const Rows& r) {
     const bool dense = r.store == Store::dense64 || r.store == Store::dense32;
-    const std::int64_t full = gram_panels(r.d) * kPanelWidth * gram_rows(r.d);
-    const std::int64_t single = (r.d / 16 + 1) * 16 * kSingleRows / 2;
+    const std::int64_t full = gram_stride<double>(r.d) * gram_rows<double>(r.d);
+    const std::int64_t single = gram_stride<float>(r.d) * gram_rows<float>(r.d) / 2;
     return dense ? (full > single ? full : single) : 0;
 }
 
@@ -134,7 +140,7 @@ inline std::int64_t softmax_scratch(std::int64_t k) { return 4 * padded_classes(
 inline std::int64_t softmax_newton_scratch(const Rows& r, std::int64_t k) {
     const std::int64_t o = r.d + 1, size = o * k;
     return 3 + 3 * o * padded_classes(k) + 4 * size + o + k * r.n + k * (k + 1) / 2 * o * o + 2 * size * size +
-           softmax_scratch(k) + gram_rows(r.d) + gram_scratch(r);
+           softmax_scratch(k) + gram_rows<double>(r.d) + gram_scratch(r);
 }
 
 // Many models on the same rows, each near one of a few base points: grid.hpp. Arrays with a column per base or model

@@ -892,7 +892,7 @@ void softmax_hessian(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi
     const int64_t order = x.d() + 1, k = y.view.k;
     vector_of(out, k * (k + 1) / 2 * order * order, "out has a (d + 1, d + 1) block for each pair of classes");
     nb::gil_scoped_release release;
-    const auto room = scratch(gram_rows(x.d()) + gram_scratch(x.rows));
+    const auto room = scratch(gram_rows<double>(x.d()) + gram_scratch(x.rows));
     table->softmax_hessian(x.rows, lo, hi, y.view, p.data(), p.stride(0), mu.data(), out.data(), room.get());
 }
 

@@ -93,6 +93,45 @@ struct PerceptronPass {
                 X.axpy(i, step, theta);
         }
     }
+    // The same for short rows: w stays in N registers, of which the last is partly filled if Part, and rows are taken one
+    // by one. While no mistake is made the processor works at several of them at once.
+    template <int N, bool Part>
+    void cyclic_narrow(i64 until, bool restart) {
+        const i64 d = X.d, rest = d % VL;
+        const auto piece = [rest](const auto* p, int v) {
+            return Part && v + 1 == N ? load_first(p + v * VL, rest) : load(p + v * VL);
+        };
+        vd w[N];
+        for (int v = 0; v < N; ++v) w[v] = piece(theta, v);
+        i64 i = place, since = clean, seen = visited;
+        double b = theta[d];
+        for (; since < X.n && seen < until && updates < job.max_updates; ++i) {
+            if (i >= X.n) {
+                if (job.online) break;
+                i = 0;
+            }
+            vd s[2] = {};
+            for (int v = 0; v < N; ++v) s[v % 2] += piece(X.row(i), v) * w[v];
+            const double margin = sign[i] * (total(s[0] + s[1]) + b);
+            ++seen;
+            if (margin > 0.0 || !mistaken(i, margin)) {
+                ++since;
+                continue;
+            }
+            visited = seen;
+            const double step = record(i, margin);
+            for (int v = 0; v < N; ++v) w[v] += step * piece(X.row(i), v);
+            b = theta[d];
+            since = 0;
+            if (restart) i = -1;
+        }
+        place = i, clean = since, visited = seen;
+        for (int v = 0; v < N; ++v) {
+            double t[VL];
+            store(t, w[v]);
+            for (i64 j = v * VL; j < d && j < (v + 1) * VL; ++j) theta[j] = t[j - v * VL];
+        }
+    }
     // One pass in a given order.
     void listed(i64 until) {
         const i64 far = ahead_of_time(X);
@@ -142,8 +181,17 @@ void perceptron(const R& X, const double* sign, const PerceptronJob& job, double
         case Select::worst:
             return pass.most_violated(until);
         default:
-            return pass.cyclic(until, job.select == Select::first);
+            break;
     }
+    const bool restart = job.select == Select::first;
+    if constexpr (R::dense)
+        if (X.d <= 8 * VL)
+            return with_count((X.d + VL - 1) / VL, [&](auto N) {
+                if constexpr (N.value > 0)
+                    X.d % VL ? pass.template cyclic_narrow<N.value, true>(until, restart)
+                             : pass.template cyclic_narrow<N.value, false>(until, restart);
+            });
+    pass.cyclic(until, restart);
 }
 
 // ---- Stochastic sub-gradient steps ------------------------------------------------------------------------------
@@ -229,9 +277,9 @@ struct Descent {
     }
     // The same, and x_next . v after it.
     double add_and_score(i64 i, double a, i64 next, i64 ahead) {
-        if (sum && a != 0.0) X.axpy(i, -reach * (a / factor), sum);
         if (job.intercept) v[X.d] += a;
-        return X.axpy_dot(i, a / factor, v, next, ahead);
+        const double scaled = a / factor;
+        return X.axpy_dot(i, scaled, v, next, ahead, -reach * scaled, sum);
     }
     void count(double t) {
         if (!sum) return;

@@ -37,8 +37,14 @@ inline vd reduce(const vd* a) {
 #endif
 }
 
-// The last d % VL entries of a row are read as the last VL ones, against weights that are 0 on the overlap.
+// The last d % VL entries of a row are read as the last VL ones, against weights that are 0 on the overlap; a row
+// shorter than a vector, with zeros behind it.
+template <class T>
+inline vd tail(const T* p, i64 d) {
+    return d < VL ? load_first(p, d) : load(p + d - VL);
+}
 inline vd tail_weights(const double* w, i64 d) {
+    if (d < VL) return load_first(w, d);
     double t[VL] = {};
     for (i64 j = d - d % VL; j < d; ++j) t[j - (d - VL)] = w[j];
     return load(t);
@@ -78,6 +84,30 @@ template <int N>
 struct Count {
     static constexpr int value = N;
 };
+// f(Count<n>{}) for n <= 8.
+template <class F>
+void with_count(i64 n, F f) {
+    switch (n) {
+        case 0:
+            return f(Count<0>{});
+        case 1:
+            return f(Count<1>{});
+        case 2:
+            return f(Count<2>{});
+        case 3:
+            return f(Count<3>{});
+        case 4:
+            return f(Count<4>{});
+        case 5:
+            return f(Count<5>{});
+        case 6:
+            return f(Count<6>{});
+        case 7:
+            return f(Count<7>{});
+        default:
+            return f(Count<8>{});
+    }
+}
 
 template <class T>
 struct DenseRows {
@@ -131,13 +161,13 @@ struct DenseRows {
                 for (; j < whole; j += VL) s[0] += load(p + j) * load(w + j);
                 s[0] += s[2], s[1] += s[3];
             }
-            if (whole < d) s[1] += load(p + d - VL) * last;
+            if (whole < d) s[1] += tail(p, d) * last;
             a[q] = s[0] + s[1];
         }
     }
     void dots(i64 r, int nr, const double* w, double b, double* z) const {
         int i = 0;
-        if (d >= VL) {
+        if (nr >= 8) {
             const i64 whole = d - d % VL;
             const vd last = whole < d ? tail_weights(w, d) : vd{};
             const auto all = [&](auto N) {
@@ -147,34 +177,10 @@ struct DenseRows {
                     for (int q = 0; q < 8; q += VL) store(z + i + q, reduce(a + q) + b);
                 }
             };
-            switch (whole / VL) {
-                case 1:
-                    all(Count<1>{});
-                    break;
-                case 2:
-                    all(Count<2>{});
-                    break;
-                case 3:
-                    all(Count<3>{});
-                    break;
-                case 4:
-                    all(Count<4>{});
-                    break;
-                case 5:
-                    all(Count<5>{});
-                    break;
-                case 6:
-                    all(Count<6>{});
-                    break;
-                case 7:
-                    all(Count<7>{});
-                    break;
-                case 8:
-                    all(Count<8>{});
-                    break;
-                default:
-                    all(Count<0>{});
-            }
+            if (whole / VL <= 8)
+                with_count(whole / VL, all);
+            else
+                all(Count<0>{});
         }
         for (; i < nr; ++i) z[i] = dot(row(r + i), w) + b;
     }
@@ -185,26 +191,26 @@ struct DenseRows {
         const double b = theta[d];
         const i64 whole = d - d % VL;
         int i = 0;
-        if (d >= VL) {
-            const vd last = whole < d ? tail_weights(theta, d) : vd{};
-            for (; i + G <= nr; i += G) {
-                const T* p = row(r + i);
-                vd a[VL] = {};
-                const auto two = [&](i64 j, vd t) {
-                    for (int q = 0; q < G; ++q) {
-                        const vd xt = load(p + q * d + j) * t;
-                        a[2 * q] += xt;
-                        a[2 * q + 1] += vabs(xt);
-                    }
-                };
-                for (i64 j = 0; j < whole; j += VL) two(j, load(theta + j));
-                if (whole < d) two(d - VL, last);
-                double s[VL];
-                store(s, reduce(a));
-                for (int q = 0; q < G; ++q) {
-                    for (int v = 0; v < 3; ++v) out[4 * (i + q) + v] = s[2 * q] + b;
-                    out[4 * (i + q) + 3] = s[2 * q + 1] + __builtin_fabs(b);
-                }
+        const vd last = whole < d ? tail_weights(theta, d) : vd{};
+        for (; i + G <= nr; i += G) {
+            const T* p = row(r + i);
+            vd a[VL] = {};
+            const auto two = [&](int q, vd x, vd t) {
+                const vd xt = x * t;
+                a[2 * q] += xt;
+                a[2 * q + 1] += vabs(xt);
+            };
+            for (i64 j = 0; j < whole; j += VL) {
+                const vd t = load(theta + j);
+                for (int q = 0; q < G; ++q) two(q, load(p + q * d + j), t);
+            }
+            if (whole < d)
+                for (int q = 0; q < G; ++q) two(q, tail(p + q * d, d), last);
+            double s[VL];
+            store(s, reduce(a));
+            for (int q = 0; q < G; ++q) {
+                for (int v = 0; v < 3; ++v) out[4 * (i + q) + v] = s[2 * q] + b;
+                out[4 * (i + q) + 3] = s[2 * q + 1] + __builtin_fabs(b);
             }
         }
         if (i < nr) closing4(r + i, nr - i, theta, theta, theta, out + 4 * i);
@@ -212,33 +218,34 @@ struct DenseRows {
     // out[4 i ..]: x.base + b0, x.step + b1, x.theta + b2, |x|.|theta| + |b2|
     void closing4(i64 r, int nr, const double* base, const double* step, const double* theta, double* out) const {
         const double bias[4] = {base[d], step[d], theta[d], __builtin_fabs(theta[d])};
+        constexpr int G = VL == 8 ? 2 : 1;  // rows whose sums over lanes fill whole vectors
+        const i64 whole = d - d % VL;
+        const bool more = whole < d;
+        const vd tb = more ? tail_weights(base, d) : vd{}, ts = more ? tail_weights(step, d) : vd{},
+                 tt = more ? tail_weights(theta, d) : vd{};
+        double repeated[4 * G];
+        for (int v = 0; v < 4 * G; ++v) repeated[v] = bias[v % 4];
         int i = 0;
-        if (d >= VL) {
-            constexpr int G = VL == 8 ? 2 : 1;  // rows whose sums over lanes fill whole vectors
-            const i64 whole = d - d % VL;
-            const bool more = whole < d;
-            const vd tb = more ? tail_weights(base, d) : vd{}, ts = more ? tail_weights(step, d) : vd{},
-                     tt = more ? tail_weights(theta, d) : vd{};
-            double repeated[4 * G];
-            for (int v = 0; v < 4 * G; ++v) repeated[v] = bias[v % 4];
-            for (; i + G <= nr; i += G) {
-                const T* p = row(r + i);
-                vd a[4 * G] = {};
-                const auto four = [&](i64 j, vd b, vd s, vd t) {
+        for (; i + G <= nr; i += G) {
+            const T* p = row(r + i);
+            vd a[4 * G] = {};
+            const auto four = [&](int q, vd x, vd b, vd s, vd t) {
+                const vd xt = x * t;
+                a[4 * q] += x * b;
+                a[4 * q + 1] += x * s;
+                a[4 * q + 2] += xt;
+                a[4 * q + 3] += vabs(xt);
+            };
+            for (i64 j = 0; j < whole; j += VL) {
+                const vd b = load(base + j), s = load(step + j), t = load(theta + j);
 #pragma GCC unroll 2
-                    for (int q = 0; q < G; ++q) {
-                        const vd x = load(p + q * d + j), xt = x * t;
-                        a[4 * q] += x * b;
-                        a[4 * q + 1] += x * s;
-                        a[4 * q + 2] += xt;
-                        a[4 * q + 3] += vabs(xt);
-                    }
-                };
-                for (i64 j = 0; j < whole; j += VL) four(j, load(base + j), load(step + j), load(theta + j));
-                if (more) four(d - VL, tb, ts, tt);
-#pragma GCC unroll 2
-                for (int v = 0; v < 4 * G; v += VL) store(out + 4 * i + v, reduce(a + v) + load(repeated + v));
+                for (int q = 0; q < G; ++q) four(q, load(p + q * d + j), b, s, t);
             }
+            if (more)
+#pragma GCC unroll 2
+                for (int q = 0; q < G; ++q) four(q, tail(p + q * d, d), tb, ts, tt);
+#pragma GCC unroll 2
+            for (int v = 0; v < 4 * G; v += VL) store(out + 4 * i + v, reduce(a + v) + load(repeated + v));
         }
         for (; i < nr; ++i) {
             const T* p = row(r + i);
@@ -272,43 +279,27 @@ struct DenseRows {
             for (i64 j = d - d % VL; j < d; ++j) g[j] += t[j - (d - VL)];
         }
     }
-    template <bool Tail>
-    void strip_of(int vectors, i64 r, const int* list, int count, const double* a, i64 j0, double* g) const {
-        switch (vectors) {
-            case 1:
-                return strip<1, Tail>(r, list, count, a, j0, g);
-            case 2:
-                return strip<2, Tail>(r, list, count, a, j0, g);
-            case 3:
-                return strip<3, Tail>(r, list, count, a, j0, g);
-            case 4:
-                return strip<4, Tail>(r, list, count, a, j0, g);
-            case 5:
-                return strip<5, Tail>(r, list, count, a, j0, g);
-            case 6:
-                return strip<6, Tail>(r, list, count, a, j0, g);
-            case 7:
-                return strip<7, Tail>(r, list, count, a, j0, g);
-            default:
-                return strip<8, Tail>(r, list, count, a, j0, g);
-        }
-    }
-
     void add(i64 r, const int* list, int count, const double* a, double* g) const {
         if (d < VL) {
-            for (int i = 0; i < count; ++i) {
-                const T* p = row(r + list[i]);
-                for (i64 j = 0; j < d; ++j) g[j] += a[i] * (double)p[j];
-            }
+            vd sums[4] = {};
+            int i = 0;
+            for (; i + 4 <= count; i += 4)
+                for (int v = 0; v < 4; ++v) sums[v] += a[i + v] * load_first(row(r + list[i + v]), d);
+            for (; i < count; ++i) sums[0] += a[i] * load_first(row(r + list[i]), d);
+            double t[VL];
+            store(t, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+            for (i64 j = 0; j < d; ++j) g[j] += t[j];
             return;
         }
         const i64 vectors = d / VL;
         for (i64 v = 0; v < vectors; v += 8) {
             const int now = (int)min64(8, vectors - v);
-            if (d % VL && v + now == vectors)
-                strip_of<true>(now, r, list, count, a, v * VL, g);
-            else
-                strip_of<false>(now, r, list, count, a, v * VL, g);
+            with_count(now, [&](auto N) {
+                if (d % VL && v + now == vectors)
+                    strip<N.value, true>(r, list, count, a, v * VL, g);
+                else
+                    strip<N.value, false>(r, list, count, a, v * VL, g);
+            });
         }
     }
 
@@ -353,12 +344,14 @@ struct DenseRows {
         for (; j + VL <= d; j += VL) store(w + j, load(w + j) + a * load(p + j));
         leftover(j, [&](auto piece, i64 at) { piece.store(w + at, piece.load(w + at) + a * piece.load(p + at)); });
     }
-    // w += a x_i, and x_next . w with the new w, in one walk along both rows; row `ahead` is sent for on the way.
-    double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead) const {
-        return a == 0.0 ? walk<false>(i, a, w, next, ahead) : walk<true>(i, a, w, next, ahead);
+    // w += a x_i, sum += c x_i unless null, and x_next . w with the new w, in one walk along both rows; row `ahead` is
+    // sent for on the way.
+    double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead, double c = 0.0, double* sum = nullptr) const {
+        if (a == 0.0) return walk<false, false>(i, a, w, next, ahead, c, sum);
+        return sum ? walk<true, true>(i, a, w, next, ahead, c, sum) : walk<true, false>(i, a, w, next, ahead, c, sum);
     }
-    template <bool Add>
-    [[gnu::always_inline]] double walk(i64 i, double a, double* w, i64 next, i64 ahead) const {
+    template <bool Add, bool Both>
+    [[gnu::always_inline]] double walk(i64 i, double a, double* w, i64 next, i64 ahead, double c, double* sum) const {
         const T *p = row(i), *x = row(next), *far = row(ahead);
         constexpr i64 kLine = 64 / (i64)sizeof(T);
         i64 j = 0;
@@ -366,6 +359,7 @@ struct DenseRows {
         const auto at = [&](i64 k) {
             vd now = load(w + k);
             if constexpr (Add) store(w + k, now = now + a * load(p + k));
+            if constexpr (Both) store(sum + k, load(sum + k) + c * load(p + k));
             return load(x + k) * now;
         };
         for (; j + 4 * VL <= d; j += 4 * VL) {
@@ -379,6 +373,7 @@ struct DenseRows {
         leftover(j, [&](auto piece, i64 k) {
             auto now = piece.load(w + k);
             if constexpr (Add) piece.store(w + k, now = now + a * piece.load(p + k));
+            if constexpr (Both) piece.store(sum + k, piece.load(sum + k) + c * piece.load(p + k));
             s += piece.sum(piece.load(x + k) * now);
         });
         return s + total((sums[0] + sums[1]) + (sums[2] + sums[3]));
@@ -519,13 +514,14 @@ struct CsrRows {
     void axpy(i64 i, double a, double* w) const {
         for (i64 p = start[i]; p < start[i + 1]; ++p) w[index[p]] += a * (double)x[p];
     }
-    // w += a x_i, and x_next . w with the new w; row `ahead` is sent for.
-    double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead) const {
+    // w += a x_i, sum += c x_i unless null, and x_next . w with the new w; row `ahead` is sent for.
+    double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead, double c = 0.0, double* sum = nullptr) const {
         const i64 p = start[ahead], last = start[ahead + 1] - 1;
         for (i64 q = p; q < last; q += 64 / (i64)sizeof(T)) __builtin_prefetch(x + q, 0, 2);
         for (i64 q = p; q < last; q += 64 / (i64)sizeof(I)) __builtin_prefetch(index + q, 0, 2);
         if (last >= p) __builtin_prefetch(x + last, 0, 2), __builtin_prefetch(index + last, 0, 2);
         if (a != 0.0) axpy(i, a, w);
+        if (a != 0.0 && sum) axpy(i, c, sum);
         return dot_row(next, w);
     }
     void add(i64 r, const int* list, int count, const double* a, double* g) const {

@@ -33,6 +33,27 @@ inline vd load(const float* p) {
     return __builtin_convertvector(v, vd);
 }
 inline void store(double* p, vd v) { std::memcpy(p, &v, sizeof v); }
+// The first n < VL numbers, and zeros; nothing beyond them is touched.
+template <class T>
+inline vd load_first(const T* p, std::int64_t n) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == 8)
+        return (vd)_mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1u), p);
+    else
+        return __builtin_convertvector((vf)_mm256_maskz_loadu_ps((__mmask8)((1u << n) - 1u), p), vd);
+#elif defined(__AVX2__)
+    alignas(32) static constexpr std::int64_t kMask[8] = {-1, -1, -1, -1};
+    alignas(16) static constexpr std::int32_t kHalf[8] = {-1, -1, -1, -1};
+    if constexpr (sizeof(T) == 8)
+        return (vd)_mm256_maskload_pd(p, _mm256_loadu_si256((const __m256i*)(kMask + 4 - n)));
+    else
+        return __builtin_convertvector((vf)_mm_maskload_ps(p, _mm_loadu_si128((const __m128i*)(kHalf + 4 - n))), vd);
+#else
+    double t[VL] = {};
+    for (std::int64_t j = 0; j < n; ++j) t[j] = (double)p[j];
+    return load(t);
+#endif
+}
 inline vd splat(double x) { return x - vd{}; }
 inline vd select(vi mask, vd a, vd b) { return (vd)((mask & (vi)a) | (~mask & (vi)b)); }
 // NaN in the first argument stays NaN.
@@ -48,6 +69,17 @@ inline bool any(vi mask) {
     return _mm256_movemask_pd((__m256d)mask) != 0;
 #else
     return (mask[0] | mask[1]) != 0;
+#endif
+}
+
+// The lanes in which a comparison holds, as bits.
+inline unsigned bits(vi mask) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask);
+#elif defined(__AVX2__)
+    return (unsigned)_mm256_movemask_pd((__m256d)mask);
+#else
+    return (unsigned)(mask[0] & 1) | (unsigned)(mask[1] & 2);
 #endif
 }
 

@@ -248,7 +248,7 @@ template <class R>
 void softmax_hessian(const R& X, i64 lo, i64 hi, const Classes& y, const double* p, i64 stride, const double* mu,
                      double* out, double* scratch) {
     const i64 order = X.d + 1;
-    const int rows = gram_rows(X.d);
+    const int rows = gram_rows<double>(X.d);
     double* h = scratch;
     double* pack = scratch + rows;
     for (i64 r = lo; r < hi; r += rows) {

@@ -121,6 +121,19 @@ def test_cyclic_is_the_book(instruction_set, storage, normalised, intercept):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
+def test_perceptron_rows_of_every_width(instruction_set, storage):
+    """Short rows keep w in registers, whole vectors and a part of one; long ones do not."""
+    for d in (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65):
+        X, sign = whole_numbers(seed=d, d=d)
+        theta, updated, *_ = run(STORAGES[storage](X), sign, "cyclic", visits=150)
+        text, cycle = Text(X, sign, False, True), itertools.cycle(range(len(X)))
+        while len(text.rows) < len(updated) and text.visited < 10_000:
+            text.look(next(cycle))
+        assert updated.tolist() == text.rows
+        assert theta.tolist() == text.w.tolist()
+
+
+@pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("normalised", [False, True])
 def test_first_and_worst_are_the_book(instruction_set, storage, normalised):
     X, sign = whole_numbers(3)
