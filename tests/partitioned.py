@@ -13,7 +13,7 @@ FAN = 16
 
 
 class Partitioned(Dataset):
-    remote = True  # so that the same methods are chosen
+    remote = far = True  # so that the same methods are chosen
 
     def __init__(self, X, cuts, sign=None, offset=None, weight=None, labels=None, n_threads=1):
         self.X, (self.n, self.d) = X, X.shape
@@ -34,7 +34,7 @@ class Partitioned(Dataset):
             for a, b in pairwise(self.starts)
         ]
 
-    def sum(self, fn, size, *, fills=(), uses=None, features=True):
+    def sum(self, fn, size, **notes):
         sums = [part.sum(fn, size) for part in self.parts]
         while len(sums) > 1:
             merged = []

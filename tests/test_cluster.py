@@ -333,14 +333,56 @@ def test_rows_of_weight_0_are_left_out_of_separability(client, tmp_path):
     assert not separate(linsep.scan(tmp_path, target="y", ignore=["w"], client=client)).separable
 
 
-def test_logistic_regression_takes_six_rounds_and_little_traffic(client):
-    X = da.random.default_rng(0).normal(size=(60_000, 20), chunks=(12_000, 20))
-    y = X.sum(axis=1) + da.random.default_rng(1).logistic(size=60_000, chunks=12_000) > 0
-    model = LogisticRegression().fit(X, y)
-    traffic = model.traffic_
-    assert model.certificate_.certified and 3 <= traffic.rounds <= 6
-    assert 0 < traffic.received < X.nbytes / 8 and 0 < traffic.sent < X.nbytes / 8
-    assert not hasattr(model.fit(X[:100].compute(), y[:100].compute()), "traffic_")
+ROUNDS = [
+    (LogisticRegression(), 20, 5),
+    (LogisticRegression(C=0.01), 20, 5),
+    (LinearSVC(), 20, 7),
+    (LinearSVC(C=100.0), 8, 7),
+    ("multinomial", 20, 6),
+    ("separable", 20, 10),
+    ("inseparable", 20, 6),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.parametrize("what, d, most", ROUNDS, ids=repr)
+def test_rounds_are_few_and_traffic_is_little(client, monkeypatch, what, d, most):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, d))
+    z = X.sum(axis=1)
+    y = z + rng.logistic(size=len(z))
+    rows, cut = da.from_array(X, chunks=(12_000, d)), lambda y: da.from_array(y, chunks=12_000)
+    if isinstance(what, str) and "separable" in what:
+        opened = []
+        open_rows = remote.open_rows
+        monkeypatch.setattr(
+            remote, "open_rows", lambda *a, **k: opened.append(open_rows(*a, **k)) or opened[0]
+        )
+        answer = separate(rows, cut((z if what == "separable" else y) > 0))
+        assert answer.separable == (what == "separable")
+        traffic = opened[0].traffic
+    else:
+        model = LogisticRegression() if what == "multinomial" else what
+        model.fit(
+            rows, cut(np.digitize(y, [-6.0, -2.0, 2.0, 6.0]) if what == "multinomial" else y > 0)
+        )
+        assert model.certificate_.certified
+        traffic = model.traffic_
+        small = model.fit(X[:100], z[:100] > 0)
+        assert not hasattr(small, "traffic_")
+    assert 3 <= traffic.rounds <= most
+    assert 0 < traffic.received < 2 * X.nbytes and 0 < traffic.sent < X.nbytes / 2
+
+
+def test_rows_come_to_the_client_when_bands_fail(client, rows):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 20)) * 10.0 ** rng.uniform(-3, 3, 20)
+    X += 10.0 ** rng.uniform(-3, 3, 20) * 5
+    z = ((X - X.mean(0)) / X.std(0)).sum(axis=1) + rng.logistic(size=len(X))
+    model = LinearSVC().fit(
+        da.from_array(X, chunks=(10_000, 20)), da.from_array(z > 0, chunks=10_000)
+    )
+    assert model.certificate_.certified
 
 
 def test_totals_are_added_in_a_tree_of_fixed_shape():

@@ -16,6 +16,7 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
 from linsep.solvers import globbing
+from linsep.solvers.band import Band, Wrong
 from linsep.solvers.run import Run
 
 each_kinked = pytest.mark.parametrize("loss", KINKED, ids=naming)
@@ -141,7 +142,7 @@ def test_rows_are_sorted_as_a_numpy_text_sorts_them(loss):
     problem = Problem(loss, ElasticNet(1.0), sample.memory())
     run = Run(problem, Stop())
     mu, scale = np.array([0.1, -0.2, 0.3]), np.array([1.0, 2.0, 0.0])
-    band = globbing.Band(run, mu, scale)
+    band = Band(run, mu, scale)
     theta = np.array([0.5, -0.3, 0.2, 0.1])
     value = band.sort(theta, 0.4)
     low, high = loss.domain
@@ -161,10 +162,40 @@ def test_rows_are_sorted_as_a_numpy_text_sorts_them(loss):
     np.testing.assert_allclose(band.constant, mass @ (kink - sample.offset), atol=1e-8)
     more = np.flatnonzero(~near)[::50]
     band.path()
-    band.admit(globbing.Wrong(more, u[more]))
+    band.admit(Wrong(more, u[more]))
     mass[more] = 0.0
     np.testing.assert_allclose(band.linear, A.T @ (mass * sample.sign), atol=1e-8)
     np.testing.assert_allclose(band.constant, mass @ (kink - sample.offset), atol=1e-8)
+
+
+@each_kinked
+def test_a_judged_point_has_the_sums_of_its_closing_pass(loss):
+    sample = replace(many(5000, 3), weight=np.random.default_rng(0).integers(0, 3, 5000) / 2.0)
+    problem = Problem(loss, ElasticNet(1.0), sample.memory())
+    band = Band(Run(problem, Stop()), np.zeros(3), np.ones(3))
+    theta = np.array([0.5, -0.3, 0.2, 0.1])
+    band.sort(theta, 0.4)
+    band.path()
+    fixed = problem.data.fetch("kink-dual").copy()
+    low, high = loss.domain
+    middle = np.full(len(band.rows), 0.5 * (low + high))
+    other = theta + np.array([0.0, 1.2, 0.0, 0.0])
+    primal, wrong, sums = band.judged(other, middle)
+    u = band.dual().u
+    outside = np.setdiff1d(np.arange(5000), band.rows)
+    assert (u[outside] == fixed[outside]).all() and (low <= u).all() and (u <= high).all()
+    excess = np.sum(sample.weight * sample.sign * u)
+    moved = np.sum(sample.weight[band.rows] * np.abs(u[band.rows] - middle))
+    assert (
+        abs(excess) <= 1e-9 or moved == 0.0
+    )  # balanced, or more was needed than the band can give
+    np.testing.assert_array_equal(sums, problem.closing(other, band.dual()))
+    expected, found = band.contradicted(other)
+    assert primal == expected and (wrong.rows == found.rows).all() and len(wrong.rows)
+    kink = 0.0 if loss.name == "perceptron" else 1.0
+    v = sample.sign * (sample.X @ other[:-1] + other[-1]) + sample.offset - kink
+    against = np.where(v < 0, fixed == low, fixed == high) & (sample.weight > 0)
+    assert (wrong.rows == np.flatnonzero(against)).all()
 
 
 def test_kernels_refuse_other_losses():

@@ -253,6 +253,52 @@ def test_an_altered_byte_is_refused(table, tmp_path):
             LogisticRegression().fit(rows)
 
 
+def test_a_piece_is_verified_once_and_again_after_a_change(table, tmp_path, monkeypatch):
+    from linsep.data import pieces
+
+    frame(table).to_parquet(tmp_path / "rows.parquet")
+    seen, crc = [], pieces.zlib.crc32
+    with scan(tmp_path / "rows.parquet", target="label", ignore=["who"]) as rows:
+        monkeypatch.setattr(pieces.zlib, "crc32", lambda part: seen.append(1) or crc(part))
+        first = LogisticRegression(solver="newton").fit(rows)
+        count = len(seen)
+        assert same(first, LogisticRegression(solver="newton").fit(rows)) and len(seen) == count
+        os.utime(rows.cache / "rows", ns=(1, 1))
+        LogisticRegression(solver="newton").fit(rows)
+        assert len(seen) == 2 * count
+        with open(rows.cache / "rows", "r+b") as file:
+            file.seek(12_345)
+            file.write(b"x")
+        with pytest.raises(BadInput, match=r"damaged: piece 0 .* checksum"):
+            LogisticRegression().fit(rows)
+
+
+def test_a_step_reads_the_rows_once(table, npy):
+    with scan(npy, target=table[1]) as rows:
+        model = LogisticRegression(solver="newton").fit(rows)
+        assert (
+            rows.reads < model.n_passes_
+        )  # a sweep and its Hessian are two passes and one reading
+        before = rows.reads
+        np.testing.assert_array_equal(rows.rows[[3, 70, 20_000]], table[0][[3, 70, 20_000]])
+        assert rows.reads - before < 0.001
+
+
+def test_several_sums_in_one_reading_have_the_bits_of_each(npy, table):
+    def column(k):
+        def add(block, out):
+            out += block.scores(np.eye(table[0].shape[1] + 1)[k])[: len(out)].sum()
+
+        return add
+
+    with scan(npy) as rows:
+        data = Stream(rows.rows, n_threads=3)
+        wanted = [(column(0), 1), (column(1), 5000), (column(2), 300_000)]
+        for (fn, size), total in zip(wanted, data.sums(wanted), strict=True):
+            assert (total == Memory(table[0]).sum(fn, size)).all()
+        data.close()
+
+
 def test_a_failed_build_leaves_nothing(table, tmp_path):
     data = frame(table)
     data.loc[1500, "x3"] = np.inf

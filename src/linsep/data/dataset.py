@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,30 @@ import numpy.typing as npt
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
 AT_HAND = 1 << 27  # entries of rows on a cluster that may be brought to the client: 1 GiB
+
+
+Sum = Callable[[Block, FloatArray], Any]
+
+
+class Notes(TypedDict, total=False):
+    """What a pass says about itself, so that it need not be made again if what it found was recorded.
+
+    One that says nothing may do anything.
+    """
+
+    fills: Sequence[str]  #: kept vectors that it leaves for later passes
+    uses: Sequence[str] | None  #: those that it reads; an empty tuple: none
+    features: (
+        bool  #: False: it looks at targets and kept vectors only, and need not wait for the rows
+    )
+    bring: Callable[[list[Any]], npt.NDArray[np.int64]]
+    """Of what a visit has found in the blocks of a part: numbers of rows that will be asked for next, by ``sample``.
+    Where the rows are in another process they come along."""
+    soon: Sequence[str]  #: kept vectors that will be fetched next, likewise
 
 
 class Dataset(ABC):
@@ -28,6 +51,7 @@ class Dataset(ABC):
     """
 
     remote = False  #: whether blocks are visited in other processes, so that only what ``fn`` returns comes back
+    far = False  #: whether every pass must fetch the rows, or ask for them: fewer passes that do more are better
     n: int
     d: int
     X: Any  #: the rows as they were given
@@ -35,35 +59,13 @@ class Dataset(ABC):
     labels: npt.NDArray[np.int64] | None
 
     @abstractmethod
-    def sum(
-        self,
-        fn: Callable[[Block, FloatArray], Any],
-        size: int,
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-        features: bool = True,
-    ) -> FloatArray:
-        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``.
-
-        A pass that says what else it does need not be made again if what it found was recorded: ``fills`` names
-        the kept vectors that it leaves for later ones, ``uses`` those that it reads (an empty tuple: none). One that
-        says nothing may do anything. ``features=False``: it does not look at the rows, only at their targets and
-        what is kept, and need not wait for them.
-        """
+    def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
+        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``."""
 
     def settle(self) -> None:  # noqa: B027
         """Make sure that what passes have kept is there, before it is read other than by a pass."""
 
-    def visit(
-        self,
-        fn: Callable[[Block, FloatArray], Any],
-        size: int,
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-        features: bool = True,
-    ) -> tuple[FloatArray, list[Any]]:
+    def visit(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> tuple[FloatArray, list[Any]]:
         """The same sum, and what ``fn`` returned for each block, in block order.
 
         Where ``fills`` or ``uses`` is given and the features are read, that is a tuple of vectors, so that it can
@@ -74,18 +76,12 @@ class Dataset(ABC):
         def add(block: Block, out: FloatArray) -> None:
             found[block.first + block.lo] = fn(block, out)
 
-        total = self.sum(add, size, fills=fills, uses=uses, features=features)
+        total = self.sum(add, size, **notes)
         return total, [found[at] for at in sorted(found)]
 
-    def sums(
-        self,
-        wanted: Sequence[tuple[Callable[[Block, FloatArray], Any], int]],
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-    ) -> list[FloatArray]:
+    def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
         """Several sums, one after another over each part of the rows; later ones may use what earlier ones fill."""
-        return [self.sum(fn, size, fills=fills, uses=uses) for fn, size in wanted]
+        return [self.sum(fn, size, **notes) for fn, size in wanted]
 
     @abstractmethod
     def place(self, name: str, values: FloatArray) -> None:

@@ -45,10 +45,15 @@ def sparse_edges(starts: npt.NDArray[np.integer]) -> Edges:
 
 
 def spans(blocks: int, n_entries: int, size: int) -> list[range]:
-    """Groups of consecutive blocks that share one accumulator of ``size``: fewer when it is large."""
+    """Groups of consecutive blocks that share one accumulator of ``size``: fewer when it is large.
+
+    Their number is a power of two, or that of the blocks: the groups of a large size are made of those of a small one,
+    so that one walk over the blocks can add up both.
+    """
     if blocks == 1:
         return [range(1)]
-    number = min(blocks, max(4, min(64, 12 * n_entries // (32 * 8 * size))))
+    number = max(4, min(64, 12 * n_entries // (32 * 8 * size)))
+    number = min(blocks, 1 << (number.bit_length() - 1))
     edges = [blocks * k // number for k in range(number + 1)]
     return [range(a, b) for a, b in pairwise(edges)]
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +14,16 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
-from linsep.data.dataset import Dataset
+from linsep.data.dataset import Dataset, Notes, Sum
 from linsep.data.layout import Edges, dense_edges, longest_sum, spans, sparse_edges
 from linsep.data.threads import usable_threads
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, larger ones by block
 FILLED = 0.2  # share of nonzeros from which a few columns are better stored in full
 _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16")
-
-Sum = Callable[[Block, FloatArray], Any]
 
 
 def _native(X: Any) -> bool:
@@ -179,15 +179,7 @@ class Memory(Dataset):
             whole.kept,
         )
 
-    def sum(
-        self,
-        fn: Sum,
-        size: int,
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-        features: bool = True,
-    ) -> FloatArray:
+    def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
         """Sum over the blocks, in block order; each thread takes the next span that nobody has taken.
 
         A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing.

@@ -1,4 +1,8 @@
-"""Reading parts of files: all bytes or an error, and the checksum of every piece where there is one."""
+"""Reading parts of files: all bytes or an error, and the checksum of every piece where there is one.
+
+Bytes are copied out of the page cache and not mapped: a file that is cut short during a fit is then an error, where a
+map of it would bring the process down. The copy of a block is still in the processor's cache when a kernel reads it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ import numpy.typing as npt
 from linsep.errors import BadInput
 
 Bytes = npt.NDArray[np.uint8]
+
+_HINT = 128 << 10  # bytes that the system reads ahead for one request, whatever its settings
 
 
 class Scratch:
@@ -31,8 +37,9 @@ class Scratch:
 class PieceFile:
     """``size`` bytes of a file, from byte ``skip`` on.
 
-    ``sums`` are the checksums (CRC-32) of its pieces of ``piece`` bytes, verified whenever a piece is read. A
-    file without them belongs to the user: a change of its size or time of writing is noticed instead.
+    ``sums`` are the checksums (CRC-32) of its pieces of ``piece`` bytes, verified when a piece is read first, and
+    again once the file has been written to. A file without them belongs to the user: a change of its size or time
+    of writing is an error.
     """
 
     def __init__(
@@ -41,6 +48,7 @@ class PieceFile:
         self.path, self.size, self._skip, self._piece, self._sums = path, size, skip, piece, sums
         self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         self._state = self._look()
+        self._good = bytearray(0 if sums is None else len(sums))  # pieces whose checksum was right
 
     def _look(self) -> tuple[int, int]:
         found = os.stat(self.path)
@@ -60,24 +68,37 @@ class PieceFile:
             raise BadInput(
                 f"{self.path} cannot be read any more ({error.strerror}); put it back, or scan again."
             ) from error
-        if self._sums is None and now != self._state:
+        if now == self._state:
+            return
+        if self._sums is None:
             raise BadInput(
                 f"{self.path} has changed since it was scanned; scan it again: a fit needs the same "
                 "rows in every pass."
             )
+        self._state, self._good = now, bytearray(len(self._sums))
+
+    def expect(self, start: int, stop: int) -> None:
+        """Bytes start .. stop are wanted soon: the system may fetch them meanwhile."""
+        if hasattr(os, "posix_fadvise"):
+            for at in range(self._skip + start, self._skip + stop, _HINT):
+                os.posix_fadvise(self._file, at, _HINT, os.POSIX_FADV_WILLNEED)
 
     def read(self, start: int, stop: int, scratch: Scratch | None = None, slot: int = 0) -> Bytes:
         """Bytes start .. stop, in the scratch if there is one."""
         low, high = start, stop
-        if self._sums is not None:
+        unchecked = self._sums is not None and self._unchecked(start, stop)
+        if unchecked:
             low = start // self._piece * self._piece
             high = min(self.size, -(-stop // self._piece) * self._piece)
         size = high - low
         room = np.empty(size, np.uint8) if scratch is None else scratch.of(size, slot)
         self._fill(room, low)
-        if self._sums is not None:
+        if unchecked:
             self._check(room, low)
         return room[start - low : stop - low]
+
+    def _unchecked(self, start: int, stop: int) -> bool:
+        return 0 in self._good[start // self._piece : -(-stop // self._piece)]
 
     def _fill(self, room: Bytes, at: int) -> None:
         view = room.data
@@ -94,11 +115,14 @@ class PieceFile:
         assert self._sums is not None
         for first in range(0, len(room), self._piece):
             number = (low + first) // self._piece
+            if self._good[number]:
+                continue
             if zlib.crc32(room[first : first + self._piece].data) != self._sums[number]:
                 raise BadInput(
                     f"{self.path} is damaged: piece {number} of the cache does not have the checksum it was "
                     "written with. Remove the cache (its .remove(), or delete the directory) and scan again."
                 )
+            self._good[number] = 1
 
     def close(self) -> None:
         """Let go of the file."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
-from linsep.data.dataset import Dataset
+from linsep.data.dataset import Dataset, Notes, Sum
 from linsep.data.journal import Journal, Vector, current, fingerprint
 from linsep.data.stream import Stream
 from linsep.errors import BadInput
 
-Sum = Callable[[Block, FloatArray], Any]
+if TYPE_CHECKING:
+    from typing import Unpack
 
 
 def recorded(data: Dataset, *facts: Any) -> Dataset:
@@ -61,56 +62,35 @@ class Recorded(Dataset):
     def __init__(self, data: Dataset, journal: Journal) -> None:
         self._data, self._journal = data, journal
         self.n, self.d, self.X = data.n, data.d, data.X
+        self.remote, self.far = data.remote, data.far
         self.offset, self.labels = data.offset, data.labels
         self._owed: list[Pass] = []
 
-    def sum(
-        self,
-        fn: Sum,
-        size: int,
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-        features: bool = True,
-    ) -> FloatArray:
-        if (uses is None and not fills) or not features:  # unknown, or for nothing
+    def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
+        if not _recordable(notes):
             self.settle()
-            return self._data.sum(fn, size, features=features)
-        return self.sums([(fn, size)], fills=fills, uses=uses)[0]
+            return self._data.sum(fn, size, **notes)
+        return self.sums([(fn, size)], **notes)[0]
 
-    def sums(
-        self,
-        wanted: Sequence[tuple[Sum, int]],
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-    ) -> list[FloatArray]:
+    def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
         def make() -> list[Vector]:
-            return list(self._data.sums(wanted, fills=fills, uses=uses))
+            return list(self._data.sums(wanted, **notes))
 
-        if uses is None and not fills:
+        if not _recordable(notes):
             self.settle()
-            return self._data.sums(wanted)
-        found = self._answer(make, fills, uses or ())
+            return self._data.sums(wanted, **notes)
+        found = self._answer(make, notes)
         self._refuse_other([len(sums) for sums in found], [size for _, size in wanted])
         return cast("list[FloatArray]", found)
 
-    def visit(
-        self,
-        fn: Sum,
-        size: int,
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-        features: bool = True,
-    ) -> tuple[FloatArray, list[Any]]:
+    def visit(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> tuple[FloatArray, list[Any]]:
         def make() -> list[Vector]:
-            return _flat(*self._data.visit(fn, size, fills=fills, uses=uses))
+            return _flat(*self._data.visit(fn, size, **notes))
 
-        if (uses is None and not fills) or not features:
+        if not _recordable(notes):
             self.settle()
-            return self._data.visit(fn, size, features=features)
-        found = self._answer(make, fills, uses or ())
+            return self._data.visit(fn, size, **notes)
+        found = self._answer(make, notes)
         self._refuse_other([len(found[0])], [size])
         return _by_block(found)
 
@@ -124,10 +104,9 @@ class Recorded(Dataset):
         self.settle()
         return self._data.fetch(name)
 
-    def _answer(
-        self, make: Callable[[], list[Vector]], fills: Sequence[str], uses: Sequence[str]
-    ) -> list[Vector]:
+    def _answer(self, make: Callable[[], list[Vector]], notes: Notes) -> list[Vector]:
         """What the pass finds, from the journal if it is there."""
+        fills, uses = notes.get("fills", ()), notes.get("uses") or ()
         found = self._journal.recorded()
         if found is None:
             self._owed = _needed(self._owed, frozenset(fills) - frozenset(uses))
@@ -193,6 +172,12 @@ class Recorded(Dataset):
 
     def close(self) -> None:
         self._data.close()
+
+
+def _recordable(notes: Notes) -> bool:
+    """Whether the pass says what else it does, and is worth recording."""
+    known = notes.get("uses") is not None or bool(notes.get("fills"))
+    return known and notes.get("features", True)
 
 
 def _needed(owed: list[Pass], overwritten: frozenset[str] = frozenset()) -> list[Pass]:

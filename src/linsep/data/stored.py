@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,22 @@ import scipy.sparse as sp
 
 from linsep.data.layout import Edges, dense_edges, sparse_edges
 from linsep.data.pieces import PieceFile, Scratch
+from linsep.data.threads import in_parallel
 from linsep.errors import BadInput
 
-_ONE_BY_ONE = 8  # rows of a block that are read without the others
+_SEEK = 64 << 10  # bytes that are read in the time that it takes to find one row
+
+
+def _each_thread(make: Callable[[], Any]) -> Callable[[], Any]:
+    """What ``make`` returns, one for each thread that asks."""
+    mine = local()
+
+    def of_this_thread() -> Any:
+        if not hasattr(mine, "made"):
+            mine.made = make()
+        return mine.made
+
+    return of_this_thread
 
 
 class StoredRows(ABC):
@@ -67,6 +80,10 @@ class StoredRows(ABC):
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         """Rows lo .. hi: an array or a CSR matrix, in the scratch if there is one."""
 
+    @abstractmethod
+    def expect(self, lo: int, hi: int) -> None:
+        """Rows lo .. hi will be read soon."""
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -79,25 +96,34 @@ class StoredRows(ABC):
         if isinstance(key, tuple):
             raise BadInput("Rows on disk are read by row: X[rows], not X[rows, columns].")
         key = np.asarray(key)
-        return self._gather(np.flatnonzero(key) if key.dtype == np.bool_ else key)
+        return self.take(np.flatnonzero(key) if key.dtype == np.bool_ else key)
 
-    def _gather(self, rows: npt.NDArray[np.int64]) -> Any:
-        """The given rows (ascending), block by block; blocks without any of them are not read."""
+    def take(self, rows: npt.NDArray[np.int64], n_threads: int = 1) -> Any:
+        """The given rows, block by block; blocks without any of them are not read."""
         if len(rows) and (np.diff(rows) < 0).any():
             order = np.argsort(rows, kind="stable")
-            return self._gather(rows[order])[np.argsort(order, kind="stable")]
-        scratch, parts = Scratch(), []
+            return self.take(rows[order], n_threads)[np.argsort(order, kind="stable")]
         cuts = np.searchsorted(rows, self.edges)
-        for (lo, hi), (a, b) in zip(pairwise(self.edges), pairwise(cuts), strict=True):
-            if b - a > _ONE_BY_ONE:
-                parts.append(self.read(lo, hi, scratch)[rows[a:b] - lo])
+        blocks = np.flatnonzero(np.diff(cuts))
+        parts: list[Any] = [None] * len(blocks)
+
+        def work(number: int) -> bool:
+            k = blocks[number]
+            lo, hi, mine = self.edges[k], self.edges[k + 1], rows[cuts[k] : cuts[k + 1]]
+            if len(mine) * _SEEK * len(self) <= (hi - lo) * self.nbytes:
+                parts[number] = self._stacked([self.read(row, row + 1) for row in mine.tolist()])
             else:
-                parts += [self.read(row, row + 1) for row in rows[a:b].tolist()]
-        if not parts:
-            return self.read(0, 0)
-        if self.sparse:
-            return sp.vstack(parts, format="csr")
-        return np.concatenate(parts)
+                parts[number] = self.read(lo, hi, scratch())[mine - lo]
+            return True
+
+        scratch = _each_thread(Scratch)
+        in_parallel(work, len(blocks), n_threads)
+        return self._stacked(parts) if parts else self.read(0, 0)
+
+    def _stacked(self, parts: list[Any]) -> Any:
+        if len(parts) == 1:
+            return parts[0]
+        return sp.vstack(parts, format="csr") if self.sparse else np.concatenate(parts)
 
     def fingerprint(self) -> list[Any]:
         """What tells these rows from any others."""
@@ -147,18 +173,25 @@ class DenseRows(StoredRows):
     def files(self) -> list[PieceFile]:
         return self._files
 
-    def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
-        d, width = self.shape[1], self.shape[1] * self.dtype.itemsize
+    def _in_files(self, lo: int, hi: int) -> Iterator[tuple[PieceFile, int, int]]:
+        """The files that hold rows lo .. hi, each with the first and last byte of them."""
+        width = self.shape[1] * self.dtype.itemsize
         first = int(np.searchsorted(self._starts, lo, side="right")) - 1
-        parts: list[npt.NDArray[Any]] = []
         while lo < hi:
             start, stop = int(self._starts[first]), min(hi, int(self._starts[first + 1]))
-            room = self._files[first].read(
-                (lo - start) * width, (stop - start) * width, scratch, len(parts)
-            )
-            self._count(len(room))
-            parts.append(room.view(self.dtype).reshape(stop - lo, d))
+            yield self._files[first], (lo - start) * width, (stop - start) * width
             lo, first = stop, first + 1
+
+    def expect(self, lo: int, hi: int) -> None:
+        for file, first, last in self._in_files(lo, hi):
+            file.expect(first, last)
+
+    def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
+        d, parts = self.shape[1], list[Any]()
+        for file, first, last in self._in_files(lo, hi):
+            room = file.read(first, last, scratch, len(parts))
+            self._count(len(room))
+            parts.append(room.view(self.dtype).reshape(-1, d))
         if len(parts) == 1:
             return parts[0]
         return np.concatenate(parts) if parts else np.empty((0, d), self.dtype)
@@ -202,6 +235,11 @@ class CsrRows(StoredRows):
 
     def fingerprint(self) -> list[Any]:
         return [*super().fingerprint(), zlib.crc32(self._starts.tobytes()), self._shift]
+
+    def expect(self, lo: int, hi: int) -> None:
+        a, b = int(self._starts[lo]), int(self._starts[hi])
+        self._values.expect(self.dtype.itemsize * a, self.dtype.itemsize * b)
+        self._columns.expect(4 * a, 4 * b)
 
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         a, b = int(self._starts[lo]), int(self._starts[hi])

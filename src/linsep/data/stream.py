@@ -1,7 +1,9 @@
-"""Data on disk: every pass reads all blocks, in order, a little ahead of the work.
+"""Data on disk: every pass reads all blocks, each by the thread that works on it.
 
-Only vectors with one number per row are held in memory (8 bytes per row each): labels, weights where there are
-any, and what the problem keeps from pass to pass. Two blocks per thread are in memory at a time.
+Meanwhile the system fetches the block that comes next (a hint, ``StoredRows.expect``): a reader of our own would only
+move the rows into the cache of another processor. Only vectors with one number per row are held in memory
+(8 bytes per row each): labels, weights where there are any, and what the problem keeps from pass to pass; and one
+block per thread.
 """
 
 from __future__ import annotations
@@ -9,13 +11,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from bisect import bisect_right
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,17 +25,21 @@ import numpy.typing as npt
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 from linsep.data.cache import write_columns
-from linsep.data.dataset import Dataset
-from linsep.data.layout import longest_sum, spans
+from linsep.data.dataset import Dataset, Notes, Sum
+from linsep.data.layout import longest_sum, one_after_another, spans
 from linsep.data.memory import Memory, kernel_rows, room
 from linsep.data.pieces import Scratch
 from linsep.data.stored import StoredRows
 from linsep.data.threads import usable_threads
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
 
 class Stream(Dataset):
     """Rows on disk, with their targets. The bits are those of the same rows in memory."""
 
+    far = True
     X: StoredRows
 
     def __init__(
@@ -51,9 +57,8 @@ class Stream(Dataset):
         self.offset, self._weight, self.labels = offset, weight, labels
         self.n_threads = usable_threads() if n_threads is None else n_threads
         self._kept: dict[str, FloatArray] = {}
-        self._scratch: list[Scratch] = []
+        self._scratch = [Scratch() for _ in range(self.n_threads)]
         self._workers = ThreadPoolExecutor(self.n_threads, "linsep")
-        self._readers = ThreadPoolExecutor(self.n_threads, "linsep-read")
 
     @property
     def n_entries(self) -> int:
@@ -94,83 +99,53 @@ class Stream(Dataset):
     def longest_sum(self, size: int) -> int:
         return longest_sum(self.X.edges, self.n_entries, size)
 
-    def sum(
-        self,
-        fn: Callable[[Block, FloatArray], Any],
-        size: int,
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-        features: bool = True,
-    ) -> FloatArray:
-        """Sum over the blocks, as in memory; each thread has a reader one block ahead of it."""
+    def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
+        """Sum over the blocks, as in memory."""
+        return self._summed([(fn, size)], notes.get("features", True))[0]
+
+    def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
+        """All of them while the rows are read once."""
+        return self._summed(wanted, True)
+
+    def _summed(self, wanted: Sequence[tuple[Sum, int]], features: bool) -> list[FloatArray]:
+        """Each thread takes the next span of blocks that nobody has taken, and adds each block to every sum."""
         if features:
             self.X.refuse_change()
-        groups = spans(len(self.X.edges) - 1, self.n_entries, size)
-        parts = np.zeros((len(groups), size))
-        workers = min(self.n_threads, len(groups))
-        while len(self._scratch) < 2 * workers:
-            self._scratch.append(Scratch())
-        running = True
-        take = count().__next__
+        groups = [spans(len(self.X.edges) - 1, self.n_entries, size) for _, size in wanted]
+        parts = [np.zeros((len(g), size)) for g, (_, size) in zip(groups, wanted, strict=True)]
+        firsts = [[span.start for span in g] for g in groups]
+        turns = min(groups, key=len)  # the spans of the others are parts of these
+        take, running = count().__next__, True
 
-        def turns() -> Iterator[tuple[int, int]]:
-            while (s := take()) < len(groups):
-                yield from ((s, k) for k in groups[s])
-
-        def walk(worker: int) -> None:
-            scratch = self._scratch[2 * worker : 2 * worker + 2]
-            found = self._ahead(turns(), scratch) if features else self._blind(turns())
-            with closing(found) as blocks:
-                for s, block in blocks:
+        def walk(scratch: Scratch) -> None:
+            while (turn := take()) < len(turns):
+                for k in turns[turn]:
                     if not running:
                         return
-                    fn(block, parts[s])
+                    block = self._opened(k, scratch, features)
+                    for (fn, _), part, first in zip(wanted, parts, firsts, strict=True):
+                        fn(block, part[bisect_right(first, k) - 1])
 
-        if workers == 1:
-            walk(0)
-        else:
-            tasks = [self._workers.submit(walk, w) for w in range(workers)]
-            try:
-                for task in tasks:
-                    task.result()
-            finally:
-                running = False  # after an error or Ctrl-C the others stop at their next block
-                wait([task for task in tasks if not task.cancel()])
-        total: FloatArray = parts[0]
-        for part in parts[1:]:
-            total += part
-        return total
-
-    def _ahead(
-        self, turns: Iterator[tuple[int, int]], scratch: list[Scratch]
-    ) -> Generator[tuple[int, Block]]:
-        """Span and block in turn; while one is worked on, the next is read into the other scratch."""
-        turn = next(turns, None)
-        coming: Future[_kernels.Rows] | None = None
+        workers = min(self.n_threads, len(turns))
+        tasks = [self._workers.submit(walk, self._scratch[w]) for w in range(1, workers)]
         try:
-            while turn is not None:
-                s, k = turn
-                if coming is None:
-                    coming = self._readers.submit(self._read, k, scratch[0])
-                rows = coming.result()
-                turn = next(turns, None)
-                if turn is not None:
-                    scratch.reverse()
-                    coming = self._readers.submit(self._read, turn[1], scratch[0])
-                yield s, self._block(rows, self.X.edges[k])
+            walk(self._scratch[0])
+            for task in tasks:
+                task.result()
         finally:
-            if coming is not None and not coming.cancel():
-                wait([coming])  # nothing reads into the scratch any more
+            running = False  # after an error or Ctrl-C the others stop at their next block
+            wait([task for task in tasks if not task.cancel()])
+        return [one_after_another(list(part)) for part in parts]
 
-    def _blind(self, turns: Iterator[tuple[int, int]]) -> Generator[tuple[int, Block]]:
-        """Span and block in turn, the rows without their features."""
-        for s, k in turns:
-            rows = kernel_rows(np.empty((self.X.edges[k + 1] - self.X.edges[k], 0)))
-            yield s, self._block(rows, self.X.edges[k])
-
-    def _read(self, k: int, scratch: Scratch) -> _kernels.Rows:
-        return kernel_rows(self.X.read(self.X.edges[k], self.X.edges[k + 1], scratch))
+    def _opened(self, k: int, scratch: Scratch, features: bool) -> Block:
+        """Block k, read into the scratch; the next one is on its way then. Or the block without its features."""
+        lo, hi = self.X.edges[k : k + 2]
+        if not features:
+            return self._block(kernel_rows(np.empty((hi - lo, 0))), lo)
+        rows = kernel_rows(self.X.read(lo, hi, scratch))
+        if k + 2 < len(self.X.edges):
+            self.X.expect(*self.X.edges[k + 1 : k + 3])
+        return self._block(rows, lo)
 
     def _block(self, rows: _kernels.Rows, first: int) -> Block:
         part = slice(first, first + rows.n)
@@ -196,7 +171,7 @@ class Stream(Dataset):
         if share is not None:
             weight = share if weight is None else weight * share
         return Memory(
-            self.X[rows],
+            self.X.take(rows, self.n_threads),
             self._sign[rows],
             None if self.offset is None else self.offset[rows],
             weight,
@@ -218,4 +193,3 @@ class Stream(Dataset):
     def close(self) -> None:
         """End the threads; the rows stay open for whoever opened them."""
         self._workers.shutdown()
-        self._readers.shutdown()

@@ -12,6 +12,7 @@ numbers per class, for the Hessian at that point.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,6 +84,8 @@ class CoupledProblem:
         self.misfits = self.crossed = data.n
         self._width = -(-self.k // 8) * 8  # columns as the kernels want them
         self._classes = Classes(self.k)
+        self._expected: FloatArray | None = None
+        self._ready: FloatArray | None = None  # sums of the Hessian at the last sweep
 
     @property
     def order(self) -> int:
@@ -123,7 +126,11 @@ class CoupledProblem:
                 block.rows, of(block), block.lo, block.hi, V, out, of.kept(block)
             )
 
-        out = self.data.sum(add, _HEADER + V.size, fills=(PROBABILITIES,))
+        wanted: list[tuple[Callable[[Block, FloatArray], None], int]] = [(add, _HEADER + V.size)]
+        if self._expected is not None:
+            wanted.append((self._gram(self._expected), self._gram_size))
+        out, *others = self.data.sums(wanted, fills=(PROBABILITIES,))
+        self._ready = others[0] if others else None
         self.misfits, self.crossed = int(out[1]), int(out[2])
         g = self._matrix(out[_HEADER:])
         g[:-1] += self.lam * W[:-1]
@@ -154,12 +161,17 @@ class CoupledProblem:
         out[:-1] += self.lam * V[:-1]
         return out
 
-    def hessian(self, mu: FloatArray) -> FloatArray:
-        """Hessian (k (d+1))^2, class by class, in the coordinates (w, c), c = b + mu.w, at the last sweep."""
-        self.passes += 1
-        k, order = self.k, self.order
-        first, second = np.triu_indices(k)
+    def expect_hessian(self, mu: FloatArray) -> None:
+        """As of one column: rows on disk or on a cluster, let every sweep bring the Hessian along."""
+        if self.data.far:
+            self._expected = mu
 
+    @property
+    def _gram_size(self) -> int:
+        return self.k * (self.k + 1) // 2 * self.order**2
+
+    def _gram(self, mu: FloatArray) -> Callable[[Block, FloatArray], None]:
+        """Adds up the Gram matrices of all pairs of classes, at the last sweep."""
         of = self._classes
 
         def add(block: Block, out: FloatArray) -> None:
@@ -167,7 +179,17 @@ class CoupledProblem:
                 block.rows, of(block), block.lo, block.hi, of.kept(block), mu, out
             )
 
-        G = self.data.sum(add, len(first) * order * order, uses=(PROBABILITIES,))
+        return add
+
+    def hessian(self, mu: FloatArray) -> FloatArray:
+        """Hessian (k (d+1))^2, class by class, in the coordinates (w, c), c = b + mu.w, at the last sweep."""
+        self.passes += 1
+        k, order = self.k, self.order
+        first, second = np.triu_indices(k)
+        if self._ready is not None and self._expected is mu:
+            G, self._ready = self._ready, None
+        else:
+            G = self.data.sum(self._gram(mu), self._gram_size, uses=(PROBABILITIES,))
         G = G.reshape(-1, order, order)
         G[first != second] *= -1.0
         G = self._symmetric(G)

@@ -163,8 +163,8 @@ class Problem:
         return value, g
 
     def expect_hessian(self, mu: FloatArray, single: bool) -> None:
-        """Rows on a cluster: let every sweep bring the Hessian along, which is the next to be asked for."""
-        if self.data.remote:
+        """Rows on disk or on a cluster: let every sweep bring the Hessian along, which is the next to be asked for."""
+        if self.data.far:
             self._expected = mu, single
 
     def _is_expected(self, mu: FloatArray, single: bool) -> bool:
@@ -267,6 +267,11 @@ class Problem:
             8 + 2 * self.data.d,
             uses=(DUAL,) if explicit else (),
         )
+
+    def closing_kept(self, theta: FloatArray) -> Callable[[Block, FloatArray], None]:
+        """The same sums of one block, for the dual variables that are kept there under DUAL."""
+        run = self._run
+        return lambda b, o: run.closing(b, theta, theta, theta, True, o)
 
     @staticmethod
     def _unfolded(theta: FloatArray, dual: Linearised | Explicit) -> tuple[FloatArray, FloatArray]:

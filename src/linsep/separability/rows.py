@@ -6,6 +6,7 @@ bound on their rounding error; a row within the bound is *doubtful* and looked a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,11 @@ class SignedRows:
 
     def features(self, rows: IntArray) -> Any:
         """x of some rows, dense or CSR, in float64."""
-        X = self.data.X[rows]
+        if self.data.remote:  # in rising order, and some may have come along with a scan
+            wanted, back = np.unique(rows, return_inverse=True)
+            X = self.data.sample(wanted).X[back]
+        else:
+            X = self.data.X[rows]
         return X.astype(np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
     def signed(self, rows: IntArray) -> FloatArray:
@@ -100,7 +105,8 @@ class SignedRows:
             low = float((m - doubt)[m > doubt].min(initial=np.inf))
             return first + few, ratio[few], first + np.flatnonzero(unsure), low
 
-        sums, found = self.data.visit(add, 1)
+        share = 16 + -(-2 * count * self.data.largest_part // self.data.n)
+        sums, found = self.data.visit(add, 1, bring=_worst_of_part(min(count, share)))
         rows = np.concatenate([part[0] for part in found])
         ratio = np.concatenate([part[1] for part in found])
         few = np.lexsort((rows, ratio))[:count]
@@ -124,6 +130,17 @@ def exact_margins(X: FloatArray, sign: FloatArray, theta: FloatArray) -> list[Fr
     columns = np.flatnonzero(X.any(axis=0))
     score = DyadicRows.of(X[:, columns]).dot(Dyadic.of(theta[:-1][columns]))
     return (Dyadic.of(sign) * (score + Dyadic.of(theta[-1]))).fractions()
+
+
+def _worst_of_part(count: int) -> Callable[[list[Any]], IntArray]:
+    """The rows of lowest ratio that a scan has found in a part of the data, and some doubtful ones."""
+
+    def rows(found: list[Any]) -> IntArray:
+        numbers, ratio, doubtful = (np.concatenate([part[k] for part in found]) for k in range(3))
+        few = np.lexsort((numbers, ratio))[:count]
+        return np.append(numbers[few[np.isfinite(ratio[few])]], doubtful[:count])
+
+    return rows
 
 
 def _lowest(values: FloatArray, count: int) -> IntArray:

@@ -23,6 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _MAX_PASSES = 200
+_WORST, _IDLE = 256, 2048  # rows that a pass adds, and that the working set may grow to, at least
 _DOUBTFUL = 5000  # rows that are looked at in exact arithmetic
 
 
@@ -63,7 +64,7 @@ class Working:
         new = rows[~np.isin(rows, self.rows)]
         if not len(new):
             return False
-        if len(self.rows) > 20 * (self.frame.order + 1):
+        if len(self.rows) > max(_IDLE, 20 * (self.frame.order + 1)):
             self._keep(self.x > 0)
         A, lengths = self.frame.vectors(new)
         self.rows = np.concatenate([self.rows, new])
@@ -100,7 +101,7 @@ def search(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
             used = split.weights > 0
             return Meeting(working.rows[used], (split.weights / working.lengths)[used])
         theta = working.frame.theta(split.theta)
-        scan = signed.scan(theta, 4 * (working.frame.order + 1))
+        scan = signed.scan(theta, max(_WORST, 4 * (working.frame.order + 1)))
         low = proven_margin(signed, theta, scan)
         if low > 0.0:
             return Separator(theta, low)

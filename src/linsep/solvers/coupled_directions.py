@@ -61,11 +61,12 @@ def zero_sum(V: FloatArray) -> FloatArray:
 
 
 class Exact:
-    """Factorises the whole Hessian."""
+    """Factorises the whole Hessian of rows centred at ``mu``, or amid them."""
 
-    def __init__(self, problem: CoupledProblem) -> None:
+    def __init__(self, problem: CoupledProblem, mu: FloatArray | None = None) -> None:
         self.problem = problem
-        self.mu = problem.centre()
+        self.mu = problem.centre() if mu is None else mu
+        problem.expect_hessian(self.mu)
 
     def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
         """Return D."""

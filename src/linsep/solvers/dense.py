@@ -33,10 +33,12 @@ _PILOT_TOL = 1e-3
 
 def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Recipe A."""
-    data = problem.data
+    data, mu = problem.data, None
     if data.n_entries > small.ENTRIES and not theta.any():
-        theta = small.pilot_start(problem, theta, seed)
-    mu = problem.centre()
+        first = small.worthy_pilot(problem, seed)
+        if first is not None:  # its rows tell the centre too, and are at hand
+            theta, mu = small.pilot_optimum(first, theta), first.centre()
+    mu = problem.centre() if mu is None else mu
     problem.expect_hessian(mu, single=problem.lam > 0.0 and not data.sparse)
     solution = newton.solve(problem, theta, stop, Cholesky(mu))
     if problem.lam == 0.0 and solution.status is Status.WORKING_PRECISION:

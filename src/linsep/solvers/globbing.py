@@ -14,17 +14,16 @@ Portnoy and Koenker, The Gaussian hare and the Laplacian tortoise, 1997 (for qua
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
-from linsep import _kernels
-from linsep.data import Dataset, Memory
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import interior, pilot
-from linsep.solvers.central_path import Path, feasible
+from linsep.solvers.band import Band
+from linsep.solvers.central_path import Path
 from linsep.solvers.foreknowledge import flat_answer, squared_start
 from linsep.solvers.imbalance import begin
 from linsep.solvers.interior import NEAR
@@ -33,7 +32,6 @@ from linsep.solvers.run import LimitReached, Run
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from linsep.data import Block
     from linsep.solution import FloatArray
 
     Rows = npt.NDArray[np.int64]
@@ -45,7 +43,6 @@ FIRST_TOL = 1e-5  # of the first band, whose rows are a guess
 BAND_STEPS = 40
 SHORT = 0.02  # steps that show a band to be too narrow: its problem has run away
 ROUNDS = 12
-_V, _U = "kink-distance", "kink-dual"  # room for v, and u of every row as it was sorted
 WIDEN = 2.0  # rows of the next band, as a multiple
 # Rows of the first band as a multiple of those of the pilot: a pilot misses by as much as its rows scatter, a start
 # from a model nearby (the C before) by far less.
@@ -66,122 +63,6 @@ def worthwhile(problem: Problem) -> bool:
     """
     data = problem.data
     return not data.sparse and data.n * data.d >= ENTRIES and 3 * pilot_rows(problem) <= data.n
-
-
-class Wrong(NamedTuple):
-    """Fixed rows that turned out to be on the other side, and where they were fixed."""
-
-    rows: Rows
-    u: FloatArray
-
-
-class Band:
-    """The rows as they are sorted: those of the band with their v = m - kink, and what the others add up to."""
-
-    def __init__(self, run: Run[Problem], mu: FloatArray, scale: FloatArray) -> None:
-        self.run, self.problem = run, run.problem
-        self.mu, self.scale = mu, scale
-        assert self.problem.loss.native is not None
-        self.loss = self.problem.loss.native
-        self.low, self.high = self.problem.loss.domain
-        self.rows: Rows = np.zeros(0, np.int64)
-        self.v = np.zeros(0)  # of the band as it was sorted
-        self._band: Dataset | None = None
-        self.linear, self.constant = np.zeros(self.problem.order), 0.0
-
-    def sort(self, theta: FloatArray, tau: float) -> float:
-        """One pass: the objective at theta, and the band |v| <= tau q (kernels/interior.hpp: sort_rows)."""
-        self.problem.passes += 1
-        loss, mu, scale, high = self.loss, self.mu, self.scale, self.high
-        at = theta.copy()  # it may be made up for later
-
-        def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray]:
-            where = b.rows, b.targets, _kernels.Loss(loss), b.lo, b.hi
-            v, u = b.kept(_V), b.kept(_U)
-            _kernels.sort_rows(*where, at, tau, mu, scale, v, u, out)
-            band = b.lo + np.flatnonzero(u[b.lo : b.hi] > high)
-            return b.first + band, v[band]
-
-        data = self.problem.data
-        sums, found = data.visit(add, 2 + self.problem.order, fills=(_U,))
-        self.constant, self.linear = float(sums[1]), sums[2:]
-        self.rows = np.concatenate([rows for rows, _ in found])
-        self.v = np.concatenate([v for _, v in found])
-        self._band = None
-        return float(sums[0]) + self.problem.penalty_value(theta)
-
-    def reach(self) -> float:
-        """How far the rows of the band are from the kink, as a rule."""
-        return 2.0 * float(np.median(np.abs(self.v))) if len(self.rows) else 1.0
-
-    def contradicted(self, theta: FloatArray) -> tuple[float, Wrong]:
-        """One pass: the objective at theta, and the fixed rows whose side is not the one they were fixed for."""
-        self.problem.passes += 1
-        loss, low, high = self.loss, self.low, self.high
-
-        def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
-            v, u = b.kept(_V), b.kept(_U)
-            _kernels.kink_margins(b.rows, b.targets, _kernels.Loss(loss), b.lo, b.hi, theta, v, out)
-            v, u = v[b.lo : b.hi], u[b.lo : b.hi]
-            wrong = np.where(v < 0.0, u == low, (u == high) & (v > 0.0))
-            if b.weight is not None:
-                wrong &= b.weights() > 0.0
-            rows = np.flatnonzero(wrong)
-            return b.first + b.lo + rows, u[rows], v[u > high]
-
-        data = self.problem.data
-        sums, found = data.visit(add, 1, uses=(_U,))
-        rows, u, self.v = (np.concatenate(part) for part in zip(*found, strict=True))
-        fixed = ~np.isin(rows, self.rows)  # some have joined the band since it was sorted
-        value = float(sums[0]) + self.problem.penalty_value(theta)
-        return value, Wrong(rows[fixed], u[fixed])
-
-    def admit(self, wrong: Wrong) -> None:
-        """Let fixed rows join the band."""
-        data = self.problem.data
-        part = data.sample(wrong.rows)
-        mass = part.sign * wrong.u * (1.0 if part.weight is None else part.weight)
-        kink = 1.0 - (self.problem.loss.native == "perceptron")
-        offset = 0.0 if part.offset is None else part.offset
-        self.constant -= float(np.sum(mass * part.sign * (kink - offset)))
-        self.linear = self.linear - part.sum(
-            lambda b, out: _kernels.combine(
-                b.rows, b.lo, b.hi, mass[b.first : b.first + b.rows.n], out
-            ),
-            self.problem.order,
-        )
-        before, self.rows = self.rows, np.union1d(self.rows, wrong.rows)
-        assert self._band is not None
-        self._band = _merged(self._band, part, np.argsort(np.append(before, wrong.rows)))
-        self.problem.passes += len(wrong.rows) / data.n
-
-    def path(self) -> Path:
-        """The reduced problem."""
-        if self._band is None:
-            self._band = self.problem.data.sample(self.rows)
-        self.problem.passes += len(self.rows) / self.problem.data.n
-        sub = Problem(
-            self.problem.loss, self.problem.penalty, self._band, self.problem.fit_intercept
-        )
-        return Path(self.run, sub, self.linear, self.constant)
-
-    def dual(self, part: FloatArray) -> Explicit:
-        """All dual variables, those of the band given."""
-        u = self.problem.data.fetch(_U).copy()
-        u[self.rows] = part
-        return Explicit(feasible(self.problem, u))
-
-
-def _merged(a: Dataset, b: Dataset, order: Rows) -> Dataset:
-    """The rows of both, those of b after those of a, in the given order."""
-    columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
-    parts = [None if p is None else _stacked(p, q)[order] for p, q in zip(*columns, strict=True)]
-    X, sign, offset, weight = parts
-    return Memory(X, sign, offset, weight, n_threads=getattr(a, "n_threads", None))
-
-
-def _stacked(a: Any, b: Any) -> Any:
-    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])
 
 
 class Pilot:
@@ -244,11 +125,15 @@ def _rounds(run: Run[Problem], first: Pilot, band: Band) -> bool | None:
             continue
         point = path.theta.copy(), path.dual(), path.value - path.gap
         primal, wrong = band.contradicted(point[0])
+        sums: FloatArray | None = None
         if not len(wrong.rows):
             point = _sharpen(path, final, point)
-            primal, wrong = band.contradicted(point[0])
+            primal, wrong, sums = band.judged(*point[:2])
         theta, u, lower = point
-        if primal - lower <= 0.8 * tol * primal and run.close(theta, band.dual(u)):
+        near = primal - lower <= 0.8 * tol * primal
+        if near and sums is None:
+            _, _, sums = band.judged(theta, u)
+        if near and run.close(theta, band.dual(), sums):
             closed = True
             # Without a penalty and nothing wrong the vertex was found, or cannot be.
             if problem.lam > 0.0 or not len(wrong.rows):
@@ -297,6 +182,15 @@ def _between(
     return theta + t * (other - theta), least
 
 
+def _here(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """All rows of a cluster, brought to the client; the certificate is made where they were."""
+    data = problem.data.sample(np.arange(problem.data.n))
+    sub = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
+    found = replace(interior.solve(sub, theta, stop, seed), sums=None)
+    problem.passes += sub.passes
+    return found
+
+
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Pilot, bands, and all rows if those fail."""
     if not worthwhile(problem) or flat_answer(problem) is not None:
@@ -311,6 +205,8 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         if first.solved:
             theta = first.theta
             closed = _rounds(run, first, Band(run, first.mu, first.scale))
+        if not closed and problem.data.remote and problem.data.at_hand:
+            return _here(problem, theta, stop, seed)
         if not closed and not problem.data.remote:
             theta, _, _ = problem.start(theta)
             closed = interior.iterate(run, theta)

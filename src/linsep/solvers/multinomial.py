@@ -114,27 +114,34 @@ def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
 
 def _pilot(
     problem: CoupledProblem, W: FloatArray, run: Run[CoupledProblem], seed: int
-) -> FloatArray:
-    """The optimum of a pilot to three digits, where that saves passes."""
+) -> tuple[FloatArray, FloatArray | None]:
+    """The optimum of a pilot to three digits, where that saves passes, and the centre of its rows."""
     data, k = problem.data, problem.k
     m = int(max(0.05 * data.n, _PILOT_ROWS * data.d * (k - 1)))
     small = _work(problem) < _PILOT_WORK or m > _PILOT_SHARE * data.n
     if small or W.any() or problem.lam == 0.0:
-        return W
+        return W, None
     sub = sample(problem, m, seed)
     limit = run.stop.time_limit
     rest = None if limit is None else max(0.0, limit - run.seconds)
     start = _Newton(Run(sub, Stop(_PILOT_TOL, rest), gap_of), W, seed, polish=False).solve().W
     problem.passes += sub.passes * sub.data.n / data.n
-    return start
+    return start, sub.centre()
 
 
 class _Newton:
     """Newton's method on one problem: where it stands, and the next step."""
 
-    def __init__(self, run: Run[CoupledProblem], W: FloatArray, seed: int, polish: bool) -> None:
+    def __init__(
+        self,
+        run: Run[CoupledProblem],
+        W: FloatArray,
+        seed: int,
+        polish: bool,
+        centre: FloatArray | None = None,
+    ) -> None:
         self.run, self.problem, self.lam = run, run.problem, run.problem.lam
-        self.W, self.seed = W, seed
+        self.W, self.seed, self.centre = W, seed, centre
         self.value, self.g = np.inf, W
         self.dual = Linearised(W, np.zeros_like(W))
         self.to_the_end = polish or self.lam == 0.0
@@ -147,8 +154,8 @@ class _Newton:
         """Until the gap is closed, nothing moves any more, or a limit is reached."""
         status = Status.WORKING_PRECISION
         try:
+            direction = _direction(self.run, self.seed, self.centre)
             self._start()
-            direction = _direction(self.run, self.seed)
             for step in range(1, MAX_STEPS + 1):
                 self.run.check_limits()
                 with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -242,16 +249,18 @@ class _Newton:
         return out
 
 
-def _direction(run: Run[CoupledProblem], seed: int) -> Exact | ConjugateGradients:
+def _direction(
+    run: Run[CoupledProblem], seed: int, centre: FloatArray | None
+) -> Exact | ConjugateGradients:
     problem, data = run.problem, run.problem.data
     if _is_small(problem) or (problem.lam == 0.0 and problem.order * problem.k <= MOST_EXACT):
-        return Exact(problem)
+        return Exact(problem, centre)
     if (
         data.remote
     ):  # rounds count: one Hessian, or products with a preconditioner that is made here
         m = bounded(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
         if problem.order * problem.k <= _MOST_EXACT_REMOTE:
-            return Exact(problem)
+            return Exact(problem, centre)
         return ConjugateGradients(problem, sample(problem, m, seed), run.check_limits)
     price = block_count(problem) * block_price(problem, data.n)
     m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * min(1.0, _SAMPLE_PRICE / price)))
@@ -269,7 +278,8 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
         if precise and run.close(at, dual, sums):
             return run.solution(Status.CERTIFIED, at, dual)
     polish = _work(problem) < _POLISH
-    method = _Newton(run, _pilot(problem, W, run, seed), seed, polish)
+    start, centre = _pilot(problem, W, run, seed)
+    method = _Newton(run, start, seed, polish, centre)
     solution = method.solve()
     if method.stuck and W.any():  # a bad start: exponentials saturate, and H says nothing there
         solution = _Newton(run, np.zeros_like(W), seed, polish).solve()

@@ -50,7 +50,7 @@ def separates(problem: Problem, theta: FloatArray) -> bool:
         m = block.margins(block.scores(theta))
         out[0] += np.count_nonzero(~(m > 0) & (block.weights() > 0))
 
-    return bool(problem.data.sum(add, 1)[0] == 0)
+    return bool(problem.data.sum(add, 1, uses=())[0] == 0)
 
 
 def refuse_separated(problem: Problem, theta: FloatArray) -> None:
@@ -155,7 +155,7 @@ def _moved(problem: Problem, v: FloatArray) -> tuple[int, int]:
         out[0] += np.count_nonzero((m < -none) & counted)
         out[1] += np.count_nonzero((m > none) & counted)
 
-    wrong, right = problem.data.sum(add, 2)
+    wrong, right = problem.data.sum(add, 2, uses=())
     return int(wrong), int(right)
 
 

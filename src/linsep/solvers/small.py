@@ -117,10 +117,10 @@ def pilot_optimum(sub: Problem, theta: FloatArray) -> FloatArray:
     return newton.solve(sub, theta, Stop(tol=_PILOT_TOL), Cholesky(sub.centre())).W[:, 0]
 
 
-def pilot_start(problem: Problem, theta: FloatArray, seed: int) -> FloatArray:
-    """The optimum of a small pilot, to three digits; theta if it has none or a pilot is not worth it."""
+def worthy_pilot(problem: Problem, seed: int) -> Problem | None:
+    """A small pilot; None if it is not worth its price."""
     m = _pilot_rows(problem)
-    return pilot_optimum(pilot_of(problem, seed, m), theta) if m else theta
+    return pilot_of(problem, seed, m) if m else None
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
@@ -132,7 +132,8 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     if theta.any():
         theta, _, _ = problem.start(theta)
     elif data.n_entries > _PILOT_ENTRIES:
-        theta = pilot_start(problem, theta, seed)
+        first = worthy_pilot(problem, seed)
+        theta = theta if first is None else pilot_optimum(first, theta)
     start = theta
     theta = theta.copy()
     polish = stop.tol <= _POLISH_TOL and data.n_entries * (data.d + 8) <= _POLISH

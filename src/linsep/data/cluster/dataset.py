@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,21 +13,26 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 from linsep.data.cluster import partition as on_worker
+from linsep.data.cluster.at_hand import AtHand, Columns, stacked
 from linsep.data.cluster.partition import Target
 from linsep.data.cluster.rows import ClusterRows, Facts, RowVector
-from linsep.data.dataset import Dataset
+from linsep.data.dataset import Dataset, Notes, Sum
 from linsep.data.layout import FAN, dense_edges, longest_ordered, longest_sum
 from linsep.data.memory import Memory, kernel_rows
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 IntArray = npt.NDArray[np.int64]
 
 LARGE = 4096  # bytes of a function that had better not be in every task
+FEW = 1 << 20  # numbers of rows that stay here once they have come
 
 
 class Cluster(Dataset):
     """Rows on the workers of a Dask cluster, with their targets."""
 
-    remote = True
+    remote = far = True
     X: ClusterRows
 
     def __init__(
@@ -44,6 +49,8 @@ class Cluster(Dataset):
         self.n_threads = n_threads or 1
         self._vectors = {"sign": sign, "offset": offset, "weight": weight, "labels": labels}
         self._kept: dict[str, list[Any]] = {}
+        self._fetched: dict[str, FloatArray] = {}  # of what is kept, what has come here
+        self._at_hand = AtHand()
         self._tasks = X.tasks(self.n_threads)
         self._numbers = range(len(X.parts))
         self._counts: IntArray | None = None  # rows of each class in each partition
@@ -84,23 +91,33 @@ class Cluster(Dataset):
 
     @property
     def sign(self) -> FloatArray:
-        vector = self._vectors["sign"]
-        return np.ones(self.n) if vector is None else np.asarray(vector)
+        found = self._vector("sign")
+        return np.ones(self.n) if found is None else found
 
     @property
     def weight(self) -> FloatArray | None:
-        vector = self._vectors["weight"]
-        return None if vector is None else np.asarray(vector)
+        weight: FloatArray | None = self._vector("weight")
+        return weight
 
     @property
     def offset(self) -> FloatArray | None:  # type: ignore[override]
-        vector = self._vectors["offset"]
-        return None if vector is None else np.asarray(vector)
+        offset: FloatArray | None = self._vector("offset")
+        return offset
 
     @property
     def labels(self) -> IntArray | None:  # type: ignore[override]
-        vector = self._vectors["labels"]
-        return None if vector is None else np.asarray(vector)
+        labels: IntArray | None = self._vector("labels")
+        return labels
+
+    def _vector(self, name: str) -> Any:
+        """One of the vectors, for all rows; the first to be asked for brings the others along (one round)."""
+        vector = self._vectors[name]
+        if vector is None:
+            return None
+        if not vector.here:
+            self.rounds.traffic.rounds += 1
+            self._gather()
+        return np.asarray(vector)
 
     @property
     def whole(self) -> Block | None:
@@ -119,63 +136,42 @@ class Cluster(Dataset):
         longest = max(_longest(fact, size) for fact in self.X.facts)
         return longest_ordered(longest, len(self.X.parts))
 
-    def sum(
-        self,
-        fn: Callable[[Block, FloatArray], Any],
-        size: int,
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-        features: bool = True,
-    ) -> FloatArray:
+    def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
         """One round."""
-        return self.sums([(fn, size)], fills=fills, uses=uses)[0]
+        return self.sums([(fn, size)], **notes)[0]
 
-    def sums(
-        self,
-        wanted: Sequence[tuple[Callable[[Block, FloatArray], Any], int]],
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-    ) -> list[FloatArray]:
+    def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
         """One round for all of them."""
-        made = self._round(wanted, fills, uses or (), plain=not fills)
-        total = self._collected(made if not fills else self._keep(made, fills), wanted)
+        plain = not notes.get("fills")
+        made = self._round(wanted, notes, plain=plain)
+        total = self._collected(made if plain else self._keep(made, notes), wanted)
         return np.split(total, np.cumsum([size for _, size in wanted])[:-1])
 
-    def visit(
-        self,
-        fn: Callable[[Block, FloatArray], Any],
-        size: int,
-        *,
-        fills: Sequence[str] = (),
-        uses: Sequence[str] | None = None,
-        features: bool = True,
-    ) -> tuple[FloatArray, list[Any]]:
-        """One round; what ``fn`` returns comes here."""
-        made = self._round([(fn, size)], fills, uses or (), plain=False)
+    def visit(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> tuple[FloatArray, list[Any]]:
+        """One round; what ``fn`` returns comes here, and so do rows and vectors that are asked for next."""
+        made = self._round([(fn, size)], notes, plain=False)
         found = self._picked(made, 1)
-        sums = self._keep(made, fills)
+        sums = self._keep(made, notes)
         total = self._collected(sums, [(fn, size)])
         parts = self.rounds.results(found)
         self.rounds.traffic.received += _bytes(parts)
-        return total, [one for part in parts for one in part]
+        for _, brought in parts:
+            if brought is not None:
+                self._at_hand.add(*brought)
+        for name in notes.get("soon", ()):
+            self._fetched[name] = self._gathered(name)
+        return total, [one for part, _ in parts for one in part]
 
-    def _round(
-        self,
-        wanted: Sequence[tuple[Callable[[Block, FloatArray], Any], int]],
-        fills: Sequence[str],
-        uses: Sequence[str],
-        plain: bool,
-    ) -> Any:
-        blob = self._sent([fn for fn, _ in wanted])
+    def _round(self, wanted: Sequence[tuple[Sum, int]], notes: Notes, plain: bool) -> Any:
+        blob = self._sent(([fn for fn, _ in wanted], notes.get("bring")))
+        uses = notes.get("uses") or ()
         kept = [self._kept[name] for name in uses]
         return self.rounds.map(
             *("sum", on_worker.visit, self._numbers),
             *(self.X.parts, self._aims, self._tasks, blob, *kept),
             sizes=tuple(size for _, size in wanted),
             uses=tuple(uses),
-            fills=tuple(fills),
+            fills=tuple(notes.get("fills", ())),
             plain=plain,
         )
 
@@ -195,10 +191,11 @@ class Cluster(Dataset):
     def _picked(self, made: Any, at: int) -> Any:
         return self.rounds.map(f"pick{at}", on_worker.pick, self._numbers, made, at=at)
 
-    def _keep(self, made: Any, fills: Sequence[str]) -> Any:
+    def _keep(self, made: Any, notes: Notes) -> Any:
         """Note what the round keeps on the workers; its sums."""
-        for at, name in enumerate(fills):
+        for at, name in enumerate(notes.get("fills", ())):
             self._kept[name] = self._picked(made, 2 + at)
+            self._fetched.pop(name, None)
         return self._picked(made, 0)
 
     def _collected(self, sums: Any, wanted: Sequence[tuple[Any, int]]) -> FloatArray:
@@ -236,6 +233,7 @@ class Cluster(Dataset):
             np.ascontiguousarray(values[..., starts[i] : starts[i + 1]]) for i in self._numbers
         ]
         self.rounds.traffic.sent += values.nbytes
+        self._fetched.pop(name, None)
         what = f"{name}-{uuid.uuid4().hex[:8]}"
         self._kept[name] = [
             self.rounds.client.submit(on_worker.same, part, key=key, pure=False)
@@ -243,7 +241,14 @@ class Cluster(Dataset):
         ]
 
     def fetch(self, name: str) -> FloatArray:
-        """Whoever wants it wants the signs and weights too, mostly: all come in one round."""
+        found = self._fetched.get(name)
+        if found is None:
+            self.rounds.traffic.rounds += 1
+            found = self._gathered(name)
+        return found
+
+    def _gathered(self, name: str) -> FloatArray:
+        """Whoever wants it wants the signs and weights too, mostly: all come together."""
         self._gather()
         parts = self.rounds.results(self._kept[name])
         self.rounds.traffic.received += _bytes(parts)
@@ -256,6 +261,20 @@ class Cluster(Dataset):
     def sample(self, rows: IntArray, share: FloatArray | None = None) -> Memory:
         """The given rows, brought here (one round)."""
         rows = np.asarray(rows, dtype=np.int64)
+        missing = self._at_hand.missing(rows)
+        if len(missing) == len(rows) and len(rows) * self.d > FEW:
+            columns = self._taken(rows)
+        else:
+            if len(missing):
+                self._at_hand.add(missing, self._taken(missing))
+            columns = self._at_hand.take(rows)
+        X, sign, offset, weight, labels = columns
+        if share is not None:
+            weight = share if weight is None else weight * share
+        return Memory(X, sign, offset, weight, labels)
+
+    def _taken(self, rows: IntArray) -> Columns:
+        """Rows from their partitions (one round)."""
         starts = self.X.starts
         cuts = np.searchsorted(rows, starts)
         asked = [i for i in self._numbers if cuts[i + 1] > cuts[i]] or [0]
@@ -268,10 +287,7 @@ class Cluster(Dataset):
         )
         found = self.rounds.results(futures)
         self.rounds.traffic.received += _bytes(found)
-        X, sign, offset, weight, labels = (_stacked(column) for column in zip(*found, strict=True))
-        if share is not None:
-            weight = share if weight is None else weight * share
-        return Memory(X, sign, offset, weight, labels)
+        return tuple(stacked(column) for column in zip(*found, strict=True))
 
     @property
     def shifted(self) -> bool:
@@ -313,7 +329,7 @@ class Cluster(Dataset):
         return found
 
     def find(self, ranks: Sequence[IntArray]) -> list[IntArray]:
-        """As of rows in memory: every partition is asked for those that it has (one round)."""
+        """As of rows in memory: every partition is asked for those that it has, and sends them along (one round)."""
         counts = self._class_counts(len(ranks))
         before = np.vstack([np.zeros(len(ranks), dtype=np.int64), np.cumsum(counts, axis=0)])
         cuts = [np.searchsorted(wanted, before[:, c]) for c, wanted in enumerate(ranks)]
@@ -327,18 +343,21 @@ class Cluster(Dataset):
         self.rounds.traffic.rounds += 1
         self.rounds.traffic.sent += sum(wanted.nbytes for wanted in ranks)
         found = self.rounds.results(
-            self.rounds.map("find", on_worker.find, self._numbers, self._aims, local)
+            self.rounds.map("find", on_worker.find, self._numbers, self.X.parts, self._aims, local)
         )
         self.rounds.traffic.received += _bytes(found)
+        first = self.X.starts
+        numbers = np.concatenate([rows + first[i] for i, (_, rows, _) in enumerate(found)])
+        columns = zip(*(columns for _, _, columns in found), strict=True)
+        self._at_hand.add(numbers, tuple(stacked(column) for column in columns))
         return [
-            np.concatenate([rows[c] + self.X.starts[i] for i, rows in enumerate(found)])
+            np.concatenate([by_class[c] + first[i] for i, (by_class, _, _) in enumerate(found)])
             for c in range(len(ranks))
         ]
 
     def _gather(self) -> None:
-        """Bring the vectors of all rows here that are not yet (one round)."""
+        """Bring the vectors of all rows here that are not yet."""
         missing = [v for v in self._vectors.values() if v is not None and not v.here]
-        self.rounds.traffic.rounds += 1
         if missing:
             futures = self.rounds.map("vectors", on_worker.vectors, self._numbers, self._aims)
             columns = dict(
@@ -352,6 +371,8 @@ class Cluster(Dataset):
     def close(self) -> None:
         """Let the workers forget what was kept; the rows stay for whoever opened them."""
         self._kept.clear()
+        self._fetched.clear()
+        self._at_hand.forget()
 
 
 def _longest(fact: Facts, size: int) -> int:
@@ -361,12 +382,6 @@ def _longest(fact: Facts, size: int) -> int:
     return longest_sum(
         dense_edges(fact.n, fact.d, np.dtype(fact.dtype).itemsize), fact.entries, size
     )
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    if parts[0] is None:
-        return None
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def _bytes(found: Any) -> int:

@@ -115,16 +115,24 @@ def visit(
     fills: Sequence[str],
     plain: bool,
 ) -> Any:
-    """Sums over the blocks of a partition, end to end; unless it is ``plain``, what was found and kept as well."""
+    """Sums over the blocks of a partition, end to end; unless it is ``plain``, what was found and kept as well.
+
+    What was found comes with the numbers of the rows that it makes interesting, and these rows.
+    """
     refuse_other_version(task)
     with naming(task):
         data = memory(part, aimed, task)
         for name, values in zip(uses, kept, strict=True):
             data.place(name, values.copy() if name in fills else values)
-        made = [data.visit(fn, size) for fn, size in zip(pickle.loads(blob), sizes, strict=True)]
+        functions, bring = pickle.loads(blob)
+        made = [data.visit(fn, size) for fn, size in zip(functions, sizes, strict=True)]
         data.close()
         total, found = np.concatenate([sums for sums, _ in made]), made[-1][1]
-        return total if plain else (total, found, *(data.fetch(name) for name in fills))
+        if plain:
+            return total
+        rows = np.zeros(0, dtype=np.int64) if bring is None else np.unique(bring(found))
+        brought = (rows, take(part, aimed, rows - task.first)) if len(rows) else None
+        return total, (found, brought), *(data.fetch(name) for name in fills)
 
 
 def take(part: Partition, aimed: Aim, rows: IntArray) -> tuple[Any, ...]:
@@ -138,14 +146,17 @@ def vectors(aimed: Aim) -> tuple[Any, ...]:
     return aimed.sign, aimed.offset, aimed.weight, aimed.labels
 
 
-def find(aimed: Aim, ranks: Sequence[IntArray]) -> list[IntArray]:
-    """Rows of the partition that are the ``ranks[c]``-th of class c in it."""
-    labels, sign = aimed.labels, aimed.sign
-    if labels is None:
-        if sign is None:
-            return list(ranks)
-        labels = (sign > 0.0).astype(np.int64)
-    return [np.flatnonzero(labels == c)[wanted] for c, wanted in enumerate(ranks)]
+def find(
+    part: Partition, aimed: Aim, ranks: Sequence[IntArray]
+) -> tuple[list[IntArray], IntArray, tuple[Any, ...]]:
+    """Rows of the partition that are the ``ranks[c]``-th of class c in it; all in rising order, with their data."""
+    labels, found = aimed.labels, list(ranks)
+    if labels is None and aimed.sign is not None:
+        labels = (aimed.sign > 0.0).astype(np.int64)
+    if labels is not None:
+        found = [np.flatnonzero(labels == c)[wanted] for c, wanted in enumerate(ranks)]
+    rows = np.unique(np.concatenate(found))
+    return found, rows, take(part, aimed, rows)
 
 
 def apply(part: Partition, aimed: Aim, task: Task, blob: bytes, *kept: FloatArray) -> Any:

@@ -1,0 +1,60 @@
+"""Rows of a cluster that have come to the client along with a round, so that to ask for them costs none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+IntArray = npt.NDArray[np.int64]
+Columns = tuple[
+    Any, ...
+]  # X, sign, offset, weight and labels of some rows; None where there are none
+
+
+class AtHand:
+    """Some rows, by their numbers."""
+
+    def __init__(self) -> None:
+        self.rows: IntArray = np.zeros(0, dtype=np.int64)
+        self._columns: Columns | None = None
+
+    def missing(self, rows: IntArray) -> IntArray:
+        """Those of the rows that are not here."""
+        return rows[~np.isin(rows, self.rows)]
+
+    def add(self, rows: IntArray, columns: Columns) -> None:
+        """More of them; those that are here already are passed over."""
+        new = np.flatnonzero(~np.isin(rows, self.rows))
+        if not len(new):
+            return
+        found = tuple(_some(column, new) for column in columns)
+        numbers = np.append(self.rows, rows[new])
+        if self._columns is not None:
+            found = tuple(stacked(pair) for pair in zip(self._columns, found, strict=True))
+        order = np.argsort(numbers)
+        self.rows, self._columns = numbers[order], tuple(_some(c, order) for c in found)
+
+    def take(self, rows: IntArray) -> Columns:
+        """The given rows, which are all here."""
+        assert self._columns is not None
+        at = np.searchsorted(self.rows, rows)
+        return tuple(_some(column, at) for column in self._columns)
+
+    def forget(self) -> None:
+        """Let go of all of them."""
+        self.rows, self._columns = self.rows[:0], None
+
+
+def _some(column: Any, at: IntArray) -> Any:
+    return None if column is None else column[at]
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """One below another; None if they are."""
+    if parts[0] is None:
+        return None
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
