@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
@@ -15,7 +17,14 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Dataset, Notes, Sum
-from linsep.data.layout import Edges, dense_edges, longest_sum, spans, sparse_edges
+from linsep.data.layout import (
+    Edges,
+    dense_edges,
+    longest_sum,
+    one_after_another,
+    spans,
+    sparse_edges,
+)
 from linsep.data.threads import usable_threads
 
 if TYPE_CHECKING:
@@ -180,28 +189,35 @@ class Memory(Dataset):
         )
 
     def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
-        """Sum over the blocks, in block order; each thread takes the next span that nobody has taken.
-
-        A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing.
-        """
-        groups = spans(len(self._edges) - 1, self.n_entries, size)
-        if len(groups) == 1:
+        if len(self._edges) == 2:
             out = np.zeros(size)
-            for k in groups[0]:
-                fn(self._open(k), out)
+            fn(self._open(0), out)
             return out
-        parts = np.zeros((len(groups), size))
-        workers = min(self.n_threads, len(groups))
+        return self.sums([(fn, size)])[0]
+
+    def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
+        """Sums over the blocks, in block order; each thread takes the next span that nobody has taken.
+
+        A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing. Each
+        block is added to every sum while it is in the cache.
+        """
+        groups = [spans(len(self._edges) - 1, self.n_entries, size) for _, size in wanted]
+        parts = [np.zeros((len(g), size)) for g, (_, size) in zip(groups, wanted, strict=True)]
+        turns = min(groups, key=len)  # the spans of the others are parts of these
+        firsts = [[span.start for span in g] for g in groups]
         running = True
         take = count().__next__
 
         def walk() -> None:
-            while (s := take()) < len(groups):
-                for k in groups[s]:
+            while (turn := take()) < len(turns):
+                for k in turns[turn]:
                     if not running:
                         return
-                    fn(self._open(k), parts[s])
+                    block = self._open(k)
+                    for (fn, _), part, first in zip(wanted, parts, firsts, strict=True):
+                        fn(block, part[bisect_right(first, k) - 1])
 
+        workers = min(self.n_threads, len(turns))
         if workers == 1:
             walk()
         else:
@@ -214,10 +230,7 @@ class Memory(Dataset):
                         task.result()
             finally:
                 running = False  # after an error or Ctrl-C the others stop at their next block
-        total: FloatArray = parts[0]
-        for part in parts[1:]:
-            total += part
-        return total
+        return [one_after_another(list(part)) for part in parts]
 
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Memory:
         """The given rows as a small data set of their own."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CURVATURE = "curvature"
 DUAL = "dual"
 _SAMPLE = 256  # rows whose median centres the Hessian
+TOGETHER = 64  # features up to which reading the rows is a good part of making their Hessian
 
 
 def dot(a: FloatArray, b: FloatArray) -> float:
@@ -163,8 +164,11 @@ class Problem:
         return value, g
 
     def expect_hessian(self, mu: FloatArray, single: bool) -> None:
-        """Rows on disk or on a cluster: let every sweep bring the Hessian along, which is the next to be asked for."""
-        if self.data.far:
+        """Let every sweep bring the Hessian along, which is the next to be asked for.
+
+        So it is where rows must be fetched, and where reading them takes a good part of the time of either.
+        """
+        if self.data.far or self.data.d <= TOGETHER:
             self._expected = mu, single
 
     def _is_expected(self, mu: FloatArray, single: bool) -> bool:

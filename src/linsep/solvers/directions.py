@@ -154,7 +154,7 @@ class Cholesky:
         if not np.isfinite(H).all():
             return None
         factor = Factor(H, definite=True)
-        times = 0 if problem.data.remote else REFINEMENTS  # there, a product is a round
+        times = 0 if problem.data.far else REFINEMENTS  # there, a product is one more round
         if not factor.least > (REPAIRABLE if times else SURE):
             return None
         delta = factor.solve(rhs)
