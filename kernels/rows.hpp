@@ -520,8 +520,14 @@ struct CsrRows {
         for (i64 q = p; q < last; q += 64 / (i64)sizeof(T)) __builtin_prefetch(x + q, 0, 2);
         for (i64 q = p; q < last; q += 64 / (i64)sizeof(I)) __builtin_prefetch(index + q, 0, 2);
         if (last >= p) __builtin_prefetch(x + last, 0, 2), __builtin_prefetch(index + last, 0, 2);
-        if (a != 0.0) axpy(i, a, w);
-        if (a != 0.0 && sum) axpy(i, c, sum);
+        if (a != 0.0 && sum)
+            for (i64 q = start[i]; q < start[i + 1]; ++q) {
+                const I j = index[q];
+                w[j] += a * (double)x[q];
+                sum[j] += c * (double)x[q];
+            }
+        else if (a != 0.0)
+            axpy(i, a, w);
         return dot_row(next, w);
     }
     void add(i64 r, const int* list, int count, const double* a, double* g) const {

@@ -87,7 +87,6 @@ def shrinkage(conj: float, v: FloatArray, lam: float) -> float:
     return min(1.0, max(0.0, -conj * lam / square)) if square > 0.0 and conj < 0.0 else 1.0
 
 
-@np.errstate(over="ignore", invalid="ignore")  # what overflows is refused by ``enclose``
 def from_sums(
     sums: ClosingSums,
     w: FloatArray,
@@ -105,6 +104,24 @@ def from_sums(
     into reported units. With lam = l1 = 0 a dual point is feasible only if v is exactly 0, which
     rounding forbids to claim: the bound is then 0, and the local certificate is the one to use.
     """
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by ``enclose``
+        primal, bound, rounding = _values(
+            sums, w, lam=lam, l1=l1, fit_intercept=fit_intercept, rows_per_sum=rows_per_sum
+        )
+    distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
+    return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
+
+
+def _values(
+    sums: ClosingSums,
+    w: FloatArray,
+    *,
+    lam: float,
+    l1: float,
+    fit_intercept: bool,
+    rows_per_sum: float,
+) -> tuple[float, float, float]:
+    """P, its lower bound, and what rounding may have done to both."""
     k_plus, k_minus = balance(sums.mass_plus, sums.mass_minus) if fit_intercept else (1.0, 1.0)
     conj = k_plus * sums.conj_plus, k_minus * sums.conj_minus
     v_plus = sums.v_plus if k_plus == 1.0 else k_plus * sums.v_plus
@@ -134,8 +151,7 @@ def from_sums(
     rounding += (len(w) + 8) * ROUNDOFF * (norm_penalty + dual_penalty)
     if fit_intercept:
         rounding += repair(conj, (v_plus, v_minus), at, lam=lam, rows_per_sum=rows_per_sum)
-    distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
-    return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
+    return primal, bound, rounding
 
 
 def allowance(
