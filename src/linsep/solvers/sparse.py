@@ -33,7 +33,7 @@ def solve_dual(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -
     """Ascent, then the other method if the gap is still open."""
     smooth = problem.loss.smooth
     able = smooth or (interior.applies(problem) and interior.factorisable(problem))
-    patience = interior_epochs(problem) if able and not smooth else math.inf
+    patience = interior_epochs(problem, stop.tol) if able and not smooth else math.inf
     first = dual_cd.solve(problem, theta, stop, seed=seed, patience=patience)
     if first.status is not Status.WORKING_PRECISION or not able:
         return first
