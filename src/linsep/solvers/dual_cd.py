@@ -56,12 +56,13 @@ def crowded(ascent: Ascent) -> bool:
     """Whether more rows are free than there are features: the primal problem is the smaller one.
 
     A smooth loss has nearly all rows free at first: it is crowded if there are more than twice as many. For a loss
-    with a kink only while the gap is wide, since its smooth neighbour is no better than a start.
+    with a kink only while the gap is wide and the features are many, since its smooth neighbour is no better than a
+    start, and a dear one.
     """
     d, free = ascent.problem.data.d, ascent.free()
     if ascent.problem.loss.smooth:
         return free > 2 * d
-    return free > d and ascent.foretold() > WIDE * ascent.primal
+    return free > d > FEW and ascent.foretold() > WIDE * ascent.primal
 
 
 def quick(problem: Problem, tol: float) -> bool:

@@ -78,12 +78,12 @@ def interior_epochs(problem: Problem, tol: float = 1e-6) -> float:
 
 
 def kinked_epochs(hard: float, tol: float) -> float:
-    """Passes that ascent needs for a loss with a kink, as fitted by eye: 8 to 1e-3 and 13 to 1e-6 at hardness 0.
+    """Passes that ascent needs for a loss with a kink, as fitted by eye: 6 to 1e-3 and 9.5 to 1e-6 at hardness 0.
 
-    Measured at hardness 0.5, 1, 4, 47, 56, 120, 400: to 1e-6 12-14, 13, 25-49, 187, 156, 33, 52-86;
-    to 1e-3 7-9, 9, 9-10, 115, 97, 9, 23-64.
+    Measured at hardness 0.5, 1, 4, 47, 56, 84, 120, 400: to 1e-6 12-14, 13, 25-49, 111, 149, 64, 33, 52-86 (447 on
+    dense images); to 1e-3 7-9, 9, 9-10, 48, 95, 45, 9, 23-64 (239).
     """
-    return float((8.0 if tol >= ROUGH else 13.0) * (1.0 + hard) ** 0.6)
+    return float((6.0 if tol >= ROUGH else 9.5) * (1.0 + hard) ** 0.6)
 
 
 def newton_passes(problem: Problem, hard: float, tol: float) -> float:
