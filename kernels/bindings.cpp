@@ -538,7 +538,7 @@ std::tuple<double, double> best_intercept(const PyTargets& t, const PyLoss& l, b
     const int64_t n = static_cast<int64_t>(t.sign.shape(0));
     vector_of(z, n, "z has n entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(2 * n + 1);
+    const auto room = scratch(4 * n + 32);
     const Settled found = table->best_intercept(n, t.view, l.spec, free, z.data(), b, reach, fine, room.get());
     return {found.b, found.loss};
 }
