@@ -51,7 +51,7 @@ SLOW, STEADY, FAR = (
     8.0,
 )  # ratios of steps of the multiplier: from which, how alike, how far
 FINE = 0.02  # step of Newton's method for the multiplier whose square is below what an epoch leaves
-LEAVE = 0.25  # slope of a row that leaves, as a multiple of the largest one of a row that moved
+LEAVE = 0.35  # slope of a row that leaves, as a multiple of the largest one of a row that moved
 NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
 _IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
@@ -143,9 +143,14 @@ class Ascent:
 
     def all_back(self) -> None:
         """The next epoch visits all rows, and none leaves."""
-        n = self.problem.data.n
+        n, self._asked = self.problem.data.n, self.epochs
         self.rows, self.count, self._far = np.arange(n, dtype=np.int64), n, math.inf
         self._order = np.arange(-(-n // self.bucket), dtype=np.int64)
+
+    @property
+    def _lately(self) -> int:
+        """Epochs since all rows were asked: what the slacks did before tells nothing about the pace."""
+        return self.epochs - self._asked
 
     @property
     def share(self) -> float:
@@ -251,7 +256,7 @@ class Ascent:
 
     def epochs_to(self, gap: float) -> float:
         """Epochs until the gap is that small, if it goes on falling as in the last half of them."""
-        span = max(3, self.epochs // 2)
+        span = max(3, self._lately // 2)
         now, before, last = self.foretold(), self.slacks[-1 - span], self.slacks[-1]
         if now <= gap:
             return 0.0
@@ -260,7 +265,7 @@ class Ascent:
 
     def many_more(self, tol: float) -> bool:
         """Whether the last two epochs foretell more of them than a round on the free rows is worth."""
-        if len(self.slacks) < 3:
+        if self._lately < 3:
             return False
         before, last = self.slacks[-2:]
         goal = tol * self.primal
@@ -273,8 +278,8 @@ class Ascent:
         """Whether more epochs are foretold than are worth it, and a few more would not help Newton either."""
         if not self.finite():
             return True
-        if self.epochs < 6:  # too early to tell
-            return False
+        if self._lately < 6:  # too early to tell
+            return self.visited > 3.0 * patience
         left = self.share * self.epochs_to(tol * self.primal)
         if left <= patience and self.visited <= 3.0 * patience:
             return False
