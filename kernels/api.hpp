@@ -106,11 +106,20 @@ inline std::int64_t nnls_scratch(std::int64_t m, std::int64_t p) {
     return cap * (p + cap + 3) + 2 * m + (m + 7) / 8 + 8;
 }
 
-// One stretch of dual coordinate ascent: buckets of `bucket` rows are visited in the given order (dual_cd.hpp).
+// One stretch of dual coordinate ascent: buckets of `bucket` entries of the list `rows` are visited in the given order
+// (dual_cd.hpp). Without a list the entries are the rows themselves, and none may leave.
 struct CdJob {
     double lam, stiffness;
     const std::int64_t* order;
     std::int64_t bucket;
+    std::int64_t* rows;
+    std::int64_t count;  // of entries
+    double far;          // slope beyond which a row that rests leaves the list
+};
+
+// The best intercept and the sum of the losses there.
+struct Settled {
+    double b, loss;
 };
 
 // The system of the free rows `list`: free_set.hpp. ridge and inverse (of the diagonal) have an entry for each.
@@ -334,8 +343,14 @@ struct Table {
     // some steps of conjugate gradients on the free rows: free_set.hpp
     int (*free_cg)(Rows, FreeJob, int steps, double enough, double* x, double* r, double* y, double* state,
                    double* product, double* v);
-    // weighted order statistic; permutes its arguments: free_set.hpp
+    // weighted order statistic; permutes its arguments: intercept.hpp
     double (*quantile)(std::int64_t n, double* x, double* weight, double target);
+    // drops the rows that have left a list; how many remain
+    std::int64_t (*remaining)(std::int64_t count, std::int64_t* rows);
+    // the best intercept at the scores z, and u moved to sum s sign u = 0: intercept.hpp. Room for 2 n numbers.
+    Settled (*best_intercept)(std::int64_t n, Targets, LossSpec, int free, const double* z, double b, double reach,
+                              double fine, double* room);
+    void (*balance)(std::int64_t n, Targets, LossSpec, const double* z, const double* seen, double* u, double* room);
     // online.hpp
     void (*perceptron)(Rows, const double* sign, PerceptronJob, double* theta);
     void (*sgd)(Rows, Classes, LossSpec, SgdJob, const std::int64_t* draws, std::int64_t count, double* W, double* sums,

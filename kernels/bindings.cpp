@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -503,24 +504,53 @@ std::tuple<int, int, int, int, bool> interior(const PyRows& x, const PyTargets& 
     return {r.status, r.steps, r.sweeps, r.grams, r.exact != 0};
 }
 
-// Visits the buckets order[k0 .. k1) of `bucket` rows each; moves u, z, b, theta = (w, b0), state = (e, slack).
+// Visits the buckets order[k0 .. k1) of `bucket` entries of the list each (of all rows, if there is none); moves u, z, b,
+// theta = (w, b0), state = (e, slack, largest slope). Entries of the list below 0 have left it.
 void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, int64_t k1, Order order, int64_t bucket,
-             double lam, double stiffness, In norms, Out u, Out z, Out b, Out theta, Out state) {
+             std::optional<Order> rows, double far, double lam, double stiffness, In norms, Out u, Out z, Out b,
+             Out theta, Out state) {
     t.match(x);
     need(l.spec.id != LossId::exponential, "the exponential loss has no dual step");
     need(bucket >= 1 && lam > 0.0 && stiffness >= 0.0, "bucket and lam are positive, stiffness is not negative");
     need(0 <= k0 && k0 <= k1 && k1 <= static_cast<int64_t>(order.shape(0)), "buckets out of range");
+    const int64_t count = rows ? static_cast<int64_t>(rows->shape(0)) : x.n();
     for (int64_t k = k0; k < k1; ++k)
-        need(order.data()[k] >= 0 && order.data()[k] <= (x.n() - 1) / bucket, "order names a bucket beyond the rows");
+        need(order.data()[k] >= 0 && order.data()[k] <= (count - 1) / bucket, "order names a bucket beyond the rows");
+    for (int64_t k = 0; rows && k < count; ++k) need(rows->data()[k] < x.n(), "list names a row beyond the rows");
     vector_of(norms, x.n(), "norms has n entries");
     vector_of(u, x.n(), "u has n entries");
     vector_of(z, x.n(), "z has n entries");
     vector_of(b, x.n(), "b has n entries");
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
-    vector_of(state, 2, "state has two entries");
+    vector_of(state, 3, "state has three entries");
     nb::gil_scoped_release release;
-    table->dual_cd(x.rows, k0, k1, t.view, l.spec, {lam, stiffness, order.data(), bucket}, norms.data(), u.data(),
-                   z.data(), b.data(), theta.data(), state.data());
+    const double infinite = std::numeric_limits<double>::infinity();
+    const CdJob job{lam, stiffness, order.data(), bucket, rows ? rows->data() : nullptr, count, rows ? far : infinite};
+    table->dual_cd(x.rows, k0, k1, t.view, l.spec, job, norms.data(), u.data(), z.data(), b.data(), theta.data(),
+                   state.data());
+}
+
+// The rows that have not left the list, moved to its front; their number.
+int64_t remaining(Order rows) { return table->remaining(static_cast<int64_t>(rows.shape(0)), rows.data()); }
+
+std::tuple<double, double> best_intercept(const PyTargets& t, const PyLoss& l, bool free, In z, double b, double reach,
+                                          double fine) {
+    const int64_t n = static_cast<int64_t>(t.sign.shape(0));
+    vector_of(z, n, "z has n entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(4 * n + 32);
+    const Settled found = table->best_intercept(n, t.view, l.spec, free, z.data(), b, reach, fine, room.get());
+    return {found.b, found.loss};
+}
+
+void balance(const PyTargets& t, const PyLoss& l, In z, In seen, Out u) {
+    const int64_t n = static_cast<int64_t>(t.sign.shape(0));
+    vector_of(z, n, "z has n entries");
+    vector_of(seen, n, "seen has n entries");
+    vector_of(u, n, "u has n entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(2 * n + 1);
+    table->balance(n, t.view, l.spec, z.data(), seen.data(), u.data(), room.get());
 }
 
 void shifted(const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In z, double b, Out out) {
@@ -947,8 +977,8 @@ void crammer_singer_ascend(const PyRows& x, const PyClasses& y, int64_t k0, int6
     vector_of(state, y.padded() + 1, "state has K + 1 entries");
     nb::gil_scoped_release release;
     const auto room = scratch(3 * y.padded());
-    table->crammer_singer_ascend(x.rows, k0, k1, y.view, {lam, stiffness, order.data(), bucket}, norms.data(), p.data(),
-                                 W.data(), state.data(), room.get());
+    table->crammer_singer_ascend(x.rows, k0, k1, y.view, {lam, stiffness, order.data(), bucket, nullptr, 0, 0.0},
+                                 norms.data(), p.data(), W.data(), state.data(), room.get());
 }
 
 void crammer_singer_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 W, In bound, In2 dual,
@@ -1051,9 +1081,15 @@ NB_MODULE(_kernels, m) {
           nb::arg("max_steps"), nb::arg("intercept"), nb::arg("warm"), nb::arg("theta").noconvert(),
           nb::arg("u").noconvert(), nb::arg("sums").noconvert());
     m.def("dual_cd", &dual_cd, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("k0"), nb::arg("k1"),
-          nb::arg("order").noconvert(), nb::arg("bucket"), nb::arg("lam"), nb::arg("stiffness"),
-          nb::arg("norms").noconvert(), nb::arg("u").noconvert(), nb::arg("z").noconvert(), nb::arg("b").noconvert(),
-          nb::arg("theta").noconvert(), nb::arg("state").noconvert());
+          nb::arg("order").noconvert(), nb::arg("bucket"), nb::arg("list").noconvert().none(), nb::arg("far"),
+          nb::arg("lam"), nb::arg("stiffness"), nb::arg("norms").noconvert(), nb::arg("u").noconvert(),
+          nb::arg("z").noconvert(), nb::arg("b").noconvert(), nb::arg("theta").noconvert(),
+          nb::arg("state").noconvert());
+    m.def("remaining", &remaining, nb::arg("list").noconvert());
+    m.def("best_intercept", &best_intercept, nb::arg("targets"), nb::arg("loss"), nb::arg("free"),
+          nb::arg("z").noconvert(), nb::arg("b"), nb::arg("reach"), nb::arg("fine"));
+    m.def("balance", &balance, nb::arg("targets"), nb::arg("loss"), nb::arg("z").noconvert(),
+          nb::arg("seen").noconvert(), nb::arg("u").noconvert());
     m.def("shifted", &shifted, nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("z").noconvert(), nb::arg("b"), nb::arg("out").noconvert());
     m.def("part_sweep", &part_sweep, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),

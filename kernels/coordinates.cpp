@@ -3,6 +3,7 @@
 #include "column_newton.hpp"
 #include "crammer_singer.hpp"
 #include "free_set.hpp"
+#include "intercept.hpp"
 #include "quadratic_cd.hpp"
 #include "table.hpp"
 
@@ -49,6 +50,14 @@ int do_free_cg(Rows rows, FreeJob job, int steps, double enough, double* x, doub
                double* product, double* v) {
     return visit(rows, [&](const auto& X) { return free_cg(X, job, steps, enough, x, r, y, state, product, v); });
 }
+Settled do_best_intercept(i64 n, Targets t, LossSpec l, int free, const double* z, double b, double reach, double fine,
+                          double* room) {
+    return best_intercept(n, t, l, free != 0, z, b, reach, fine, room);
+}
+void do_balance(i64 n, Targets t, LossSpec l, const double* z, const double* seen, double* u, double* room) {
+    balance(n, t, l, z, seen, u, room);
+}
+i64 do_remaining(i64 count, i64* rows) { return remaining(count, rows); }
 double do_quantile(i64 n, double* x, double* weight, double target) { return quantile(n, x, weight, target); }
 void do_shuffle(i64 count, std::uint64_t seed, i64* order) { shuffle(count, seed, order); }
 
@@ -61,6 +70,9 @@ void fill_coordinates(Table& table) {
     table.list_add = do_list_add;
     table.free_cg = do_free_cg;
     table.quantile = do_quantile;
+    table.remaining = do_remaining;
+    table.best_intercept = do_best_intercept;
+    table.balance = do_balance;
     table.shifted = do_shifted;
     table.quadratic_cd = do_quadratic_cd;
     table.column_newton = do_column_newton;

@@ -6,18 +6,22 @@
 // u_i moves the margin of its own row by q = s (|x|^2/lam + stiffness) per unit. So the new margin m and the new
 // u = -l'(m) solve   m = c + q u,  c = (margin now) - q (u now):  a proximal step of the loss.
 //
-// Hsieh et al. 2008 (the method), Yu, Huang, Lin 2011 (logistic), Shalev-Shwartz, Zhang 2013 (rates). The intercept's
-// multiplier b0 is moved between epochs by src/linsep/solvers/dual_cd.py, which also decides when to stop.
+// A row whose u rests at an end of its interval, and whose slope there points far beyond it, is unlikely to move again:
+// such rows leave the list, and epochs become as cheap as the rows that remain. They are asked again before the end.
+//
+// Hsieh et al. 2008 (the method, and how rows leave), Yu, Huang, Lin 2011 (logistic), Shalev-Shwartz, Zhang 2013 (rates).
+// The intercept's multiplier b0 is moved between epochs by src/linsep/solvers/ascent.py.
 #pragma once
 #include "sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// The new u of a row, and how far the old one was from stationarity: about its Fenchel-Young slack
-// l(m) + l*(-u) + u m at the margin it was found at. The slacks of all rows add up to the duality gap.
+// The new u of a row, how far the old one was from stationarity, about its Fenchel-Young slack
+// l(m) + l*(-u) + u m at the margin it was found at (the slacks of all rows add up to the duality gap), and the slope of
+// the dual by u there, where u has ends at which it may rest.
 struct Move {
-    double u, slack;
+    double u, slack, slope;
 };
 
 // exp(-m) for m >= 0, one number: the reduction of simd.hpp, its series summed in pairs for a short chain.
@@ -44,7 +48,9 @@ inline double decay(double m) {
 // solution, which is most of them most of the time, cost one exponential.
 struct LogisticMove {
     static constexpr double kSmall = 0.05;
-    static Move at(double margin, double u, double q) {
+    static constexpr bool rests = false;
+    static double scale(double) { return 0.0; }
+    static Move at(double margin, double u, double q, double) {
         double c = margin - q * u;
         const bool flip = c + 0.5 * q < 0.0;
         if (flip) {
@@ -66,7 +72,7 @@ struct LogisticMove {
             if (__builtin_fabs(step) <= kSmall || i == 60) {
                 const double bend = 0.5 * (r - p), s = step + bend * (h * slope) * step * step;
                 const double moved = p - p * r * s * (1.0 - bend * s);
-                return {flip ? 1.0 - moved : moved, slack};
+                return {flip ? 1.0 - moved : moved, slack, 0.0};
             }
             m = m + step > floor ? m + step : floor;
         }
@@ -76,11 +82,14 @@ struct LogisticMove {
 // Losses whose conjugate is a parabola on an interval: l*(-u) = ridge/2 u^2 - kink u for low <= u <= high.
 struct Parabola {
     double kink, ridge, low, high;
+    double inverse = 1.0 / ridge;  // infinite at a kink, where u is at the end that the margin asks for
 
+    static constexpr bool rests = true;
     double clip(double u) const { return u > low ? (u < high ? u : high) : low; }
-    Move at(double margin, double u, double q) const {
-        const double r = kink - margin, p = clip(r / ridge);
-        return {clip((r + q * u) / (ridge + q)), (p - u) * (r - 0.5 * ridge * (p + u))};
+    double scale(double q) const { return 1.0 / (ridge + q); }  // asked for before the margin is known
+    Move at(double margin, double u, double, double scale) const {
+        const double r = kink - margin, p = clip(r * inverse), slope = r - ridge * u;
+        return {clip(u + slope * scale), (p - u) * (r - 0.5 * ridge * (p + u)), slope};
     }
 };
 inline Parabola parabola(LossSpec spec) {
@@ -120,35 +129,45 @@ template <class T, class I>
     fetch(X.index + p, count);
 }
 
-// Visits the buckets order[k0 .. k1), each of job.bucket consecutive rows. theta = (w, b0), w moves. z and b get the
-// score x.w of each row and the intercept as they are after the row's own move: its u is the slope there.
-// state: e (moves), sum of s * slack (added to).
+// Visits the buckets order[k0 .. k1), each of job.bucket consecutive entries of the list of rows. theta = (w, b0), w moves.
+// z and b get the score x.w of each row and the intercept as they are after the row's own move: its u is the slope there.
+// A row that rests with a slope beyond job.far leaves: its entry i of the list becomes ~i.
+// state: e (moves), sum of s * slack (added to), largest slope of a row that moved (raised).
 template <class R, class L>
 void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const CdJob& job, const double* norms,
             double* u, double* z, double* b, double* theta, double* state) {
     const double inverse = 1.0 / job.lam, b0 = theta[X.d];
-    double e = state[0], slack = 0.0;
+    double e = state[0], slack = 0.0, most = state[2];
+    const auto row = [&](i64 j) { return job.rows ? job.rows[j] : j; };
     for (i64 k = k0; k < k1; ++k) {
-        const i64 first = job.order[k] * job.bucket, last = min64(first + job.bucket, X.n);
+        const i64 first = job.order[k] * job.bucket, last = min64(first + job.bucket, job.count);
         const i64 ahead = k + 1 < k1 ? (job.order[k + 1] - job.order[k]) * job.bucket : 0;
-        for (i64 i = first; i < last; ++i) {
-            const i64 next = i + ahead;
-            if (ahead && next < X.n) {
-                __builtin_prefetch(u + next);
-                __builtin_prefetch(norms + next);
-                __builtin_prefetch(t.sign + next);
-                fetch_row(X, next);
+        for (i64 j = first; j < last; ++j) {
+            if (const i64 next = j + ahead; ahead && next < job.count && row(next) >= 0) {
+                const i64 i = row(next);
+                __builtin_prefetch(u + i);
+                __builtin_prefetch(norms + i);
+                __builtin_prefetch(t.sign + i);
+                fetch_row(X, i);
             }
+            const i64 i = row(j);
+            if (i < 0) continue;
             const double s = t.weight ? t.weight[i] : 1.0;
             if (s == 0.0) continue;
+            const double q = s * (norms[i] * inverse + job.stiffness), scale = loss.scale(q), before = u[i];
             const double score = X.dot_row(i, theta);
             const double margin = t.sign[i] * (score + b0 + job.stiffness * e) + (t.offset ? t.offset[i] : 0.0);
-            const Move move = loss.at(margin, u[i], s * (norms[i] * inverse + job.stiffness));
-            const double mass = s * t.sign[i] * (move.u - u[i]);
+            const Move move = loss.at(margin, before, q, scale);
+            const double mass = s * t.sign[i] * (move.u - before);
             slack += s * move.slack;
             z[i] = score + mass * inverse * norms[i];
             b[i] = b0 + job.stiffness * (e + mass);
-            if (mass == 0.0) continue;
+            const double size = __builtin_fabs(move.slope);
+            if (mass == 0.0) {
+                if (L::rests && size > job.far) job.rows[j] = ~i;
+                continue;
+            }
+            if (L::rests && size > most) most = size;
             u[i] = move.u;
             e += mass;
             X.axpy(i, mass * inverse, theta);
@@ -156,6 +175,18 @@ void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const C
     }
     state[0] = e;
     state[1] += slack;
+    state[2] = most;
+}
+
+// The rows of the list that have not left, in their order; their number.
+inline i64 remaining(i64 count, i64* rows) {
+    i64 kept = 0;
+    for (i64 j = 0; j < count; ++j) {
+        const i64 i = rows[j];
+        rows[kept] = i;
+        kept += i >= 0;
+    }
+    return kept;
 }
 
 template <class R>
@@ -165,23 +196,6 @@ void dual_cd(const R& X, i64 k0, i64 k1, const Targets& t, LossSpec spec, const 
         ascend(X, k0, k1, t, LogisticMove{}, job, norms, u, z, b, theta, state);
     else
         ascend(X, k0, k1, t, parabola(spec), job, norms, u, z, b, theta, state);
-}
-
-// At the scores z + b: the sums of s l, s sign l' and s l'', which is all that Newton's method for b needs.
-inline void shifted(i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* z, double b, double* out) {
-    const LossOps loss = ops(spec.id);
-    Chunk c;
-    for (i64 r = lo; r < hi; r += kMaxChunk) {
-        const int nr = (int)min64(kMaxChunk, hi - r), np = padded(nr);
-        for (int i = 0; i < nr; ++i) c.m[i] = z[r + i] + b;
-        margins(c, t, r, nr);
-        loss.at(np, spec.width, c.m, c.value, c.slope, c.curvature);
-        out[0] += weighted_total(c.value, c.weight, np);
-        out[2] += weighted_total(c.curvature, c.weight, np);
-        double sum = 0;
-        for (int i = 0; i < nr; ++i) sum += c.weight[i] * t.sign[r + i] * c.slope[i];
-        out[1] += sum;
-    }
 }
 
 // Fisher and Yates with the splitmix64 generator: the same order on every machine.

@@ -5,8 +5,6 @@
 //   A = K/lam + stiffness 1 1' + diag(ridge),   K = X_F X_F',
 // ridge = (curvature of l*)/s per row. A system in A is solved by conjugate gradients, whose products cost two visits
 // to the free rows and none to the others.
-//
-// Also here: the weighted order statistic that gives the intercept of a loss with a kink.
 #pragma once
 #include "dual_cd.hpp"
 
@@ -68,42 +66,6 @@ int free_cg(const R& X, const FreeJob& job, int steps, double enough, double* x,
         state[0] = now;
     }
     return steps;
-}
-
-// The least t among x with  sum of weight over x <= t  at least target, by partition; x and weight are permuted.
-// A target beyond the total gives the largest x of positive weight.
-inline double quantile(i64 n, double* x, double* weight, double target) {
-    i64 lo = 0, hi = n;
-    const auto swap = [&](i64 a, i64 b) {
-        const double kx = x[a], kw = weight[a];
-        x[a] = x[b], weight[a] = weight[b];
-        x[b] = kx, weight[b] = kw;
-    };
-    while (hi - lo > 1) {
-        const double a = x[lo], b = x[lo + (hi - lo) / 2], c = x[hi - 1];
-        const double pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
-        i64 below = lo, equal = lo, above = hi;  // [lo, below) < pivot, [below, equal) = pivot, [above, hi) > pivot
-        double low = 0, mid = 0;
-        while (equal < above) {
-            if (x[equal] < pivot) {
-                low += weight[equal];
-                swap(below++, equal++);
-            } else if (x[equal] == pivot) {
-                mid += weight[equal++];
-            } else {
-                swap(equal, --above);
-            }
-        }
-        if (low >= target && below > lo) {
-            hi = below;
-        } else if (low + mid >= target || above == hi) {
-            return pivot;
-        } else {
-            target -= low + mid;
-            lo = above;
-        }
-    }
-    return n > 0 ? x[lo] : 0.0;
 }
 
 }  // namespace

@@ -325,3 +325,16 @@ def test_beyond_the_last_digit_the_best_iterate_is_kept():
     v = X.T @ (sign * u)
     primal = 0.5 * w @ w + np.maximum(0.0, 1.0 - sign * (X @ w + b)).sum()
     assert primal - (u.sum() - 0.5 * v @ v) <= 1e-6 * primal
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_few_digits_cost_fewer_passes(loss, C, route):
+    """The first iterate that has them is taken, and its support is nearly that of the optimum."""
+    sample = plain(300, 5)
+    rough, fine = (fit(sample, loss, C, "interior", tol=tol) for tol in (1e-3, 1e-6))
+    assert_optimal(rough, get(loss), C, sample, 1e-3)
+    assert rough.n_passes < fine.n_passes
+    low, high, _ = BOX[loss]
+    inside = [np.count_nonzero((f.dual.u > low) & (f.dual.u < high)) for f in (rough, fine)]
+    assert inside[0] <= inside[1] + 60

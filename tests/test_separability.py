@@ -12,7 +12,8 @@ from separation_truth import KINDS, draw, signed, truth
 from linsep import Hyperplane, separate
 from linsep.data import Memory
 from linsep.errors import BadInput
-from linsep.separability import Undecided, decide, simplex, witness_or_separator
+from linsep.separability import Undecided, decide, simplex, wide, witness_or_separator
+from linsep.separability.rows import SignedRows
 
 
 def name(answer):
@@ -266,6 +267,27 @@ def test_many_features():
     twin = sp.vstack([X, X[7]]).tocsr()
     answer = separate(twin, np.append(y, 1 - y[7]))
     assert answer.rows.tolist() == [7, 300] and answer.check(twin, np.append(y, 1 - y[7]), True)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_perceptron_answers_for_many_features(fit_intercept):
+    """Few passes where the margin is wide; the same bits again; the others take over where it cannot answer."""
+    rng = np.random.default_rng(11)
+    X = sp.random(400, 3000, density=0.02, format="csr", random_state=1)
+    y = np.where(X @ rng.normal(size=3000) > 0.0, 1, 0)
+    one, two = (separate(X, y, fit_intercept=fit_intercept) for _ in range(2))
+    assert one.separable and one.check(X, y, True) and one.passes <= 30
+    assert (one.hyperplane.w == two.hyperplane.w).all() and one.margin == two.margin
+    sign = np.where(y, 1.0, -1.0)
+    asked = SignedRows(Memory(X, sign), fit_intercept)
+    assert wide.perceptron(asked, 0) is not None and asked.passes <= 30
+    some = Memory(X, sign, weight=(np.arange(400) > 0).astype(float))
+    assert wide.perceptron(SignedRows(some, fit_intercept), 0) is None
+    assert decide(some, fit_intercept=fit_intercept).separable
+    both = Memory(sp.vstack([X, X[0]]).tocsr(), np.append(sign, -sign[0]))
+    again = SignedRows(both, fit_intercept)
+    assert wide.perceptron(again, 0) is None and again.passes == 100
+    assert not decide(both, fit_intercept=fit_intercept).separable
 
 
 def test_weights_of_zero_do_not_count():

@@ -14,9 +14,11 @@ these are the true scores: the fixed point is the exact minimiser, not one with 
 An epoch also adds up the Fenchel-Young slacks that the rows had when their turn came. Their sum is the duality
 gap of the recent past, so it foretells when the closing pass is worth its price.
 
-Where epochs alone would be many, each is followed by conjugate gradients on the free rows (free_set.py).
+Rows that rest at an end of their interval, with a slope that points farther beyond it than any row of the last epoch
+was from stationarity, leave the list that epochs visit, until the gap says that some of them must be asked again.
+Where epochs alone would still be many, each is followed by conjugate gradients on the free rows (free_set.py).
 
-Hsieh, Chang, Lin, Keerthi, Sundararajan 2008 (the method); Yu, Huang, Lin 2011 (logistic loss);
+Hsieh, Chang, Lin, Keerthi, Sundararajan 2008 (the method, and how rows leave); Yu, Huang, Lin 2011 (logistic loss);
 Shalev-Shwartz and Zhang 2013 (rates); Hestenes 1969, Powell 1969 (augmented Lagrangian).
 """
 
@@ -31,9 +33,9 @@ from linsep import _kernels
 from linsep.errors import NonFinite
 from linsep.problem import dot
 from linsep.solution import Explicit
-from linsep.solvers.free_set import Rounds
+from linsep.solvers.free_set import Rounds, is_parabola
 from linsep.solvers.hardness import hardness, row_norms
-from linsep.solvers.intercept import intercept
+from linsep.solvers.intercept import Intercept
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,6 +51,7 @@ SLOW, STEADY, FAR = (
     8.0,
 )  # ratios of steps of the multiplier: from which, how alike, how far
 FINE = 0.02  # step of Newton's method for the multiplier whose square is below what an epoch leaves
+LEAVE = 0.35  # slope of a row that leaves, as a multiple of the largest one of a row that moved
 NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
 _IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
@@ -61,7 +64,7 @@ class Ascent:
         assert problem.data.whole is not None and problem.loss.native is not None
         self.problem, self.block = problem, problem.data.whole
         self.loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
-        self.intercept = intercept(problem, self.block, self.loss)
+        self.intercept = Intercept(problem, self.block, self.loss)
         self.norms = row_norms(problem)
         if not np.isfinite(self.norms).all():
             problem.start(theta)
@@ -70,13 +73,19 @@ class Ascent:
         # Rows that lie side by side are often alike (sorted by class, say), and to visit them in turn
         # wastes work: pairs of rows in random order, or eights where memory is slower than that.
         self.bucket = 2 if 12 * problem.data.n_entries <= _IN_CACHE else 8
-        self.order = np.arange(-(-n // self.bucket), dtype=np.int64)
-        self.seed, self.epochs, self._walks = int(seed), 0, 0
+        self.seed, self.epochs, self._walks, self.visited = int(seed), 0, 0, 0.0
         self._steps: list[float] = []  # of the multiplier, the last three
-        self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(2)
-        weight = self.block.weights()
-        total, size = float(weight.sum()), dot(weight, self.norms)
-        self.hardness = hardness(problem, size / max(1, int(np.count_nonzero(weight))))
+        self._reach = math.inf  # of the next one, about
+        self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(3)
+        self._rests = is_parabola(problem)
+        self.all_back()
+        weight = self.block.weight
+        total, size = float(n), float(self.norms.sum())
+        live = n
+        if weight is not None:
+            total, size = float(weight.sum()), dot(weight, self.norms)
+            live = int(np.count_nonzero(weight))
+        self.hardness = hardness(problem, size / max(1, live))
         free = problem.fit_intercept and total > 0.0
         self.stiffness = RHO * size / (total * problem.lam) if free else 0.0
         self.slacks: list[float] = []
@@ -125,63 +134,99 @@ class Ascent:
         self.theta /= self.problem.lam
         self.theta[-1] = b
         self._steps = []
+        self.all_back()
 
     def free(self) -> int:
         """The number of rows whose u is strictly inside its interval."""
         low, high = self.problem.loss.domain
         return int(np.count_nonzero((self.u > low) & (self.u < high)))
 
+    def all_back(self) -> None:
+        """The next epoch visits all rows, and none leaves."""
+        n, self._asked = self.problem.data.n, self.epochs
+        self.rows, self.count, self._far = np.arange(n, dtype=np.int64), n, math.inf
+        self._order = np.arange(-(-n // self.bucket), dtype=np.int64)
+
+    @property
+    def _lately(self) -> int:
+        """Epochs since all rows were asked: what the slacks did before tells nothing about the pace."""
+        return self.epochs - self._asked
+
+    @property
+    def share(self) -> float:
+        """Of the rows, those that the next epoch visits."""
+        return self.count / max(1, self.problem.data.n)
+
     def epoch(self, run: Run[Problem] | None = None) -> None:
-        """One visit to every row, in a new order, then the new multiplier."""
+        """One visit to every row of the list, in a new order, then the new multiplier."""
         self.epochs += 1
-        self.state[1] = 0.0
+        self.visited += self.share
+        self.state[1:] = 0.0
+        rows = self.rows[: self.count]
         try:
-            self._walk(self.order, self.bucket, run)
+            self._walk(self._order, self.bucket, rows, self._far, run)
         finally:  # also when a limit ends the epoch
             before = float(self.theta[-1])
             self._settle_intercept(before + self.stiffness * float(self.state[0]), FINE)
             self._extrapolate(float(self.theta[-1]) - before)
+            if self._far < math.inf:
+                self._let_leave(rows)
         self.slacks.append(float(self.state[1]))
+        if self._rests:
+            self._far = LEAVE * float(self.state[2])
+
+    def _let_leave(self, rows: npt.NDArray[np.int64]) -> None:
+        self.count = _kernels.remaining(rows)
+        buckets = -(-self.count // self.bucket)
+        if buckets < len(self._order):
+            self._order = np.arange(buckets, dtype=np.int64)
 
     def visit(self, rows: npt.NDArray[np.int64], run: Run[Problem] | None = None) -> None:
         """One visit to the given rows alone; the multiplier stays."""
-        self._walk(rows, 1, run)
+        self._walk(rows, 1, None, math.inf, run)
 
-    def _walk(self, order: npt.NDArray[np.int64], bucket: int, run: Run[Problem] | None) -> None:
+    def _walk(
+        self,
+        order: npt.NDArray[np.int64],
+        bucket: int,
+        listed: npt.NDArray[np.int64] | None,
+        far: float,
+        run: Run[Problem] | None,
+    ) -> None:
         problem, count = self.problem, len(order)
         self._walks += 1
         _kernels.shuffle(order, (self.seed * 0x9E3779B1 + self._walks) % 2**64)
-        rows = min(problem.data.n, count * bucket)
+        rows = count if listed is None else len(listed)
         entries = max(1, problem.data.n_entries * rows // max(1, problem.data.n))
         step = max(1, _ENTRIES_PER_CALL * count // entries)
         problem.passes += rows / max(1, problem.data.n)
         for k in range(0, count, step):
             if run is not None and k > 0:
                 run.check_limits()
-            self._ascend(order, bucket, k, min(count, k + step))
-
-    def _ascend(self, order: npt.NDArray[np.int64], bucket: int, k0: int, k1: int) -> None:
-        _kernels.dual_cd(
-            self.block.rows,
-            self.block.targets,
-            self.loss,
-            k0,
-            k1,
-            order,
-            bucket,
-            self.problem.lam,
-            self.stiffness,
-            self.norms,
-            self.u,
-            self.z,
-            self.b,
-            self.theta,
-            self.state,
-        )
+            _kernels.dual_cd(
+                self.block.rows,
+                self.block.targets,
+                self.loss,
+                k,
+                min(count, k + step),
+                order,
+                bucket,
+                listed,
+                far,
+                problem.lam,
+                self.stiffness,
+                self.norms,
+                self.u,
+                self.z,
+                self.b,
+                self.theta,
+                self.state,
+            )
 
     def _settle_intercept(self, b: float, fine: float) -> None:
         """The multiplier becomes the best intercept at the scores z; the primal value there is noted."""
-        self.best, loss = self.intercept.best(self.z, b, fine)
+        self.best, loss = self.intercept.best(self.z, b, fine, self._reach)
+        self._reach = 2.0 * abs(self.best - b)
         self.theta[-1] = self.best
         self.primal = loss + 0.5 * self.problem.lam * dot(self.theta[:-1], self.theta[:-1])
 
@@ -211,7 +256,7 @@ class Ascent:
 
     def epochs_to(self, gap: float) -> float:
         """Epochs until the gap is that small, if it goes on falling as in the last half of them."""
-        span = max(3, self.epochs // 2)
+        span = max(3, self._lately // 2)
         now, before, last = self.foretold(), self.slacks[-1 - span], self.slacks[-1]
         if now <= gap:
             return 0.0
@@ -220,22 +265,23 @@ class Ascent:
 
     def many_more(self, tol: float) -> bool:
         """Whether the last two epochs foretell more of them than a round on the free rows is worth."""
-        if len(self.slacks) < 3:
+        if self._lately < 3:
             return False
         before, last = self.slacks[-2:]
         goal = tol * self.primal
         if last <= goal:
             return False
-        few = self.rounds.price(self.free() / max(1, len(self.u)))
+        few = self.rounds.price(self.free() / max(1, self.count))
         return before <= last or few * math.log(before / last) < math.log(last / goal)
 
     def hopeless(self, tol: float, patience: float) -> bool:
         """Whether more epochs are foretold than are worth it, and a few more would not help Newton either."""
         if not self.finite():
             return True
-        if self.epochs < 6:  # too early to tell
-            return False
-        if self.epochs_to(tol * self.primal) <= patience and self.epochs <= 3.0 * patience:
+        if self._lately < 6:  # too early to tell
+            return self.visited > 3.0 * patience
+        left = self.share * self.epochs_to(tol * self.primal)
+        if left <= patience and self.visited <= 3.0 * patience:
             return False
         near = NEAR * self.primal
         return self.foretold() <= near or self.epochs_to(near) > 10

@@ -265,6 +265,13 @@ class Path:
         u: FloatArray = np.where(a < t, self.low + a, self.high - t)
         return u
 
+    def ended(self) -> FloatArray:
+        """u, at an end of its box where it is nearer to that than the margin to the kink, as shares of the usual."""
+        u, far = self.dual(), np.abs(self.v) * self.width
+        inside = np.minimum(u - self.low, self.high - u) * float(np.abs(self.v).max(initial=0.0))
+        end = np.where(u - self.low < self.high - u, self.low, self.high)
+        return np.where(inside <= far, end, u)
+
     def exact(self, theta: FloatArray, u: FloatArray) -> tuple[bool, FloatArray, FloatArray]:
         """The exact solution near theta and u: whether it was found, and the point."""
         block = self.problem.data.whole

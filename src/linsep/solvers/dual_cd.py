@@ -40,10 +40,10 @@ LOSSES = (
 WORTHWHILE = 100_000  # entries below which a fit in one native call is hard to beat
 FEW = 500  # features up to which a matrix of that order costs little
 WIDE = 0.5  # relative gap from which a better start is worth its price
-CLEAR = 0.7  # share of the time of the other method below which ascent is taken
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
-_SPARE = 10  # epochs between closing passes while the gap is not foretold to be near tol
-_SPARE_ROUNDS = 4  # the same where each epoch comes with a round on the free rows
+_SPARE = 10  # passes between closing ones while the gap is not foretold to be near tol
+_SPARE_ROUNDS = 4  # epochs between them where each comes with a round on the free rows
+_AMISS = 2.0  # a gap as a multiple of what was foretold, from which the rows that have left are asked again
 
 
 def applies(problem: Problem) -> bool:
@@ -56,12 +56,13 @@ def crowded(ascent: Ascent) -> bool:
     """Whether more rows are free than there are features: the primal problem is the smaller one.
 
     A smooth loss has nearly all rows free at first: it is crowded if there are more than twice as many. For a loss
-    with a kink only while the gap is wide, since its smooth neighbour is no better than a start.
+    with a kink only while the gap is wide and the features are many, since its smooth neighbour is no better than a
+    start, and a dear one.
     """
     d, free = ascent.problem.data.d, ascent.free()
     if ascent.problem.loss.smooth:
         return free > 2 * d
-    return free > d and ascent.foretold() > WIDE * ascent.primal
+    return free > d > FEW and ascent.foretold() > WIDE * ascent.primal
 
 
 def quick(problem: Problem, tol: float) -> bool:
@@ -90,7 +91,7 @@ def beats_interior(problem: Problem, tol: float) -> bool:
     if not applies(problem) or problem.data.n_entries < WORTHWHILE:
         return False
     hard = hardness(problem, sampled_mean(problem))
-    return kinked_epochs(hard, tol) <= CLEAR * interior_epochs(problem)
+    return kinked_epochs(hard, tol) <= interior_epochs(problem, tol)
 
 
 def prefers(problem: Problem, tol: float) -> bool:
@@ -137,6 +138,39 @@ def _hands_over(ascent: Ascent, run: Run[Problem]) -> bool:
     return ascent.problem.loss.smooth
 
 
+class _Closing:
+    """When to make a closing pass, and what it tells."""
+
+    def __init__(self, run: Run[Problem], ascent: Ascent) -> None:
+        self.run, self.ascent = run, ascent
+        self.epochs, self._visited, self._bias = 0, 0.0, 1.0
+
+    def due(self, slow: bool) -> bool:
+        """Whether the gap is foretold to be near tol, or has not been looked at for long."""
+        ascent = self.ascent
+        if self._near():
+            return True
+        if slow:
+            return ascent.epochs - self.epochs >= _SPARE_ROUNDS
+        return ascent.visited - self._visited >= _SPARE
+
+    def _near(self) -> bool:
+        return self._bias * self.ascent.foretold() <= self.run.stop.tol * self.ascent.primal
+
+    def closed(self) -> bool:
+        """One closing pass; if the gap is wider than foretold, the rows that have left are asked again."""
+        run, ascent, near = self.run, self.ascent, self._near()
+        self.epochs, self._visited = ascent.epochs, ascent.visited
+        if run.close(*ascent.point()):
+            return True
+        gap = (run.trace[-1].primal - run.trace[-1].dual) / run.problem.penalty.scale
+        amiss = gap / (ascent.foretold() or 1.0)
+        if ascent.share < 1.0 and (near or amiss > _AMISS):
+            ascent.all_back()
+        self._bias = min(4.0, max(0.5, amiss))
+        return False
+
+
 def solve(
     problem: Problem,
     theta: FloatArray,
@@ -154,27 +188,23 @@ def solve(
     """
     run = Run(problem, stop)
     ascent = Ascent(problem, theta, seed)
+    closing = _Closing(run, ascent)
     others = newton_passes(problem, ascent.hardness, stop.tol)
     patience = min(patience, min(others, wide.price(problem)) / EPOCH)
-    parabola = is_parabola(problem)
-    status, closed, bias, last, slow = Status.WORKING_PRECISION, 0, 1.0, False, False
+    parabola, slow, status = is_parabola(problem), False, Status.WORKING_PRECISION
     try:
         while True:
             run.check_limits()
             ascent.epoch(run)
-            count, foretold = ascent.epochs, ascent.foretold()
-            last = ascent.hopeless(stop.tol, patience) if epochs is None else count >= epochs
+            last = (
+                ascent.hopeless(stop.tol, patience) if epochs is None else ascent.epochs >= epochs
+            )
             last = last or ascent.stalled()
             if not ascent.finite():
                 return run.solution(status, theta, Explicit(np.zeros_like(ascent.u)))
-            near = bias * foretold <= stop.tol * ascent.primal
-            if last or near or count - closed >= (_SPARE_ROUNDS if slow else _SPARE):
-                closed = count
-                if run.close(*ascent.point()):
-                    status = Status.CERTIFIED
-                    break
-                gap = run.trace[-1].primal - run.trace[-1].dual
-                bias = min(4.0, max(0.5, gap / (problem.penalty.scale * foretold or 1.0)))
+            if (last or closing.due(slow)) and closing.closed():
+                status = Status.CERTIFIED
+                break
             if last:
                 break
             if parabola and not slow and ascent.many_more(stop.tol):
@@ -186,7 +216,7 @@ def solve(
                 ascent.rounds.improve(run, goal)
     except LimitReached as limit:
         status = limit.status
-        if ascent.epochs > closed > 0:  # what came after the last closing pass counts too
+        if ascent.epochs > closing.epochs > 0:  # what came after the last closing pass counts too
             run.close(*ascent.point())
     if run.best is None:
         return run.solution(status, *ascent.point())

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
+ROUGH = 1e-4  # tol from which few digits are wanted
 MANY = 2_000_000  # entries from which Newton's passes are shared by threads; epochs never are
 
 
@@ -55,31 +56,34 @@ def hardness(problem: Problem, mean: float) -> float:
     return 4.0 * bend * mean / problem.lam
 
 
-def interior_epochs(problem: Problem) -> float:
+def interior_epochs(problem: Problem, tol: float = 1e-6) -> float:
     """Epochs of ascent that take as long as the interior point method would, by the nanoseconds per row of each.
 
-    Twenty iterations, each four visits to the rows, a Gram matrix and a factorisation. Measured: 46 epochs on
-    4,600 x 57, 34 on a9a (32,561 x 123 sparse), 380 on 10,000 x 784 dense; the formula says 45, 40 and 630.
+    Twenty iterations, fifteen if few digits are wanted, each four visits to the rows, a Gram matrix, a factorisation.
+    The Gram of sparse rows is scattered, and slower once it leaves the nearest cache. Measured: 46 epochs on
+    4,600 x 57, 92 on a9a (32,561 x 123 sparse), 380 on 10,000 x 784 dense, 330 on w8a (49,749 x 300 sparse), where
+    65 iterations are made; the formula says 45, 70, 630 and 136.
     """
     n, d = max(1, problem.data.n), problem.data.d
     entries = problem.data.n_entries / n
     sparse = problem.data.sparse
-    epoch = 60.0 + (1.5 if sparse else 0.6) * entries
+    epoch = 30.0 + 1.3 * entries if sparse else 60.0 + 0.6 * entries
     if (
         n < d
     ):  # in coordinates of the rows' own span, whose eigenvectors cost more than all that follows
         return 5.0 * n * n / epoch
-    gram = 0.5 * entries**2 * (1.0 if sparse else 0.05)
+    gram = 0.5 * entries**2 * (1.0 + (d / 200.0) ** 2 if sparse else 0.05)
     iteration = 40.0 + 1.6 * entries + gram + 0.05 * float(d) ** 3 / n
-    return 20.0 * iteration / epoch
+    return (15.0 if tol >= ROUGH else 20.0) * iteration / epoch
 
 
 def kinked_epochs(hard: float, tol: float) -> float:
-    """Epochs that ascent needs for a loss with a kink, as fitted by eye: 8 to 1e-3 and 20 to 1e-6 at hardness 0.
+    """Passes that ascent needs for a loss with a kink, as fitted by eye: 6 to 1e-3 and 9.5 to 1e-6 at hardness 0.
 
-    Measured at hardness 0.5, 2, 4, 50, 400: to 1e-6 20-23, 37, 29, 316, 605; to 1e-3 8, 9, 16, and 283 at 400.
+    Measured at hardness 0.5, 1, 4, 47, 56, 84, 120, 400: to 1e-6 12-14, 13, 25-49, 111, 149, 64, 33, 52-86 (447 on
+    dense images); to 1e-3 7-9, 9, 9-10, 48, 95, 45, 9, 23-64 (239).
     """
-    return float((8.0 if tol >= 3e-4 else 20.0) * (1.0 + hard) ** 0.6)
+    return float((6.0 if tol >= ROUGH else 9.5) * (1.0 + hard) ** 0.6)
 
 
 def newton_passes(problem: Problem, hard: float, tol: float) -> float:

@@ -1,9 +1,9 @@
 """Mehrotra's interior point method for the losses with one kink, on all rows: the controller.
 
 ``central_path.py`` states the problem and makes the steps; ``foreknowledge.py`` has the start and the answers that need
-no iteration. The end is the exact solution (kernels/crossover.hpp) where the guess of the free rows is right; the gap
-that counts is always that of the closing pass. Without a penalty (the absolute loss) this is a linear programme, its
-exact solution a vertex.
+no iteration. The end is the exact solution (kernels/crossover.hpp) where the guess of the free rows is right, or, for
+who asks for few digits, the first iterate that has them; the gap that counts is always that of the closing pass.
+Without a penalty (the absolute loss) this is a linear programme, its exact solution a vertex.
 
 A small problem is one native call (kernels/interior_fit.hpp). Where it fails, for want of digits in the Gram,
 directions along which no score changes are penalised (``null_directions``), and the method is run again.
@@ -21,6 +21,7 @@ from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import small, wide
 from linsep.solvers.central_path import LIMIT, Path, feasible, kernel
 from linsep.solvers.foreknowledge import exact_fit, flat_answer, null_directions, squared_start
+from linsep.solvers.hardness import ROUGH
 from linsep.solvers.imbalance import begin
 from linsep.solvers.run import SAFETY, LimitReached, Run
 
@@ -65,10 +66,25 @@ def iterate(run: Run[Problem], theta: FloatArray, null: FloatArray | None = None
         raise
 
 
+def _roughly(run: Run[Problem], path: Path) -> bool:
+    """The first iterate that closes the gap, its rows at the ends of their boxes where they will end.
+
+    That makes the support as small as it is at the optimum, and leaves less of a gap than the iterate has, as a rule.
+    """
+    for share in (4.0, 0.5):
+        if not path.descend(share * run.stop.tol):
+            return False
+        if run.close(path.theta, Explicit(feasible(run.problem, path.ended()))):
+            return True
+    return False
+
+
 def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
     tol = run.stop.tol
     target = min(0.1 * tol, NEAR) if path.crossable else 0.3 * tol
     path.place(theta)
+    if tol >= ROUGH and run.problem.lam > 0.0 and _roughly(run, path):
+        return True
     falling = path.descend(target)
     if not falling and not path.gap <= 1e-3 * abs(path.value):
         path.place(np.zeros_like(theta), 0.5 * path.width * float(np.abs(path.v).mean()))

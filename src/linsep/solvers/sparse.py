@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
 FACTORISE = 4000  # dense features up to which a Hessian beats conjugate gradients that do not end
 WORTH = 0.3  # relative gap below which Newton's method gains by the start, above which it loses
+HOPE = 2.0  # times as long as the other method would take, as foretold: an ascent that has begun may go on
 
 
 def solve_dual(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Ascent, then the other method if the gap is still open."""
     smooth = problem.loss.smooth
     able = smooth or (interior.applies(problem) and interior.factorisable(problem))
-    patience = interior_epochs(problem) if able and not smooth else math.inf
+    patience = HOPE * interior_epochs(problem, stop.tol) if able and not smooth else math.inf
     first = dual_cd.solve(problem, theta, stop, seed=seed, patience=patience)
     if first.status is not Status.WORKING_PRECISION or not able:
         return first
