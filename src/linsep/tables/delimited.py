@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from linsep.errors import BadInput
-from linsep.tables.columnar import arrow, collect
+from linsep.tables.columnar import Records, arrow
 from linsep.tables.files import UTF8_MARK, opened, refuse
 from linsep.tables.geometry import DelimitedText
 from linsep.tables.inference import has_zone, kind_of
-from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME, Table, missing_name
+from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME, missing_name
 
 _HEAD = 1 << 20  # bytes that decide about delimiter, header and kinds
 _BLOCK = 1 << 20  # bytes parsed together; the parser reads dozens of blocks ahead
@@ -41,17 +41,16 @@ class Dialect:
     missing: frozenset[str] = frozenset()
 
 
-def read_delimited(
+def delimited_records(
     path: str,
     name: str,
     dialect: Dialect,
-    *,
     target: str | None,
     ignore: frozenset[str],
     types: dict[str, str],
-) -> Table:
-    """Read the file at ``path``, which messages call ``name``."""
-    return _Reading(path, name, dialect).run(target, ignore, types)
+) -> Records:
+    """The batches of the file at ``path``, which messages call ``name``, read as its head demands."""
+    return _Reading(path, name, dialect).records(target, ignore, types)
 
 
 class _Reading:
@@ -69,7 +68,7 @@ class _Reading:
         self.text = DelimitedText(path, dialect.encoding, self.delimiter, dialect.quote)
         self.names = self._header()
 
-    def run(self, target: str | None, ignore: frozenset[str], types: dict[str, str]) -> Table:
+    def records(self, target: str | None, ignore: frozenset[str], types: dict[str, str]) -> Records:
         for asked in [*ignore, *types, *([target] if target else [])]:
             if asked not in self.names:
                 raise missing_name(asked, self.names, self.name)
@@ -87,16 +86,14 @@ class _Reading:
         columns.update(dict.fromkeys(zoned, pa.timestamp("us", "UTC")))
         if target is not None:
             columns[target] = pa.string()
-        table = collect(
+        return Records(
             self._batches(columns),
             {column: kinds[column] for column in kept},
-            path=self.name,
-            target=target,
-            missing=self.dialect.missing,
-            locate=lambda row, column: self._locate(row, self.names.index(column)),
+            self.name,
+            types,
+            self.dialect.missing,
+            lambda row, column: self._locate(row, self.names.index(column)),
         )
-        table.types = types
-        return table
 
     # the head
 

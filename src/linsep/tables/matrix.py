@@ -10,26 +10,31 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.errors import BadInput, NonFinite
+from linsep.tables.batches import Rows
 from linsep.tables.encodings import Category, Encoding, Number
 from linsep.tables.inference import is_number
 from linsep.tables.planning import convert
-from linsep.tables.table import STRING, Batch, Table
+from linsep.tables.table import STRING, Table
 
 
 def matrix(encodings: tuple[Encoding, ...], table: Table, sparse: bool, consume: bool) -> Any:
     """The encoded table, dense or CSR; ``consume`` gives up its batches one by one."""
     columns = [ColumnAtWork(encoding, table) for encoding in encodings if encoding.width]
     shape = len(table), sum(encoding.width for encoding in encodings)
-    batches = _taken(table) if consume else iter(table.batches)
+    batches = _passed(table, consume)
     return _sparse(columns, batches, shape) if sparse else _dense(columns, batches, shape)
 
 
-def _taken(table: Table) -> Iterator[Batch]:
-    while table.batches:
-        yield table.batches.pop(0)
+def _passed(table: Table, consume: bool) -> Iterator[Rows]:
+    """The batches in their order, each released after its use."""
+    left = table.batches if consume else list(table.batches)
+    while left:
+        batch = left.pop(0)
+        yield batch
+        batch.release()
 
 
-def _dense(columns: list[ColumnAtWork], batches: Iterator[Batch], shape: tuple[int, int]) -> Any:
+def _dense(columns: list[ColumnAtWork], batches: Iterator[Rows], shape: tuple[int, int]) -> Any:
     X = np.zeros(shape)  # pages of memory are taken when they are first written
     start = 0
     for batch in batches:
@@ -46,7 +51,7 @@ def _dense(columns: list[ColumnAtWork], batches: Iterator[Batch], shape: tuple[i
     return X
 
 
-def _sparse(columns: list[ColumnAtWork], batches: Iterator[Batch], shape: tuple[int, int]) -> Any:
+def _sparse(columns: list[ColumnAtWork], batches: Iterator[Rows], shape: tuple[int, int]) -> Any:
     blocks = []
     for batch in batches:
         parts, at = [], 0
@@ -79,12 +84,12 @@ class ColumnAtWork:
             self._all, self._next = whole, 0
         self.prepared = encoding.prepare(self.levels)
 
-    def values(self, batch: Batch) -> npt.NDArray[Any]:
+    def values(self, batch: Rows) -> npt.NDArray[Any]:
         """Stored values of one batch; batches come in order."""
         if self._all is not None:
             start, self._next = self._next, self._next + len(batch)
             return self._all[start : self._next]
-        values: npt.NDArray[Any] = getattr(batch, self.store)[:, self.at]
+        values = batch.column(self.store, self.at)
         refuse_infinite(self.encoding.name, values)
         return values
 
@@ -95,7 +100,7 @@ class ColumnAtWork:
                 f"to strings such as {encoding.levels[0]!r}; convert the column."
             )
 
-    def counts(self, batch: Batch) -> npt.NDArray[np.int64]:
+    def counts(self, batch: Rows) -> npt.NDArray[np.int64]:
         """In how many rows of a batch of strings each level occurs."""
         codes = self.values(batch)
         return np.bincount(codes[codes >= 0], minlength=len(self.levels))

@@ -40,6 +40,13 @@ class Settings:
     ngrams: tuple[int, int]
 
 
+def count_gaps(values: npt.NDArray[Any]) -> int:
+    """How many of the stored values are missing."""
+    if values.dtype.kind == "i":
+        return int(np.count_nonzero(values < 0))
+    return int(np.count_nonzero(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)))
+
+
 def stored_kind(asked: str | None, kind: str) -> str:
     """The kind a column must be stored as for the type that was asked for."""
     if asked in ("category", "hashed", "text"):
