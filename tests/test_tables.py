@@ -471,3 +471,11 @@ def test_a_stream_of_tables_has_all_rows(monkeypatch, tmp_path):
     (tmp_path / "none.csv").write_text("x,y\n")
     with pytest.raises(BadFile, match="no rows"):
         list(stream_table(tmp_path / "none.csv"))
+
+
+def test_missing_values_of_a_wide_table_are_padded_as_in_its_head():
+    head = ",".join(f"c{j}" for j in range(400))
+    rows = [",".join(["1", cell, "   ", *["2"] * 397]) for cell in ("3", "  NA", "NA", "4")]
+    found = table("\n".join([head, *rows]).encode())
+    assert contents(found)["c1"] == [3.0, None, None, 4.0]
+    assert contents(found)["c2"] == [None] * 4 and contents(found)["c399"] == [2.0] * 4

@@ -38,6 +38,9 @@ class Rows(Protocol):
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
         """One column, as stored."""
 
+    def numbers_of(self, rows: slice, columns: slice) -> npt.NDArray[np.float64]:
+        """A rectangle of the numbers."""
+
     def some(self, rows: IntArray) -> Rows:
         """These of the rows."""
 
@@ -81,6 +84,10 @@ class Batch:
         matrix: npt.NDArray[Any] = getattr(self, store)
         return matrix[:, at]
 
+    def numbers_of(self, rows: slice, columns: slice) -> npt.NDArray[np.float64]:
+        """A rectangle of the numbers."""
+        return self.numbers[rows, columns]
+
     def some(self, rows: IntArray) -> Part:
         """These of the rows; nothing is copied."""
         return Part(self, rows)
@@ -104,6 +111,10 @@ class Part:
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
         """One column, as stored."""
         return np.asarray(self.batch.column(store, at)[self.rows])
+
+    def numbers_of(self, rows: slice, columns: slice) -> npt.NDArray[np.float64]:
+        """A rectangle of the numbers."""
+        return np.asarray(self.batch.numbers[:, columns][self.rows[rows]])
 
     def some(self, rows: IntArray) -> Part:
         """These of the rows."""
