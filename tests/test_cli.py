@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep.cli import fitting, main
+from linsep.cli import main
 from linsep.cli.commands import VERBS
+from linsep.tables import batches, delimited
 
 PENGUINS = Path(linsep.__file__).parent / "cli" / "data" / "penguins.csv"
 
@@ -101,6 +102,44 @@ def test_predict_streams_csv_and_agrees_with_the_library(data, model, capsys):
     assert np.allclose(p, saved[-1].predict_proba(X), rtol=1e-12)
     assert main(["predict", str(model), str(data), "-o", "out.csv", "-q"]) == 0
     assert Path("out.csv").read_text().splitlines()[0] == "prediction"
+
+
+def test_predict_goes_through_a_file_piece_by_piece(data, model, monkeypatch, capsys):
+    assert main(["predict", str(model), str(data), "--proba"]) == 0
+    whole = capsys.readouterr().out
+    monkeypatch.setattr(delimited, "_BLOCK", 1500)
+    for words in ([], ["-o", "out.csv", "-q"], ["--json"]):
+        assert main(["predict", str(model), str(data), "--proba", *words]) == 0
+        said = capsys.readouterr().out
+        if words == ["--json"]:
+            facts = json.loads(said)
+            assert facts["rows"] == 344 == len(facts["columns"]["prediction"])
+        else:
+            assert (Path("out.csv").read_text() if words else said) == whole
+    lines = data.read_text().splitlines()
+    data.write_text("\n".join([*lines[:300], lines[300] + ",more", *lines[301:]]) + "\n")
+    Path("out.csv").unlink()
+    assert main(["predict", str(model), str(data), "-o", "out.csv"]) == 4
+    assert "penguins.csv:301" in capsys.readouterr().err
+    assert not list(Path().glob("out.csv*"))
+
+
+def test_a_model_without_an_encoder_takes_columns_by_name(data, capsys):
+    lines = [f"{i},{i * i % 7},1,{'yes' if i % 3 else 'no'}" for i in range(40)]
+    Path("t.csv").write_text("a,b,always,y\n" + "\n".join(lines) + "\n")
+    assert main(["fit", "t.csv", "-t", "y", "--C", "1", "--memory-limit", "1", "-q"]) == 0
+    bare = linsep.load("t.linsep")
+    assert bare.feature_names_in_.tolist() == ["a", "b", "always"]
+    assert main(["predict", "t.linsep", "t.csv", "--scores", "--json"]) == 0
+    found = answer(capsys)["columns"]["score"]
+    X = np.array([line.split(",")[:3] for line in lines], float)
+    assert np.allclose(found, X @ bare.coef_[0] + bare.intercept_)
+    Path("t.csv").write_text("always,b,y\n1,2,no\n")
+    assert main(["predict", "t.linsep", "t.csv"]) == 4
+    assert "has no column 'a'" in capsys.readouterr().err
+    Path("t.csv").write_text("always,b,a\n1,2,\n1,2,3\n")
+    assert main(["predict", "t.linsep", "t.csv"]) == 4
+    assert "column 'a' holds text or gaps" in capsys.readouterr().err
 
 
 def test_predict_reads_standard_input(data, model):
@@ -256,6 +295,31 @@ def test_help_imports_nothing_heavy():
     assert run.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_fault_of_its_own_ends_with_a_traceback_and_not_with_a_hang(data):
+    code = (
+        "import sys; from linsep.cli import command, fitting, reading\n"
+        "def broken(*a):\n    raise RuntimeError('a fault')\n"
+        "from linsep.tables.columnar import Target; Target.add = broken\n"
+        "sys.argv = ['linsep', 'fit', 'penguins.csv', '-t', 'species']; command()"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert run.returncode == 1 and "RuntimeError: a fault" in run.stderr
+
+
+def test_the_command_does_not_load_pandas(data):
+    code = (
+        "import sys, linsep.cli as cli\n"
+        "run = cli.run\n"
+        "def told(argv):\n    code = run(argv); print(sys.modules.get('pandas')); return code\n"
+        "cli.run = told\n"
+        "sys.argv = ['linsep', 'fit', 'penguins.csv', '-t', 'species', '--C', '1', '-q']; cli.command()"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, "None\n"), run.stderr
+
+
 def test_the_report_judges_by_rows_the_fit_has_not_seen(data, capsys):
     words = ["fit", str(data), "-t", "species", "--C", "1", "--json", "--report", "page.html"]
     assert main(words) == 0
@@ -265,6 +329,20 @@ def test_the_report_judges_by_rows_the_fit_has_not_seen(data, capsys):
     assert "most missing values: sex" in page
     assert main(["report", facts["model_file"], str(data), "-t", "species", "-q"]) == 0
     assert Path(facts["model_file"]).with_suffix(".html").stat().st_size > 10_000
+
+
+def test_a_report_by_rows_from_another_file(data, model, capsys):
+    lines = data.read_text().splitlines()
+    Path("new.csv").write_text("\n".join([lines[0], *lines[1::5]]) + "\n")
+    words = ["report", str(model), str(data), "-t", "species", "--title", "Which penguin?"]
+    assert main([*words, "--test", "new.csv", "-o", "page.html", "--json"]) == 0
+    assert answer(capsys) == {"verb": "report", "report": "page.html"}
+    page = Path("page.html").read_text("utf-8")
+    assert "69 held-out rows" in page and "judged by new.csv" in page
+    assert "<title>Which penguin?</title>" in page
+    assert "69 of 69 held-out rows are also among the training rows" in page
+    assert main([*words, "--test", "nowhere.csv"]) == 4
+    assert "nowhere.csv" in capsys.readouterr().err
 
 
 def test_the_demo_leaves_everything_in_one_folder(tmp_path, capsys):
@@ -313,12 +391,14 @@ def test_what_reading_from_disk_cannot_do_is_refused(numbers, capsys):
 
 
 @pytest.mark.parametrize("share", ["0", "0.25"])
-def test_a_large_table_gives_the_same_model_without_a_second_copy(data, share, monkeypatch, capsys):
+def test_a_large_table_waits_in_a_file_and_gives_the_same_model(data, share, monkeypatch, capsys):
     words = ["fit", str(data), "-t", "species", "--C", "1", "--test", share, "--json", "--report"]
     assert main([*words, "small.html"]) == 0
     small = answer(capsys)
-    monkeypatch.setattr(fitting, "_LARGE", 0)
+    monkeypatch.setattr(batches, "KEPT", 0)
+    monkeypatch.setattr(batches, "_PIECE", 1000)
     assert main([*words, "large.html"]) == 0
     large = answer(capsys)
     assert large["certificate"] == small["certificate"] and large["test"] == small["test"]
-    assert large["rows"] == 344 and Path("large.html").exists()
+    assert large["rows"] == 344
+    assert Path("large.html").read_bytes() == Path("small.html").read_bytes()

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 
 pytestmark = [
@@ -104,3 +105,28 @@ def test_other_models(model, allowed):
     print(f"\n{model}: {found['extra']:.0f} MB beside {found['before']:.0f} MB; {found['proof']}")
     assert found["certified"]
     assert found["extra"] <= allowed
+
+
+def test_the_command_line_holds_a_table_once(tmp_path):
+    """A CSV with default options (a quarter of the rows set aside, C tuned, a report) needs its numbers plus 300 MB."""
+    rng = np.random.default_rng(0)
+    n, d, block = 400_000, 40, 10_000
+    X = rng.integers(-999_999, 999_999, size=(block, d))
+    label = np.where(X[:, 0] - X[:, 1] + rng.normal(0, 5e5, block) > 0, "yes", "no")
+    lines = (",".join([*map(str, row), t]) for row, t in zip(X.tolist(), label, strict=True))
+    text = "\n".join(lines) + "\n"
+    with open(tmp_path / "large.csv", "w") as file:
+        file.write(",".join([*(f"c{j}" for j in range(d)), "y"]) + "\n")
+        for _ in range(n // block):
+            file.write(text)
+    command = [sys.executable, "-c", "from linsep.cli import command; command()"]
+    words = ["fit", str(tmp_path / "large.csv"), "--target", "y", "--json", "--quiet"]
+    with open(tmp_path / "out", "w") as out:
+        process = subprocess.Popen([*command, *words], stdout=out)
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    facts = json.loads((tmp_path / "out").read_text())
+    peak = used.ru_maxrss * 1024
+    print(f"\n{peak / 1e6:.0f} MB for {8 * n * d / 1e6:.0f} MB of numbers")
+    assert process.returncode == 0 and facts["rows"] == n and facts["test"]["rows"] == n // 4
+    assert peak <= 8 * n * d + 300e6

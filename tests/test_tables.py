@@ -16,9 +16,10 @@ import pytest
 import scipy.sparse as sp
 
 import linsep
-from linsep import read_table
+from linsep import Encoder, read_table
 from linsep.errors import BadFile, BadInput, Refused
-from linsep.tables import columnar, delimited
+from linsep.tables import batches, columnar, delimited
+from linsep.tables.reading import stream_table
 
 
 def table(text, target=None, **options):
@@ -401,3 +402,80 @@ def test_taking_rows_across_batches(rows, monkeypatch):
     some = whole.take(np.array(rows, dtype=np.int64))
     assert contents(some)["a"] == rows and some.y.tolist() == [i % 2 for i in rows]
     assert contents(some)["b"] == ["xyz"[i % 3] for i in rows]
+
+
+# many rows wait in a file
+
+
+@pytest.fixture
+def shelved(monkeypatch):
+    """Everything goes to the file, in pieces of a few rows."""
+    monkeypatch.setattr(batches, "KEPT", 0)
+    monkeypatch.setattr(batches, "_PIECE", 64)
+    monkeypatch.setattr(batches, "_REGION", 1 << 13)
+
+
+def mixed_text(n):
+    lines = [
+        f"{'' if i % 7 == 0 else i / 8},{i % 2 == 0},{'abc'[i % 3]},2024-01-{1 + i % 28:02},{i % 2}"
+        for i in range(n)
+    ]
+    return ("x,flag,letter,day,y\n" + "\n".join(lines) + "\n").encode()
+
+
+def test_a_table_in_a_file_is_the_same_table(shelved, monkeypatch):
+    text = mixed_text(5000)
+    monkeypatch.setattr(delimited, "_BLOCK", 2000)
+    there = read_table(io.BytesIO(text), "y")
+    assert len(there.batches) > 3 and all(b.place is not None for b in there.batches)
+    monkeypatch.setattr(batches, "KEPT", 1 << 30)
+    here = read_table(io.BytesIO(text), "y")
+    assert all(b.place is None for b in here.batches)
+    rows = np.flatnonzero(np.arange(5000) % 3 == 1)
+    shuffled = np.random.default_rng(0).permutation(5000)[:50]
+    for _ in range(2):  # the second time the pages come from the file again
+        for name in here.columns:
+            for of in (lambda t: t, lambda t: t.take(rows), lambda t: t.take(rows).take(rows[:90]),
+                       lambda t: t.take(shuffled)):  # fmt: skip
+                assert np.array_equal(
+                    of(there).values(name),
+                    of(here).values(name),
+                    equal_nan=here.kinds[name] != "string",
+                )
+        there.release()
+    both = Encoder().fit(here).transform(here), Encoder().fit(there).transform(there, consume=True)
+    assert np.array_equal(*both) and not there.batches
+
+
+def test_without_room_in_the_file_rows_stay_in_memory(shelved, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(batches.os, "posix_fallocate", full, raising=False)
+    table = read_table(io.BytesIO(mixed_text(300)), "y")
+    assert len(table) == 300 and all(b.place is None for b in table.batches)
+    assert np.isnan(table.values("x")).sum() == 43
+
+
+def test_a_stream_of_tables_has_all_rows(monkeypatch, tmp_path):
+    monkeypatch.setattr(delimited, "_BLOCK", 2000)
+    (tmp_path / "t.csv").write_bytes(mixed_text(1000))
+    whole = read_table(tmp_path / "t.csv")
+    parts = list(stream_table(tmp_path / "t.csv"))
+    assert len(parts) > 5
+    assert np.concatenate([part.y is None and part.values("x") for part in parts]).tolist() == (
+        pytest.approx(whole.values("x").tolist(), nan_ok=True)
+    )
+    letters = [part.levels["letter"][code] for part in parts for code in part.values("letter")]
+    assert letters == [whole.levels["letter"][code] for code in whole.values("letter")]
+    (tmp_path / "none.csv").write_text("x,y\n")
+    with pytest.raises(BadFile, match="no rows"):
+        list(stream_table(tmp_path / "none.csv"))
+
+
+def test_missing_values_of_a_wide_table_are_padded_as_in_its_head():
+    head = ",".join(f"c{j}" for j in range(400))
+    rows = [",".join(["1", cell, "   ", *["2"] * 397]) for cell in ("3", "  NA", "NA", "4")]
+    found = table("\n".join([head, *rows]).encode())
+    assert contents(found)["c1"] == [3.0, None, None, 4.0]
+    assert contents(found)["c2"] == [None] * 4 and contents(found)["c399"] == [2.0] * 4

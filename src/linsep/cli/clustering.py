@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import linsep
-from linsep.cli.commands import code_of
-from linsep.cli.output import Outcome, certificate_facts, say
+from linsep.cli import finishing
+from linsep.cli.output import Outcome, say
 from linsep.cli.reading import FOLDS, HELD_OUT, TRIED, only_in_memory
 from linsep.data.cluster import connected
 from linsep.errors import BadInput, ConvergenceWarning
@@ -45,23 +44,15 @@ def run(options: Any, model: Any) -> Outcome:
     traffic = model.traffic_
     say(options, str(model.certificate_))
     say(options, f"{traffic.rounds} rounds, {traffic.sent + traffic.received:,} bytes moved")
-    path = Path(options.output or "model.linsep")
-    linsep.save(model, path)
-    say(options, f"model: {path}")
-    facts = {
-        "verb": "fit",
-        "linsep": linsep.__version__,
-        "features": int(model.n_features_in_),
-        "model": type(model).__name__,
-        "C": float(options.C),
-        "certificate": certificate_facts(model.certificate_),
-        "rounds": traffic.rounds,
-        "bytes_sent": traffic.sent,
-        "bytes_received": traffic.received,
-        "model_file": str(path),
-        "seconds": perf_counter() - began,
-    }
-    return Outcome(facts, code_of(options, model.certificate_))
+    return finishing.outcome(
+        options,
+        model,
+        finishing.saved(options, model),
+        began,
+        rounds=traffic.rounds,
+        bytes_sent=traffic.sent,
+        bytes_received=traffic.received,
+    )
 
 
 def _refuse(options: Any) -> None:

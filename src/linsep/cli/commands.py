@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -115,7 +116,9 @@ def _guarded(options: Any) -> int:
 
     module = import_module(f"linsep.cli.{VERBS[options.verb][0]}")
     try:
-        with _watched(options):
+        with _watched(options), warnings.catch_warnings():
+            # columns were matched by name when the file was read
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
             outcome = module.run(options)
         if options.json:
             print(json.dumps(outcome.facts, default=_plain, allow_nan=False))
@@ -140,13 +143,6 @@ def _code_of(error: BaseException) -> int:
         KeyboardInterrupt: INTERRUPTED,
     }
     return next((code for kind, code in codes.items() if isinstance(error, kind)), BAD_DATA)
-
-
-def code_of(options: Any, certificate: Any) -> int:
-    """How a fit with this certificate ends."""
-    if certificate.certified:
-        return DONE
-    return NOT_CERTIFIED if options.time_limit is None else LIMIT
 
 
 def _watched(options: Any) -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 import linsep
-from linsep.cli import predicting, reading
+from linsep.cli import reading
 from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput
 from linsep.tables import Encoder
@@ -39,7 +39,7 @@ def run(options: Any) -> Outcome:
     encoder = reading.encoder_of(linsep.load(options.like)) if options.like else None
     if options.like and encoder is None:
         raise BadInput(f"{options.like} holds no encoder: its model takes numbers as they are.")
-    types = None if encoder is None else predicting.known(encoder, options)
+    types = None if encoder is None else reading.known(encoder, options)
     table = reading.read(options, options.target, types)
     X = table.matrix
     if X is None:

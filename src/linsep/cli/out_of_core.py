@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.base import clone
 
 import linsep
-from linsep.cli import fitting, reading
-from linsep.cli.commands import code_of
-from linsep.cli.output import Outcome, certificate_facts, say
+from linsep.cli import finishing, modelling, reading
+from linsep.cli.modelling import Judgement
+from linsep.cli.output import Outcome, say
 from linsep.data import Scan
 from linsep.data.space import available_memory
 from linsep.errors import BadInput, ConvergenceWarning
@@ -81,36 +81,29 @@ def run(options: Any) -> Outcome:
             raise BadInput(f"{options.data}: say which column to predict: --target NAME.")
         say(options, f"{options.data}: {rows.shape[0]:,} rows, read from disk in every pass")
         regression = reading.is_regression(rows.y, options.task)
-        model = fitting.estimator(options, regression)
+        model = modelling.estimator(options, regression)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
-            test = _judged(options, rows, model, regression)
-            final = clone(model).set_params(C=test["C"]).fit(rows)
-        say(options, f"C = {test['C']:g}")
+            judgement = _judged(options, rows, model, regression)
+            final = clone(model).set_params(C=judgement.C).fit(rows)
+        say(options, f"C = {judgement.C:g}")
         say(options, str(final.certificate_))
-        say(options, test["text"])
-        path = Path(options.output or Path(options.data).with_suffix(".linsep"))
-        linsep.save(final, path)
-        say(options, f"model: {path}")
+        say(options, judgement.text)
+        path = finishing.saved(options, final)
         reads, shape = rows.reads, rows.shape
     if not options.no_report:
         say(options, "no report: it needs the rows in memory")
-    facts = {
-        "verb": "fit",
-        "linsep": linsep.__version__,
-        "rows": shape[0],
-        "features": shape[1],
-        "model": type(final).__name__,
-        "C": float(test["C"]),
-        "certificate": certificate_facts(final.certificate_),
-        "test": {k: v for k, v in test.items() if k in ("rows", "score", "bound", "scoring")},
-        "separable": None,
-        "model_file": str(path),
-        "report": None,
-        "reads": reads,
-        "seconds": perf_counter() - began,
-    }
-    return Outcome(facts, code_of(options, final.certificate_))
+    return finishing.outcome(
+        options,
+        final,
+        path,
+        began,
+        rows=shape[0],
+        test=judgement.facts,
+        separable=None,
+        report=None,
+        reads=reads,
+    )
 
 
 def _refuse(options: Any) -> None:
@@ -122,10 +115,8 @@ def _refuse(options: Any) -> None:
         )
 
 
-def _judged(options: Any, rows: Scan, model: Any, regression: bool) -> dict[str, Any]:
+def _judged(options: Any, rows: Scan, model: Any, regression: bool) -> Judgement:
     """Choose C without the test rows, and judge by them a twin that has not seen them."""
-    if not 0.0 <= options.test < 1.0:
-        raise BadInput(f"--test must be a share of the rows below 1, got {options.test}.")
     y, weight = rows.given(None, None, "fit")
     bare, n = Scan(rows.rows, names=rows.feature_names), rows.shape[0]
     everything = np.arange(n)
@@ -143,27 +134,16 @@ def _judged(options: Any, rows: Scan, model: Any, regression: bool) -> dict[str,
     seen = separate.without(weight, n, train) if len(held) else weight
     C = options.C
     if C is None:
-        C = linsep.tune(
-            model,
-            bare,
-            y,
-            options.Cs,
-            cv=options.cv,
-            scoring=options.scoring,
-            rule=options.rule,
-            refit=False,
-            sample_weight=seen,
-            random_state=options.seed,
-        ).best_C
+        C = modelling.tuned(options, model, bare, y, seen).best_C
     if not len(held):
-        return {"C": C, "text": "no rows were set aside to judge by"}
+        return Judgement(C, text="no rows were set aside to judge by")
     twin = clone(model).set_params(C=C).fit(bare, y, seen)
     score = resolve(None, regression=regression)
     value = separate.held_out(score, twin, bare, y, weight, held)
-    out = {"C": C, "rows": len(held), "score": value, "scoring": score.name}
+    facts = {"rows": len(held), "score": value, "scoring": score.name}
     about = f"{score.name.replace('_', ' ')} on {len(held):,} rows that its twin has not seen: "
     if regression:
-        return {**out, "text": f"{about}{value:.4g}"}
+        return Judgement(C, text=f"{about}{value:.4g}", facts=facts)
     bound = float(linsep.bounds.clopper_pearson(round(value * len(held)), len(held), delta=0.05))
     text = f"{about}{value:.2%}, below {bound:.2%} with probability 0.95"
-    return {**out, "bound": bound, "text": text}
+    return Judgement(C, text=text, facts={**facts, "bound": bound})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import csv
-import io
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import linsep
 from linsep.cli import reading
@@ -32,53 +32,80 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> Outcome:
-    """Read, predict, write."""
+    """Read some rows, predict them, write them, and go on."""
     model = linsep.load(options.model)
-    encoder = reading.encoder_of(model)
-    table = reading.read(options, None, None if encoder is None else known(encoder, options))
-    final = reading.final(model)
-    X = reading.matrix(model, table)
-    columns: dict[str, Any] = {"prediction": final.predict(X)}
-    if options.scores:
-        scores = final.decision_function(X)
-        names = ["score"] if scores.ndim == 1 else [f"score {c}" for c in final.classes_]
-        columns |= dict(zip(names, scores.reshape(len(scores), -1).T, strict=True))
-    if options.proba:
-        if not hasattr(final, "predict_proba"):
-            raise linsep.errors.Refused(
-                f"{type(final).__name__} gives no probabilities; leave --proba out, or fit --model logistic."
-            )
-        pairs = zip(final.classes_, final.predict_proba(X).T, strict=True)
-        columns |= {f"p {label}": p for label, p in pairs}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    rows = [list(columns), *zip(*(c.tolist() for c in columns.values()), strict=True)]
-    if options.spreadsheet:
-        rows = [[_guarded(cell) for cell in row] for row in rows]
-    writer.writerows(rows)
-    facts = {"verb": "predict", "rows": len(table)}
+    encoder, final = reading.encoder_of(model), reading.final(model)
+    if options.proba and not hasattr(final, "predict_proba"):
+        raise linsep.errors.Refused(
+            f"{type(final).__name__} gives no probabilities; leave --proba out, or fit --model logistic."
+        )
+    pieces = (
+        _columns(options, final, reading.matrix(model, table))
+        for table in reading.streamed(
+            options, None if encoder is None else reading.known(encoder, options)
+        )
+    )
+    facts: dict[str, Any] = {"verb": "predict"}
     if options.output:
-        _write(Path(options.output), text.getvalue())
-        say(options, f"{len(table):,} predictions: {options.output}")
+        facts["rows"] = _into_file(options, pieces)
+        say(options, f"{facts['rows']:,} predictions: {options.output}")
     elif options.json:
-        facts["columns"] = {name: values.tolist() for name, values in columns.items()}
+        facts |= _gathered(pieces)
     else:
-        sys.stdout.write(text.getvalue())
+        facts["rows"] = _written(options, pieces, sys.stdout)
     return Outcome(facts)
 
 
-def known(encoder: Any, options: Any) -> dict[str, str]:
-    """How the columns were read when the encoder was fitted."""
-    return {name: kind for name, kind in encoder.types_.items() if name not in options.ignore}
+def _columns(options: Any, final: Any, X: Any) -> dict[str, list[Any]]:
+    """What is said about some rows."""
+    columns = {"prediction": final.predict(X).tolist()}
+    if options.scores:
+        scores = final.decision_function(X) if hasattr(final, "classes_") else final.predict(X)
+        names = ["score"] if scores.ndim == 1 else [f"score {c}" for c in final.classes_]
+        columns |= dict(zip(names, scores.reshape(len(scores), -1).T.tolist(), strict=True))
+    if options.proba:
+        pairs = zip(final.classes_, final.predict_proba(X).T.tolist(), strict=True)
+        columns |= {f"p {label}": p for label, p in pairs}
+    return columns
+
+
+def _written(options: Any, pieces: Iterable[dict[str, list[Any]]], file: TextIO) -> int:
+    """CSV as it comes; returns the number of rows."""
+    writer = csv.writer(file, lineterminator="\n")
+    n = 0
+    for piece in pieces:
+        rows: list[Any] = list(zip(*piece.values(), strict=True))
+        if n == 0:
+            rows.insert(0, list(piece))
+        n += len(piece["prediction"])
+        if options.spreadsheet:
+            rows = [[_guarded(cell) for cell in row] for row in rows]
+        writer.writerows(rows)
+    return n
+
+
+def _gathered(pieces: Iterable[dict[str, list[Any]]]) -> dict[str, Any]:
+    """All of it, for one JSON object."""
+    columns: dict[str, list[Any]] = {}
+    for piece in pieces:
+        for name, values in piece.items():
+            columns.setdefault(name, []).extend(values)
+    return {"rows": len(columns["prediction"]), "columns": columns}
+
+
+def _into_file(options: Any, pieces: Iterable[dict[str, list[Any]]]) -> int:
+    """The file is written whole or not at all."""
+    path = Path(options.output)
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            n = _written(options, pieces, file)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return n
 
 
 def _guarded(cell: Any) -> Any:
     """A cell that no spreadsheet takes for a formula; numbers are numbers."""
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, "utf-8")
-    os.replace(part, path)

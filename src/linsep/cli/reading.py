@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy.typing as npt
 from linsep.errors import BadInput
 from linsep.tables import Encoder, read_table
 from linsep.tables.inference import MISSING
-from linsep.tables.reading import FORMATS, TYPES
-from linsep.tables.table import Table
+from linsep.tables.reading import FORMATS, TYPES, stream_table
+from linsep.tables.table import BOOLEAN, NUMBER, Table, missing_name
 
 TRIED, FOLDS, HELD_OUT = (
     10,
@@ -78,38 +79,62 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=0)
 
 
-def read(options: Any, target: str | None, types: dict[str, str] | None = None) -> Table:
-    """The table that the options name."""
+def read(
+    options: Any,
+    target: str | None,
+    types: dict[str, str] | None = None,
+    source: str | None = None,
+) -> Table:
+    """The table that the options name, or another one that is written like it."""
+    return read_table(options.data if source is None else source, target, **_how(options, types))
+
+
+def streamed(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
+    """The rows that the options name, some at a time."""
+    return stream_table(options.data, **_how(options, types))
+
+
+def _how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
+    """How the file is written."""
     said = dict(types or {})
     for pair in options.type:
         name, _, kind = pair.rpartition("=")
         if not name:
             raise BadInput(f"--type {pair}: write COLUMN=TYPE, for instance --type zip=category.")
         said[name] = kind
-    return read_table(
-        options.data,
-        target,
-        format=options.format,
-        types=said,
-        ignore=options.ignore,
-        delimiter=options.delimiter,
-        header=not options.no_header,
-        decimal=options.decimal,
-        encoding=options.encoding,
-        quote=None if options.no_quotes else '"',
-        missing=(*MISSING, *(options.missing or ())),
-    )
+    return {
+        "format": options.format,
+        "types": said,
+        "ignore": options.ignore,
+        "delimiter": options.delimiter,
+        "header": not options.no_header,
+        "decimal": options.decimal,
+        "encoding": options.encoding,
+        "quote": None if options.no_quotes else '"',
+        "missing": (*MISSING, *(options.missing or ())),
+    }
 
 
-def labelled(options: Any, types: dict[str, str] | None = None) -> Table:
+def labelled(options: Any, types: dict[str, str] | None = None, source: str | None = None) -> Table:
     """The table with its target."""
-    table = read(options, options.target, types)
+    table = read(options, options.target, types, source)
     if table.y is None:
         names = ", ".join(map(repr, table.columns[:20]))
         raise BadInput(
             f"{table.source}: say which column to predict: --target NAME; there are {names}."
         )
     return table
+
+
+def labelled_for(options: Any, model: Any, source: str | None = None) -> Table:
+    """Labelled rows for a model, read as those were that it was fitted to."""
+    encoder = encoder_of(model)
+    return labelled(options, None if encoder is None else known(encoder, options), source)
+
+
+def known(encoder: Encoder, options: Any) -> dict[str, str]:
+    """How the columns were read when the encoder was fitted."""
+    return {name: kind for name, kind in encoder.types_.items() if name not in options.ignore}
 
 
 def encoder_of(model: Any) -> Encoder | None:
@@ -124,14 +149,30 @@ def final(model: Any) -> Any:
 
 def matrix(model: Any, table: Table) -> Any:
     """The rows of a table as the estimator of a model wants them."""
-    encoder = encoder_of(model)
     if table.matrix is not None:
         return table.matrix
-    if encoder is not None:
-        encoder.extra = "ignore"  # the target may still be there, and what was ignored before
-        return encoder.transform(table)
-    numbers = Encoder(standardise=False).fit(table)
-    return numbers.transform(table)
+    encoder = encoder_of(model)
+    if encoder is None:
+        return _numbers(model, table)
+    encoder.extra = "ignore"  # the target may still be there, and what was ignored before
+    return encoder.transform(table)
+
+
+def _numbers(model: Any, table: Table) -> npt.NDArray[np.float64]:
+    """The columns that a model without an encoder was fitted to, by name if it knows them."""
+    names = [str(name) for name in getattr(model, "feature_names_in_", table.columns)]
+    columns = []
+    for name in names:
+        if name not in table.kinds:
+            raise missing_name(name, table.columns, table.source)
+        values = table.values(name)
+        if table.kinds[name] not in (NUMBER, BOOLEAN) or np.isnan(values).any():
+            raise BadInput(
+                f"{table.source}: column {name!r} holds text or gaps, and the model takes numbers as they are: it has "
+                f"no encoder. Fill the gaps, or leave the column out with ignore=[{name!r}]."
+            )
+        columns.append(values)
+    return np.column_stack(columns)
 
 
 def is_regression(y: npt.NDArray[Any], task: str) -> bool:

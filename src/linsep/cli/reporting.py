@@ -7,29 +7,51 @@ from pathlib import Path
 from typing import Any
 
 import linsep
-from linsep.cli import predicting, reading
+from linsep.cli import reading
 from linsep.cli.output import Outcome, say
+from linsep.report.writing import require
+from linsep.tables import Table
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("model", help="model file")
     reading.add_data(parser, target=True)
+    parser.add_argument(
+        "--test",
+        metavar="FILE",
+        help="labelled rows that the model has not seen: everything is judged by them",
+    )
+    parser.add_argument("--title", help="heading of the page")
     parser.add_argument("--output", "-o", metavar="FILE", help="default: MODEL.html")
 
 
 def run(options: Any) -> Outcome:
     """Write the page."""
+    require()
     model = linsep.load(options.model)
-    encoder = reading.encoder_of(model)
-    table = reading.labelled(
-        options, None if encoder is None else predicting.known(encoder, options)
-    )
-    final = reading.final(model)
+    final, encoder = reading.final(model), reading.encoder_of(model)
     if encoder is not None:
         encoder.extra = "ignore"  # the target may still be there, and what was ignored before
-    X = table if encoder is not None and table.matrix is None else reading.matrix(model, table)
+    train = reading.labelled_for(options, model)
+    held = None if options.test is None else reading.labelled_for(options, model, options.test)
     page = Path(options.output or Path(options.model).with_suffix(".html"))
-    linsep.write_report(final, X, table.y, page, encoder=encoder, source=str(options.data))
+    source = f"{options.data}, judged by {options.test}" if options.test else str(options.data)
+    linsep.write_report(
+        final,
+        _rows(model, train),
+        train.y,
+        page,
+        test=None if held is None else (_rows(model, held), held.y),
+        title=options.title,
+        encoder=encoder,
+        source=source,
+    )
     say(options, f"report: {page}")
     return Outcome({"verb": "report", "report": str(page)})
+
+
+def _rows(model: Any, table: Table) -> Any:
+    """The table itself where an encoder will turn it into numbers, so that its gaps are seen."""
+    has_names = reading.encoder_of(model) is not None and table.matrix is None
+    return table if has_names else reading.matrix(model, table)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import linsep
-from linsep.cli import predicting, reading
+from linsep.cli import reading
 from linsep.cli.output import Outcome, say
 
 
@@ -21,10 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """Error and its exact upper bound, or R squared for numbers."""
     model = linsep.load(options.model)
-    encoder = reading.encoder_of(model)
-    table = reading.labelled(
-        options, None if encoder is None else predicting.known(encoder, options)
-    )
+    table = reading.labelled_for(options, model)
     final, X = reading.final(model), reading.matrix(model, table)
     n = len(table)
     if not hasattr(final, "classes_"):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from types import SimpleNamespace
 from typing import Any
 
 import linsep
-from linsep.cli import fitting, reading
+from linsep.cli import modelling, reading
 from linsep.cli.commands import DONE, NOT_CERTIFIED
 from linsep.cli.output import Outcome, say
 from linsep.separability import Separable
@@ -23,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """The verdict, and whether its proof was checked."""
     table = reading.labelled(options)
-    X, _ = fitting.encoded(table, SimpleNamespace(no_standardise=True))
+    X = modelling.matrix(table, modelling.encoder_for(table, standardise=False))
     found = linsep.separate(X, table.y, n_threads=options.threads)
     say(options, str(found))
     facts: dict[str, Any] = {"verb": "separate", "separable": found.separable, "text": str(found)}

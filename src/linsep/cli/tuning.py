@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from linsep.cli import fitting, reading
+from linsep.cli import modelling, reading
 from linsep.cli.commands import DONE, NOT_CERTIFIED
 from linsep.cli.output import Outcome, say
 
@@ -13,7 +13,7 @@ from linsep.cli.output import Outcome, say
 def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     reading.add_data(parser, target=True)
-    fitting.add_model(parser)
+    modelling.add(parser)
     reading.add_limits(parser)
 
 
@@ -21,9 +21,9 @@ def run(options: Any) -> Outcome:
     """Print mean and standard error for every C, and the chosen one."""
     table = reading.labelled(options)
     assert table.y is not None
-    model = fitting.estimator(options, reading.is_regression(table.y, options.task))
-    X, _ = fitting.encoded(table, options)
-    tuning = fitting._tune(options, model, X, table.y)
+    model = modelling.estimator(options, reading.is_regression(table.y, options.task))
+    X = modelling.matrix(table, modelling.encoder_for(table, not options.no_standardise))
+    tuning = modelling.tuned(options, model, X, table.y)
     say(options, str(tuning.curve))
     say(options, str(tuning))
     facts = {

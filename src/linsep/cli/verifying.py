@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 import linsep
-from linsep.cli import predicting, reading
+from linsep.cli import reading
 from linsep.cli.output import Outcome, certificate_facts, say
 
 
@@ -22,10 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """Recompute the certificate without solvers and kernels; an error if it does not hold."""
     model = linsep.load(options.model)
-    encoder = reading.encoder_of(model)
-    table = reading.labelled(
-        options, None if encoder is None else predicting.known(encoder, options)
-    )
+    table = reading.labelled_for(options, model)
     final, X = reading.final(model), reading.matrix(model, table)
     found = linsep.verify(final, X, table.y, exact=options.exact)
     say(options, f"verified: {found}")

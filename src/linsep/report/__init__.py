@@ -7,6 +7,7 @@ sensible length, so that no input makes the page larger than two megabytes.
 ========== ======================================================
 opening    the model and its rows, ready to be judged
 health     what can be said about the columns
+repeats    rows that occur more than once
 judging    predictions, margins and losses of the rows
 ranking    thresholds, ROC, precision-recall, calibration
 several    confusion and one-vs-rest figures of many classes

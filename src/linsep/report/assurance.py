@@ -158,7 +158,7 @@ def error_bounds(subject: Subject, judged: Judged) -> tuple[list[Bound], list[st
     if subject.classes is None:
         return [], ["Bounds on errors of classification do not apply to a regression."]
     n, d = subject.train.X.shape
-    share = np.bincount(np.unique(subject.train.y, return_inverse=True)[1].ravel()) / n
+    share = np.bincount(subject.train.labels[1]) / n
     minority = float(1.0 - share.max())
     if judged.held_out:
         wrong, count = int(judged.wrong.sum()), len(judged.wrong)
@@ -193,7 +193,7 @@ def _from_training(
         )
     elif sp.issparse(X) or X.size > _PAC_BAYES_SIZE:
         notes.append("The PAC-Bayes bound is computed for dense rows up to 20 million numbers.")
-    elif len(np.unique(y)) == 2 and np.any(subject.coef):
+    elif len(subject.train.labels[0]) == 2 and np.any(subject.coef):
         b = float(subject.intercept[0]) if getattr(subject.model, "fit_intercept", True) else None
         found.append(bounds.pac_bayes_margin(subject.coef[0], b, X, y, minority=minority))
     homogeneous = not getattr(subject.model, "fit_intercept", True)

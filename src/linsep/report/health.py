@@ -14,10 +14,11 @@ from linsep.errors import BadInput
 from linsep.report import words
 from linsep.report.judging import UNKNOWN, Judged
 from linsep.report.opening import FloatArray, Rows, Subject
+from linsep.report.repeats import LARGEST, repeats
 from linsep.tables import Encoder, from_frame
+from linsep.tables.planning import count_gaps
 
-_BLOCK = 1 << 21  # numbers read together
-_LARGEST_ROW_SEARCH = 2e7  # numbers up to which rows are compared with each other
+_BLOCK = 1 << 17  # numbers read together
 _MOST_PAIRS = 300  # pairs of columns that are compared entry by entry
 SHOWN = 12  # names in a list
 MOST_CLASSES = 30
@@ -174,7 +175,7 @@ def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
         raw = np.asarray(raw)
     if isinstance(raw, np.ndarray) or sp.issparse(raw):
         if isinstance(subject.steps, Encoder):
-            return None
+            return _gaps_it_filled(subject.steps, len(subject.train))
         if sp.issparse(raw):
             raw = sp.csc_array(raw)
             gone = np.add.reduceat(np.append(np.isnan(raw.data), 0), raw.indptr[:-1])
@@ -188,13 +189,13 @@ def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
         return None
     if not table.batches:
         return None
-    return {name: _gaps(table.values(name)) for name in table.columns}
+    return {name: count_gaps(table.values(name)) for name in table.columns}
 
 
-def _gaps(values: npt.NDArray[Any]) -> int:
-    if values.dtype.kind == "M":
-        return int(np.isnat(values).sum())
-    return int((values < 0).sum() if values.dtype.kind == "i" else np.isnan(values).sum())
+def _gaps_it_filled(encoder: Encoder, n: int) -> dict[str, int] | None:
+    """What the encoder saw when it was fitted, if that were as many rows."""
+    gaps: dict[str, int] | None = getattr(encoder, "gaps_", None)
+    return gaps if getattr(encoder, "n_samples_seen_", None) == n else None
 
 
 def _useless(subject: Subject, found: Columns, out: Health) -> None:
@@ -239,52 +240,31 @@ def _repeated(subject: Subject, out: Health) -> None:
     """Equal rows, equal rows with different answers, and held-out rows that were seen before."""
     rows, test = subject.train, subject.test
     size = rows.X.nnz if sp.issparse(rows.X) else rows.X.size
-    if size > _LARGEST_ROW_SEARCH or len(rows) > 300_000:
+    if size > LARGEST:
         out.facts.append(("Repeated rows", "not searched for: too many"))
         return
-    seen: dict[bytes, Any] = {}
-    repeated = contradictory = 0
-    for key, label in zip(_keys(rows.X), rows.y.tolist(), strict=True):
-        if key in seen:
-            repeated += 1
-            contradictory += seen[key] != label
-        else:
-            seen[key] = label
-    out.facts.append(("Repeated rows", words.count(repeated)))
-    if contradictory and subject.classes is not None:
+    found = repeats(rows.X, rows.y, None if test is None else test.X)
+    out.facts.append(("Repeated rows", words.count(found.repeated)))
+    if found.contradictory and subject.classes is not None:
         out.findings.append(
-            f"{words.plural(contradictory, 'row')} with the same numbers as an earlier row and another label: no "
+            f"{words.plural(found.contradictory, 'row')} with the same numbers as an earlier row and another label: no "
             "classifier gets all of them right."
         )
-    if test is not None and len(test) <= 300_000:
-        leaked = sum(key in seen for key in _keys(test.X))
-        out.facts.append(("Held-out rows that are also training rows", words.count(leaked)))
-        if leaked:
+    if test is not None and found.leaked is not None:
+        leaked = words.count(found.leaked)
+        out.facts.append(("Held-out rows that are also training rows", leaked))
+        if found.leaked:
             out.findings.append(
-                f"{words.count(leaked)} of {words.count(len(test))} held-out rows are also among the training rows, so "
+                f"{leaked} of {words.count(len(test))} held-out rows are also among the training rows, so "
                 "the held-out error may flatter the model."
             )
-
-
-def _keys(X: Any) -> Any:
-    """The numbers of each row as bytes, the same for equal rows."""
-    if not sp.issparse(X):
-        for here in _blocks(X):
-            block = np.ascontiguousarray(X[here], dtype=np.float64) + 0.0
-            yield from (row.tobytes() for row in block)
-        return
-    X = X.sorted_indices()
-    X.eliminate_zeros()
-    index, x = X.indices.astype(np.int64), X.data.astype(np.float64)
-    for low, high in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        yield index[low:high].tobytes() + x[low:high].tobytes()
 
 
 def _balance(subject: Subject, out: Health) -> None:
     assert subject.classes is not None
     weight = np.ones(len(subject.train)) if subject.train.weight is None else subject.train.weight
-    labels, inverse = np.unique(subject.train.y, return_inverse=True)
-    counts = dict(zip(labels.tolist(), np.bincount(inverse.ravel(), weight).tolist(), strict=True))
+    labels, inverse = subject.train.labels
+    counts = dict(zip(labels, np.bincount(inverse, weight).tolist(), strict=True))
     total = float(weight.sum())
     sizes = [(label, float(counts.get(label, 0.0))) for label in subject.classes.tolist()]
     if len(sizes) > MOST_CLASSES:
@@ -307,8 +287,8 @@ def majority(subject: Subject, judged: Judged) -> tuple[str, float]:
     assert subject.classes is not None
     place = {label: code for code, label in enumerate(subject.classes.tolist())}
     weight = np.ones(len(subject.train)) if subject.train.weight is None else subject.train.weight
-    labels, inverse = np.unique(subject.train.y, return_inverse=True)
-    best = labels.tolist()[int(np.bincount(inverse.ravel(), weight).argmax())]
+    labels, inverse = subject.train.labels
+    best = labels[int(np.bincount(inverse, weight).argmax())]
     wrong = judged.truth != place.get(best, UNKNOWN)
     return words.name(best), float(judged.weight @ wrong) / float(judged.weight.sum())
 

@@ -12,7 +12,7 @@ from linsep.errors import BadInput
 from linsep.losses import Loss, Multinomial
 from linsep.report.opening import FloatArray, Rows, Subject
 
-_BLOCK = 1 << 21  # numbers of X, and of scores, that are held together
+_BLOCK = 1 << 17  # numbers of X, and of scores, that are held together
 UNKNOWN = -1  # code of a label that the model does not know
 
 Codes = npt.NDArray[np.intp]
@@ -95,9 +95,9 @@ def _truth(subject: Subject, rows: Rows) -> tuple[Codes, FloatArray]:
             raise BadInput("The targets of a regression must be finite.")
         return np.zeros(0, dtype=np.intp), target
     place = {label: code for code, label in enumerate(subject.classes.tolist())}
-    labels, inverse = np.unique(rows.y, return_inverse=True)
-    codes = np.array([place.get(label, UNKNOWN) for label in labels.tolist()], dtype=np.intp)
-    truth = codes[inverse.ravel()]
+    labels, inverse = rows.labels
+    codes = np.array([place.get(label, UNKNOWN) for label in labels], dtype=np.intp)
+    truth = codes[inverse]
     if (truth == UNKNOWN).all():
         known = ", ".join(repr(label) for label in subject.classes[:5].tolist())
         raise BadInput(f"No row has a label the model knows; it knows {known}.")

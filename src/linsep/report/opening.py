@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from linsep.errors import BadInput
-from linsep.estimators import inputs
+from linsep.estimators import inputs, labels
 from linsep.losses import Loss, Multinomial
 from linsep.tables import Encoder, Table
 
@@ -31,6 +32,15 @@ class Rows:
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+    @cached_property
+    def labels(self) -> tuple[list[Any], npt.NDArray[np.int32]]:
+        """The distinct answers in rising order, and for each row the place of its own."""
+        if self.y.dtype.kind in "OU":  # a dictionary is faster than sorting
+            known = labels.known(self.y, len(self), "write_report")
+            return known.classes.tolist(), known.codes.astype(np.int32)
+        found, place = np.unique(self.y, return_inverse=True)
+        return found.tolist(), place.ravel().astype(np.int32)
 
     @property
     def total(self) -> float:
@@ -128,8 +138,8 @@ def _rows(model: Any, steps: Any, X: Any, y: Any, weight: Any, what: str) -> Row
     if matrix.dtype not in (np.float32, np.float64):
         matrix = matrix.astype(np.float64)
     owner = f"{type(model).__name__} ({what})"
-    labels = inputs.column(y, matrix.shape[0], owner)
-    return Rows(matrix, labels, inputs.weights(weight, matrix.shape[0]), X, seen)
+    answers = inputs.column(y, matrix.shape[0], owner)
+    return Rows(matrix, answers, inputs.weights(weight, matrix.shape[0]), X, seen)
 
 
 def _names(model: Any, steps: Any, d: int) -> npt.NDArray[Any]:

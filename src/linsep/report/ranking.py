@@ -102,12 +102,13 @@ def ranking(score: FloatArray, y: FloatArray, s: FloatArray) -> Ranking | None:
     if pos == 0 or neg == 0:
         return None
     order = np.argsort(-score, kind="stable")
-    z, y, s = score[order], y[order], s[order]
-    last = np.append(np.flatnonzero(np.diff(z)), len(z) - 1)  # one point for equal scores
-    tp, fp = np.cumsum(s * y)[last], np.cumsum(s * (1 - y))[last]
+    last = np.append(np.flatnonzero(np.diff(score[order])), len(order) - 1)  # one for equal scores
+    tp, fp = (np.cumsum((s * side)[order])[last] for side in (y, 1 - y))
+    del order
     fpr, tpr = np.append(0.0, fp / neg), np.append(0.0, tp / pos)
     auc = float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]))) / 2
-    precision, recall = tp / (tp + fp), tp / pos
+    precision, recall = tp / (tp + fp), tpr[1:]
+    del tp, fp
     average = float(np.sum(np.diff(np.append(0.0, recall)) * precision))
     share = pos / (pos + neg)
     corner, turn = thin(fpr, tpr), thin(recall, precision)

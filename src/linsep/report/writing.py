@@ -83,11 +83,7 @@ def write_report(  # noqa: PLR0913
     >>> write_report(model, X[::2], y[::2], "report.html", test=(X[1::2], y[1::2])) # doctest: +SKIP
     PosixPath('report.html')
     """
-    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
-    if missing:
-        raise ImportError(
-            f"write_report needs {' and '.join(missing)}, not installed here: pip install 'linsep[cli]'."
-        )
+    require()
     if tuning is not None and not isinstance(tuning, Tuning):
         raise BadInput(f"tuning must be what linsep.tune returns, got {type(tuning).__name__}.")
     if encoder is not None and not isinstance(encoder, Encoder):
@@ -99,6 +95,15 @@ def write_report(  # noqa: PLR0913
     if size > page.LARGEST:
         raise AssertionError(f"the report has {size} bytes, more than it ever should")
     return _write(Path(path), text)
+
+
+def require() -> None:
+    """Raise if a package that the page needs is not installed."""
+    missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
+    if missing:
+        raise ImportError(
+            f"write_report needs {' and '.join(missing)}, not installed here: pip install 'linsep[cli]'."
+        )
 
 
 def _facts(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.errors import Refused
+from linsep.tables.batches import STORES, Batch, Shelf, batch
 from linsep.tables.files import refuse
 from linsep.tables.inference import is_number
-from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME, Levels, Table, batch, missing_name
+from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME, Levels, Table, missing_name
 
 _BATCH_ROWS = 1 << 16
 _INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
@@ -95,51 +97,78 @@ def kind_of_arrow(kind: Any) -> str | None:
     return TIME if t.is_date(kind) or t.is_timestamp(kind) else None
 
 
-def collect(
-    batches: Iterable[Any],
-    kinds: dict[str, str],
-    *,
-    path: str,
-    target: str | None,
-    missing: frozenset[str] = frozenset(),
-    locate: Locate = lambda row, name: (None, None),
-) -> Table:
-    """A table of the columns in ``kinds`` from record batches, held one at a time."""
-    table = Table(kinds=dict(kinds), source=path)
-    levels = {name: Levels(missing) for name, kind in kinds.items() if kind == STRING}
-    wanted = None if target is None else Target(target, missing)
-    row = 0
-    for records in batches:
-        columns = dict(zip(records.schema.names, records.columns, strict=True))
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Record batches of a file, and how to speak of it."""
+
+    batches: Iterable[Any]
+    kinds: dict[str, str]  #: of the wanted columns
+    path: str
+    types: dict[str, str]  #: what the caller said about columns
+    missing: frozenset[str] = frozenset()
+    locate: Locate = lambda row, name: (None, None)
+
+    def levels(self) -> dict[str, Levels]:
+        """None met so far, for each column of strings."""
+        return {name: Levels(self.missing) for name, kind in self.kinds.items() if kind == STRING}
+
+    def collect(self, target: str | None) -> Table:
+        """All rows as one table."""
+        levels = self.levels()
+        wanted = None if target is None else Target(target, self.missing)
+        shelf, row = Shelf(), 0
+        for records in self.batches:
+            if wanted is not None:
+                wanted.add(records.column(wanted.name))
+            shelf.add(self._batch(records, levels, row))
+            row += records.num_rows
+            del records
+        arrow().default_memory_pool().release_unused()
+        if row == 0:
+            refuse(self.path, "the table has no rows.")
+        table = Table(kinds=dict(self.kinds), types=self.types, source=self.path)
+        table.batches = shelf.finish()
+        table.levels = {name: found.names for name, found in levels.items()}
         if wanted is not None:
-            wanted.add(columns[wanted.name])
-        stores: dict[str, list[npt.NDArray[Any]]] = {"numbers": [], "codes": [], "times": []}
-        for name, kind in kinds.items():
+            table.y = wanted.finish(self.path, self.locate)
+        return table
+
+    def stream(self) -> Iterator[Table]:
+        """A table for each batch, with levels of its own: memory holds one at a time."""
+        row = 0
+        for records in self.batches:
+            levels = self.levels()
+            table = Table(kinds=dict(self.kinds), types=self.types, source=self.path)
+            table.batches = [self._batch(records, levels, row)]
+            table.levels = {name: found.names for name, found in levels.items()}
+            row += records.num_rows
+            if records.num_rows:
+                yield table
+        if row == 0:
+            refuse(self.path, "the table has no rows.")
+
+    def _batch(self, records: Any, levels: dict[str, Levels], row: int) -> Batch:
+        """Some records as a batch; ``row`` is the number of the first."""
+        columns = dict(zip(records.schema.names, records.columns, strict=True))
+        stores: dict[str, list[npt.NDArray[Any]]] = {store: [] for store in STORES}
+        for name, kind in self.kinds.items():
             values = columns[name]
             if kind == STRING:
                 stores["codes"].append(_codes(values, levels[name]))
             elif kind == TIME:
                 stores["times"].append(_times(values))
             else:
-                numbers = _numbers(values, path, name)
-                _refuse_infinite(numbers, path, name, row, locate)
+                numbers = _numbers(values, self.path, name)
+                _refuse_infinite(numbers, self.path, name, row, self.locate)
                 stores["numbers"].append(numbers)
-        table.batches.append(batch(records.num_rows, **stores))
-        row += records.num_rows
-        del records, columns
-    arrow().default_memory_pool().release_unused()
-    if row == 0:
-        refuse(path, "the table has no rows.")
-    table.levels = {name: found.names for name, found in levels.items()}
-    if wanted is not None:
-        table.y = wanted.finish(path, locate)
-    return table
+        return batch(records.num_rows, **stores)
 
 
-def read_columnar(
+@contextmanager
+def columnar_records(
     path: str, name: str, target: str | None, ignore: frozenset[str], types: dict[str, str]
-) -> Table:
-    """A Parquet, Arrow or Feather file."""
+) -> Iterator[Records]:
+    """The batches of such a file."""
     with _explained(name), _open_columnar(path) as (schema, batches):
         names = schema.names
         twice = (
@@ -164,9 +193,7 @@ def read_columnar(
                     f"leave it out with ignore=[{column.name!r}].",
                 )
             kinds[column.name] = kind
-        table = collect(batches, kinds, path=name, target=target)
-    table.types = types
-    return table
+        yield Records(batches, kinds, name, types)
 
 
 @contextmanager

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from linsep.errors import BadInput
-from linsep.tables.columnar import arrow, collect
+from linsep.tables.columnar import Records, arrow
 from linsep.tables.files import UTF8_MARK, opened, refuse
 from linsep.tables.geometry import DelimitedText
 from linsep.tables.inference import has_zone, kind_of
-from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME, Table, missing_name
+from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME, missing_name
 
 _HEAD = 1 << 20  # bytes that decide about delimiter, header and kinds
 _BLOCK = 1 << 20  # bytes parsed together; the parser reads dozens of blocks ahead
+_LINES, _LARGEST_BLOCK = 64, 1 << 25  # of wide tables: a batch costs time for each of its columns
+_WIDE = 300  # columns beyond which missing values are padded only as they are in the head
 _DELIMITERS = ",;\t|"
 _AS_KIND = {"category": STRING, "hashed": STRING, "text": STRING}
 _PLACE = re.compile(r"(?:In CSV column #(\d+): )?.*?Row #(\d+): (.*)", re.DOTALL)
@@ -41,17 +43,16 @@ class Dialect:
     missing: frozenset[str] = frozenset()
 
 
-def read_delimited(
+def delimited_records(
     path: str,
     name: str,
     dialect: Dialect,
-    *,
     target: str | None,
     ignore: frozenset[str],
     types: dict[str, str],
-) -> Table:
-    """Read the file at ``path``, which messages call ``name``."""
-    return _Reading(path, name, dialect).run(target, ignore, types)
+) -> Records:
+    """The batches of the file at ``path``, which messages call ``name``, read as its head demands."""
+    return _Reading(path, name, dialect).records(target, ignore, types)
 
 
 class _Reading:
@@ -68,8 +69,9 @@ class _Reading:
         self.delimiter = dialect.delimiter or self._find_delimiter()
         self.text = DelimitedText(path, dialect.encoding, self.delimiter, dialect.quote)
         self.names = self._header()
+        self.padded: set[str] = set()  # missing values as they are written in the head
 
-    def run(self, target: str | None, ignore: frozenset[str], types: dict[str, str]) -> Table:
+    def records(self, target: str | None, ignore: frozenset[str], types: dict[str, str]) -> Records:
         for asked in [*ignore, *types, *([target] if target else [])]:
             if asked not in self.names:
                 raise missing_name(asked, self.names, self.name)
@@ -87,16 +89,14 @@ class _Reading:
         columns.update(dict.fromkeys(zoned, pa.timestamp("us", "UTC")))
         if target is not None:
             columns[target] = pa.string()
-        table = collect(
+        return Records(
             self._batches(columns),
             {column: kinds[column] for column in kept},
-            path=self.name,
-            target=target,
-            missing=self.dialect.missing,
-            locate=lambda row, column: self._locate(row, self.names.index(column)),
+            self.name,
+            types,
+            self.dialect.missing,
+            lambda row, column: self._locate(row, self.names.index(column)),
         )
-        table.types = types
-        return table
 
     # the head
 
@@ -162,7 +162,10 @@ class _Reading:
         place = {column: at for at, column in enumerate(self.names)}
         kinds, zoned = {}, []
         for column in kept:
-            met = {cell.strip(): at for cell, at in levels[place[column]].items()}
+            raw = levels[place[column]]
+            met = {cell.strip(): at for cell, at in raw.items()}
+            if len(met.keys() & self.dialect.missing):
+                self.padded.update(c for c in raw if c.strip() in self.dialect.missing)
             if self.dialect.decimal == ",":
                 met = {cell.replace(",", "."): at for cell, at in met.items()}
             values = sorted(met.keys() - self.dialect.missing)
@@ -200,7 +203,7 @@ class _Reading:
                     pa.PythonFile(watched, mode="r"),
                     pc.ReadOptions(
                         use_threads=False,
-                        block_size=max(_BLOCK, 8 * len(self.head.split("\n", 1)[0])),
+                        block_size=self._block_size(),
                         column_names=self.names,
                         skip_rows=self.blank,
                         skip_rows_after_names=int(self.dialect.header),
@@ -215,7 +218,7 @@ class _Reading:
                     pc.ConvertOptions(
                         column_types=columns,
                         include_columns=list(columns),
-                        null_values=_with_blanks(self.dialect.missing),
+                        null_values=self._missing(),
                         strings_can_be_null=True,
                         true_values=["true", "True", "TRUE"],
                         false_values=["false", "False", "FALSE"],
@@ -227,6 +230,16 @@ class _Reading:
                     self._refuse_ragged(bad[0])
                 self._refuse_value(str(error))
         self._refuse_unread(watched)
+
+    def _block_size(self) -> int:
+        """One megabyte, or some dozens of lines if they are long, but at least a few."""
+        line = max(map(len, self.head.split("\n", 2)[:2]))
+        return max(_BLOCK, min(_LINES * line, _LARGEST_BLOCK), 8 * line)
+
+    def _missing(self) -> list[str]:
+        """What is read as missing. The parser keeps the list for every column: that of a wide table must be short."""
+        tokens = self.dialect.missing
+        return _with_blanks(tokens) if len(self.names) <= _WIDE else sorted(tokens | self.padded)
 
     def _row(self, number: int) -> int:
         """Data row, counting from 0, of the parser's number."""

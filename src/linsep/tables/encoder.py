@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from linsep.errors import BadInput, BadModelFile
 from linsep.tables.encodings import Category, Dropped, Encoding
+from linsep.tables.frames import from_frame
 from linsep.tables.matrix import ColumnAtWork, matrix, refuse_infinite
-from linsep.tables.planning import Settings, convert, plan, stored_kind
+from linsep.tables.planning import Settings, convert, count_gaps, plan, stored_kind
 from linsep.tables.reading import check_types
 from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
-from linsep.tables.table import Table, from_frame, missing_name, printable
+from linsep.tables.table import Table, missing_name, printable
 
 _DENSE_WIDTH = 32  # columns up to which a matrix is dense in any case
 _DENSE_SHARE = 0.3  # of entries, from which on it is too
@@ -83,7 +84,9 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         One for each column, with everything that was learned.
     schema_ : Schema
         The same to be printed.
-    feature_names_in_, n_features_in_
+    gaps_ : dict {column: int}
+        Missing values of each column of the rows it was fitted to; not kept in a model file.
+    feature_names_in_, n_features_in_, n_samples_seen_
 
     Examples
     --------
@@ -137,18 +140,21 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name, asked in types.items():
             if name not in table.kinds and asked != "drop":
                 raise missing_name(name, table.kinds, "the table")
-        encodings = []
+        encodings, gaps = [], {}
         for name, kind in table.kinds.items():
             wanted = stored_kind(types.get(name), kind)
             values, levels = convert(
                 name, kind, table.values(name), table.levels.get(name, []), wanted
             )
             refuse_infinite(name, values)
+            gaps[name] = count_gaps(values)
             encodings.append(plan(name, wanted, values, levels, types.get(name), how))
         encodings += [
             Dropped(name, "as asked") for name in types if name not in table.kinds
         ]  # left out when the file was read
         self._set(tuple(encodings))
+        self.gaps_, self.n_samples_seen_ = gaps, len(table)
+        table.release()
         return self
 
     def transform(self, X: Any, *, consume: bool = False) -> Any:

@@ -101,6 +101,11 @@ class Number(Encoding):
         """The name itself, and one for the indicator."""
         return [self.name, *_if(self.indicator, f"{self.name}=(missing)")]
 
+    @property
+    def width(self) -> int:
+        """Known without the names."""
+        return 1 + self.indicator
+
     def entries(self, values: npt.NDArray[Any], prepared: Any) -> Entries:
         """One entry for each row, and one more where it is missing."""
         missing = np.flatnonzero(np.isnan(values)) if self.indicator else np.empty(0, np.intp)
@@ -145,6 +150,11 @@ class Category(Encoding):
             *_if(self.other, f"{self.name}=(other)"),
             *_if(self.indicator, f"{self.name}=(missing)"),
         ]
+
+    @property
+    def width(self) -> int:
+        """Known without the names."""
+        return len(self.levels) + self.other + self.indicator
 
     def prepare(self, levels: list[str]) -> npt.NDArray[np.intp]:
         """Column of each level, and of a missing value at the end; -1 for none."""

@@ -40,6 +40,13 @@ class Settings:
     ngrams: tuple[int, int]
 
 
+def count_gaps(values: npt.NDArray[Any]) -> int:
+    """How many of the stored values are missing."""
+    if values.dtype.kind == "i":
+        return int(np.count_nonzero(values < 0))
+    return int(np.count_nonzero(np.isnat(values) if values.dtype.kind == "M" else np.isnan(values)))
+
+
 def stored_kind(asked: str | None, kind: str) -> str:
     """The kind a column must be stored as for the type that was asked for."""
     if asked in ("category", "hashed", "text"):
@@ -69,7 +76,7 @@ def plan(
         return Dropped(name, why)
     if kind == BOOLEAN:
         return Boolean(name, float(known.mean() >= 0.5), bool(missing.any()))
-    fill = float(np.median(known))
+    fill = _median(known)
     mean, scale = 0.0, 1.0
     if how.standardise:
         whole = np.where(missing, fill, values)
@@ -118,6 +125,15 @@ def _worthless(
     if _ID_NAME.fullmatch(name) and len(np.unique(known)) == len(known):
         return "an identifier by its name, different in every row"
     return None
+
+
+def _median(x: npt.NDArray[np.float64]) -> float:
+    """Without the overhead of numpy's, which counts for a hundred thousand columns."""
+    half = len(x) // 2
+    if len(x) % 2:
+        return float(np.partition(x, half)[half])
+    middle = np.partition(x, (half - 1, half))
+    return float((middle[half - 1] + middle[half]) / 2)
 
 
 def _whole(x: npt.NDArray[np.float64]) -> bool:

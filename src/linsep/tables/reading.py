@@ -10,13 +10,14 @@ import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from linsep.errors import BadInput
-from linsep.tables.columnar import read_columnar
-from linsep.tables.delimited import Dialect, read_delimited
+from linsep.tables.columnar import Records, columnar_records
+from linsep.tables.delimited import Dialect, delimited_records
 from linsep.tables.files import Source, name_of, opened, refuse
 from linsep.tables.inference import MISSING
 from linsep.tables.libsvm import read_rows
@@ -102,32 +103,72 @@ def read_table(  # noqa: PLR0913
     >>> table.y
     array(['yes', 'no'], dtype=object)
     """
+    how: dict[str, Any] = {
+        "format": format,
+        "types": types,
+        "ignore": ignore,
+        "delimiter": delimiter,
+        "header": header,
+        "decimal": decimal,
+        "quote": quote,
+        "encoding": encoding,
+        "missing": missing,
+    }
+    with _opened(source, target, n_features, zero_based, **how) as found:
+        return found if isinstance(found, Table) else found.collect(target)
+
+
+def stream_table(source: Source, **how: Any) -> Iterator[Table]:
+    """The rows of a file as many small tables, so that memory holds few of them at a time.
+
+    ``how`` is what ``read_table`` takes, apart from a target. LIBSVM and npz files come whole.
+    """
+    with _opened(source, **how) as found:
+        yield from (found,) if isinstance(found, Table) else found.stream()
+
+
+@contextlib.contextmanager
+def _opened(  # noqa: PLR0913
+    source: Source,
+    target: str | None = None,
+    n_features: int | None = None,
+    zero_based: bool | str = "auto",
+    *,
+    format: str | None = None,
+    types: Mapping[str, str] | None = None,
+    ignore: Iterable[str] = (),
+    delimiter: str | None = None,
+    header: bool = True,
+    decimal: str = ".",
+    quote: str | None = '"',
+    encoding: str = "utf-8",
+    missing: Iterable[str] = MISSING,
+) -> Iterator[Table | Records]:
+    """A table of a matrix, or records to be read."""
     said = check_types(types or {})
     name = name_of(source)
     with Job("read") as job, _on_disk(source) as path:
         job.total = max(1, os.path.getsize(path))
         kind = _format(path, name, format)
         if kind in ("parquet", "arrow"):
-            return read_columnar(path, name, target, frozenset(ignore), said)
-        if kind in ("libsvm", "npz"):
+            with columnar_records(path, name, target, frozenset(ignore), said) as records:
+                yield records
+        elif kind in ("libsvm", "npz"):
             if target is not None or said:
                 raise BadInput(
                     f"{name}: a {kind} file has no column names; leave target and types out."
                 )
-            return (
-                _npz(path, name) if kind == "npz" else _libsvm(path, name, n_features, zero_based)
+            yield _npz(path, name) if kind == "npz" else _libsvm(path, name, n_features, zero_based)
+        else:
+            dialect = Dialect(
+                delimiter="\t" if kind == "tsv" and delimiter is None else delimiter,
+                header=header,
+                decimal=decimal,
+                quote=quote,
+                encoding=encoding,
+                missing=frozenset(missing) | {""},
             )
-        dialect = Dialect(
-            delimiter="\t" if kind == "tsv" and delimiter is None else delimiter,
-            header=header,
-            decimal=decimal,
-            quote=quote,
-            encoding=encoding,
-            missing=frozenset(missing) | {""},
-        )
-        return read_delimited(
-            path, name, dialect, target=target, ignore=frozenset(ignore), types=said
-        )
+            yield delimited_records(path, name, dialect, target, frozenset(ignore), said)
 
 
 def check_types(types: Mapping[str, str]) -> dict[str, str]:

@@ -23,6 +23,8 @@ from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
 
+_HELD = 4_000_000  # scores of held-out rows that are kept from the grid; more are computed again, fold by fold
+
 RULES = ("best", "one_standard_error")
 
 
@@ -232,10 +234,14 @@ def _grid_scores(
             value = separate.held_out(score, model, X, y, weight, rows)
             found.add(c, f, value, model.certificate_, model.n_passes_)
         return
-    held = np.zeros((len(y), len(Cs)))
+    many = len(y) * len(Cs) > _HELD and isinstance(given.rows, np.ndarray)
+    held = None if many else np.zeros((len(y), len(Cs)))
     fits = shared.fit_grid(given, Cs.tolist(), part, held)
     for f, (_, rows) in enumerate(parts.pairs):
-        z = np.ascontiguousarray(held[rows].T)
+        if held is None:
+            z = shared.scores(given.rows, rows, [fits[c, f].W for c in range(len(Cs))])
+        else:
+            z = np.ascontiguousarray(held[rows].T)
         own = None if weight is None else weight[rows]
         for c in range(len(Cs)):
             fit = fits[c, f]

@@ -23,6 +23,8 @@ from linsep.train import Fit, Recipe, told, train
 
 _ROWS = 30  # per feature: with fewer, folds differ too much to share a base
 
+_SCORED = 4096  # rows scored together
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
@@ -99,6 +101,16 @@ def fit_grid(
         mine = replace(recipe, penalty=ElasticNet(Cs[key[0]]))
         fits[key] = _alone(given, mine, part, key[1], None, held, key[0])
     return fits
+
+
+def scores(X: npt.NDArray[Any], rows: IntArray, Ws: Sequence[FloatArray]) -> FloatArray:
+    """x.w + b of these rows by each of the models, (models, rows)."""
+    W = np.hstack(Ws)
+    z = np.empty((W.shape[1], len(rows)))
+    for low in range(0, len(rows), _SCORED):
+        here = slice(low, low + _SCORED)
+        z[:, here] = (X[rows[here]] @ W[:-1] + W[-1]).T
+    return z
 
 
 def _certified(

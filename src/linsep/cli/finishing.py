@@ -1,0 +1,46 @@
+"""How every fit ends, wherever its rows were: a model file, facts, an exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import linsep
+from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
+from linsep.cli.output import Outcome, certificate_facts, say
+
+
+def model_path(options: Any) -> Path:
+    """Where the model goes: beside the data file unless told otherwise."""
+    if options.output:
+        return Path(options.output)
+    if options.data == "-" or options.cluster is not None:
+        return Path("model.linsep")
+    return Path(options.data).with_suffix(".linsep")
+
+
+def saved(options: Any, model: Any, data: tuple[Any, Any] | None = None) -> Path:
+    """Write the model file and say where it is."""
+    path = model_path(options)
+    linsep.save(model, path, data=data)
+    say(options, f"model: {path}")
+    return path
+
+
+def outcome(options: Any, model: Any, path: Path, began: float, **more: Any) -> Outcome:
+    """The facts that every fit knows, more of them, and the exit code that the certificate earns."""
+    certificate = model.certificate_
+    facts = {
+        "verb": "fit",
+        "linsep": linsep.__version__,
+        "features": int(model.n_features_in_),
+        "model": type(model).__name__,
+        "C": float(model.C),
+        "certificate": certificate_facts(certificate),
+        "model_file": str(path),
+        **more,
+        "seconds": perf_counter() - began,
+    }
+    unproven = NOT_CERTIFIED if options.time_limit is None else LIMIT
+    return Outcome(facts, DONE if certificate.certified else unproven)

@@ -1,0 +1,126 @@
+"""Which model the options ask for, on which matrix, and with which C."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+
+import linsep
+from linsep.cli import reading
+from linsep.errors import BadInput
+from linsep.tables import Encoder
+from linsep.tables.table import Table
+from linsep.tuning import Tuning
+
+MODELS = ("logistic", "svm", "squared-hinge", "least-squares", "least-absolute", "huber")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The C that was chosen, and what rows set aside say about it."""
+
+    C: float
+    tuning: Tuning | None = None
+    text: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Which model, and how C is chosen."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--model", choices=MODELS, help="default logistic, or least-squares for numbers"
+    )
+    group.add_argument(
+        "--task",
+        choices=("auto", "classify", "regress"),
+        default="auto",
+        help="whether the target holds classes or numbers; by default its values decide",
+    )
+    group.add_argument(
+        "--Cs", type=int, default=reading.TRIED, help="values of C to try, from 1e-4 to 1e4"
+    )
+    group.add_argument("--cv", type=int, default=reading.FOLDS, help="folds for tuning")
+    group.add_argument("--scoring", help="error, log_loss, auc or a scikit-learn scorer")
+    group.add_argument(
+        "--rule",
+        choices=("best", "one_standard_error"),
+        default="best",
+        help="the best C, or the smallest within one standard error of it",
+    )
+    group.add_argument(
+        "--l1-ratio", type=float, default=0.0, help="share of the L1 penalty, from 0 (default) to 1"
+    )
+    group.add_argument("--balanced", action="store_true", help="classes count alike")
+    group.add_argument(
+        "--no-standardise", action="store_true", help="leave numeric columns as they are"
+    )
+
+
+def estimator(options: Any, regression: bool) -> Any:
+    """The estimator that the options ask for."""
+    name = options.model or ("least-squares" if regression else "logistic")
+    common: dict[str, Any] = {
+        "tol": options.tol,
+        "time_limit": options.time_limit,
+        "n_threads": options.threads,
+        "random_state": options.seed,
+    }
+    numbers = name in ("least-squares", "least-absolute", "huber")
+    if numbers != regression:
+        kind = "numbers" if regression else "classes"
+        raise BadInput(
+            f"--model {name} does not fit a target of {kind}; choose another, or say --task."
+        )
+    if numbers and options.balanced:
+        raise BadInput("--balanced is about classes, and the target holds numbers; leave it out.")
+    if numbers:
+        loss = {"least-squares": "squared", "least-absolute": "absolute", "huber": "huber"}[name]
+        return linsep.LinearRegressor(loss, C=1.0, l1_ratio=options.l1_ratio, **common)
+    common["class_weight"] = "balanced" if options.balanced else None
+    if name == "logistic":
+        return linsep.LogisticRegression(l1_ratio=options.l1_ratio, **common)
+    if options.l1_ratio:
+        loss = {"svm": "hinge", "squared-hinge": "squared_hinge"}[name]
+        return linsep.LinearClassifier(loss, l1_ratio=options.l1_ratio, **common)
+    return linsep.LinearSVC(loss="hinge" if name == "svm" else "squared_hinge", **common)
+
+
+def encoder_for(table: Table, standardise: bool) -> Encoder | None:
+    """The encoder of a table, fitted to it; None if the file held a matrix."""
+    if table.matrix is not None:
+        return None
+    encoder = Encoder(standardise=standardise).fit(table)
+    if not any(e.width for e in encoder.encodings_):
+        why = "; ".join(
+            f"{e.name!r:.60}: {getattr(e, 'why', e.type)}" for e in encoder.encodings_[:5]
+        )
+        raise BadInput(
+            f"{table.source}: no column is left to learn from ({why or 'there is only the target'}). "
+            "Add columns, or say what they are with --type COLUMN=TYPE."
+        )
+    return encoder
+
+
+def matrix(table: Table, encoder: Encoder | None) -> Any:
+    """The rows of a table as numbers; the table is empty afterwards, so that memory holds them once."""
+    return table.matrix if encoder is None else encoder.transform(table, consume=True)
+
+
+def tuned(options: Any, model: Any, X: Any, y: npt.NDArray[Any], weight: Any = None) -> Tuning:
+    """The validation curve, and the C it speaks for."""
+    return linsep.tune(
+        model,
+        X,
+        y,
+        options.Cs,
+        cv=options.cv,
+        scoring=options.scoring,
+        rule=options.rule,
+        refit=False,
+        sample_weight=weight,
+        random_state=options.seed,
+    )
