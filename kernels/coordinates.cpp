@@ -3,7 +3,7 @@
 #include "column_newton.hpp"
 #include "crammer_singer.hpp"
 #include "free_set.hpp"
-#include "quadratic_cd.hpp"
+#include "lasso_newton.hpp"
 #include "table.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -34,6 +34,11 @@ void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b
 i64 do_quadratic_cd(i64 k, const double* S, double l1, double tol, i64 max_sweeps, double* x, double* slope) {
     return quadratic_cd(k, S, l1, tol, max_sweeps, x, slope);
 }
+NewtonReport do_lasso_newton(Rows rows, Targets t, LossSpec l, LassoJob job, double* theta, double* base, double* step,
+                             double* out, double* scratch, i64* lists) {
+    return visit(rows,
+                 [&](const auto& X) { return LassoFit(X, t, l, job, theta, scratch, lists).run(base, step, out); });
+}
 ColumnReport do_column_newton(Rows columns, Targets t, LossSpec l, ColumnJob job, double* theta, double* z,
                               double* base, double* step, double* scratch, i64* lists) {
     return visit(columns,
@@ -63,6 +68,7 @@ void fill_coordinates(Table& table) {
     table.quantile = do_quantile;
     table.shifted = do_shifted;
     table.quadratic_cd = do_quadratic_cd;
+    table.lasso_newton = do_lasso_newton;
     table.column_newton = do_column_newton;
     table.crammer_singer_step = do_crammer_singer_step;
     table.crammer_singer_gradient = do_crammer_singer_gradient;
