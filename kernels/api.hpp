@@ -201,6 +201,17 @@ struct SgdJob {
 inline std::int64_t sgd_scratch(std::int64_t batch, std::int64_t columns) { return batch + 3 * columns; }
 inline std::int64_t losses_k_scratch(std::int64_t K) { return 32 * K; }
 
+// A whole native fit with an absolute penalty (lasso_newton.hpp); room for lasso_scratch doubles and 2 d integers.
+struct LassoJob {
+    double l1, l2, tol;
+    int intercept, max_steps;
+};
+inline std::int64_t quadratic_doubles(std::int64_t k) { return 3 * k * k + 8 * k; }
+inline std::int64_t lasso_scratch(const Rows& r) {
+    const std::int64_t o = r.d + 1;
+    return quadratic_doubles(r.d) + 5 * (o + 8) + 3 * (r.n + 8) + o * o + gram_scratch(r) + 64;
+}
+
 // Prox-Newton on the listed columns of X (column_newton.hpp), which are the rows of the argument Rows.
 struct ColumnJob {
     const std::int64_t* list;
@@ -331,6 +342,9 @@ struct Table {
     // coordinate descent for a quadratic with an absolute penalty: quadratic_cd.hpp
     std::int64_t (*quadratic_cd)(std::int64_t k, const double* S, double l1, double tol, std::int64_t max_sweeps,
                                  double* x, double* slope);
+    // a whole fit with an absolute penalty: lasso_newton.hpp
+    NewtonReport (*lasso_newton)(Rows, Targets, LossSpec, LassoJob, double* theta, double* base, double* step,
+                                 double* closing, double* scratch, std::int64_t* lists);
     // prox-Newton by columns: theta [count + 1], scores z [n], base and step of the dual point; room for column_scratch
     // doubles and 3 count integers
     ColumnReport (*column_newton)(Rows, Targets, LossSpec, ColumnJob, double* theta, double* z, double* base,

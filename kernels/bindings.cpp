@@ -640,6 +640,23 @@ int64_t quadratic_cd(In2 S, double l1, double tol, int64_t max_sweeps, Out x, Ou
     return table->quadratic_cd(k, S.data(), l1, tol, max_sweeps, x.data(), slope.data());
 }
 
+// theta is the start and becomes the answer; base, step and sums describe the dual point.
+std::tuple<int, int, int, int, double, double> lasso_newton(const PyRows& x, const PyTargets& t, const PyLoss& l,
+                                                            double l1, double l2, double tol, int max_steps,
+                                                            bool intercept, Out theta, Out base, Out step, Out sums) {
+    t.match(x);
+    need(l1 > 0.0 && l2 >= 0.0 && tol > 0.0, "l1 and tol are positive, l2 is not negative");
+    for (const Out* o : {&theta, &base, &step}) vector_of(*o, x.d() + 1, "theta, base, step have d + 1 entries");
+    vector_of(sums, 8 + 2 * x.d(), "sums has 8 + 2 d entries");
+    nb::gil_scoped_release release;
+    const auto room = scratch(lasso_scratch(x.rows));
+    const auto lists = std::make_unique<int64_t[]>(static_cast<std::size_t>(2 * x.d() + 1));
+    const NewtonReport r =
+        table->lasso_newton(x.rows, t.view, l.spec, {l1, l2, tol, intercept, max_steps}, theta.data(), base.data(),
+                            step.data(), sums.data(), room.get(), lists.get());
+    return {r.status, r.steps, r.sweeps, r.grams, r.primal, r.dual};
+}
+
 nb::tuple column_newton(const PyRows& x, const PyTargets& t, const PyLoss& l, Labels list, double l1, double l2,
                         double tol, int max_steps, bool intercept, Out theta, Out z, Out base, Out step) {
     const int64_t count = static_cast<int64_t>(list.shape(0)), n = x.d();
@@ -1108,6 +1125,9 @@ NB_MODULE(_kernels, m) {
     m.def("list_dots", &list_dots, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("v"),
           nb::arg("out").noconvert());
     m.def("list_add", &list_add, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("a"), nb::arg("v").noconvert());
+    m.def("lasso_newton", &lasso_newton, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("l1"),
+          nb::arg("l2"), nb::arg("tol"), nb::arg("max_steps"), nb::arg("intercept"), nb::arg("theta").noconvert(),
+          nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
     m.def("column_newton", &column_newton, nb::arg("columns"), nb::arg("targets"), nb::arg("loss"),
           nb::arg("list").noconvert(), nb::arg("l1"), nb::arg("l2"), nb::arg("tol"), nb::arg("max_steps"),
           nb::arg("intercept"), nb::arg("theta").noconvert(), nb::arg("z").noconvert(), nb::arg("base").noconvert(),

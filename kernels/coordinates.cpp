@@ -4,6 +4,7 @@
 #include "crammer_singer.hpp"
 #include "free_set.hpp"
 #include "intercept.hpp"
+#include "lasso_newton.hpp"
 #include "quadratic_cd.hpp"
 #include "table.hpp"
 
@@ -34,6 +35,11 @@ void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b
 }
 i64 do_quadratic_cd(i64 k, const double* S, double l1, double tol, i64 max_sweeps, double* x, double* slope) {
     return quadratic_cd(k, S, l1, tol, max_sweeps, x, slope);
+}
+NewtonReport do_lasso_newton(Rows rows, Targets t, LossSpec l, LassoJob job, double* theta, double* base, double* step,
+                             double* out, double* scratch, i64* lists) {
+    return visit(rows,
+                 [&](const auto& X) { return LassoFit(X, t, l, job, theta, scratch, lists).run(base, step, out); });
 }
 ColumnReport do_column_newton(Rows columns, Targets t, LossSpec l, ColumnJob job, double* theta, double* z,
                               double* base, double* step, double* scratch, i64* lists) {
@@ -75,6 +81,7 @@ void fill_coordinates(Table& table) {
     table.balance = do_balance;
     table.shifted = do_shifted;
     table.quadratic_cd = do_quadratic_cd;
+    table.lasso_newton = do_lasso_newton;
     table.column_newton = do_column_newton;
     table.crammer_singer_step = do_crammer_singer_step;
     table.crammer_singer_gradient = do_crammer_singer_gradient;

@@ -152,6 +152,21 @@ inline LossOps ops(LossId id) {
     }
 }
 
+// The largest curvature of a loss; of the exponential, which has none, that at margin 0.
+inline double curvature_bound(LossSpec spec) {
+    switch (spec.id) {
+        case LossId::logistic:
+            return 0.25;
+        case LossId::squared:
+        case LossId::squared_hinge:
+            return 2.0;
+        case LossId::huberised_hinge:
+            return 1.0 / spec.width;
+        default:
+            return 1.0;
+    }
+}
+
 inline bool piecewise_quadratic(LossId id) { return id != LossId::logistic && id != LossId::exponential; }
 
 }  // namespace

@@ -28,7 +28,7 @@ from linsep.errors import CertificateError, Refused
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised
-from linsep.solvers import prox_newton
+from linsep.solvers import lasso, prox_newton
 from linsep.train import Recipe, train
 
 
@@ -177,6 +177,59 @@ def test_a_strong_penalty_on_many_features_is_proven_to_leave_none():
     none = LogisticRegression(C=0.999 / top, l1_ratio=1.0).fit(X, y)
     assert not none.coef_.any() and verify(none, X, y).certified
     assert LogisticRegression(C=1.02 / top, l1_ratio=1.0).fit(X, y).coef_.any()
+
+
+def test_that_no_feature_enters_takes_one_pass():
+    X, y = text(n=200, d=600, seed=6)
+    top = np.abs(X.T @ ((y > 0) - (y > 0).mean())).max()
+    none = LogisticRegression(C=0.5 / top, l1_ratio=1.0).fit(X, y)
+    assert none.n_passes_ == 1 and verify(none, X, y).certified
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared", "exponential"])
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+def test_one_native_call_and_the_general_road_have_one_minimum(loss, l1_ratio, monkeypatch):
+    rng = np.random.default_rng(11)
+    sample = plain(n=300, d=20, seed=11)
+    sample = replace(sample, weight=rng.integers(0, 3, size=300).astype(float))
+    for X in (sample.X, sp.csr_matrix(np.where(np.abs(sample.X) > 1, sample.X, 0.0))):
+        for C in (0.02, 2.0, 200.0):
+            given = replace(sample, X=X)
+            one = fit(given, loss, C, l1_ratio)
+            with monkeypatch.context() as patch:
+                patch.setattr(lasso, "ENTRIES", 0)
+                other = fit(given, loss, C, l1_ratio)
+            assert one.certificate.certified and proof(given, one).certified
+            a, b = one.certificate, other.certificate
+            assert max(a.dual, b.dual) <= min(a.primal, b.primal) * (1 + 1e-9)
+
+
+def test_a_weak_penalty_on_many_features_keeps_hundreds_of_them():
+    rng = np.random.default_rng(12)
+    X = sp.random(400, 3_000, 0.03, format="csr", random_state=12)
+    y = np.where(
+        rng.random(400) < 0.5, 1.0, -1.0
+    )  # noise: the support is as large as the rows allow
+    for given in (X, X.toarray()):
+        model = LogisticRegression(C=3e4, l1_ratio=1.0).fit(given, y)
+        assert np.count_nonzero(model.coef_) > 150
+        assert verify(model, given, y).certified
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_the_spread_bounds_every_sum_of_absolute_terms(negative):
+    sample = plain(n=400, d=7)
+    X = sample.X if negative else np.abs(sample.X)
+    weight = np.random.default_rng(0).random(400)
+    for rows in (X, sp.csr_matrix(X)):
+        given = replace(sample, X=rows, weight=weight)
+        problem = Problem(losses.get("logistic"), ElasticNet(1.0, 1.0), given.memory())
+        theta = np.random.default_rng(1).normal(size=8)
+        sums = problem.closing(theta, Linearised(theta.reshape(-1, 1), np.zeros((8, 1))))
+        u = -losses.get("logistic").slope(sample.sign * (X @ theta[:-1] + theta[-1]))
+        terms = np.abs((weight * u) @ np.abs(X))
+        assert problem.spread(sums) >= terms.max()
+        assert problem.finer_spread(sums) >= terms.max()
 
 
 def test_nearly_no_absolute_part_is_the_ridge():

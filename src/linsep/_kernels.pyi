@@ -287,6 +287,20 @@ def softmax_newton(
     step: _F,
     sums: _F,
 ) -> tuple[int, int, int, int, float]: ...
+def lasso_newton(
+    rows: Rows,
+    targets: Targets,
+    loss: Loss,
+    l1: float,
+    l2: float,
+    tol: float,
+    max_steps: int,
+    intercept: bool,
+    theta: _F,
+    base: _F,
+    step: _F,
+    sums: _F,
+) -> tuple[int, int, int, int, float, float]: ...
 def column_newton(
     columns: Rows,
     targets: Targets,

@@ -45,10 +45,14 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
     sums = solution.sums
     if sums is None:
         sums = problem.closing(theta, solution.dual)
-    found = _assemble(problem, theta, sums, problem.data.longest_sum(len(sums)), tol)
+    longest = problem.data.longest_sum(len(sums))
+    spread = problem.spread(sums) if l1 else 0.0
+    found = _assemble(problem, theta, sums, longest, spread, tol)
     if l1 and not found.certified and found.rounding > 0.1 * tol * abs(found.primal):
         # max |v_j| is rounded like every sum of n terms, and with l1 = 1/C small that is what is left of the gap
-        found = _assemble(problem, theta, *problem.closing_in_pieces(theta, solution.dual), tol)
+        spread = min(spread, problem.finer_spread(sums))
+        pieces = problem.closing_in_pieces(theta, solution.dual)
+        found = _assemble(problem, theta, *pieces, spread, tol)
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     hopeless = l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
     hopeless = hopeless or not problem.data.at_hand
@@ -58,17 +62,19 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
 
 
 def _assemble(
-    problem: Problem, theta: FloatArray, sums: FloatArray, rows_per_sum: float, tol: float
+    problem: Problem,
+    theta: FloatArray,
+    sums: FloatArray,
+    rows_per_sum: float,
+    spread: float,
+    tol: float,
 ) -> Optimality:
     flat = ClosingSums.from_flat(sums, problem.data.d)
-    l1 = problem.penalty.l1
-    if l1:
-        flat = replace(flat, spread=problem.spread(flat.mass_plus + flat.mass_minus))
     return from_sums(
-        flat,
+        replace(flat, spread=spread) if spread else flat,
         theta[:-1],
         lam=problem.lam,
-        l1=l1,
+        l1=problem.penalty.l1,
         fit_intercept=problem.fit_intercept,
         scale=problem.penalty.scale,
         tol=tol,

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data import Block, Dataset
@@ -337,11 +338,28 @@ class Problem:
         # the rows of a piece; pieces that share an accumulator; accumulators, of which there are no more than pieces
         return sums[:-1], height + 2 * int(sums[-1])
 
-    def spread(self, mass: float) -> float:
-        """Bound on sum s |u_i x_ij| for every j, with mass = sum s |u| (one pass).
+    def spread(self, sums: FloatArray) -> float:
+        """Bound on sum s |u_i x_ij| for every j, from the sums of a closing pass.
 
-        At most |x_j|_inf mass; and for losses with |u| <= 1, by Cauchy and Schwarz, sqrt(mass sum s x_j^2).
+        Where X has no negative entry it is v+ - v-, to a rounding error of a millionth at most; else |X|_inf mass.
         """
+        d, X = self.data.d, self.data.X
+        stored = X.data if sp.issparse(X) else X
+        if not isinstance(stored, np.ndarray):  # neither in memory nor in this process
+            return self.finer_spread(sums)
+        least, most = (float(stored.min()), float(stored.max())) if stored.size else (0.0, 0.0)
+        if least >= 0.0:
+            return (1.0 + 1e-6) * float(
+                np.max(sums[8 : 8 + d] - sums[8 + d : 8 + 2 * d], initial=0.0)
+            )
+        return max(-least, most) * float(sums[3] + sums[4])
+
+    def finer_spread(self, sums: FloatArray) -> float:
+        """The same by the columns (one pass): at most |x_j|_inf mass, mass = sum s |u|.
+
+        And for losses with |u| <= 1, by Cauchy and Schwarz, sqrt(mass sum s x_j^2).
+        """
+        mass = float(sums[3] + sums[4])
         squares, _, _ = self.moments(weighted=False)
         weight = self.data.weight
         most = 1.0 if weight is None else float(weight.max())

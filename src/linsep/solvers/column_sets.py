@@ -1,14 +1,20 @@
-"""Working sets solved by the columns of X (kernels/column_newton.hpp).
+"""Absolute penalties on many features, by the columns of X (kernels/column_newton.hpp).
 
-Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m) over the chosen features and the intercept. Coordinate descent reads the
-entries of one column at a time, so columns are stored as rows of their own: sparse data are transposed once for all
-working sets, of dense data the chosen columns are copied. A set of k features then costs neither a Hessian (k^2) nor
-its factor (k^3), as it does in ``prox_newton.py``.
+Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). Coordinate descent reads the entries of one column at a time, so
+columns are stored as rows of their own: sparse data are transposed once, of dense data the chosen columns are copied.
+A set of k features then costs neither a Hessian (k^2) nor its factor (k^3), as it does in ``prox_newton.py``.
+
+The penalty comes down from where no feature wants in by a factor of ``STRIDE`` at a time, with a step or two on the
+features that want in by then: what is learnt under a stronger penalty keeps the weights small and the working sets
+about as large as the support. At the penalty asked for working sets are solved in earnest, and the others asked,
+until no one objects; only then is the closing pass over all of X made.
+
+References: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
+2010; Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.solvers.run import SAFETY, Run, balanced, linearised
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -24,24 +31,45 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.int64]
 
+STRIDE = 3.0
+STRIDE_STEPS, STRIDE_TOL = 2, 0.1
 STEPS = 6  # Newton steps between two looks at the clock
-_UNFINISHED = 0
+ROUNDS = 300
+FIRST = 40  # of a working set, at least
+NEARLY = 0.9  # of the penalty: features that may want in soon
+ROUGH = 1e-2  # relative gap of the first set at the penalty that was asked for
+_UNFINISHED, _CLOSED = 0, 1
 
 
 class Columns:
-    """The columns of the data, and the scores of the last answer."""
+    """The columns of the data; a point theta, zero but on few features, its scores and P there."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, theta: FloatArray) -> None:
         data = problem.data
-        self.problem = problem
+        self.problem, self.theta = problem, theta.copy()
+        self.base, self.step = theta.copy(), np.zeros_like(theta)  # of the last Newton step
         self.targets = _kernels.Targets(data.sign, data.offset, data.weight)
+        self.scores, self.value = np.zeros(data.n), np.inf
+        self._all = np.arange(data.d)
         self._sparse: _kernels.Rows | None = None
         if data.sparse:
             by_column = sp.csc_matrix(data.X)
             self._counts = np.diff(by_column.indptr)
             self._sparse = _rows(by_column)
-        self._scores = np.zeros(data.n)
-        self._of: FloatArray | None = None  # whose scores these are
+        self._read_scores()
+
+    def _read_scores(self) -> None:
+        """x.w + b of all rows: a pass, unless w = 0."""
+        if not self.theta[:-1].any():
+            self.scores[:] = self.theta[-1]
+            return
+        data, z, theta = self.problem.data, self.scores, self.theta
+
+        def add(block: Block, out: FloatArray) -> None:
+            z[block.first + block.lo : block.first + block.hi] = block.scores(theta)
+
+        data.sum(add, 1)
+        self.problem.passes += 1
 
     def _read(self, chosen: IntArray) -> tuple[_kernels.Rows, IntArray, float]:
         """The chosen columns, their numbers there, and their share of the entries of X."""
@@ -53,56 +81,117 @@ class Columns:
         share = len(chosen) / max(1, data.d)
         return _kernels.Rows(part), np.arange(len(chosen)), share
 
-    def scores(self, theta: FloatArray) -> FloatArray:
-        """x.w + b for all rows (a pass, unless they were left by the last answer)."""
-        if self._of is None or not np.array_equal(theta, self._of):
-            data, z = self.problem.data, self._scores
-
-            def add(block: Block, out: FloatArray) -> None:
-                z[block.first + block.lo : block.first + block.hi] = block.scores(theta)
-
-            data.sum(add, 1)
-            self.problem.passes += 1
-        return self._scores
-
-    def solve(
-        self,
-        chosen: IntArray,
-        theta: FloatArray,
-        tol: float,
-        check: Callable[[], None],
-        calls: int,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Theta, base and step of the problem on the chosen features, from theta (d + 1), zero outside them."""
+    def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
+        """Some Newton steps on the chosen features, which include the support: their status, and the gap among them."""
         problem = self.problem
-        z = self.scores(theta)
         columns, numbers, share = self._read(chosen)
-        at = np.append(theta[chosen], theta[-1])
+        at = np.append(self.theta[chosen], self.theta[-1])
         base, step = at.copy(), np.zeros_like(at)
-        status = _UNFINISHED
-        for _ in range(calls):
-            check()
-            status, steps, sweeps, gradients, _, _ = _kernels.column_newton(
-                columns,
-                self.targets,
-                problem.native_loss,
-                numbers,
-                problem.penalty.l1,
-                problem.lam,
-                tol,
-                STEPS,
-                problem.fit_intercept,
-                at,
-                z,
-                base,
-                step,
-            )
-            problem.passes += share * (2 * steps + sweeps + gradients)
-            if status != _UNFINISHED:
-                break
-        self._of = np.zeros(len(theta))
-        self._of[chosen], self._of[-1] = at[:-1], at[-1]
-        return at, base, step
+        status, steps, sweeps, gradients, self.value, gap = _kernels.column_newton(
+            columns,
+            self.targets,
+            problem.native_loss,
+            numbers,
+            l1,
+            problem.lam,
+            tol,
+            steps,
+            problem.fit_intercept,
+            at,
+            self.scores,
+            base,
+            step,
+        )
+        problem.passes += share * (2 * steps + sweeps + gradients)
+        for whole, part in ((self.theta, at), (self.base, base), (self.step, step)):
+            whole[:] = 0.0
+            whole[chosen], whole[-1] = part[:-1], part[-1]
+        return status, gap if gap > 0.0 else np.inf
+
+    def wishes(self) -> FloatArray:
+        """|sum s sigma l' x| of every feature at theta (a pass)."""
+        data = self.problem.data
+        sign = data.sign
+        m = sign * self.scores if data.offset is None else sign * self.scores + data.offset
+        slope = sign * self.problem.loss.slope(m)
+        slope = slope if data.weight is None else slope * data.weight
+        self.problem.passes += 1
+        if self._sparse is not None:
+            v = np.empty(data.d)
+            _kernels.list_dots(self._sparse, self._all, slope, v)
+            return np.abs(v)
+
+        def add(block: Block, out: FloatArray) -> None:
+            part = slope[block.first : block.first + block.rows.n]
+            _kernels.combine(block.rows, block.lo, block.hi, part, out)
+
+        return np.abs(data.sum(add, data.d + 1)[:-1])
+
+
+def solve(run: Run[Problem], theta: FloatArray) -> bool:
+    """From theta, whose closing pass was the last, until the gap of all features closes; whether it did."""
+    problem = run.problem
+    columns = Columns(problem, theta)
+    wish = np.abs(balanced(problem, run.last_sums)[2])
+    if not theta[:-1].any():
+        wish = _come_down(run, columns, wish)
+    return _in_earnest(run, columns, wish)
+
+
+def _come_down(run: Run[Problem], columns: Columns, wish: FloatArray) -> FloatArray:
+    """Some steps under each of a few falling penalties; what the features wish at the end."""
+    asked = run.problem.penalty.l1
+    l1 = float(wish.max(initial=0.0)) / STRIDE
+    while l1 > 1.5 * asked:
+        run.check_limits()
+        columns.solve(_chosen(columns.theta, wish, l1), l1, STRIDE_TOL, STRIDE_STEPS)
+        wish = columns.wishes()
+        l1 /= STRIDE
+    return wish
+
+
+def _chosen(theta: FloatArray, wish: FloatArray, l1: float) -> IntArray:
+    """The support and those who want in; if these are few, some of those who nearly do."""
+    support = theta[:-1] != 0.0
+    inside = support | (wish > l1)
+    if np.count_nonzero(inside) < FIRST < len(wish):
+        rank = np.where(support, np.inf, wish)
+        inside[np.argpartition(-rank, FIRST - 1)[:FIRST]] = True
+    return np.flatnonzero(inside)
+
+
+def _in_earnest(run: Run[Problem], columns: Columns, wish: FloatArray) -> bool:
+    """Working sets at the penalty asked for."""
+    problem, tol = run.problem, run.stop.tol
+    l1, inner, left, before = problem.penalty.l1, 0.3, np.inf, np.inf
+    for _ in range(ROUNDS):
+        run.check_limits()
+        chosen = _chosen(columns.theta, wish, NEARLY * l1)
+        goal = max(inner * tol, min(ROUGH, 0.1 * left))
+        status, gap = columns.solve(chosen, l1, goal, STEPS)
+        wish = columns.wishes()
+        outside = wish.copy()
+        outside[chosen] = 0.0
+        left = _loss_of_bound(problem, outside, l1, columns)
+        if status == _UNFINISHED or gap + left > SAFETY * tol:
+            if status not in (_UNFINISHED, _CLOSED) and not left > inner * tol:
+                return run.close(columns.theta, linearised(columns.base, columns.step))
+            continue
+        if run.close(columns.theta, linearised(columns.base, columns.step)):
+            return True
+        gap = run.trace[-1].primal - run.trace[-1].dual
+        if not gap < 0.7 * before and inner < 1e-4:
+            break
+        before, inner = gap, 0.1 * inner
+    return False
+
+
+def _loss_of_bound(problem: Problem, outside: FloatArray, l1: float, columns: Columns) -> float:
+    """What the features outside cost the dual bound, as a share of P, because they want in."""
+    if problem.lam == 0.0:
+        return 1.0 - l1 / max(l1, float(outside.max(initial=0.0)))
+    over = np.maximum(outside - l1, 0.0)
+    return float(over @ over) / (2.0 * problem.lam * max(columns.value, 1e-300))
 
 
 def _rows(X: sp.csc_matrix) -> _kernels.Rows:

@@ -10,6 +10,8 @@ References: Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Cel
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,11 +20,11 @@ import numpy.typing as npt
 from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
-from linsep.solvers import pilot, prox_newton
-from linsep.solvers.column_sets import Columns
+from linsep.solvers import column_sets, lasso, pilot, prox_newton
 from linsep.solvers.run import LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
+    from linsep.losses import Loss
     from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
@@ -32,7 +34,6 @@ ALL_SPARSE = 500  # the same if rows are short
 CHEAP_ROW = 40  # entries
 FIRST = 40  # of the working set to begin with, at least
 ROUNDS = 60
-CALLS = 20  # of the native solver on a set that is not to grow
 WORTH_A_PILOT = 200  # rows per feature
 _PILOT = 0.05
 
@@ -42,61 +43,83 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     run = Run(problem, stop)
     status = Status.WORKING_PRECISION
     theta = theta.copy()
-    dual = linearised(theta, np.zeros_like(theta))
     try:
-        if not theta.any():
-            theta[-1] = _null_intercept(problem)
-        theta, value, g = problem.start(theta)
-        run.record(prox_newton.total(problem, theta, value))
-        score = np.abs(g[:-1] - problem.lam * theta[:-1])
-        chosen = np.flatnonzero(theta[:-1])
-        if not len(chosen) and score.max(initial=0.0) <= problem.penalty.l1:  # nobody wants in
-            dual = linearised(theta, np.zeros_like(theta))
-            if run.close(theta, dual):
-                return run.solution(Status.CERTIFIED, theta, dual)
-        inner, before, relative = 0.3, np.inf, 0.3
-        growing, columns = True, None
-        # Some losses want steps damped by a bound, and columns of rows on disk are not at hand.
-        damped = not problem.native or problem.straight_tails
-        by_rows = damped or not isinstance(problem.data, Memory)
-        for _ in range(ROUNDS):
-            chosen = _grown(problem, chosen, theta, score)
-            whole = len(chosen) == problem.data.d
-            goal = inner * stop.tol
-            if growing and not whole:
-                goal = max(goal, 0.25 * relative)
-            if by_rows or whole:
-                found = _on(problem, chosen, theta, goal, run, seed)
-            else:
-                columns = columns or Columns(problem)
-                calls = 1 if growing else CALLS
-                found = columns.solve(chosen, theta, goal, run.check_limits, calls)
-            theta, base, step = (_full(problem, chosen, x) for x in found)
-            dual = linearised(base, step)
-            if run.close(theta, dual):
-                status = Status.CERTIFIED
-                break
-            assert run.best is not None
-            score = np.abs(balanced(problem, run.last_sums)[2])
-            gap = run.trace[-1].primal - run.trace[-1].dual
-            relative = min(0.3, gap / run.trace[-1].primal)
-            wanting = (score > problem.penalty.l1 * (1 + 1e-12)) & (theta[:-1] == 0.0)
-            wanting[chosen] = False
-            growing = bool(wanting.any())
-            if not growing and goal <= inner * stop.tol:
-                if not gap < 0.7 * before and inner < 1e-4:
-                    break
-                inner *= 0.1  # the set is right: what is left of the gap is inside
-            before = gap
+        closed = False
+        if _all(problem) and lasso.applies(problem, stop):
+            closed, theta = lasso.attempt(run, _start(problem, theta), seed)
+        if closed or _begin(run, theta) or _rounds(run, seed):
+            status = Status.CERTIFIED
     except LimitReached as limit:
         status = limit.status
-    return run.solution(status, theta, dual)
+    return run.solution(status, theta, linearised(theta, np.zeros_like(theta)))
 
 
-def _null_intercept(problem: Problem) -> float:
-    """The best intercept without features: Newton's method kept in a bracket, on the labels alone."""
-    if not problem.fit_intercept:
-        return 0.0
+def _start(problem: Problem, theta: FloatArray) -> FloatArray:
+    """Theta, or no features at all if that is better (a pass, unless theta is 0)."""
+    null, least = _null(problem)
+    if not theta.any():
+        return null
+    value, _ = problem.value_gradient(theta)
+    return theta if prox_newton.total(problem, theta, value) <= least else null
+
+
+def _begin(run: Run[Problem], theta: FloatArray) -> bool:
+    """One closing pass at theta, or without features if that is better: whether it is optimal already."""
+    problem = run.problem
+    null, least = _null(problem)
+    zero = np.zeros_like(null)
+    if theta.any() and run.close(theta, linearised(theta, zero)):
+        return True
+    if run.best is None or not run.trace[-1].primal <= least * problem.penalty.scale:
+        run.best = None
+        if run.close(null, linearised(null, zero)):
+            return True
+    if run.best is None:
+        problem.start(zero)  # says what is not finite
+        return run.close(zero, linearised(zero, zero))
+    return False
+
+
+def _rounds(run: Run[Problem], seed: int) -> bool:
+    """Working sets until the gap of all features closes; whether it did."""
+    problem, tol = run.problem, run.stop.tol
+    if run.best is None:
+        return False
+    theta = run.best[1]
+    # Some losses want steps damped by a bound, and columns of rows on disk are not at hand.
+    damped = not problem.native or problem.straight_tails
+    if not (damped or _all(problem)) and isinstance(problem.data, Memory):
+        return column_sets.solve(run, theta)
+    score = np.abs(balanced(problem, run.last_sums)[2])
+    chosen = np.flatnonzero(theta[:-1])
+    inner, before, relative = 0.3, np.inf, 0.3
+    growing = True
+    for _ in range(ROUNDS):
+        chosen = _grown(problem, chosen, theta, score)
+        whole = len(chosen) == problem.data.d
+        goal = inner * tol
+        if growing and not whole:
+            goal = max(goal, 0.25 * relative)
+        found = _on(problem, chosen, theta, goal, run, seed)
+        theta, base, step = (_full(problem, chosen, x) for x in found)
+        if run.close(theta, linearised(base, step)):
+            return True
+        score = np.abs(balanced(problem, run.last_sums)[2])
+        gap = run.trace[-1].primal - run.trace[-1].dual
+        relative = min(0.3, gap / run.trace[-1].primal)
+        wanting = (score > problem.penalty.l1 * (1 + 1e-12)) & (theta[:-1] == 0.0)
+        wanting[chosen] = False
+        growing = bool(wanting.any())
+        if not growing and goal <= inner * tol:
+            if not gap < 0.7 * before and inner < 1e-4:
+                break
+            inner *= 0.1  # the set is right: what is left of the gap is inside
+        before = gap
+    return False
+
+
+def _null(problem: Problem) -> tuple[FloatArray, float]:
+    """The best point without features, and P there (labels only, no pass over X)."""
     data, loss = problem.data, problem.loss
     weight = np.ones(data.n) if data.weight is None else data.weight
     sign, offset = data.sign, data.offset
@@ -104,6 +127,25 @@ def _null_intercept(problem: Problem) -> float:
         ours = sign > 0.0
         sign, offset = np.array([1.0, -1.0]), np.zeros(2)
         weight = np.array([weight[ours].sum(), weight[~ours].sum()])
+    null = np.zeros(problem.order)
+    if problem.fit_intercept and data.offset is None and loss.native in _KNOWN and weight.all():
+        null[-1] = _KNOWN[loss.native](*weight.tolist())
+    elif problem.fit_intercept:
+        null[-1] = _best_intercept(loss, sign, offset, weight)
+    return null, float(weight @ loss.value(sign * null[-1] + offset))
+
+
+#: The best intercept of two classes with these weights, where it can be written down.
+_KNOWN: dict[str, Callable[[float, float], float]] = {
+    "logistic": lambda plus, minus: math.log(plus / minus),
+    "exponential": lambda plus, minus: 0.5 * math.log(plus / minus),
+    "squared": lambda plus, minus: (plus - minus) / (plus + minus),
+    "squared_hinge": lambda plus, minus: (plus - minus) / (plus + minus),
+}
+
+
+def _best_intercept(loss: Loss, sign: FloatArray, offset: FloatArray, weight: FloatArray) -> float:
+    """The minimum of sum s l(sign b + offset): Newton's method kept in a bracket."""
     b, low, high = 0.0, -np.inf, np.inf
     for _ in range(100):
         m = sign * b + offset

@@ -1,0 +1,48 @@
+// The factor of cholesky.hpp for larger orders: rows of U are finished in blocks, and what a block takes from the rows
+// below it is added up by the tiles of gram.hpp. No columns are dropped.
+#pragma once
+#include "cholesky.hpp"
+#include "gram.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+constexpr i64 kBlockRows = 64;
+inline i64 block_pack(i64 n) { return (n / PW + 1) * PW * kBlockRows; }
+
+// U holds the upper triangle of A and becomes the factor; pack is room for block_pack(n) doubles.
+inline void factor_in_blocks(Cholesky& chol, double* pack) {
+    const i64 n = chol.n;
+    double *U = chol.U, *scale = chol.scale;
+    for (i64 i = 0; i < n; ++i) scale[i] = U[i * n + i] > 0.0 ? 1.0 / __builtin_sqrt(U[i * n + i]) : 0.0;
+    for (i64 i = 0; i < n; ++i) {  // negative, so that tiles may add
+        for (i64 j = i + 1; j < n; ++j) U[i * n + j] *= -scale[i] * scale[j];
+        U[i * n + i] = -1.0;
+    }
+    chol.least = 1.0;
+    for (i64 k0 = 0; k0 < n; k0 += kBlockRows) {
+        const i64 k1 = min64(n, k0 + kBlockRows);
+        for (i64 k = k0; k < k1; ++k)
+            for (i64 j = k; j < n; ++j) U[k * n + j] = -U[k * n + j];
+        for (i64 k = k0; k < k1; ++k) {
+            double* row = U + k * n;
+            if (row[k] < chol.least) chol.least = row[k];
+            row[k] = __builtin_sqrt(row[k] > 1e-15 ? row[k] : 1e-15);
+            for (i64 j = k + 1; j < n; ++j) row[j] /= row[k];
+            for (i64 i = k + 1; i < k1; ++i) subtract_n(row[i], row + i, U + i * n + i, n - i);
+        }
+        const int rows = (int)(k1 - k0);
+        const i64 panels = (n - k1 + PW - 1) / PW, panel = kBlockRows * PW;
+        for (i64 q = 0; q < panels; ++q)
+            for (int r = 0; r < rows; ++r)
+                for (i64 c = 0, j = k1 + q * PW; c < PW; ++c, ++j)
+                    pack[q * panel + r * PW + c] = j < n ? U[(k0 + r) * n + j] : 0.0;
+        for (i64 b = 0; b < panels; ++b)
+            for (i64 a = 0; a <= b; ++a)
+                for (int half = 0; half < PW; half += MI)
+                    tile(pack + a * panel + half, pack + b * panel, rows, U, n, k1 + a * PW + half, k1 + b * PW);
+    }
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH
