@@ -8,7 +8,7 @@ namespace linsep::LINSEP_ARCH {
 namespace {
 
 constexpr i64 kBlockRows = 64;
-inline i64 block_pack(i64 n) { return (n / PW + 1) * PW * kBlockRows; }
+inline i64 block_pack(i64 n) { return gram_stride<double>(n) * kBlockRows; }
 
 // U holds the upper triangle of A and becomes the factor; pack is room for block_pack(n) doubles.
 inline void factor_in_blocks(Cholesky& chol, double* pack) {
@@ -32,15 +32,10 @@ inline void factor_in_blocks(Cholesky& chol, double* pack) {
             for (i64 i = k + 1; i < k1; ++i) subtract_n(row[i], row + i, U + i * n + i, n - i);
         }
         const int rows = (int)(k1 - k0);
-        const i64 panels = (n - k1 + PW - 1) / PW, panel = kBlockRows * PW;
-        for (i64 q = 0; q < panels; ++q)
-            for (int r = 0; r < rows; ++r)
-                for (i64 c = 0, j = k1 + q * PW; c < PW; ++c, ++j)
-                    pack[q * panel + r * PW + c] = j < n ? U[(k0 + r) * n + j] : 0.0;
-        for (i64 b = 0; b < panels; ++b)
-            for (i64 a = 0; a <= b; ++a)
-                for (int half = 0; half < PW; half += MI)
-                    tile(pack + a * panel + half, pack + b * panel, rows, U, n, k1 + a * PW + half, k1 + b * PW);
+        const i64 left = n - k1, stride = gram_stride<double>(left);
+        for (int r = 0; r < rows; ++r)
+            for (i64 j = 0; j < stride; ++j) pack[r * stride + j] = j < left ? U[(k0 + r) * n + k1 + j] : 0.0;
+        add_tiles(pack, left, stride, rows, U + k1 * n + k1, n);
     }
 }
 
