@@ -207,7 +207,8 @@ def test_names_and_labels_are_only_text(attack, harmless, tmp_path):
         ("two\nlines", "two lines"),
         ("\ud800\x00\u202e", "\ufffd\ufffd\ufffd"),
         ("", "(empty)"),
-        ("y" * 10**6, "y" * 47 + "…"),
+        ("y" * 10**6, "y" * 31 + "…" + "y" * 16),
+        (f"{'how content are you ' * 9}(17)", "how content are you how content…ent are you (17)"),
         (3.5, "3.5"),
     ],
 )
