@@ -402,3 +402,46 @@ def test_a_large_table_waits_in_a_file_and_gives_the_same_model(data, share, mon
     assert large["certificate"] == small["certificate"] and large["test"] == small["test"]
     assert large["rows"] == 344
     assert Path("large.html").read_bytes() == Path("small.html").read_bytes()
+
+
+def churned(n=200):
+    """Rows with a column that was written down after the answer, one in another unit, a date, and noise."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 80, n)
+    gone = age + rng.normal(0, 20, n) > 50
+    for i in range(n):
+        yield age[i], 12.5 * gone[i], "price" if gone[i] else "", 365.25 * age[i], i, gone[i]
+
+
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_columns_that_know_too_much_are_named(data, task, capsys):
+    lines = [
+        f"{a},{r},{w},{d},{1 + i % 28}/3/2024,{'yes' if g else 'no'}"
+        for a, r, w, d, i, g in churned()
+    ]
+    Path("c.csv").write_text("age,refund,reason,days,seen,churn\n" + "\n".join(lines) + "\n")
+    target = "churn" if task == "classify" else "age"
+    words = ["fit", "c.csv", "-t", target, "--task", task, "--C", "1", "--no-report", "--json"]
+    assert main(words) == 0
+    said = capsys.readouterr()
+    named = [note.split("'")[1] for note in json.loads(said.out)["notes"]]
+    assert named == (["refund", "reason"] if task == "classify" else ["days"])
+    assert "--ignore 'refund'" in said.err or task == "regress"
+    assert "dates are read as such if written 2024-01-31" in said.err
+    assert main([*words, "--ignore", "refund", "--ignore", "reason", "--ignore", "days"]) == 0
+    assert answer(capsys)["notes"] == []
+
+
+def test_a_model_that_learned_nothing_is_told_so(data, capsys):
+    rows = [f"{i * 7919 % 101},{int(i % 50 == 0)}" for i in range(400)]
+    Path("rare.csv").write_text("x,fraud\n" + "\n".join(rows) + "\n")
+    assert main(["fit", "rare.csv", "-t", "fraud", "--C", "1", "--no-report", "--json"]) == 0
+    said = capsys.readouterr()
+    test = json.loads(said.out)["test"]
+    assert test["score"] == test["baseline"] == 0.02
+    assert "always answering 0: 2.00%" in said.err and "no better than that" in said.err
+    Path("rare.csv").write_text(
+        "x,kind\n" + "".join(f"{i * i},{'ab'[i % 2] if i > 3 else 'c'}\n" for i in range(40))
+    )
+    assert main(["fit", "rare.csv", "-t", "kind", "--no-report"]) == 4
+    assert "--cv" in capsys.readouterr().err

@@ -32,7 +32,7 @@ from linsep import (
     write_report,
 )
 from linsep.errors import BadInput
-from linsep.report import words
+from linsep.report import repeats, words
 from linsep.report.health import columns, duplicates
 from linsep.report.opening import Rows
 from linsep.report.ranking import calibration, ranking
@@ -207,7 +207,8 @@ def test_names_and_labels_are_only_text(attack, harmless, tmp_path):
         ("two\nlines", "two lines"),
         ("\ud800\x00\u202e", "\ufffd\ufffd\ufffd"),
         ("", "(empty)"),
-        ("y" * 10**6, "y" * 47 + "…"),
+        ("y" * 10**6, "y" * 31 + "…" + "y" * 16),
+        (f"{'how content are you ' * 9}(17)", "how content are you how content…ent are you (17)"),
         (3.5, "3.5"),
     ],
 )
@@ -401,3 +402,25 @@ def test_without_the_extra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "write_report needs jinja2, not installed here: pip install 'linsep[cli]'" in done.stdout
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("weak", [False, True])
+def test_repeated_rows_are_counted_exactly(make, weak, monkeypatch):
+    """Against sets of tuples; a hash that is the same for all rows changes nothing."""
+    if weak:
+        monkeypatch.setattr(repeats, "_hashes", lambda X: np.zeros(X.shape[0], np.uint64))
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 3, size=(300, 4)) * 1.0
+    X[X == 0] *= rng.choice([-1.0, 1.0], int((X == 0).sum()))  # -0 is 0
+    if weak:
+        X[1:] = X[0]  # one group: whoever equals its first row repeats it
+        X[7] += 1
+    y, Z = rng.integers(0, 2, 300), rng.integers(0, 4, size=(50, 4)) * 1.0
+    found = repeats.repeats(make(X), y, None if weak else make(Z))
+    first, repeated, contradictory = {}, 0, 0
+    for row, label in zip(map(tuple, X + 0.0), y.tolist(), strict=True):
+        repeated += row in first
+        contradictory += first.setdefault(row, label) != label
+    assert (found.repeated, found.contradictory) == (repeated, contradictory)
+    assert weak or found.leaked == sum(row in first for row in map(tuple, Z))

@@ -144,3 +144,20 @@ def test_the_picture_is_not_blank(window, pages):
     picture = imread(io.BytesIO(window.picture()))
     assert picture.shape[:2] == (900, 1100)
     assert len(np.unique(picture.reshape(-1, picture.shape[2]), axis=0)) > 50
+
+
+def test_text_in_figures_is_large_enough_on_a_phone(window, pages):
+    """Wide figures are scrolled inside the page, which itself is not."""
+    window.size(375, 800, phone=True)
+    window.open(pages["two"])
+    assert window.run("return document.documentElement.scrollWidth") == 375
+    heights = window.run(
+        "return [...document.querySelectorAll('figure svg text')].map(t => t.getBoundingClientRect().height)"
+    )
+    assert min(height for height in heights if height) > 6
+
+
+def test_paper_is_not_wasted(window, pages):
+    """Two figures side by side, and no table held together over a page that is half empty."""
+    window.open(pages["two"])
+    assert 4 <= window.pdf().count(b"/Type /Page\n") <= 10

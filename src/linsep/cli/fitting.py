@@ -21,6 +21,7 @@ import linsep
 from linsep.cli import clustering, finishing, modelling, reading
 from linsep.cli.memory import give_back, return_at_once
 from linsep.cli.modelling import Judgement
+from linsep.cli.noticing import notices
 from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.report.writing import require
@@ -80,6 +81,9 @@ def run(options: Any) -> Outcome:
     encoder = modelling.encoder_for(table, not options.no_standardise)
     if encoder is not None:
         say(options, str(encoder.schema_))
+    notes = notices(table, regression, options.target or "the target")
+    for note in notes:
+        say(options, f"note: {note}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
         if options.test:
@@ -119,6 +123,7 @@ def run(options: Any) -> Outcome:
         rows=rows,
         test=judgement.facts,
         separable=separable,
+        notes=notes,
         report=None if page is None else str(page),
     )
 
@@ -174,11 +179,16 @@ def _judged(twin: Any, Z: Any, y: npt.NDArray[Any], regression: bool) -> tuple[s
         return text, {"rows": n, "score": score, "scoring": "R squared"}
     wrong = int(np.count_nonzero(twin.predict(Z) != y))
     bound = float(linsep.bounds.clopper_pearson(wrong, n, delta=0.05))
+    classes, counts = np.unique(y, return_counts=True)
+    guess = (n - int(counts.max())) / n
     text = (
         f"error on {n:,} rows that its twin has not seen: {wrong / n:.2%}, below "
-        f"{bound:.2%} with probability 0.95"
+        f"{bound:.2%} with probability 0.95; always answering {classes[counts.argmax()]!s:.40}: {guess:.2%}"
     )
-    return text, {"rows": n, "score": wrong / n, "scoring": "error", "bound": bound}
+    if wrong / n >= guess:
+        text += "\nnote: the model is no better than that; add columns, or give --balanced if one class is rare"
+    facts = {"rows": n, "score": wrong / n, "scoring": "error", "bound": bound, "baseline": guess}
+    return text, facts
 
 
 def _chosen(options: Any, model: Any, X: Any, y: npt.NDArray[Any]) -> Judgement:

@@ -57,6 +57,11 @@ _OPTIONS = (
     (r"header=False", "--no-header"),
     (r"quote=None", "--no-quotes"),
     (
+        r"use a smaller cv, or validation=0\.25",
+        "give a smaller --cv, fix --C, or leave the class out",
+    ),
+    (r"set no rows aside", "set no rows aside with --test 0"),
+    (
         r"export model\[-1\], and encode the rows with model\[0\]",
         "give --numeric to export that, and encode rows with linsep convert --like MODEL",
     ),

@@ -90,7 +90,7 @@ def coefficients(found: Coefficients) -> str:
     """Bars of standardised coefficients, with intervals where they are valid."""
     lines = found.lines[:_BARS][::-1]
     stand_in = Placeholders()
-    labels = [stand_in(line.name[:31] + ("…" if len(line.name) > 31 else "")) for line in lines]
+    labels = [stand_in(words.name(line.name, 32)) for line in lines]
     ax = new_axes(7.4, 1.0 + 0.25 * len(lines))
     weight = np.array([line.weight for line in lines])
     for sign, colour in ((1, style.VERMILION), (-1, style.BLUE)):

@@ -50,6 +50,9 @@ def drawing() -> Iterator[None]:
         yield
 
 
+_WIDE = 6.0  # inches, from which a figure keeps a readable size on a phone, and is scrolled
+
+
 class Placeholders:
     """Stand-ins of about the width of the names they stand for."""
 
@@ -97,6 +100,8 @@ def to_svg(
             element.text = names[element.text]
     for size in ("width", "height", "version"):
         root.attrib.pop(size, None)
+    if figure.get_figwidth() > _WIDE:
+        root.set("class", "broad")
     root.set("role", "img")
     root.set("aria-labelledby", f"{key}-title")
     root.set("fill", "currentColor")

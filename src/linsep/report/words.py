@@ -16,11 +16,17 @@ _REORDERING = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0
 
 
 def name(value: Any, longest: int = LONGEST) -> str:
-    """Text of a name or label: on one line, without control characters, at most ``longest`` long."""
-    text = str(value)[: 4 * longest]
+    """Text of a name or label: on one line, without control characters, at most ``longest`` long.
+
+    What is too long loses its middle, because long names often differ at their end.
+    """
+    text = str(value)
+    if len(text) > 8 * longest:
+        text = text[: 4 * longest] + text[-4 * longest :]
     shown = "".join(_visible(character) for character in text).strip()
     if len(shown) > longest:
-        shown = shown[: longest - 1] + "…"
+        tail = longest // 3
+        shown = shown[: longest - 1 - tail].rstrip() + "…" + shown[-tail:].lstrip()
     return shown or "(empty)"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from linsep.tables.table import Table, missing_name, printable
 
 _DENSE_WIDTH = 32  # columns up to which a matrix is dense in any case
 _DENSE_SHARE = 0.3  # of entries, from which on it is too
+_DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}([T ].*)?")
 _SHOWN = 60  # columns that ``print`` lists
 
 
@@ -307,5 +309,7 @@ def _note(encoding: Encoding) -> str:
         return encoding.why
     if isinstance(encoding, Category):
         shown = ", ".join(encoding.levels[:5])
+        if encoding.levels and all(map(_DATE_LIKE.fullmatch, encoding.levels)):
+            return f"{encoding.levels[0]}, ...: dates are read as such if written 2024-01-31"
         return shown + (", ..." if len(encoding.levels) > 5 else "")
     return "missing values" if getattr(encoding, "indicator", False) else ""
