@@ -18,7 +18,7 @@ from linsep.errors import BadInput, ConvergenceWarning
 from linsep.tuning import leave_one_out, rejecting, separate, shared, splits
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
-from linsep.tuning.scoring import Score, resolve
+from linsep.tuning.scoring import ERROR, Score, mean, resolve
 from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
@@ -234,13 +234,23 @@ def _grid_scores(
         return
     held = np.zeros((len(y), len(Cs)))
     fits = shared.fit_grid(given, Cs.tolist(), part, held)
+    wrong = _wrong(given, held) if score is ERROR and is_classifier(estimator) else None
     for f, (_, rows) in enumerate(parts.pairs):
-        z = np.ascontiguousarray(held[rows].T)
+        z = np.ascontiguousarray((held if wrong is None else wrong)[rows].T)
         own = None if weight is None else weight[rows]
         for c in range(len(Cs)):
             fit = fits[c, f]
-            value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
+            if wrong is not None:
+                value = mean(z[c], own)
+            else:
+                value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
             found.add(c, f, value, fit.certificate, fit.n_passes)
+
+
+def _wrong(given: shared.Shared, held: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which rows are of the other class than their scores say: a score of 0 is for the second one, as in predict."""
+    assert given.sigma is not None
+    return np.asarray((held >= 0.0) != (given.sigma > 0.0)[:, None])
 
 
 def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
