@@ -154,6 +154,7 @@ def grid_search(X: Any, y: np.ndarray, pairs: Pairs, loss: str, dual: bool, epoc
             cv=pairs,
             scoring=score,
             refit=False,
+            error_score="raise",  # the cap, above all
         )
         search.fit(X, y)
         out: Grid = {}
