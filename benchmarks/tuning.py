@@ -31,6 +31,7 @@ COLUMNS = ("data", "loss", "target", "who", "cpu seconds", "worst suboptimality"
 CS = np.geomspace(1e-4, 1e4, 10)
 FOLDS = 5
 KNOB = (1e-2, 1e-4, 1e-6, 1e-8)
+AS_IT_COMES = 1e-4, 1000  # tolerance and epochs of LinearSVC
 DATA = ("gen_grid", "gen_grid_small", "spambase", "a9a", "sms", "imdb_5k")
 FAR = 20.0  # times linsep's seconds: a rival is not followed further
 LOSSES = ("logistic", "squared_hinge", "hinge")
@@ -129,16 +130,16 @@ def _newer() -> bool:
     return "use_legacy_attributes" in signature(LogisticRegressionCV).parameters
 
 
-def grid_search(X: Any, y: np.ndarray, pairs: Pairs, loss: str, dual: bool, limit: float) -> Rival:
-    """GridSearchCV fits C by C, fold by fold; a scorer that looks on keeps the models.
+def most_epochs(X: Any, limit: float) -> int:
+    """LIBLINEAR cannot be interrupted: one fit makes no more than fit into the limit at a nanosecond per entry."""
+    entries = X.nnz if sp.issparse(X) else X.size
+    return max(10, min(100_000, int(limit / (1e-9 * entries))))
 
-    LIBLINEAR cannot be interrupted: one fit makes no more epochs than fit into the limit at a nanosecond per entry.
-    """
+
+def grid_search(X: Any, y: np.ndarray, pairs: Pairs, loss: str, dual: bool, epochs: int) -> Rival:
+    """GridSearchCV fits C by C, fold by fold; a scorer that looks on keeps the models."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.svm import LinearSVC
-
-    entries = X.nnz if sp.issparse(X) else X.size
-    epochs = max(10, min(100_000, int(limit / (1e-9 * entries))))
 
     def fit(tol: float) -> Grid:
         seen: list[tuple[float, np.ndarray]] = []
@@ -153,6 +154,7 @@ def grid_search(X: Any, y: np.ndarray, pairs: Pairs, loss: str, dual: bool, limi
             cv=pairs,
             scoring=score,
             refit=False,
+            error_score="raise",  # the cap, above all
         )
         search.fit(X, y)
         out: Grid = {}
@@ -187,8 +189,8 @@ def glum_cv(X: Any, y: np.ndarray, pairs: Pairs) -> Rival:
 
 def rivals(
     X: Any, y: np.ndarray, pairs: Pairs, loss: str, limit: float
-) -> Iterator[tuple[str, bool, Callable[[], Rival]]]:
-    """Name, whether its intercept is penalised, how to prepare it."""
+) -> Iterator[tuple[str, bool, Callable[[], Rival], tuple[float, ...]]]:
+    """Name, whether its intercept is penalised, how to prepare it, the settings of its knob."""
     narrow = X.shape[1] <= 2000
     if loss == "logistic":
         for solver in ("lbfgs", "newton-cholesky") if narrow else ("lbfgs",):
@@ -196,13 +198,24 @@ def rivals(
                 f"LogisticRegressionCV {solver}",
                 False,
                 lambda s=solver: logistic_cv(X, y, pairs, s),
+                KNOB,
             )
         if narrow:
-            yield "glum path of each fold", False, lambda: glum_cv(X, y, pairs)
+            yield "glum path of each fold", False, lambda: glum_cv(X, y, pairs), KNOB
         return
     for dual in (True,) if loss == "hinge" else (False, True):
         name = f"GridSearchCV(LinearSVC), {'dual' if dual else 'primal'}"
-        yield name, True, lambda dual=dual: grid_search(X, y, pairs, loss, dual, limit)
+        tol, epochs = AS_IT_COMES
+        for text, most, knobs in (
+            (f"{name}, as it comes", epochs, (tol,)),
+            (name, most_epochs(X, limit), KNOB),
+        ):
+            yield (
+                text,
+                True,
+                lambda dual=dual, most=most: grid_search(X, y, pairs, loss, dual, most),
+                knobs,
+            )
 
 
 def processor_seconds(run: Callable[[], Any]) -> tuple[float, Any]:
@@ -236,13 +249,13 @@ def race(table: tables.Table, name: str, loss: str, asked: argparse.Namespace) -
     mine, gap = ours(X, y, pairs, loss, target)
     limit = min(asked.cap, max(5.0, FAR * mine))
     table.add(name, loss, target, "linsep tune", mine, gap, 1.0)
-    for who, penalised, prepare in rivals(X, y, pairs, loss, limit):
+    for who, penalised, prepare, knobs in rivals(X, y, pairs, loss, limit):
         try:
             fit = prepare()
         except ImportError:
             continue
         spent, worst = 0.0, float("inf")
-        for knob in KNOB:
+        for knob in knobs:
             began = time.process_time()
             try:
                 with cap(limit):

@@ -115,7 +115,7 @@ void part_gram(const R& X, i64 lo, i64 hi, const i64* part, i64 parts, const dou
 struct GridRoom {
     double *rowwise, *z0, *value, *slope, *curve, *dz, *sums;
     double sign[kGridRows], offset[kGridRows], weight[kGridRows], norm[kGridRows];
-    i64 part[kGridRows];
+    i64 part[kGridRows], only;  // the part of all rows of the chunk, if there is one
 
     GridRoom(const GridJob& job, double* scratch) {
         rowwise = scratch;
@@ -138,6 +138,8 @@ struct GridRoom {
             norm[i] = real ? __builtin_sqrt(X.norm2(r + i)) : 0.0;
             part[i] = real ? parts[r + i] : -1;
         }
+        only = part[0];
+        for (int i = 1; i < nr; ++i) only = part[i] == only ? only : -1;
     }
     // rowwise (nr, K) -> planes (K, kGridRows); padding rows are 0
     void to_planes(int nr, i64 K, double* planes) const {
@@ -174,13 +176,17 @@ inline Closed closed_at(vd m1, vd u, vd weight, double width, double& outside) {
     return {p.value, u, c.value};
 }
 
-// log(1 + x) for |x| <= e^(1/8) - 1, given 1/(2 + x): odd series of s = x/(2 + x) to s^13.
+// log(1 + x) given 1/(2 + x): odd series of s = x/(2 + x), to s^13 for |x| <= e^(1/8) - 1, to s^7 for |x| <= e^(1/64) - 1.
+template <bool Nearer>
 inline vd log1p_near(vd x, vd inverse) {
     const vd s = x * inverse, q = s * s;
-    vd p = splat(2.0 / 13.0);
-    p = p * q + 2.0 / 11.0;
-    p = p * q + 2.0 / 9.0;
-    p = p * q + 2.0 / 7.0;
+    vd p = splat(2.0 / 7.0);
+    if constexpr (!Nearer) {
+        p = splat(2.0 / 13.0);
+        p = p * q + 2.0 / 11.0;
+        p = p * q + 2.0 / 9.0;
+        p = p * q + 2.0 / 7.0;
+    }
     p = p * q + 2.0 / 5.0;
     p = p * q + 2.0 / 3.0;
     return s * (p * q + 2.0);
@@ -189,14 +195,18 @@ inline vd log1p_near(vd x, vd inverse) {
 // The logistic loss within 1/8 of a base with margin m0, loss l0, p0 = -l'(m0) and h0 = p0 (1 - p0): with t = m1 - m0,
 //   l(m1) = l0 + log(1 + p0 (e^-t - 1)),      u = p0 - h0 t = p0 (1 - (1 - p0) t),      1 - u = (1 - p0)(1 + p0 t),
 //   l*(-u) = u log u + (1 - u) log(1 - u) = -l0 - u m0 + u log(1 - (1 - p0) t) + (1 - u) log(1 + p0 t).
-// Short series and one division for all three; u is always inside the domain.
-constexpr double kNear = 0.125;
+// Short series and one division for all three, shorter ones within 1/64; u is always inside the domain.
+constexpr double kNear = 0.125, kNearer = 1.0 / 64.0;
+template <bool Nearer>
 inline Closed closed_near(vd m0, vd l0, vd p0, vd u, vd t) {
     const vd y = -t;
-    vd e = splat(1.0 / 3628800.0);  // (e^y - 1)/y, error below y^10/11!
-    e = e * y + 1.0 / 362880.0;
-    e = e * y + 1.0 / 40320.0;
-    e = e * y + 1.0 / 5040.0;
+    vd e = splat(1.0 / 5040.0);  // (e^y - 1)/y, error below y^10/11!, nearer below y^7/8!
+    if constexpr (!Nearer) {
+        e = splat(1.0 / 3628800.0);
+        e = e * y + 1.0 / 362880.0;
+        e = e * y + 1.0 / 40320.0;
+        e = e * y + 1.0 / 5040.0;
+    }
     e = e * y + 1.0 / 720.0;
     e = e * y + 1.0 / 120.0;
     e = e * y + 1.0 / 24.0;
@@ -206,8 +216,8 @@ inline Closed closed_near(vd m0, vd l0, vd p0, vd u, vd t) {
     const vd x = p0 * (e * y), a = (1.0 - p0) * y, b = p0 * t;
     const vd dx = 2.0 + x, da = 2.0 + a, db = 2.0 + b, ab = da * db;
     const vd inverse = 1.0 / (ab * dx), rest = inverse * dx;
-    const vd loga = log1p_near(a, rest * db), logb = log1p_near(b, rest * da);
-    return {l0 + log1p_near(x, inverse * ab), u, (u * loga - u * m0) + ((1.0 - u) * logb - l0)};
+    const vd loga = log1p_near<Nearer>(a, rest * db), logb = log1p_near<Nearer>(b, rest * da);
+    return {l0 + log1p_near<Nearer>(x, inverse * ab), u, (u * loga - u * m0) + ((1.0 - u) * logb - l0)};
 }
 
 // One model on one chunk: adds to its kGridSums vectors of sums; its plane of score changes becomes its masses s sign u.
@@ -220,6 +230,10 @@ void grid_model(const GridJob& job, const GridRoom& room, double width, i64 q, i
     if (mine >= 0 && job.held)
         for (int i = 0; i < nr; ++i)
             if (room.part[i] == mine) job.held[(r + i) * job.slots + job.slot_of[q]] = room.z0[at + i] + dz[i];
+    if (mine >= 0 && room.only == mine) {  // nothing here that the model was trained on
+        for (int i = 0; i < np; ++i) dz[i] = 0.0;
+        return;
+    }
     double* sums = room.sums + q * kGridSums * VL;
     vd loss = load(sums), conj[2] = {load(sums + VL), load(sums + 2 * VL)},
        size[2] = {load(sums + 3 * VL), load(sums + 4 * VL)}, reach = load(sums + 5 * VL),
@@ -235,8 +249,11 @@ void grid_model(const GridJob& job, const GridRoom& room, double width, i64 q, i
         const vd m0 = sign * load(room.z0 + at + i) + offset;
         const vd slope0 = load(room.slope + at + i), u0 = -(slope0 + load(room.curve + at + i) * t);
         Closed c;
-        if (logistic && !any(~(vabs(t) <= kNear)))
-            c = closed_near(m0, load(room.value + at + i), -slope0, u0, t);
+        const vd far = vabs(t);
+        if (logistic && !any(~(far <= kNearer)))
+            c = closed_near<true>(m0, load(room.value + at + i), -slope0, u0, t);
+        else if (logistic && !any(~(far <= kNear)))
+            c = closed_near<false>(m0, load(room.value + at + i), -slope0, u0, t);
         else
             c = closed_at<L>(m0 + t, u0, weight, width, outside);
         const vd value = weight * c.value, mass = weight * sign * c.u, shift = c.u * offset;

@@ -27,6 +27,7 @@ from linsep import (
 )
 from linsep.data import Memory, Stream
 from linsep.errors import BadInput, CertificateError, Refused
+from linsep.solvers import lasso
 
 N, D = 30_000, 24  # two blocks of float64 and more
 STREAMED = ("newton", "newton-pilot", "newton-cg")
@@ -483,7 +484,8 @@ def test_four_times_the_memory(tmp_path):
 
 
 @pytest.mark.parametrize("d", [D, 200])  # all features at once, and working sets of some
-def test_an_l1_penalty(d, tmp_path):
+def test_an_l1_penalty(d, tmp_path, monkeypatch):
+    monkeypatch.setattr(lasso, "ENTRIES", 0)  # in memory so few rows would be one native call
     rng = np.random.default_rng(3)
     X = rng.normal(size=(4000, d))
     y = X[:, :5] @ np.ones(5) + rng.normal(size=4000) > 0
@@ -501,7 +503,8 @@ def test_an_l1_penalty(d, tmp_path):
             assert np.allclose(kept.coef_, read.coef_, atol=1e-3)
 
 
-def test_working_sets_of_sparse_rows(tmp_path):
+def test_working_sets_of_sparse_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(lasso, "ENTRIES", 0)  # in memory so few rows would be one native call
     X, y = sparse_rows()
     dump_svmlight_file(X, np.where(y, 1, -1), str(tmp_path / "rows.svm"))
     model = LogisticRegression(0.05, l1_ratio=0.9)

@@ -31,6 +31,23 @@ def column_sizes(X: Any) -> npt.NDArray[np.float64]:
     return np.asarray(largest, dtype=np.float64)
 
 
+def extremes(X: Any) -> tuple[float, float]:
+    """The least and the largest stored number, 0 among them, wherever the rows are (one round on a cluster)."""
+    if isinstance(X, ClusterRows):
+        parts = X.apply(_extremes_of_part)
+    elif isinstance(X, StoredRows):
+        parts = [np.array(extremes(block)) for _, block in X.blocks()]
+    else:
+        stored = X.data if sp.issparse(X) else X
+        return float(stored.min(initial=0.0)), float(stored.max(initial=0.0))
+    return float(np.min(parts)), float(np.max(parts))
+
+
+def _extremes_of_part(X: Any, *vectors: Any) -> npt.NDArray[np.float64]:
+    """On a worker."""
+    return np.array(extremes(X))
+
+
 def _sizes_of_part(X: Any, *vectors: Any) -> npt.NDArray[np.float64]:
     """On a worker."""
     return column_sizes(X)

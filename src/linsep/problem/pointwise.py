@@ -17,12 +17,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data import Block, Dataset
 from linsep.data.dataset import Sum
-from linsep.data.reading import column_sizes
+from linsep.data.reading import column_sizes, extremes
 from linsep.errors import NonFinite
 from linsep.problem.composed import Composed
 from linsep.solution import Explicit
@@ -343,15 +342,11 @@ class Problem:
 
         Where X has no negative entry it is v+ - v-, to a rounding error of a millionth at most; else |X|_inf mass.
         """
-        d, X = self.data.d, self.data.X
-        stored = X.data if sp.issparse(X) else X
-        if not isinstance(stored, np.ndarray):  # neither in memory nor in this process
-            return self.finer_spread(sums)
-        least, most = (float(stored.min()), float(stored.max())) if stored.size else (0.0, 0.0)
+        d = self.data.d
+        least, most = extremes(self.data.X)
         if least >= 0.0:
-            return (1.0 + 1e-6) * float(
-                np.max(sums[8 : 8 + d] - sums[8 + d : 8 + 2 * d], initial=0.0)
-            )
+            v = sums[8 : 8 + d] - sums[8 + d : 8 + 2 * d]
+            return (1.0 + 1e-6) * float(v.max(initial=0.0))
         return max(-least, most) * float(sums[3] + sums[4])
 
     def finer_spread(self, sums: FloatArray) -> float:

@@ -54,12 +54,13 @@ def _scorer(scorer: Any) -> Callable[[Any, Any, npt.NDArray[Any], Any], float]:
     return of
 
 
-def _mean(values: npt.NDArray[Any], weight: Any) -> float:
+def mean(values: npt.NDArray[Any], weight: Any) -> float:
+    """The mean, weighted or not."""
     return float(np.average(values, weights=weight))
 
 
 def _error(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
-    return _mean(model.predict(X) != y, weight)
+    return mean(model.predict(X) != y, weight)
 
 
 def _log_loss(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
@@ -70,7 +71,7 @@ def _log_loss(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
         )
     logs = model.predict_log_proba(X)
     at = np.searchsorted(model.classes_, y)
-    return _mean(-logs[np.arange(len(at)), at], weight)
+    return mean(-logs[np.arange(len(at)), at], weight)
 
 
 def _auc(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
@@ -83,17 +84,18 @@ def _auc(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
 
 
 def _squared(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
-    return _mean((model.predict(X) - y) ** 2, weight)
+    return mean((model.predict(X) - y) ** 2, weight)
 
 
 def _absolute(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
-    return _mean(np.abs(model.predict(X) - y), weight)
+    return mean(np.abs(model.predict(X) - y), weight)
 
 
+ERROR = Score("error", False, _error)
 _OWN = {
     score.name: score
     for score in (
-        Score("error", False, _error),
+        ERROR,
         Score("log_loss", False, _log_loss),
         Score("auc", True, _auc),
         Score("mean_squared_error", False, _squared),
