@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from linsep import Hyperplane, LinearClassifier, verify
 from linsep.errors import CertificateError, InseparableData, Refused
 from linsep.solution import Explicit
+from linsep.solvers import soft_margin
 
 
 def two_classes(seed=0, n=60, d=4, gap=0.1):
@@ -242,6 +243,34 @@ def test_many_sparse_features():
     assert model.certificate_.primal == pytest.approx(
         0.5 * (peer.coef_.toarray() ** 2).sum(), rel=1e-5
     )
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_soft_margins_and_working_sets_agree_on_many_features(fit_intercept, monkeypatch):
+    rng = np.random.default_rng(4)
+    X = sp.random(250, 2000, density=0.01, format="csr", random_state=2)
+    y = np.where(X @ rng.normal(size=2000) > 0.0, 1, -1)
+    weight = np.where(np.arange(250) % 7 == 0, 0.0, rng.uniform(0.5, 2.0, 250))
+    soft = [hard(X, y, w, fit_intercept=fit_intercept) for w in (None, weight)]
+    monkeypatch.setattr(soft_margin, "points", lambda run, seed: iter(()))
+    working = [hard(X, y, w, fit_intercept=fit_intercept) for w in (None, weight)]
+    for one, other, w in zip(soft, working, (None, weight), strict=True):
+        assert verify(one, X, y, sample_weight=w).certified
+        assert one.n_passes_ <= 120 and (alphas(one) >= 0.0).all()
+        near = pytest.approx(other.certificate_.primal, rel=2e-6)
+        assert one.certificate_.primal == near and not alphas(one)[w == 0.0].any()
+
+
+def test_a_soft_margin_that_is_not_enough_is_a_start(monkeypatch):
+    """Multipliers at their bound prove a bound, too; working sets go on from there."""
+    rng = np.random.default_rng(5)
+    X = sp.random(120, 1600, density=0.02, format="csr", random_state=3)
+    y = np.where(X @ rng.normal(size=1600) > 0.0, 1, -1)
+    monkeypatch.setattr(soft_margin, "_BOUND", 1e-3)
+    model = hard(X, y)
+    first = [record.dual for record in model.trace_[:3]]
+    assert 0.0 < first[0] < 0.99 * model.certificate_.primal
+    assert model.certificate_.certified and verify(model, X, y).certified
 
 
 def test_limits_end_in_a_certified_gap():

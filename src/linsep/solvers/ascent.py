@@ -52,6 +52,8 @@ SLOW, STEADY, FAR = (
 )  # ratios of steps of the multiplier: from which, how alike, how far
 FINE = 0.02  # step of Newton's method for the multiplier whose square is below what an epoch leaves
 LEAVE = 0.35  # slope of a row that leaves, as a multiple of the largest one of a row that moved
+STAY = 4.0  # epochs over all rows, at most, before any leaves
+GAIN = 12.0  # by which a round on the free rows divides the slacks, about
 NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
 _IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
@@ -77,7 +79,7 @@ class Ascent:
         self._steps: list[float] = []  # of the multiplier, the last three
         self._reach = math.inf  # of the next one, about
         self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(3)
-        self._rests = is_parabola(problem)
+        self._rests, self._stay = is_parabola(problem), 0.5
         self.all_back()
         weight = self.block.weight
         total, size = float(n), float(self.norms.sum())
@@ -145,6 +147,7 @@ class Ascent:
         """The next epoch visits all rows, and none leaves."""
         n, self._asked = self.problem.data.n, self.epochs
         self.rows, self.count, self._far = np.arange(n, dtype=np.int64), n, math.inf
+        self._stay = min(STAY, 2.0 * self._stay)  # who had to be called back is not let go so soon
         self._order = np.arange(-(-n // self.bucket), dtype=np.int64)
 
     @property
@@ -172,8 +175,9 @@ class Ascent:
             if self._far < math.inf:
                 self._let_leave(rows)
         self.slacks.append(float(self.state[1]))
-        if self._rests:
-            self._far = LEAVE * float(self.state[2])
+        if self._rests and self._lately >= self._stay:
+            moved = abs(float(self.theta[-1]) - before)
+            self._far = LEAVE * float(self.state[2]) + 0.5 * moved
 
     def _let_leave(self, rows: npt.NDArray[np.int64]) -> None:
         self.count = _kernels.remaining(rows)
@@ -264,7 +268,7 @@ class Ascent:
         return span * math.log(now / gap) / math.log(before / last) if falling else math.inf
 
     def many_more(self, tol: float) -> bool:
-        """Whether the last two epochs foretell more of them than a round on the free rows is worth."""
+        """Whether a round on the free rows is worth more than the epochs that take as long, and that many are left."""
         if self._lately < 3:
             return False
         before, last = self.slacks[-2:]
@@ -272,13 +276,13 @@ class Ascent:
         if last <= goal:
             return False
         few = self.rounds.price(self.free() / max(1, self.count))
-        return before <= last or few * math.log(before / last) < math.log(last / goal)
+        return before <= last or few * math.log(before / last) < math.log(min(GAIN, last / goal))
 
     def hopeless(self, tol: float, patience: float) -> bool:
         """Whether more epochs are foretold than are worth it, and a few more would not help Newton either."""
         if not self.finite():
             return True
-        if self._lately < 6:  # too early to tell
+        if self._lately < max(6, self.epochs // 3):  # too early to tell
             return self.visited > 3.0 * patience
         left = self.share * self.epochs_to(tol * self.primal)
         if left <= patience and self.visited <= 3.0 * patience:

@@ -42,7 +42,7 @@ FEW = 500  # features up to which a matrix of that order costs little
 WIDE = 0.5  # relative gap from which a better start is worth its price
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 _SPARE = 10  # passes between closing ones while the gap is not foretold to be near tol
-_SPARE_ROUNDS = 4  # epochs between them where each comes with a round on the free rows
+_SPARE_ROUNDS = 4  # epochs between them, at least, where each comes with a round on the free rows
 _AMISS = 2.0  # a gap as a multiple of what was foretold, from which the rows that have left are asked again
 
 
@@ -143,16 +143,14 @@ class _Closing:
 
     def __init__(self, run: Run[Problem], ascent: Ascent) -> None:
         self.run, self.ascent = run, ascent
-        self.epochs, self._visited, self._bias = 0, 0.0, 1.0
+        self.epochs, self._passes, self._bias = 0, run.problem.passes, 1.0
 
     def due(self, slow: bool) -> bool:
         """Whether the gap is foretold to be near tol, or has not been looked at for long."""
-        ascent = self.ascent
         if self._near():
             return True
-        if slow:
-            return ascent.epochs - self.epochs >= _SPARE_ROUNDS
-        return ascent.visited - self._visited >= _SPARE
+        few = self.ascent.epochs - self.epochs < _SPARE_ROUNDS
+        return self.run.problem.passes - self._passes >= _SPARE and not (slow and few)
 
     def _near(self) -> bool:
         return self._bias * self.ascent.foretold() <= self.run.stop.tol * self.ascent.primal
@@ -160,7 +158,7 @@ class _Closing:
     def closed(self) -> bool:
         """One closing pass; if the gap is wider than foretold, the rows that have left are asked again."""
         run, ascent, near = self.run, self.ascent, self._near()
-        self.epochs, self._visited = ascent.epochs, ascent.visited
+        self.epochs, self._passes = ascent.epochs, run.problem.passes
         if run.close(*ascent.point()):
             return True
         gap = (run.trace[-1].primal - run.trace[-1].dual) / run.problem.penalty.scale

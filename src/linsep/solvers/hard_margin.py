@@ -7,6 +7,9 @@ set both are solved by non-negative least squares, as a problem of least distanc
 chapter 23). The free intercept is a proximal one: b = b0 + t with t penalised, and b0 moved on until t vanishes. One
 pass then finds the best b for this w on all rows, the gap, and the rows that bind most, which join the working set.
 
+Where there are many features, rows are nearly orthogonal and ascent is quick. There a soft margin comes first
+(``soft_margin.py``): its multipliers are feasible here whatever its C, and optimal if none of them is at its bound.
+
 First the classes must be separable; if they are not, the error carries the witness.
 """
 
@@ -26,6 +29,7 @@ from linsep.separability.rows import SignedRows
 from linsep.separability.search import first_rows
 from linsep.separability.wide import span_coordinates
 from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers import soft_margin
 from linsep.solvers.run import SAFETY, LimitReached, Run
 
 if TYPE_CHECKING:
@@ -50,8 +54,26 @@ def applies(problem: Problem) -> bool:
     return hard_margin(problem.loss, problem.penalty)
 
 
+class _Best:
+    """The best w so far and the multipliers of the best lower bound, which the run keeps."""
+
+    def __init__(self, run: Run[Problem], found: _Found) -> None:
+        self.run, self.found, self.alpha = run, found, np.zeros(run.problem.data.n)
+
+    def take(self, found: _Found, alpha: FloatArray, v: FloatArray) -> bool:
+        """Another w, and alpha with v = sum alpha sigma x. Whether the gap is closed."""
+        run, total, size = self.run, float(alpha.sum()), float(np.sqrt(v @ v))
+        if found.half > 0 and found.primal <= self.found.primal:
+            self.found = found
+        lower = 0.5 * (total / size) ** 2 if size > 0 else 0.0
+        if lower > run.lower:
+            run.lower, self.alpha = lower, alpha
+        run.record(self.found.primal)
+        return self.found.primal - run.lower <= SAFETY * run.stop.tol * self.found.primal
+
+
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Working sets until the gap is closed; ``theta`` is not needed, a separator comes first."""
+    """Soft margins or working sets until the gap is closed; ``theta`` is not needed, a separator comes first."""
     run = Run(problem, stop)
     data = problem.data
     answer = decide(data, fit_intercept=problem.fit_intercept, seed=seed)
@@ -60,48 +82,59 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solutio
         raise _refusal(answer)
     signed = SignedRows(data, problem.fit_intercept)
     count = 4 * (data.d + 2) if data.d <= _DENSE else _WIDE_ROWS
-    found = _Found.at(signed, answer.hyperplane.w, problem, count)
-    rows = np.union1d(first_rows(signed, 2 * count, seed), found.worst)
-    best, alpha = found, np.zeros(data.n)
+    best = _Best(run, _Found.at(signed, answer.hyperplane.w, problem, count))
     status = Status.WORKING_PRECISION
-    start = np.zeros(len(rows))
-    spread = answer.margin
     try:
-        for _ in range(_MAX_ROUNDS):
-            start, w = _on_working_set(run, signed, rows, start, spread)
-            found = _Found.at(signed, w, problem, count)
-            total, size = float(start.sum()), float(np.sqrt(w @ w))
-            if found.half > 0 and found.primal <= best.primal:
-                best = found
-            lower = 0.5 * (total / size) ** 2 if size > 0 else 0.0
-            if lower > run.lower:
-                run.lower = lower
-                alpha = np.zeros(data.n)
-                alpha[rows] = start
-            run.record(best.primal)
-            if best.primal - run.lower <= SAFETY * stop.tol * best.primal:
-                status = Status.CERTIFIED
-                break
-            run.check_limits()
-            spread = 1.0 / np.sqrt(2 * run.lower) if run.lower > 0 else spread
-            new = np.setdiff1d(found.worst, rows)
-            if not len(new):
-                break
-            if len(rows) > 5 * count:
-                rows, start = rows[start > 0], start[start > 0]
-            rows, start = np.append(rows, new), np.append(start, np.zeros(len(new)))
+        if _softly(best, signed, seed) or _on_working_sets(
+            best, signed, count, answer.margin, seed
+        ):
+            status = Status.CERTIFIED
     except LimitReached as limit:
         status = limit.status
-    W = best.theta
-    scale = 2 * run.lower / max(float(alpha.sum()), 1e-300)
+    scale = 2 * run.lower / max(float(best.alpha.sum()), 1e-300)
     return Solution(
-        W=W[:, None],
-        dual=Explicit(alpha * scale),
+        W=best.found.theta[:, None],
+        dual=Explicit(best.alpha * scale),
         status=status,
         passes=problem.passes,
         seconds=run.seconds,
         trace=tuple(run.trace),
     )
+
+
+def _softly(best: _Best, signed: SignedRows, seed: int) -> bool:
+    """Soft margins, where ascent is quick; whether they closed the gap."""
+    problem = best.run.problem
+    if problem.data.d <= _DENSE or problem.data.whole is None:
+        return False
+    for alpha, v in soft_margin.points(best.run, seed):
+        if best.take(_Found.at(signed, v, problem, 1), alpha, v):
+            return True
+    return False
+
+
+def _on_working_sets(best: _Best, signed: SignedRows, count: int, spread: float, seed: int) -> bool:
+    """Growing working sets; whether they closed the gap."""
+    run = best.run
+    found = _Found.at(signed, best.found.theta[:-1], run.problem, count)
+    rows = np.union1d(first_rows(signed, 2 * count, seed), found.worst)
+    start = best.alpha[rows]
+    for _ in range(_MAX_ROUNDS):
+        start, w = _on_working_set(run, signed, rows, start, spread)
+        found = _Found.at(signed, w, run.problem, count)
+        alpha = np.zeros(run.problem.data.n)
+        alpha[rows] = start
+        if best.take(found, alpha, w):
+            return True
+        run.check_limits()
+        spread = 1.0 / np.sqrt(2 * run.lower) if run.lower > 0 else spread
+        new = np.setdiff1d(found.worst, rows)
+        if not len(new):
+            return False
+        if len(rows) > 5 * count:
+            rows, start = rows[start > 0], start[start > 0]
+        rows, start = np.append(rows, new), np.append(start, np.zeros(len(new)))
+    return False
 
 
 def _refusal(answer: object) -> InseparableData | Refused:
