@@ -40,7 +40,7 @@ class ClosingSums:
     """Sums of the closing pass over the rows; plus and minus are the sign of sigma_i u_i.
 
     ``magnitude`` is sum s |u| (|x|.|w| + |b|), ``absolute`` the sum of the absolute values of all loss and
-    conjugate terms, ``spread`` is sum s |u| |x|_2 (0 if the pass does not collect it, see
+    conjugate terms, ``spread`` a bound on sum s |u| |x_j| for every j (0 if it is not known, see
     :func:`allowance`). They only serve to bound rounding errors.
     """
 
@@ -167,8 +167,8 @@ def allowance(
       for the few operations that make a term;
     * v_j errs by e_j <= (rows + 8) u a_j, a_j = sum s |u| |x_ij|. D changes by |at_j| e_j with
       ``at`` = v/lam, the minimiser that the dual point believes in. As at = w + (at - w), the first
-      part sums to (rows + 8) u Q; the second is at most (rows + 8) u |at - w| |a| with
-      |a| <= ``spread``; it is of second order, since lam/2 |at - w|^2 is itself part of the gap.
+      part sums to (rows + 8) u Q; the second is at most (rows + 8) u |at - w|_1 ``spread``, as that bounds
+      every a_j; it is of second order, since lam/2 |at - w|^2 is itself part of the gap.
     """
     score = (len(w) + 4) * ROUNDOFF
     chain = (rows_per_sum + 8) * ROUNDOFF
@@ -176,7 +176,7 @@ def allowance(
     if sums.spread and lam > 0.0:
         off = at - w
         error = chain * sums.spread
-        total += error * math.sqrt(_dot(off, off)) + 0.5 * error * error / lam
+        total += error * float(np.abs(off).sum()) + 0.5 * len(w) * error * error / lam
     return total
 
 

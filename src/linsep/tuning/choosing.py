@@ -240,6 +240,7 @@ def _grid_scores(
     counted = score is ERROR and is_classifier(estimator)
     wrong = _wrong(given, held) if counted and held is not None else None
     for f, (_, rows) in enumerate(parts.pairs):
+        z: npt.NDArray[Any]
         if wrong is not None:
             z = np.ascontiguousarray(wrong[rows].T)
         elif held is not None:
