@@ -20,6 +20,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.data import Block, Dataset
+from linsep.data.dataset import Sum
 from linsep.data.reading import column_sizes
 from linsep.errors import NonFinite
 from linsep.problem.composed import Composed
@@ -149,12 +150,20 @@ class Problem:
         With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sweep.hpp).
         """
         self.passes += 1
+        return self._swept(theta, self.data.sums(self._sweep(theta, blend), fills=(CURVATURE,)))
+
+    def _sweep(self, theta: FloatArray, blend: float) -> list[tuple[Sum, int]]:
+        """The sums of a sweep, and of the Hessian if it is expected."""
         run, order = self._run, self.order
         at = theta.copy()  # a pass that is made up for later must not see what became of theta
-        wanted = [(lambda b, o: run.sweep(b, at, o, blend), order + 1)]
+        wanted: list[tuple[Sum, int]] = [(lambda b, o: run.sweep(b, at, o, blend), order + 1)]
         if self._expected is not None:
             wanted.append((_gram(*self._expected), order * order))
-        out, *others = self.data.sums(wanted, fills=(CURVATURE,))
+        return wanted
+
+    def _swept(self, theta: FloatArray, found: list[FloatArray]) -> tuple[float, FloatArray]:
+        """P and its gradient from those sums."""
+        out, *others = found
         self._ready = others[0] if others else None
         value, g = float(out[0]) + self.penalty_value(theta), out[1:]
         g[:-1] += self.lam * theta[:-1]
@@ -256,6 +265,18 @@ class Problem:
         ww, wd, dd = dot(w, w), dot(w, dw), dot(dw, dw)
         values = out[:, 0] + 0.5 * self.lam * (ww + 2 * steps * wd + steps**2 * dd)
         return values, out[:, 1] + self.lam * (wd + steps * dd)
+
+    def closing_ahead(
+        self, theta: FloatArray, dual: Linearised
+    ) -> tuple[FloatArray, tuple[float, FloatArray]]:
+        """The sums of ``closing`` and what ``value_gradient`` says, in one pass over rows that are far."""
+        self.passes += 2
+        base, step = self._unfolded(theta, dual)
+        at, run = theta.copy(), self._run
+        close: Sum = lambda b, o: run.closing(b, base, step, at, False, o)  # noqa: E731
+        wanted = [(close, 8 + 2 * self.data.d), *self._sweep(theta, 0.0)]
+        sums, *others = self.data.sums(wanted, fills=(CURVATURE,))
+        return sums, self._swept(theta, others)
 
     def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
         """The sums of a certificate: kernels/closing.hpp states their layout."""

@@ -4,6 +4,7 @@
 small            whole fit in one native call: one block in memory, few features
 newton           Newton-Cholesky on all rows, from a pilot when there are many rows per feature
 newton-pilot     Newton with conjugate gradients, preconditioned by the Hessian of a pilot
+newton-rounds    newton from a larger pilot, doing more in each pass: for rows on a cluster
 newton-cg        truncated Newton with a diagonal preconditioner: many features, dense or sparse
 dual-cd          dual coordinate ascent with an exact intercept, conjugate gradients on the free rows;
                  hands over to Newton's method, in the span of the rows if these are dense and few,
@@ -128,6 +129,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("small", _small, (*_BASIC, _SMALL)),
         Solver("newton", _newton, _BASIC),
         Solver("newton-pilot", dense.solve_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
+        Solver("newton-rounds", dense.solve_in_few_rounds, (*_BASIC, _DENSE, _PENALTY)),
         Solver("newton-cg", _truncated, _BASIC),
         Solver("dual-cd", sparse.solve_dual, (_CONVEX, _NO_L1, _COORDINATES)),
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
@@ -170,9 +172,10 @@ def _preferred_for_many(problem: Problem, stop: Stop) -> str:
         if cheap_gram or unpenalised:
             return "newton"
         return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
-    few = _FACTORISE_REMOTE if data.remote and _gram_in_seconds(data) else _FACTORISE
+    if data.remote and data.d <= _FACTORISE_REMOTE and _gram_in_seconds(data):
+        return "newton-rounds"
     few_per_feature = data.d <= _FACTORISE_SOME and 20 * data.d <= data.n < 200 * data.d
-    if data.d <= few or few_per_feature or unpenalised:
+    if data.d <= _FACTORISE or few_per_feature or unpenalised:
         return "newton"
     if data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL:
         return "newton-pilot"
@@ -222,6 +225,9 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
             "LogisticRegression."
         )
     own = "proximal-newton" if hinge else "working-set" if absolute else "newton"
+    few = "newton-rounds"
+    if own == "newton" and (name == few or (name == "auto" and problem.data.remote)):
+        own = few
     if name not in ("auto", own):
         raise Refused(
             f"solver={name!r} does not take the {problem.loss.name} loss, which couples the classes. "
@@ -241,6 +247,8 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
             f"The {problem.loss.name} loss needs a finite C. Give a large one, for instance C=1e6, or use "
             "multiclass='ovr'."
         )
+    if own == few:
+        return own, multinomial.solve_in_few_rounds
     return own, (
         crammer_singer.solve if hinge else coupled_sets.solve if absolute else multinomial.solve
     )

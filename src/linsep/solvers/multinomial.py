@@ -44,7 +44,8 @@ _FINEST = 1e-18  # the same without a penalty, where only the step itself can pr
 _NEAR = 0.7  # the gap after a step is about the square of its decrement: closes if that is below 0.5 tol
 _PILOT_WORK = 4_000_000  # n d k from which a pilot pays
 _PILOT_TOL = 1e-3
-_MOST_EXACT_REMOTE = 1500  # unknowns whose Hessian is formed where rounds count
+_MOST_EXACT_FEW = 1500  # unknowns whose Hessian is formed where rounds count
+_PILOT_SHARE_FEW = 0.5  # of the rows, likewise
 _PILOT_ROWS = 50  # per unknown: the pilot's optimum then exceeds the minimum by 1 % of a row's loss
 _PILOT_SHARE = 0.15  # of the rows, at most
 _SAMPLE_ROWS = 20  # per feature, for the preconditioner
@@ -113,12 +114,14 @@ def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
 
 
 def _pilot(
-    problem: CoupledProblem, W: FloatArray, run: Run[CoupledProblem], seed: int
+    problem: CoupledProblem, W: FloatArray, run: Run[CoupledProblem], seed: int, few: bool
 ) -> tuple[FloatArray, FloatArray | None]:
     """The optimum of a pilot to three digits, where that saves passes, and the centre of its rows."""
     data, k = problem.data, problem.k
     m = int(max(0.05 * data.n, _PILOT_ROWS * data.d * (k - 1)))
-    small = _work(problem) < _PILOT_WORK or m > _PILOT_SHARE * data.n
+    small = m > _PILOT_SHARE_FEW * data.n
+    if not few:
+        small = _work(problem) < _PILOT_WORK or m > _PILOT_SHARE * data.n
     if small or W.any() or problem.lam == 0.0:
         return W, None
     sub = sample(problem, m, seed)
@@ -139,9 +142,10 @@ class _Newton:
         seed: int,
         polish: bool,
         centre: FloatArray | None = None,
+        few: bool = False,
     ) -> None:
         self.run, self.problem, self.lam = run, run.problem, run.problem.lam
-        self.W, self.seed, self.centre = W, seed, centre
+        self.W, self.seed, self.centre, self.few = W, seed, centre, few
         self.value, self.g = np.inf, W
         self.dual = Linearised(W, np.zeros_like(W))
         self.to_the_end = polish or self.lam == 0.0
@@ -154,7 +158,7 @@ class _Newton:
         """Until the gap is closed, nothing moves any more, or a limit is reached."""
         status = Status.WORKING_PRECISION
         try:
-            direction = _direction(self.run, self.seed, self.centre)
+            direction = _direction(self.run, self.seed, self.centre, self.few)
             self._start()
             for step in range(1, MAX_STEPS + 1):
                 self.run.check_limits()
@@ -250,17 +254,15 @@ class _Newton:
 
 
 def _direction(
-    run: Run[CoupledProblem], seed: int, centre: FloatArray | None
+    run: Run[CoupledProblem], seed: int, centre: FloatArray | None, few: bool
 ) -> Exact | ConjugateGradients:
     problem, data = run.problem, run.problem.data
     if _is_small(problem) or (problem.lam == 0.0 and problem.order * problem.k <= MOST_EXACT):
         return Exact(problem, centre)
-    if (
-        data.remote
-    ):  # rounds count: one Hessian, or products with a preconditioner that is made here
+    if few and problem.order * problem.k <= _MOST_EXACT_FEW:
+        return Exact(problem, centre)
+    if data.remote:  # products with a preconditioner that is made here
         m = bounded(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
-        if problem.order * problem.k <= _MOST_EXACT_REMOTE:
-            return Exact(problem, centre)
         return ConjugateGradients(problem, sample(problem, m, seed), run.check_limits)
     price = block_count(problem) * block_price(problem, data.n)
     m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * min(1.0, _SAMPLE_PRICE / price)))
@@ -268,8 +270,10 @@ def _direction(
     return ConjugateGradients(problem, some, run.check_limits)
 
 
-def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Newton's method from W (d+1, k)."""
+def solve(
+    problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0, few: bool = False
+) -> Solution:
+    """Newton's method from W (d+1, k); ``few``: few rounds count more than few operations."""
     run = Run(problem, stop, gap_of)
     W = zero_sum(W)  # shorter, and the same scores up to a number for each row
     limited = stop.time_limit is not None or stop.max_passes is not None
@@ -278,9 +282,16 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
         if precise and run.close(at, dual, sums):
             return run.solution(Status.CERTIFIED, at, dual)
     polish = _work(problem) < _POLISH
-    start, centre = _pilot(problem, W, run, seed)
-    method = _Newton(run, start, seed, polish, centre)
+    start, centre = _pilot(problem, W, run, seed, few)
+    method = _Newton(run, start, seed, polish, centre, few)
     solution = method.solve()
     if method.stuck and W.any():  # a bad start: exponentials saturate, and H says nothing there
-        solution = _Newton(run, np.zeros_like(W), seed, polish).solve()
+        solution = _Newton(run, np.zeros_like(W), seed, polish, centre, few).solve()
     return solution
+
+
+def solve_in_few_rounds(
+    problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0
+) -> Solution:
+    """For rows on a cluster: a larger pilot, and Hessians, which come with the sweeps."""
+    return solve(problem, W, stop, seed, few=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from linsep.solution import Solution, Status, Stop
+from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import recession
 from linsep.solvers.run import NEAR, LimitReached, Run, linearised
 
@@ -114,8 +114,10 @@ def _no_curvature(problem: Problem, g: FloatArray) -> bool:
     return bool(found[0] == 0.0)
 
 
-def solve(problem: Problem, theta: FloatArray, stop: Stop, direction: Direction) -> Solution:
-    """Newton's method from theta."""
+def solve(
+    problem: Problem, theta: FloatArray, stop: Stop, direction: Direction, ahead: bool = False
+) -> Solution:
+    """Newton's method from theta; ``ahead``: a pass that may close the gap makes the next sweep too."""
     run = Run(problem, stop)
     theta = theta.copy()
     dual = linearised(theta, np.zeros_like(theta))
@@ -126,18 +128,22 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, direction: Direction)
         run.record(value)
         for _ in range(MAX_STEPS):
             run.check_limits()
-            if not curvatures.blend and _no_curvature(problem, g):
-                curvatures.to_secant()
+            if not curvatures.blend and _no_curvature(problem, g) and curvatures.to_secant():
                 value, g = problem.value_gradient(theta, curvatures.blend)
             delta, decrement, left = direction(run, theta, value, g)
+            swept = None
             if not curvatures.blend:
                 dual = linearised(theta, delta)
-                if _short(problem, stop, value, decrement, left) and run.close(theta + delta, dual):
+                short = _short(problem, stop, value, decrement, left)
+                closed, swept = _close(run, theta + delta, dual, ahead) if short else (False, None)
+                if closed:
                     status = Status.CERTIFIED
                     break
             run.check_limits()
             tiny = decrement <= FINE * value
-            length, trial, new_value, g = _advance(run, theta, value, delta, decrement, curvatures)
+            length, trial, new_value, g = _advance(
+                run, theta, value, delta, decrement, curvatures, swept
+            )
             if tiny or new_value < value:
                 theta, value = trial, new_value
                 run.record(value)
@@ -160,6 +166,16 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, direction: Direction)
     return run.solution(status, theta, dual)
 
 
+def _close(
+    run: Run[Problem], at: FloatArray, dual: Linearised, ahead: bool
+) -> tuple[bool, tuple[float, FloatArray] | None]:
+    """Whether the pass that may close the gap does, and what it has swept."""
+    if not ahead:
+        return run.close(at, dual), None
+    sums, swept = run.problem.closing_ahead(at, dual)
+    return run.close(at, dual, sums), swept
+
+
 def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
     """Whether the step is so short, and its residual so small, that its dual point may close the gap."""
     near = max(
@@ -177,10 +193,14 @@ def _advance(
     delta: FloatArray,
     decrement: float,
     curvatures: _Curvatures,
+    swept: tuple[float, FloatArray] | None,
 ) -> tuple[float, FloatArray, float, FloatArray]:
-    """The unit step, or the exact one when P would rise: length, point, value and gradient there."""
+    """The unit step, or the exact one when P would rise: length, point, value and gradient there.
+
+    The unit step may have been ``swept`` already.
+    """
     trial, length = theta + delta, 1.0
-    new_value, g = run.problem.value_gradient(trial, curvatures.blend)
+    new_value, g = swept or run.problem.value_gradient(trial, curvatures.blend)
     if decrement > FINE * value and not new_value <= value - 1e-4 * decrement:
         length = exact_step(run, theta, delta, -decrement)
         trial = theta + length * delta

@@ -1,0 +1,125 @@
+"""Memory, disk and cluster give the same bits, for every solver, any number of threads and of workers.
+
+Partitions of the cluster are the blocks of the array. The solver is named: ``auto`` may prefer another one where passes
+are dear.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, scan, separate
+from linsep.errors import Refused
+from linsep.solvers import SOLVERS
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+D, BLOCK = 40, 3264  # a MiB of float64 is 3276 rows of 40
+N = 4 * BLOCK  # more blocks may share an accumulator in memory, which partitions cannot
+
+CASES = {
+    "small": LogisticRegression(solver="small"),
+    "newton": LogisticRegression(solver="newton"),
+    "newton, no intercept": LinearClassifier("squared_hinge", solver="newton", fit_intercept=False),
+    "newton, C=inf": LogisticRegression(solver="newton", C=np.inf),
+    "newton-rounds, several": LogisticRegression(solver="newton-rounds"),
+    "newton, one-vs-rest": LogisticRegression(
+        solver="newton", multiclass="ovr", class_weight="balanced"
+    ),
+    "newton, numbers": LinearRegressor("huber", C=10.0, solver="newton"),
+    "newton-rounds": LogisticRegression(C=10.0, solver="newton-rounds"),
+    "newton-rounds, huberised": LinearClassifier("huberised_hinge", solver="newton-rounds"),
+    "newton-pilot": LogisticRegression(solver="newton-pilot"),
+    "newton-cg": LogisticRegression(solver="newton-cg"),
+    "working-set": LogisticRegression(C=0.01, l1_ratio=0.7, solver="working-set"),
+    "globbing": LinearSVC(C=0.1, solver="globbing"),
+    "globbing, numbers": LinearRegressor("absolute", C=1.0, solver="globbing"),
+    "interior": LinearSVC(C=0.1, solver="interior"),
+    "dual-cd": LinearSVC(C=1e-4, solver="dual-cd"),
+    "hard-margin": LinearSVC(C=np.inf, solver="hard-margin"),
+}
+NEED_MEMORY = ("small", "interior", "dual-cd")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
+    ) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(N, D))
+    z = X @ rng.normal(size=D)
+    path = tmp_path_factory.mktemp("rows") / "X.npy"
+    np.save(path, X)
+    return path, X, z, z + 2.0 * rng.logistic(size=N)
+
+
+def target(name, table):
+    _, _, z, noisy = table
+    if "numbers" in name:
+        return noisy
+    if "several" in name or "one-vs-rest" in name:
+        return np.digitize(noisy, [-3.0, 3.0])
+    return np.where((z if name == "hard-margin" else noisy) > 0, "up", "down")
+
+
+def fitted(name, *data, **options):
+    model = CASES[name]
+    return type(model)(**{**model.get_params(), **options}).fit(*data)
+
+
+def assert_same(a, b):
+    assert np.array_equal(a.coef_, b.coef_) and np.array_equal(a.intercept_, b.intercept_)
+    assert a.certificate_.certified and a.certificate_.primal == b.certificate_.primal
+    assert a.n_passes_ == b.n_passes_
+    if isinstance(a, LinearSVC):
+        assert np.array_equal(a.alpha_, b.alpha_) and np.array_equal(a.support_, b.support_)
+
+
+def test_every_solver_is_among_the_cases():
+    assert {name.split(",")[0] for name in CASES} == set(SOLVERS)
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.parametrize("name", CASES)
+def test_memory_disk_and_cluster_agree(name, table, client):
+    path, X, _, _ = table
+    y = target(name, table)
+    here = fitted(name, X, y, n_threads=1)
+    assert_same(here, fitted(name, X, y, n_threads=3))
+    there = fitted(
+        name, da.from_array(X, chunks=(BLOCK, D)), da.from_array(y, chunks=BLOCK), n_threads=2
+    )
+    assert_same(here, there)
+    with scan(path, target=y) as rows:
+        if name in NEED_MEMORY:
+            with pytest.raises(Refused, match="in memory"):
+                fitted(name, rows)
+        else:
+            for threads in (1, 3):
+                assert_same(here, fitted(name, rows, n_threads=threads))
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.parametrize("separable", [True, False])
+def test_separability_agrees(separable, table, client):
+    path, X, z, noisy = table
+    y = (z if separable else noisy) > 0
+    with scan(path, target=y) as rows:
+        answers = [
+            separate(X, y, n_threads=1),
+            separate(X, y, n_threads=3),
+            separate(rows),
+            separate(da.from_array(X, chunks=(BLOCK, D)), da.from_array(y, chunks=BLOCK)),
+        ]
+    assert all(answer.separable is separable for answer in answers)
+    facts = [a.hyperplane.w if separable else a.weights for a in answers]
+    assert all(np.array_equal(fact, facts[0]) for fact in facts)
+    assert answers[0].check(X, y)
