@@ -157,7 +157,7 @@ def current() -> Journal | None:
 
 @contextmanager
 def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator[None]:
-    """Keep the state of fits of rows on disk in a file, and go on from it after a kill.
+    """Keep the state of fits of rows on disk or on a cluster in a file, and go on from it after a kill.
 
     ::
 
@@ -168,7 +168,8 @@ def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator
     What a pass over the rows finds is appended to the file before the next one begins. If the process is killed, run
     the same program again: passes in the file are not made again, and the model has the same bits as without the kill.
     When the block ends without an error the file is removed. A file of another fit (other data, parameters or
-    version) is refused. Rows in memory or on a cluster are not recorded: their fit is made again, with the same bits.
+    version) is refused. Rows on a cluster are told by the checksums of their partitions, which must come again with the
+    same bits; rows in memory are not recorded: their fit is made again.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
+from linsep.data.cluster import Cluster
 from linsep.data.dataset import Dataset, Notes, Sum
 from linsep.data.journal import Journal, Vector, current, fingerprint
 from linsep.data.stream import Stream
@@ -20,20 +21,24 @@ if TYPE_CHECKING:
 
 
 def recorded(data: Dataset, *facts: Any) -> Dataset:
-    """``data``, recorded if a checkpoint is in use and they are on disk; ``facts`` tell the fit."""
+    """``data``, recorded if a checkpoint is in use and they are on disk or a cluster; ``facts`` tell the fit."""
     journal = current()
-    if journal is None or not isinstance(data, Stream):
+    if journal is None or not isinstance(data, Stream | Cluster):
         return data
+    vectors = [fact for fact in facts if isinstance(fact, np.ndarray)]
+    if isinstance(data, Stream):
+        content = data.X.fingerprint()
+        vectors += [v for v in (data.sign, data.offset, data.weight, data.labels) if v is not None]
+    else:
+        content = data.fingerprint()
     known = (
         _version(),
         _kernels.instruction_set(),
         (data.n, data.d, data.sparse, data.n_entries),
-        data.X.fingerprint(),
+        content,
         [fact for fact in facts if not isinstance(fact, np.ndarray)],
     )
-    vectors = [fact for fact in facts if isinstance(fact, np.ndarray)]
-    own = [data.sign, data.offset, data.weight, data.labels]
-    journal.begin(fingerprint(known, [*vectors, *own]))
+    journal.begin(fingerprint(known, vectors))
     return Recorded(data, journal)
 
 
@@ -63,7 +68,6 @@ class Recorded(Dataset):
         self._data, self._journal = data, journal
         self.n, self.d, self.X = data.n, data.d, data.X
         self.remote, self.far = data.remote, data.far
-        self.offset, self.labels = data.offset, data.labels
         self._owed: list[Pass] = []
 
     def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
@@ -150,6 +154,31 @@ class Recorded(Dataset):
 
     def planes(self, k: int) -> FloatArray:
         return self._data.planes(k)
+
+    @property
+    def shifted(self) -> bool:
+        return self._data.shifted
+
+    @property
+    def largest_part(self) -> int:
+        return self._data.largest_part
+
+    def total_weight(self) -> float:
+        return self._data.total_weight()
+
+    def counts(self, k: int = 2) -> npt.NDArray[np.int64]:
+        return self._data.counts(k)
+
+    def find(self, ranks: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
+        return self._data.find(ranks)
+
+    @property
+    def offset(self) -> FloatArray | None:  # type: ignore[override]
+        return self._data.offset
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64] | None:  # type: ignore[override]
+        return self._data.labels
 
     @property
     def sign(self) -> FloatArray:

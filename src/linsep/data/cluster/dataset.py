@@ -214,6 +214,10 @@ class Cluster(Dataset):
         total: FloatArray = np.array(self.rounds.results(sums)[0])
         return total
 
+    def fingerprint(self) -> list[Any]:
+        """What tells these rows and targets from any others (one round)."""
+        return [self.X.starts.tolist(), self.apply(on_worker.checksums)]
+
     def apply(self, fn: Callable[..., Any], uses: Sequence[str] = ()) -> list[Any]:
         """``fn(X, sign, offset, weight, labels, *kept)`` of every partition (one round)."""
         blob = self._sent(fn)

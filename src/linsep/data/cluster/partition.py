@@ -7,6 +7,7 @@ what it made is lost, and gets the same bits.
 from __future__ import annotations
 
 import pickle
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -166,6 +167,12 @@ def apply(part: Partition, aimed: Aim, task: Task, blob: bytes, *kept: FloatArra
         sign = np.ones(part.X.shape[0]) if aimed.sign is None else aimed.sign
         fn = pickle.loads(blob)
         return fn(part.X, sign, aimed.offset, aimed.weight, aimed.labels, *kept)
+
+
+def checksums(X: Any, *vectors: Any) -> list[int]:
+    """CRC-32 of the rows of a partition and of all that belongs to them."""
+    rows = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    return [0 if v is None else zlib.crc32(np.ascontiguousarray(v).data) for v in (*rows, *vectors)]
 
 
 def total(parts: list[FloatArray]) -> FloatArray:
