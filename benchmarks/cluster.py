@@ -191,9 +191,8 @@ def on_spark(options: Any, X: np.ndarray, z: np.ndarray, bounds: dict[str, float
 
 def peak() -> int:
     """On a worker: the most memory that its process has held, in bytes."""
-    import resource
-
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
 
 
 def scaling(options: Any) -> None:
