@@ -1,6 +1,6 @@
 """Fits on a cluster: linsep against dask-ml on the same Dask workers, and against Spark's MLlib in local mode.
 
-    python benchmarks/cluster.py [--rows 400000] [--features 28] [--workers 2] [--only dask,labels,spark]
+    python benchmarks/cluster.py [--rows 400000] [--features 28] [--workers 2] [--without labels,spark] [--scaling]
 
 One table of normal numbers with noisy labels, cut into partitions that the workers hold before any clock starts.
 The objective is ``1/2 |w|^2 + C sum loss`` with C = 1. linsep stops at its certificate; the others have none, so their
@@ -189,14 +189,48 @@ def on_spark(options: Any, X: np.ndarray, z: np.ndarray, bounds: dict[str, float
     return found
 
 
-def save(options: Any, rows: list[Row]) -> None:
+def peak() -> int:
+    """On a worker: the most memory that its process has held, in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+
+
+def scaling(options: Any) -> None:
+    """Rounds, bytes and memory for 1 to 8 workers, which make their partitions themselves."""
+    import dask.array as da
+    from dask.distributed import Client
+
+    n, d = options.rows, options.features
+    print(
+        "| workers | loss | rounds | sent | received | most memory of a worker | before |\n|"
+        + "---|" * 7
+    )
+    for workers in (1, 2, 4, 8):
+        for loss, kind in (("logistic", LogisticRegression), ("hinge", LinearSVC)):
+            with Client(
+                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+            ) as client:
+                X = da.random.default_rng(0).normal(size=(n, d), chunks=(n // 16, d))
+                noise = da.random.default_rng(1).logistic(size=n, chunks=n // 16)
+                before = max(client.run(peak).values())
+                model = kind().fit(X, X.sum(axis=1) + 3.0 * noise > 0)
+                held = max(client.run(peak).values())
+                traffic = model.traffic_
+                print(
+                    f"| {workers} | {loss} | {traffic.rounds} | {traffic.sent / 1e6:.2f} MB | "
+                    f"{traffic.received / 1e6:.1f} MB | {held / 1e6:.0f} MB | {before / 1e6:.0f} MB |",
+                    flush=True,
+                )
+
+
+def save(options: Any, rows: list[Row], facts: dict[str, str]) -> None:
     """The table with the facts it means nothing without."""
-    facts = machine.facts(options.workers)
     for name in ("dask", "distributed", "dask-ml", "pyspark"):
         try:
             facts[name] = version(name)
         except PackageNotFoundError:
             facts[name] = "absent"
+    facts["load average at the end"] = f"{machine.load_average():.2f}"
     facts["data"] = f"{options.rows} x {options.features}, {PARTITIONS} partitions, C = 1"
     with RESULTS.open("w", newline="") as out:
         out.writelines(f"# {name}: {fact}\n" for name, fact in facts.items())
@@ -212,9 +246,15 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=28)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", default="dask,labels,spark")
+    parser.add_argument("--without", default="", help="labels, spark, or both with a comma")
+    parser.add_argument(
+        "--scaling", action="store_true", help="rounds and memory for 1 to 8 workers"
+    )
     options = parser.parse_args()
-    asked = options.only.split(",")
+    if options.scaling:
+        return scaling(options)
+    left_out = options.without.split(",")
+    facts = machine.facts(options.workers)
     X, z = table(options.rows, options.features)
     bounds: dict[str, float] = {}
     rows: list[Row] = []
@@ -227,11 +267,11 @@ def main() -> None:
             n_workers=options.workers, threads_per_worker=1, processes=True, dashboard_address=":0"
         ):
             rows += on_dask(options, X, z, bounds)
-            if "labels" in asked:
+            if "labels" not in left_out:
                 rows += labels_and_weights(options, X, z)
-        if "spark" in asked:
+        if "spark" not in left_out:
             rows += on_spark(options, X, z, bounds)
-    save(options, rows)
+    save(options, rows, facts)
 
 
 if __name__ == "__main__":

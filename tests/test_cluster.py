@@ -414,7 +414,13 @@ def test_the_command_fits_on_a_cluster(client, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["features"] == 2
     assert main(command) != 0
     assert "--C" in capsys.readouterr().err
-    assert main([*command, "--C", "1", "--resume", "state", "--no-header"]) != 0
-    assert "--no-header, --resume has no meaning there" in capsys.readouterr().err
+    state = tmp_path / "state"
+    assert main([*command, "--C", "1", "--resume", str(state), *fewer]) == 0
+    assert json.loads(capsys.readouterr().out)["features"] == 2 and not state.exists()
+    state.write_text("something else")
+    assert main([*command, "--C", "1", "--resume", str(state), *fewer]) != 0
+    assert "is not a checkpoint" in capsys.readouterr().err
+    assert main([*command, "--C", "1", "--cache", "here", "--no-header"]) != 0
+    assert "--no-header, --cache has no meaning there" in capsys.readouterr().err
     assert main([*command, "--C", "1", "--cv", "3", "--test", "0.5", "--missing", "?"]) != 0
     assert "--missing, --cv, --test has no meaning there" in capsys.readouterr().err

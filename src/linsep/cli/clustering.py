@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
@@ -34,25 +35,26 @@ def run(options: Any, model: Any) -> Outcome:
         raise BadInput("--cluster fits one model: give its --C, or tune on some of the rows first.")
     if options.target is None:
         raise BadInput("--cluster needs the column of the target: give --target.")
-    with connected(options.cluster) as client, warnings.catch_warnings():
+    state = nullcontext() if options.resume is None else linsep.checkpoint(options.resume)
+    with connected(options.cluster) as client, warnings.catch_warnings(), state:
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
         rows = linsep.scan(
             options.data, target=options.target, ignore=options.ignore, client=client
         )
         say(options, f"{len(rows.files)} files on {options.cluster}")
         model.set_params(C=options.C).fit(rows)
-    traffic = model.traffic_
-    say(options, str(model.certificate_))
-    say(options, f"{traffic.rounds} rounds, {traffic.sent + traffic.received:,} bytes moved")
-    return finishing.outcome(
-        options,
-        model,
-        finishing.saved(options, model),
-        began,
-        rounds=traffic.rounds,
-        bytes_sent=traffic.sent,
-        bytes_received=traffic.received,
-    )
+        traffic = model.traffic_
+        say(options, str(model.certificate_))
+        say(options, f"{traffic.rounds} rounds, {traffic.sent + traffic.received:,} bytes moved")
+        return finishing.outcome(
+            options,
+            model,
+            finishing.saved(options, model),
+            began,
+            rounds=traffic.rounds,
+            bytes_sent=traffic.sent,
+            bytes_received=traffic.received,
+        )
 
 
 def _refuse(options: Any) -> None:
@@ -65,7 +67,6 @@ def _refuse(options: Any) -> None:
         "--test": options.test not in (0.0, HELD_OUT),
         "--memory-limit": options.memory_limit,
         "--cache": options.cache,
-        "--resume": options.resume,
     }
     wrong = only_in_memory(options) + [name for name, given in asked.items() if given]
     if wrong:

@@ -17,8 +17,6 @@ from linsep.errors import BadInput
 
 Bytes = npt.NDArray[np.uint8]
 
-_HINT = 128 << 10  # bytes that the system reads ahead for one request, whatever its settings
-
 
 class Scratch:
     """Room that is used again and again, so that reading costs no fresh memory."""
@@ -47,6 +45,8 @@ class PieceFile:
     ) -> None:
         self.path, self.size, self._skip, self._piece, self._sums = path, size, skip, piece, sums
         self._file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        if hasattr(os, "posix_fadvise"):  # the system reads ahead, twice as far as usual
+            os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_SEQUENTIAL)
         self._state = self._look()
         self._good = bytearray(0 if sums is None else len(sums))  # pieces whose checksum was right
 
@@ -76,12 +76,6 @@ class PieceFile:
                 "rows in every pass."
             )
         self._state, self._good = now, bytearray(len(self._sums))
-
-    def expect(self, start: int, stop: int) -> None:
-        """Bytes start .. stop are wanted soon: the system may fetch them meanwhile."""
-        if hasattr(os, "posix_fadvise"):
-            for at in range(self._skip + start, self._skip + stop, _HINT):
-                os.posix_fadvise(self._file, at, _HINT, os.POSIX_FADV_WILLNEED)
 
     def read(self, start: int, stop: int, scratch: Scratch | None = None, slot: int = 0) -> Bytes:
         """Bytes start .. stop, in the scratch if there is one."""

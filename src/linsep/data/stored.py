@@ -80,10 +80,6 @@ class StoredRows(ABC):
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         """Rows lo .. hi: an array or a CSR matrix, in the scratch if there is one."""
 
-    @abstractmethod
-    def expect(self, lo: int, hi: int) -> None:
-        """Rows lo .. hi will be read soon."""
-
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -182,10 +178,6 @@ class DenseRows(StoredRows):
             yield self._files[first], (lo - start) * width, (stop - start) * width
             lo, first = stop, first + 1
 
-    def expect(self, lo: int, hi: int) -> None:
-        for file, first, last in self._in_files(lo, hi):
-            file.expect(first, last)
-
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         d, parts = self.shape[1], list[Any]()
         for file, first, last in self._in_files(lo, hi):
@@ -235,11 +227,6 @@ class CsrRows(StoredRows):
 
     def fingerprint(self) -> list[Any]:
         return [*super().fingerprint(), zlib.crc32(self._starts.tobytes()), self._shift]
-
-    def expect(self, lo: int, hi: int) -> None:
-        a, b = int(self._starts[lo]), int(self._starts[hi])
-        self._values.expect(self.dtype.itemsize * a, self.dtype.itemsize * b)
-        self._columns.expect(4 * a, 4 * b)
 
     def read(self, lo: int, hi: int, scratch: Scratch | None = None) -> Any:
         a, b = int(self._starts[lo]), int(self._starts[hi])

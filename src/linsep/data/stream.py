@@ -1,7 +1,7 @@
 """Data on disk: every pass reads all blocks, each by the thread that works on it.
 
-Meanwhile the system fetches the block that comes next (a hint, ``StoredRows.expect``): a reader of our own would only
-move the rows into the cache of another processor. Only vectors with one number per row are held in memory
+Meanwhile the system reads ahead, which it is told to do: a reader of our own would only move the rows into the cache
+of another processor. Only vectors with one number per row are held in memory
 (8 bytes per row each): labels, weights where there are any, and what the problem keeps from pass to pass; and one
 block per thread.
 """
@@ -115,7 +115,7 @@ class Stream(Dataset):
         parts = [np.zeros((len(g), size)) for g, (_, size) in zip(groups, wanted, strict=True)]
         firsts = [[span.start for span in g] for g in groups]
         turns = min(groups, key=len)  # the spans of the others are parts of these
-        take, running = count().__next__, True
+        take, running, workers = count().__next__, True, min(self.n_threads, len(turns))
 
         def walk(scratch: Scratch) -> None:
             while (turn := take()) < len(turns):
@@ -126,7 +126,6 @@ class Stream(Dataset):
                     for (fn, _), part, first in zip(wanted, parts, firsts, strict=True):
                         fn(block, part[bisect_right(first, k) - 1])
 
-        workers = min(self.n_threads, len(turns))
         tasks = [self._workers.submit(walk, self._scratch[w]) for w in range(1, workers)]
         try:
             walk(self._scratch[0])
@@ -138,14 +137,11 @@ class Stream(Dataset):
         return [one_after_another(list(part)) for part in parts]
 
     def _opened(self, k: int, scratch: Scratch, features: bool) -> Block:
-        """Block k, read into the scratch; the next one is on its way then. Or the block without its features."""
+        """Block k, read into the scratch; or the block without its features."""
         lo, hi = self.X.edges[k : k + 2]
         if not features:
             return self._block(kernel_rows(np.empty((hi - lo, 0))), lo)
-        rows = kernel_rows(self.X.read(lo, hi, scratch))
-        if k + 2 < len(self.X.edges):
-            self.X.expect(*self.X.edges[k + 1 : k + 3])
-        return self._block(rows, lo)
+        return self._block(kernel_rows(self.X.read(lo, hi, scratch)), lo)
 
     def _block(self, rows: _kernels.Rows, first: int) -> Block:
         part = slice(first, first + rows.n)

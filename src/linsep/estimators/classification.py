@@ -113,6 +113,8 @@ class Classification(ByScores):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the rows whose class is predicted, weighted; a scan may bring y and the weights along."""
+        if on_cluster(X):
+            return remote.share_right(self, X, y, sample_weight)
         if isinstance(X, Scan):
             y, sample_weight = X.given(y, sample_weight, type(self).__name__)
         return float(super().score(X, y, sample_weight))

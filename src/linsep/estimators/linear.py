@@ -223,6 +223,8 @@ random_state
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R squared of the predictions, weighted; a scan may bring y and the weights along."""
+        if on_cluster(X):
+            return remote.r_squared(self, X, y, sample_weight)
         if isinstance(X, Scan):
             y, sample_weight = X.given(y, sample_weight, type(self).__name__)
         return float(super().score(X, y, sample_weight))

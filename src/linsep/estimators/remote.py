@@ -8,7 +8,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from linsep.data import readable
-from linsep.data.cluster import ClusterRows, ClusterScan, Facts, Partition, open_rows
+from linsep.data.cluster import (
+    ClusterRows,
+    ClusterScan,
+    Facts,
+    Partition,
+    open_rows,
+    tallied,
+)
 from linsep.data.cluster.partition import Task, length, naming
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels
@@ -135,3 +142,36 @@ def again(model: Any, X: Any, y: Any, sample_weight: Any, numbers: bool) -> Clus
     rows = opened(X, y, sample_weight, type(model).__name__, numbers)
     inputs.refuse_other_columns(model, rows.shape[1], rows.names)
     return rows
+
+
+def share_right(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """The share of the rows on a cluster whose class is predicted, weighted (one round, only sums travel)."""
+    _refuse_missing(model, X, y)
+    right, total = np.sum(tallied(_right, model, X, y, sample_weight), axis=0)
+    return float(right / total)
+
+
+def _right(model: Any, x: Any, y: Any, s: FloatArray) -> FloatArray:
+    """On a worker."""
+    return np.array([s @ (model.predict(x) == y), s.sum()])
+
+
+def r_squared(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """1 - sum s (y - z)^2 / sum s (y - mean)^2 of rows on a cluster (one round, only sums travel)."""
+    _refuse_missing(model, X, y)
+    found = np.array(tallied(_deviations, model, X, y, sample_weight))
+    mass, means, within, left = found[found[:, 0] > 0.0].T
+    between = mass @ (means - mass @ means / mass.sum()) ** 2
+    return float(1.0 - left.sum() / (within.sum() + between))
+
+
+def _deviations(model: Any, x: Any, y: Any, s: FloatArray) -> FloatArray:
+    """On a worker: mass, mean, squares about the mean and about the predictions."""
+    mean = (s @ y) / s.sum() if s.sum() > 0.0 else 0.0
+    return np.array([s.sum(), mean, s @ (y - mean) ** 2, s @ (y - model.predict(x)) ** 2])
+
+
+def _refuse_missing(model: Any, X: Any, y: Any) -> None:
+    check_is_fitted(model, "coef_")
+    if y is None and not isinstance(X, ClusterScan):
+        raise BadInput(f"score of {type(model).__name__} needs y.")

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
 from linsep.data import Scan
+from linsep.data.cluster import held, on_cluster
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.tuning import leave_one_out, rejecting, separate, shared, splits
 from linsep.tuning.grids import grid_of
@@ -117,8 +118,8 @@ def tune(  # noqa: PLR0913
         seed=_seed(random_state),
     )
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if reject and isinstance(X, Scan):
-        raise BadInput("reject=True needs the rows in memory; leave it out for a scan.")
+    if reject and separate.far(X):
+        raise BadInput("reject=True needs the rows in memory; leave it out.")
     if reject:
         rejecting.refuse(estimator, target, classifier, score.name, rule)
     approximate = not parts.pairs
@@ -126,7 +127,7 @@ def tune(  # noqa: PLR0913
     some = _rows_of(X, target, weight, parts.rest)
     found = _Found(grid, max(1, len(parts.pairs)), began, reject)
     with Job("tune", total=found.scores.size) as found.job:
-        numbered = parts if isinstance(X, Scan) else parts.renumbered()
+        numbered = parts if separate.far(X) else parts.renumbered()
         grid_scores(estimator, *some, numbered, score, found)
     scores, certificates = found.scores, found.certificates
     curve = ValidationCurve(grid, scores, score.name, score.greater_is_better, approximate)
@@ -155,8 +156,11 @@ def tune(  # noqa: PLR0913
 def examined(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDArray[Any], Any]:
     """X, y and weights as the fits will see them: what is refused, is refused before anything is fitted.
 
-    A frame stays one, because its columns have names; a scan hands over its target and weights.
+    A frame stays one, because its columns have names; a scan hands over its target and weights. Of rows on a cluster
+    the targets and weights come here, 8 bytes for each row; the rows are made once and stay there.
     """
+    if on_cluster(X):
+        return held(X, y, weight)
     if isinstance(X, Scan):
         y, weight = X.given(y, weight, "tuning")
         X = Scan(X.rows, names=X.feature_names)
@@ -184,7 +188,7 @@ def _rows_of(
     """X, y and the weights at these rows; as they are if all are meant. On disk the others weigh nothing."""
     if rows is None:
         return X, y, weight
-    if isinstance(X, Scan):
+    if separate.far(X):
         return X, y, separate.without(weight, len(y), rows)
     return separate.some(X, rows), y[rows], None if weight is None else weight[rows]
 
@@ -221,7 +225,7 @@ def _grid_scores(
     """Every model of the grid, scored by the rows that were held out from it."""
     Cs = found.Cs
     part = parts.parts(len(y))
-    pose = getattr(estimator, "_shared_problem", None)
+    pose = None if on_cluster(X) else getattr(estimator, "_shared_problem", None)
     given = pose(X, y, weight) if pose is not None and part is not None else None
     if given is None or part is None or not shared.applies(given, Cs.tolist(), part):
         given_rows = (estimator, X, y, weight, Cs, parts.pairs)
@@ -283,6 +287,10 @@ def _left_out_scores(
     found: _Found,
 ) -> None:
     """The fits of every C to all rows, scored by approximate leave-one-out."""
+    if on_cluster(X):
+        raise BadInput(
+            f"cv={splits.LEAVE_ONE_OUT!r} needs the rows in memory or on disk; give a number of folds."
+        )
     pose = getattr(estimator, "_shared_problem", None)
     given = None if pose is None else pose(X, y, weight)
     leave_one_out.refuse(given)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from linsep.data.cluster import on_cluster
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.tuning import separate, shared
 from linsep.tuning.choosing import examined
@@ -49,7 +50,7 @@ def path(
     grid = grid_of(Cs)
     X, target, sample_weight = examined(estimator, X, y, sample_weight)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    pose = getattr(estimator, "_shared_problem", None)
+    pose = None if on_cluster(X) else getattr(estimator, "_shared_problem", None)
     given = pose(X, target, weight) if pose is not None else None
     nowhere = np.full(len(target), -1, dtype=np.int64)
     if given is not None and shared.applies(given, grid.tolist(), nowhere):

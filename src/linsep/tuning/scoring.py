@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.metrics import get_scorer
 
 from linsep.data import Scan
+from linsep.data.cluster import on_cluster
 from linsep.errors import BadInput
 
 NAMES = ("error", "log_loss", "auc")
@@ -45,9 +46,9 @@ def resolve(scoring: Any, regression: bool) -> Score:
 
 def _scorer(scorer: Any) -> Callable[[Any, Any, npt.NDArray[Any], Any], float]:
     def of(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
-        if isinstance(X, Scan):
+        if isinstance(X, Scan) or on_cluster(X):
             raise BadInput(
-                f"Rows on disk are scored by one of {', '.join(_OWN)}: give one as scoring."
+                f"Rows on disk or on a cluster are scored by one of {', '.join(_OWN)}: give one as scoring."
             )
         return float(scorer(model, X, y))
 
@@ -60,7 +61,7 @@ def mean(values: npt.NDArray[Any], weight: Any) -> float:
 
 
 def _error(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
-    return mean(model.predict(X) != y, weight)
+    return mean(np.asarray(model.predict(X)) != y, weight)
 
 
 def _log_loss(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
@@ -69,7 +70,7 @@ def _log_loss(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
             f"scoring='log_loss' needs probabilities, which {type(model).__name__} does not give; "
             "use scoring='error' or 'auc'."
         )
-    logs = model.predict_log_proba(X)
+    logs = np.asarray(model.predict_log_proba(X))
     at = np.searchsorted(model.classes_, y)
     return mean(-logs[np.arange(len(at)), at], weight)
 
@@ -79,16 +80,16 @@ def _auc(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
 
     if len(model.classes_) != 2:
         raise BadInput("scoring='auc' is for two classes; use scikit-learn's 'roc_auc_ovr'.")
-    z = model.decision_function(X)
+    z = np.asarray(model.decision_function(X))
     return float(roc_auc_score(y == model.classes_[1], z, sample_weight=weight))
 
 
 def _squared(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
-    return mean((model.predict(X) - y) ** 2, weight)
+    return mean((np.asarray(model.predict(X)) - y) ** 2, weight)
 
 
 def _absolute(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
-    return mean(np.abs(model.predict(X) - y), weight)
+    return mean(np.abs(np.asarray(model.predict(X)) - y), weight)
 
 
 ERROR = Score("error", False, _error)

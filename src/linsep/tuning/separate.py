@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from linsep.data import Scan
+from linsep.data.cluster import on_cluster
 from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
 from linsep.tuning.scoring import Score
@@ -31,6 +32,11 @@ _SIDE_BY_SIDE = (
 )
 
 
+def far(X: Any) -> bool:
+    """Whether the rows are on disk or on a cluster: folds are then left out by weights of 0."""
+    return isinstance(X, Scan) or on_cluster(X)
+
+
 def some(X: Any, rows: IntArray) -> Any:
     """These rows of an array, a sparse matrix or a frame."""
     if hasattr(X, "tocsr"):
@@ -39,7 +45,7 @@ def some(X: Any, rows: IntArray) -> Any:
 
 
 def without(weight: FloatArray | None, n: int, rows: IntArray) -> FloatArray:
-    """The weights of n rows, 0 outside the given ones: how rows on disk are left out."""
+    """The weights of n rows, 0 outside the given ones: how rows that are far are left out."""
     out = np.zeros(n)
     out[rows] = 1.0 if weight is None else weight[rows]
     return out
@@ -49,7 +55,7 @@ def fit(
     model: Any, X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: IntArray | None
 ) -> None:
     """Fit to these rows, or to all."""
-    if rows is not None and isinstance(X, Scan):
+    if rows is not None and far(X):
         weight = without(weight, len(y), rows)
     elif rows is not None:
         X, y = some(X, rows), y[rows]
@@ -65,8 +71,8 @@ def held_out(
     weight: FloatArray | None,
     rows: IntArray,
 ) -> float:
-    """The score of a model on these rows; rows on disk are all predicted, and the others count for nothing."""
-    if isinstance(X, Scan):
+    """The score of a model on these rows; rows that are far are all predicted, and the others count for nothing."""
+    if far(X):
         return score.of(model, X, y, without(weight, len(y), rows))
     return score.of(model, some(X, rows), y[rows], None if weight is None else weight[rows])
 
@@ -89,10 +95,10 @@ def models(
     if "warm_start" in given:
         plain.set_params(warm_start=True)
     workers = min(_threads(given), len(pairs))
-    entries = X.nnz if hasattr(X, "nnz") else np.size(X)
-    together = (
-        workers > 1 and not isinstance(X, Scan) and _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
-    )
+    together = workers > 1 and not far(X)
+    if together:
+        entries = X.nnz if hasattr(X, "nnz") else np.size(X)
+        together = _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
     if not together:
         for f, (train, _) in enumerate(pairs):
             rising = _rising(clone(plain), X, y, weight, Cs, train)
@@ -141,7 +147,7 @@ def _rising(
 ) -> Iterator[Any]:
     """The model of each C on these rows, from the one before."""
     rows, target = X, y
-    if isinstance(X, Scan):
+    if far(X):
         own: FloatArray | None = without(weight, len(y), train)
     else:
         rows, target = some(X, train), y[train]

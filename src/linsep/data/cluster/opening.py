@@ -34,12 +34,12 @@ def open_rows(X: Any, y: Any, weight: Any, prepare: Prepare, **facts: Any) -> Cl
 
     ``prepare(x, y, weight, **facts)`` runs on a worker and makes a partition of its part.
     """
-    rounds = Rounds(_client(X))
+    rounds = Rounds(client_of(X))
     if isinstance(X, ClusterScan):
-        X, y, weight = _from_files(X, y, weight)
+        X, y, weight = from_files(X, y, weight)
     columns = pieces(X, "X")
     vectors = [
-        None if v is None else _aligned(v, X, columns, name, rounds)
+        None if v is None else aligned(v, X, columns, name, rounds)
         for v, name in ((y, "y"), (weight, "sample_weight"))
     ]
     parts, found = _opened(rounds, columns, vectors, prepare, facts)
@@ -62,7 +62,7 @@ def connected(address: str) -> Any:
         raise ClusterError(f"No scheduler answers at {address}: {error}") from error
 
 
-def _from_files(X: ClusterScan, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+def from_files(X: ClusterScan, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Rows, target and weights of a scan, which may bring its own."""
     columns, own_y, own_weight = X.pieces()
     given = (("target", y, X.y, own_y), ("weights", weight, X.weight, own_weight))
@@ -79,7 +79,8 @@ def _from_files(X: ClusterScan, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     return columns, first[0], first[1]
 
 
-def _client(X: Any) -> Any:
+def client_of(X: Any) -> Any:
+    """The client that knows X."""
     if isinstance(X, ClusterScan):
         return X.client
     from distributed import get_client  # noqa: PLC0415
@@ -119,7 +120,7 @@ def known_sizes(X: Any) -> tuple[int, ...] | None:
     return tuple(int(size) for size in chunks[0])
 
 
-def _aligned(v: Any, X: Any, columns: Sequence[Any], name: str, rounds: Rounds) -> list[Any]:
+def aligned(v: Any, X: Any, columns: Sequence[Any], name: str, rounds: Rounds) -> list[Any]:
     """v cut as X is."""
     if not on_cluster(v):
         return _cut(np.asarray(v), known_sizes(X) or _lengths(columns, rounds), name)
