@@ -11,7 +11,7 @@ import pytest
 
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, scan, separate
 from linsep.errors import Refused
-from linsep.solvers import SOLVERS
+from linsep.solvers import SOLVERS, lasso
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -41,6 +41,12 @@ CASES = {
     "hard-margin": LinearSVC(C=np.inf, solver="hard-margin"),
 }
 NEED_MEMORY = ("small", "interior", "dual-cd")
+
+
+@pytest.fixture(autouse=True)
+def working_sets(monkeypatch):
+    """In memory so few rows would be one native call."""
+    monkeypatch.setattr(lasso, "ENTRIES", 0)
 
 
 @pytest.fixture(scope="module")
