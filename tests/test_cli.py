@@ -52,6 +52,7 @@ def test_fit_does_the_whole_job(data, capsys):
     assert linsep.verify(saved[-1], saved[0].transform(table), table.y).certified
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_file(data):
     files = []
     for name in ("a.linsep", "b.linsep"):

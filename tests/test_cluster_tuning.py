@@ -65,6 +65,7 @@ def test_curves_are_those_of_an_array(model, options, table):
     assert there.best_estimator_.traffic_.rounds > 0
 
 
+@pytest.mark.slow
 def test_estimators_that_choose_their_own_c(table, client, tmp_path):
     X, y, _, _ = table
     model = LogisticRegressionCV(CS, cv=2).fit(cut(X), cut(y))

@@ -62,6 +62,7 @@ def test_page(page, tmp_path, monkeypatch):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=relative)
 def test_example(example, tmp_path):
     command = [sys.executable, "-W", "error", str(example), str(tmp_path)]

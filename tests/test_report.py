@@ -252,6 +252,7 @@ def test_regression(tmp_path):
     assert f"what pushed the score {np.abs(r).argmax()} " in page.text
 
 
+@pytest.mark.slow
 def test_huge_inputs_stay_small(tmp_path):
     rng = np.random.default_rng(0)
     wide = sp.random_array((60, 100_000), density=1e-3, rng=rng, format="csr")

@@ -205,6 +205,7 @@ def test_time_is_respected_and_the_gap_told():
     assert perf_counter() - began < 10.0  # a bound that was found in time is proven again in time
 
 
+@pytest.mark.slow
 def test_rounds_do_not_look_at_the_clock():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((90, 5)), rng.integers(0, 2, 90)
