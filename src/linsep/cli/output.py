@@ -8,6 +8,7 @@ import math
 import re
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from linsep.certificates import Optimality
@@ -34,6 +35,10 @@ def fail(options: Any, error: BaseException, code: int) -> int:
         message = f"not enough memory: {message or 'none is left'}; use fewer rows or columns."
     elif isinstance(error, KeyboardInterrupt):
         message = "interrupted"
+    elif isinstance(error, FileNotFoundError) and error.filename is not None:
+        message = f"{error.filename}: there is no such file (looked for it from {Path.cwd()})."
+    elif isinstance(error, OSError) and error.filename is not None and error.strerror:
+        message = f"{error.filename}: {error.strerror}."
     with contextlib.suppress(BrokenPipeError):
         print(plain(f"linsep: {message}"), file=sys.stderr)
         if options.json:
