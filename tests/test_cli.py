@@ -192,6 +192,16 @@ def test_separate_proves_either_way(tmp_path, capsys):
     assert facts["separable"] is False and np.isclose(sum(facts["weights"]), 1.0)
 
 
+def test_separate_one_class_from_the_others(data, capsys):
+    assert main(["separate", str(data), "-t", "species"]) == 4
+    assert "--of 'Adelie'" in capsys.readouterr().err
+    assert main(["separate", str(data), "-t", "species", "--of", "Gentoo", "--json"]) == 0
+    facts = answer(capsys)
+    assert facts["separable"] is True and facts["checked"]
+    assert main(["separate", str(data), "-t", "species", "--of", "Emperor"]) == 4
+    assert "it holds 'Adelie', 'Chinstrap', 'Gentoo'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("to", ["sql", "python", "c"])
 def test_export(tmp_path, monkeypatch, to, capsys):
     monkeypatch.chdir(tmp_path)
@@ -207,15 +217,19 @@ def test_export(tmp_path, monkeypatch, to, capsys):
     assert Path(f"scorer.{to}").stat().st_size > 100
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".svm", ".csv"])
+@pytest.mark.parametrize(
+    "suffix", [".npz", ".svm", ".csv", ".tsv", ".parquet", ".arrow", ".feather"]
+)
 def test_convert_keeps_the_numbers(data, suffix, capsys):
     out = data.with_name("numbers" + suffix)
     assert main(["convert", str(data), str(out), "-t", "species", "--json"]) == 0
     names = answer(capsys)["columns"]
     table = linsep.read_table(data, "species")
     X = linsep.Encoder().fit_transform(table)
-    again = linsep.read_table(out, "species" if suffix == ".csv" else None)
-    if suffix == ".csv":
+    matrix = suffix in (".npz", ".svm")
+    again = linsep.read_table(out, None if matrix else "species")
+    if not matrix:
+        assert again.y.tolist() == table.y.tolist()
         assert again.columns == names
         back = np.column_stack([again.values(name) for name in names])
     else:

@@ -17,7 +17,7 @@ from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput
 from linsep.tables import Encoder
 
-FORMATS = (".npz", ".svm", ".libsvm", ".csv")
+FORMATS = (".npz", ".svm", ".libsvm", ".csv", ".tsv", ".parquet", ".arrow", ".feather")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +53,10 @@ def run(options: Any) -> Outcome:
     y = table.y
     if path.suffix == ".npz":
         _npz(path, X, y)
-    elif path.suffix == ".csv":
-        _csv(path, X, y, names, options.target or "y")
+    elif path.suffix in (".csv", ".tsv"):
+        _delimited(path, X, y, names, options.target or "y")
+    elif path.suffix in (".parquet", ".arrow", ".feather"):
+        _columnar(path, X, y, names, options.target or "y")
     else:
         if y is None:
             raise BadInput("LIBSVM files hold a target: say which column with --target.")
@@ -75,9 +77,29 @@ def _npz(path: Path, X: Any, y: Any) -> None:
         np.savez_compressed(path, X=X, **target)
 
 
-def _csv(path: Path, X: Any, y: Any, names: list[str], target: str) -> None:
+def _columnar(path: Path, X: Any, y: Any, names: list[str], target: str) -> None:
+    """Columns of float64 and the target, as Parquet or as an Arrow file (Feather is one)."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.feather as pf  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    if sp.issparse(X):
+        X = X.tocsc()
+    columns = {
+        name: X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
+        for j, name in enumerate(names)
+    }
+    table = pa.table(columns | ({} if y is None else {target: y.tolist()}))
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    else:
+        pf.write_feather(table, path, compression="uncompressed")
+
+
+def _delimited(path: Path, X: Any, y: Any, names: list[str], target: str) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        comma = "\t" if path.suffix == ".tsv" else ","
+        writer = csv.writer(file, lineterminator="\n", delimiter=comma)
         writer.writerow([*names, *([] if y is None else [target])])
         for i in range(X.shape[0]):
             row = X[i].toarray()[0] if sp.issparse(X) else X[i]

@@ -65,6 +65,10 @@ _OPTIONS = (
         r"use a smaller cv, or validation=0\.25",
         "give a smaller --cv, fix --C, or leave the class out",
     ),
+    (
+        r"for instance separate\(X, y == '?([^')]*)'?\), or for the rows of two classes",
+        r"for instance --of '\1'",
+    ),
     (r"set no rows aside", "set no rows aside with --test 0"),
     (
         r"export model\[-1\], and encode the rows with model\[0\]",

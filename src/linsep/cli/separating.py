@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import numpy as np
+
 import linsep
 from linsep.cli import modelling, reading
 from linsep.cli.commands import DONE, NOT_CERTIFIED
 from linsep.cli.output import Outcome, say
+from linsep.errors import BadInput
 from linsep.separability import Separable
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     reading.add_data(parser, target=True)
+    parser.add_argument("--of", metavar="CLASS", help="this class against all the others")
     parser.add_argument("--exact", action="store_true", help="check the proof in exact arithmetic")
     parser.add_argument("--threads", type=int)
 
@@ -23,12 +27,13 @@ def run(options: Any) -> Outcome:
     """The verdict, and whether its proof was checked."""
     table = reading.labelled(options)
     X = modelling.matrix(table, modelling.encoder_for(table, standardise=False))
-    found = linsep.separate(X, table.y, n_threads=options.threads)
+    y = table.y if options.of is None else _one(table.y, options.of)
+    found = linsep.separate(X, y, n_threads=options.threads)
     say(options, str(found))
     facts: dict[str, Any] = {"verb": "separate", "separable": found.separable, "text": str(found)}
     if found.separable is None:
         return Outcome(facts, NOT_CERTIFIED)
-    checked = bool(found.check(X, table.y, exact=options.exact))
+    checked = bool(found.check(X, y, exact=options.exact))
     say(options, f"proof checked{' in exact arithmetic' if options.exact else ''}: {checked}")
     facts["checked"] = checked
     if isinstance(found, Separable):
@@ -36,3 +41,12 @@ def run(options: Any) -> Outcome:
     else:
         facts |= {"rows": found.rows.tolist(), "weights": found.weights.tolist()}
     return Outcome(facts, DONE if checked else NOT_CERTIFIED)
+
+
+def _one(y: Any, name: str) -> Any:
+    """Which rows are of the class of that name."""
+    chosen = y.astype(str) == name
+    if not chosen.any():
+        known = ", ".join(map(repr, np.unique(y).tolist()[:10]))
+        raise BadInput(f"--of {name!r}: the target holds no such class; it holds {known}.")
+    return chosen
