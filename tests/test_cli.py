@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import lzma
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 import linsep
-from linsep.cli import main
+from linsep.cli import live, main
 from linsep.cli.commands import VERBS
 from linsep.tables import batches, delimited
 
@@ -143,15 +145,59 @@ def test_a_model_without_an_encoder_takes_columns_by_name(data, capsys):
     assert "column 'a' holds text or gaps" in capsys.readouterr().err
 
 
-def test_predict_reads_standard_input(data, model):
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])
+def test_predict_reads_standard_input(data, model, packed):
     run = subprocess.run(
         [sys.executable, "-m", "linsep.cli", "predict", str(model), "-"],
-        input=data.read_bytes(),
+        input=packed(data.read_bytes()),
         capture_output=True,
         check=False,
     )
     assert run.returncode == 0, run.stderr
     assert len(run.stdout.splitlines()) == 345
+
+
+def test_predictions_leave_while_rows_come(data, model):
+    """A pipe that stays open: the answer is there before its end."""
+    names, *rows = data.read_bytes().splitlines(keepends=True)
+    with subprocess.Popen(
+        [sys.executable, "-m", "linsep.cli", "predict", str(model), "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as run:
+        for k, row in enumerate(rows[:3]):
+            run.stdin.write((names if k == 0 else b"") + row)
+            run.stdin.flush()
+            if k == 0:
+                assert run.stdout.readline() == b"prediction\n"
+            assert run.stdout.readline() == b"Adelie\n"
+        run.stdin.close()
+        assert run.stdout.read() == b"" and run.wait() == 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+def test_pipes_are_cut_between_rows(size):
+    """Never inside quotes, wherever the bytes are torn; messages tell the line of the whole."""
+    rows = ["1,'a b'", "2,'a\nb'", "3,'it''s'", "4,c", "5,'x\n\ny'"] * 3
+    text = ("n,t\n" + "\n".join(rows) + "\n").replace("'", '"').encode()
+
+    class Torn(io.BytesIO):
+        def read1(self, n=-1):
+            return super().read1(size)
+
+    def pairs(table):
+        levels = table.levels["t"]
+        codes = zip(table.values("n"), table.values("t"), strict=True)
+        return [(value, levels[code]) for value, code in codes]
+
+    found = [pair for table in live.tables(Torn(text)) for pair in pairs(table)]
+    assert found == pairs(linsep.read_table(io.BytesIO(text)))
+    broken = text + b"6,d,e\n"
+    with pytest.raises(linsep.errors.BadFile) as caught:
+        list(live.tables(Torn(broken)))
+    with pytest.raises(linsep.errors.BadFile) as expected:
+        linsep.read_table(io.BytesIO(broken))
+    assert caught.value.line == expected.value.line
 
 
 def test_score_verify_and_explain(data, model, capsys):

@@ -81,6 +81,7 @@ def _written(options: Any, pieces: Iterable[dict[str, list[Any]]], file: TextIO)
         if options.spreadsheet:
             rows = [[_guarded(cell) for cell in row] for row in rows]
         writer.writerows(rows)
+        file.flush()  # who waits at the other end of a pipe
     return n
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from linsep.cli import live
 from linsep.errors import BadInput
 from linsep.tables import Encoder, read_table
+from linsep.tables.files import is_plain
 from linsep.tables.inference import MISSING
 from linsep.tables.reading import FORMATS, TYPES, stream_table
 from linsep.tables.table import BOOLEAN, NUMBER, Table, missing_name
@@ -90,8 +93,13 @@ def read(
 
 
 def streamed(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
-    """The rows that the options name, some at a time."""
-    return stream_table(options.data, **_how(options, types))
+    """The rows that the options name, some at a time; from standard input as they come, if columns have names."""
+    how = _how(options, types)
+    text = types is not None and options.format in (None, "csv", "tsv") and how["header"]
+    pipe: Any = sys.stdin.buffer if options.data == "-" and text else None
+    if pipe is not None and is_plain(pipe.peek(8)[:8]):
+        return live.tables(pipe, **how)
+    return stream_table(options.data, **how)
 
 
 def _how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:

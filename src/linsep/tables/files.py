@@ -30,6 +30,12 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
 
 
+def is_plain(head: bytes) -> bool:
+    """Whether a file that begins like this is neither compressed nor one of the binary formats."""
+    marks = (*_MAGIC, *_UTF16, b"PAR1", b"ARROW1", b"\x93NUMPY")
+    return not head.startswith(marks) and b"\0" not in head
+
+
 def name_of(source: Source) -> str:
     """What a message calls the source."""
     if isinstance(source, str | os.PathLike):

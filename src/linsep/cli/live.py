@@ -1,0 +1,83 @@
+"""Rows from standard input as they come, so that predictions leave before the last row is there.
+
+A pipe is cut at the ends of lines, never inside quotes, and every piece is read like a file of its own that begins with
+the same line of names. Places in messages are those of the whole.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from linsep.errors import BadFile
+from linsep.tables import Table
+from linsep.tables.reading import stream_table
+
+_LARGE = 1 << 22  # bytes that are worth a piece of their own even if more are waiting
+
+
+class _Piece(io.BytesIO):
+    name = "<stdin>"
+
+
+def tables(stream: BinaryIO, **how: Any) -> Iterator[Table]:
+    """The rows of a pipe of delimited text, some at a time; ``how`` is what ``read_table`` takes."""
+    mark = how.get("quote", '"')
+    quote = None if mark is None else mark.encode()
+    names, before = (
+        b"",
+        0,
+    )  # the line of names; lines that were read before this piece, names included
+    for lines in _whole_lines(stream, quote):
+        piece = lines
+        if not names:
+            names = piece[: _end_of_line(piece, quote)]
+        else:
+            piece = names + lines
+        try:
+            yield from stream_table(_Piece(piece), **how)
+        except BadFile as error:
+            shift = before - names.count(b"\n") if before else 0
+            raise _moved(error, shift) from None
+        before += lines.count(b"\n")
+
+
+def _whole_lines(stream: Any, quote: bytes | None) -> Iterator[bytes]:
+    """What has come, up to the last end of a line outside quotes; the first piece has a row beside the names."""
+    waiting, first, inside = bytearray(), True, False
+    good = 0  # where the last such line ends
+    while chunk := stream.read1(_LARGE):
+        start, at = len(waiting), 0
+        waiting += chunk
+        if quote is None or (quote not in chunk and not inside):
+            good = max(good, start + chunk.rfind(b"\n") + 1 if b"\n" in chunk else 0)
+        else:
+            while (end := chunk.find(b"\n", at) + 1) > 0:
+                inside ^= chunk.count(quote, at, end) % 2 == 1
+                good, at = good if inside else start + end, end
+            inside ^= chunk.count(quote, at) % 2 == 1
+        rows = bytes(waiting[:good])
+        if not good or (first and not rows[_end_of_line(rows, quote) :].strip()):
+            continue
+        yield rows
+        del waiting[:good]
+        first, good = False, 0
+    if waiting.strip() or first:
+        yield bytes(waiting)
+
+
+def _end_of_line(text: bytes, quote: bytes | None) -> int:
+    end = text.find(b"\n") + 1
+    while end and quote and text.count(quote, 0, end) % 2:
+        end = text.find(b"\n", end) + 1
+    return end or len(text)
+
+
+def _moved(error: BadFile, lines: int) -> BadFile:
+    """The same complaint about a line further down."""
+    if error.line is None or not lines:
+        return error
+    place, line = f"{error.path}:{error.line}", error.line + lines
+    text = str(error).replace(place, f"{error.path}:{line}", 1)
+    return BadFile(text, error.path, line, error.column)
