@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -19,3 +20,13 @@ def pytest_collection_modifyitems(config, items):
         apart = [item for item in items if "array_api" in item.name.partition("[")[2]]
         config.hook.pytest_deselected(items=apart)
         items[:] = [item for item in items if item not in set(apart)]
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A cluster of one worker with two threads, in this process."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
+    ) as one:
+        yield one

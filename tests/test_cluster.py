@@ -32,14 +32,6 @@ CUTS = (3000, 1, 8000, 2999, 10_000)
 
 
 @pytest.fixture(scope="module")
-def client():
-    with distributed.Client(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
-    ) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, D)) * np.arange(1, D + 1)

@@ -33,14 +33,6 @@ class Killed(BaseException):
 
 
 @pytest.fixture(scope="module")
-def client():
-    with distributed.Client(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
-    ) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
 def table():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, D))

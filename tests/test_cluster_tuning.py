@@ -26,14 +26,6 @@ CS = [0.001, 1.0]
 
 
 @pytest.fixture(scope="module")
-def client():
-    with distributed.Client(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
-    ) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
 def table(client):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 4))

@@ -50,14 +50,6 @@ def working_sets(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def client():
-    with distributed.Client(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
-    ) as one:
-        yield one
-
-
-@pytest.fixture(scope="module")
 def table(tmp_path_factory):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(N, D))

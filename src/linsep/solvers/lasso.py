@@ -11,7 +11,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.solution import Linearised
-from linsep.solvers import pilot, small
+from linsep.solvers import small
 from linsep.solvers.run import SAFETY, Run
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 ENTRIES = 1_000_000  # stored numbers of X; more are better shared by threads
 _STEPS = 100
-_PILOT_SHARE, _PILOT_ROWS, _PILOT_TOL = 0.05, 20, 1e-3  # of the rows; per feature, at least
-WORTH_A_PILOT = 200  # rows per feature
+_PILOT_TOL = 1e-3
 _GAP_CLOSED = 1
 
 
@@ -37,9 +36,8 @@ def attempt(run: Run[Problem], theta: FloatArray, seed: int) -> tuple[bool, Floa
     """Whether the gap closed, and the point reached."""
     problem = run.problem
     data = problem.data
-    if not theta[:-1].any() and data.n >= WORTH_A_PILOT * data.d:
-        m = int(max(_PILOT_SHARE * data.n, _PILOT_ROWS * data.d, 1000))
-        status, at, _, _ = _native(pilot.sub_problem(problem, m, seed), theta, _PILOT_TOL)
+    if not theta[:-1].any() and data.n >= small.WORTH_A_PILOT * data.d:
+        status, at, _, _ = _native(small.pilot_of(problem, seed), theta, _PILOT_TOL)
         theta = at if status == _GAP_CLOSED else theta
     status, at, dual, sums = _native(problem, theta, SAFETY * run.stop.tol)
     if status == _GAP_CLOSED and run.close(at, dual, sums):
