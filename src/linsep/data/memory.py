@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,16 +13,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data.adding import add_up
 from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Dataset, Notes, Sum
-from linsep.data.layout import (
-    Edges,
-    dense_edges,
-    longest_sum,
-    one_after_another,
-    spans,
-    sparse_edges,
-)
+from linsep.data.layout import Edges, dense_edges, longest_sum, sparse_edges
 from linsep.data.threads import usable_threads
 
 if TYPE_CHECKING:
@@ -196,41 +188,8 @@ class Memory(Dataset):
         return self.sums([(fn, size)])[0]
 
     def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
-        """Sums over the blocks, in block order; each thread takes the next span that nobody has taken.
-
-        A thread that the machine keeps waiting holds up one span at most, and one that has not begun, nothing. Each
-        block is added to every sum while it is in the cache.
-        """
-        groups = [spans(len(self._edges) - 1, self.n_entries, size) for _, size in wanted]
-        parts = [np.zeros((len(g), size)) for g, (_, size) in zip(groups, wanted, strict=True)]
-        turns = min(groups, key=len)  # the spans of the others are parts of these
-        firsts = [[span.start for span in g] for g in groups]
-        running = True
-        take = count().__next__
-
-        def walk() -> None:
-            while (turn := take()) < len(turns):
-                for k in turns[turn]:
-                    if not running:
-                        return
-                    block = self._open(k)
-                    for (fn, _), part, first in zip(wanted, parts, firsts, strict=True):
-                        fn(block, part[bisect_right(first, k) - 1])
-
-        workers = min(self.n_threads, len(turns))
-        if workers == 1:
-            walk()
-        else:
-            pool = self._threads()
-            others = [pool.submit(walk) for _ in range(1, workers)]
-            try:
-                walk()
-                for task in others:
-                    if not task.cancel():
-                        task.result()
-            finally:
-                running = False  # after an error or Ctrl-C the others stop at their next block
-        return [one_after_another(list(part)) for part in parts]
+        openers = [self._open] * self.n_threads
+        return add_up(wanted, len(self._edges) - 1, self.n_entries, openers, self._threads)
 
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Memory:
         """The given rows as a small data set of their own."""

@@ -11,11 +11,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from bisect import bisect_right
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.data.adding import add_up
 from linsep.data.block import Block, FloatArray
 from linsep.data.cache import write_columns
 from linsep.data.dataset import Dataset, Notes, Sum
-from linsep.data.layout import longest_sum, one_after_another, spans
+from linsep.data.layout import longest_sum
 from linsep.data.memory import Memory, kernel_rows, room
 from linsep.data.pieces import Scratch
 from linsep.data.stored import StoredRows
@@ -108,33 +107,13 @@ class Stream(Dataset):
         return self._summed(wanted, True)
 
     def _summed(self, wanted: Sequence[tuple[Sum, int]], features: bool) -> list[FloatArray]:
-        """Each thread takes the next span of blocks that nobody has taken, and adds each block to every sum."""
         if features:
             self.X.refuse_change()
-        groups = [spans(len(self.X.edges) - 1, self.n_entries, size) for _, size in wanted]
-        parts = [np.zeros((len(g), size)) for g, (_, size) in zip(groups, wanted, strict=True)]
-        firsts = [[span.start for span in g] for g in groups]
-        turns = min(groups, key=len)  # the spans of the others are parts of these
-        take, running, workers = count().__next__, True, min(self.n_threads, len(turns))
-
-        def walk(scratch: Scratch) -> None:
-            while (turn := take()) < len(turns):
-                for k in turns[turn]:
-                    if not running:
-                        return
-                    block = self._opened(k, scratch, features)
-                    for (fn, _), part, first in zip(wanted, parts, firsts, strict=True):
-                        fn(block, part[bisect_right(first, k) - 1])
-
-        tasks = [self._workers.submit(walk, self._scratch[w]) for w in range(1, workers)]
-        try:
-            walk(self._scratch[0])
-            for task in tasks:
-                task.result()
-        finally:
-            running = False  # after an error or Ctrl-C the others stop at their next block
-            wait([task for task in tasks if not task.cancel()])
-        return [one_after_another(list(part)) for part in parts]
+        openers = [
+            partial(self._opened, scratch=scratch, features=features) for scratch in self._scratch
+        ]
+        blocks = len(self.X.edges) - 1
+        return add_up(wanted, blocks, self.n_entries, openers, lambda: self._workers)
 
     def _opened(self, k: int, scratch: Scratch, features: bool) -> Block:
         """Block k, read into the scratch; or the block without its features."""
