@@ -53,24 +53,40 @@ int gram_rows(std::int64_t d) {
     const std::int64_t most = sizeof(E) == 4 ? 256 : kMaxGramRows, fit = 262144 / (gram_stride<E>(d) * sizeof(E));
     return static_cast<int>(sizeof(E) == 4 ? most : fit < 64 ? 64 : fit > most ? most : fit);
 }
-inline std::int64_t gram_scratch(const Rows& r) {
-    const bool dense = r.store == Store::dense64 || r.store == Store::dense32;
-    const std::int64_t full = gram_stride<double>(r.d) * gram_rows<double>(r.d);
-    const std::int64_t single = gram_stride<float>(r.d) * gram_rows<float>(r.d) / 2;
-    return dense ? (full > single ? full : single) : 0;
+inline std::int64_t dense_gram_scratch(std::int64_t d) {
+    const std::int64_t full = gram_stride<double>(d) * gram_rows<double>(d);
+    const std::int64_t single = gram_stride<float>(d) * gram_rows<float>(d) / 2;
+    return full > single ? full : single;
 }
+inline std::int64_t gram_scratch(const Rows& r) {
+    return r.store == Store::dense64 || r.store == Store::dense32 ? dense_gram_scratch(r.d) : 0;
+}
+
+// Whether a pass over n rows with so many entries, `row` in each, is work enough for two threads (halves.hpp).
+inline bool worth_halving(double entries, double row) { return entries * (row + 10.0) >= 1.5e6; }
 
 // doubles of scratch that a whole native fit needs
 inline std::int64_t newton_scratch(const Rows& r) {
-    const std::int64_t o = r.d + 1;
-    return 8 * (o + 8) + 3 * (r.n + 8) + 2 * o * o + gram_scratch(r) + 64;
+    const std::int64_t o = r.d + 1, one = o * o + gram_scratch(r);
+    const bool dense = r.store == Store::dense64 || r.store == Store::dense32;
+    const double row = static_cast<double>(r.d);
+    const bool two = !dense || worth_halving(static_cast<double>(r.n) * row, row);
+    return 10 * (o + 8) + 3 * (r.n + 8) + 2 * o + o * o + (two ? 2 : 1) * one + 80;
 }
+
+// Somebody who makes one half of a pass while the caller makes the other. Without `start` there is nobody.
+struct Helper {
+    void* self = nullptr;
+    void (*start)(void* self, void (*task)(void*), void* with) = nullptr;
+    void (*wait)(void* self) = nullptr;
+};
 
 struct NewtonJob {
     double lam, tol;
     int max_steps;
     int intercept;
     int polish;
+    Helper helper{};
 };
 // What a native whole fit reports back: steps made, sweeps over the rows, status, last primal and dual value.
 struct NewtonReport {
@@ -209,7 +225,7 @@ struct LassoJob {
 inline std::int64_t quadratic_doubles(std::int64_t k) { return 3 * k * k + 8 * k; }
 inline std::int64_t lasso_scratch(const Rows& r) {
     const std::int64_t o = r.d + 1;
-    return quadratic_doubles(r.d) + 5 * (o + 8) + 3 * (r.n + 8) + o * o + gram_scratch(r) + 64;
+    return quadratic_doubles(r.d) + 6 * (o + 8) + 3 * (r.n + 8) + o * o + gram_scratch(r) + 64;
 }
 
 // Prox-Newton on the listed columns of X (column_newton.hpp), which are the rows of the argument Rows.
@@ -234,7 +250,7 @@ struct Table {
                   double* curvature, int want_gradient, double blend);
     // out layout: closing.hpp
     void (*closing)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* base, const double* step,
-                    const double* theta, const double* dual, double* out);
+                    const double* theta, const double* dual, double* out, double* room, double* found);
     // out: upper triangle (or, for CSR, any triangle) of sum h (x - mu, 1)(x - mu, 1)'   [(d+1) x (d+1)]
     void (*gram)(Rows, std::int64_t lo, std::int64_t hi, const double* h, const double* mu, double* out,
                  double* scratch);

@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "api.hpp"
+#include "crew.hpp"
 #include "labels.hpp"
 #include "libsvm.hpp"
 
@@ -195,17 +196,19 @@ void sweep(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int
 }
 
 void closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, In base, In step, In theta,
-             std::optional<In> dual, Out out) {
+             std::optional<In> dual, Out out, std::optional<Out> found) {
     x.range(lo, hi);
     t.match(x);
     vector_of(base, x.d() + 1, "base has d + 1 entries");
     vector_of(step, x.d() + 1, "step has d + 1 entries");
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
     if (dual) vector_of(*dual, x.n(), "dual has n entries");
+    if (found) vector_of(*found, x.n(), "found has n entries");
     vector_of(out, 8 + 2 * x.d(), "out has 8 + 2 d entries");
     nb::gil_scoped_release release;
+    const auto room = scratch(x.d() + 1);
     table->closing(x.rows, lo, hi, t.view, l.spec, base.data(), step.data(), theta.data(),
-                   dual ? dual->data() : nullptr, out.data());
+                   dual ? dual->data() : nullptr, out.data(), room.get(), found ? found->data() : nullptr);
 }
 
 void gram(const PyRows& x, int64_t lo, int64_t hi, In h, In mu, Out out, bool single) {
@@ -372,15 +375,17 @@ std::tuple<int64_t, int64_t> two_classes(Any y, Out sign) {
 
 // theta is the start and becomes the answer; base, step and sums describe the dual point.
 std::tuple<int, int, int, int, double, double> newton(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam,
-                                                      double tol, int max_steps, bool intercept, bool polish, Out theta,
-                                                      Out base, Out step, Out sums) {
+                                                      double tol, int max_steps, bool intercept, bool polish, bool two,
+                                                      Out theta, Out base, Out step, Out sums) {
     t.match(x);
     for (const Out* o : {&theta, &base, &step}) vector_of(*o, x.d() + 1, "theta, base, step have d + 1 entries");
     vector_of(sums, 8 + 2 * x.d(), "sums has 8 + 2 d entries");
     nb::gil_scoped_release release;
     const auto room = scratch(newton_scratch(x.rows));
-    const NewtonReport r = table->newton(x.rows, t.view, l.spec, {lam, tol, max_steps, intercept, polish}, theta.data(),
-                                         base.data(), step.data(), sums.data(), room.get());
+    Crew crew(two);
+    const NewtonJob job{lam, tol, max_steps, intercept, polish, crew.helper()};
+    const NewtonReport r =
+        table->newton(x.rows, t.view, l.spec, job, theta.data(), base.data(), step.data(), sums.data(), room.get());
     return {r.status, r.steps, r.sweeps, r.grams, r.primal, r.dual};
 }
 
@@ -1043,7 +1048,7 @@ NB_MODULE(_kernels, m) {
           nb::arg("curvature").noconvert().none() = nb::none(), nb::arg("gradient") = true, nb::arg("blend") = 0.0);
     m.def("closing", &closing, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("theta").noconvert(),
-          nb::arg("dual").none(), nb::arg("out").noconvert());
+          nb::arg("dual").none(), nb::arg("out").noconvert(), nb::arg("found").none() = nb::none());
     m.def("sigmoids", &sigmoids, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("theta"),
           nb::arg("p").noconvert());
     m.def("softmaxes", &softmaxes, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("W"),
@@ -1073,7 +1078,7 @@ NB_MODULE(_kernels, m) {
     m.def("nnls", &nnls, nb::arg("A"), nb::arg("f"), nb::arg("tol"), nb::arg("max_steps"), nb::arg("x").noconvert(),
           nb::arg("r").noconvert());
     m.def("newton", &newton, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"), nb::arg("tol"),
-          nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("theta").noconvert(),
+          nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("two"), nb::arg("theta").noconvert(),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
     m.def("kink_margins", &kink_margins, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"),
           nb::arg("hi"), nb::arg("theta").noconvert(), nb::arg("v").noconvert(), nb::arg("out").noconvert());

@@ -10,7 +10,8 @@
 // in numpy and shares nothing.
 //
 // out: loss, conj+, conj-, mass+, mass-, magnitude, absolute, fallbacks, v+ [d], v- [d];  +/- is the sign of sign*u.
-//   magnitude = sum s |u| (|x|.|w| + |b|) and absolute = sum of |terms| bound the rounding errors.
+//   magnitude = sum s |u| (|x|.|w| + |b|), at the end of a step with |w0| + |dw| in the place of |w|, and absolute = sum of
+//   |terms| bound the rounding errors.
 #pragma once
 #include "sweep.hpp"
 
@@ -18,29 +19,25 @@ namespace linsep::LINSEP_ARCH {
 namespace {
 
 struct ClosingChunk {
-    double four[4 * kRoom];
     double sign[kRoom], offset[kRoom], weight[kRoom], q[kRoom];
     double m0[kRoom], dz[kRoom], m1[kRoom], u[kRoom], conj[kRoom], inside[kRoom], mass[kRoom];
-    double value0[kRoom], slope0[kRoom], curve0[kRoom], value1[kRoom], slope1[kRoom], curve1[kRoom];
+    double value1[kRoom], slope[kRoom], curvature[kRoom];
     double a[2][kRoom];
     int list[2][kRoom];
 };
 
-// The rows' targets and what closing4 found of them, as separate arrays; padding lanes carry weight 0.
-inline void spread(ClosingChunk& c, const Targets& t, i64 r, int nr) {
+// Scores become margins; padding lanes carry weight 0.
+inline void spread(ClosingChunk& c, const Targets& t, i64 r, int nr, bool moved) {
     const int np = padded(nr);
     for (int i = 0; i < nr; ++i) c.sign[i] = t.sign[r + i];
     for (int i = 0; i < nr; ++i) c.offset[i] = t.offset ? t.offset[r + i] : 0.0;
     for (int i = 0; i < nr; ++i) c.weight[i] = t.weight ? t.weight[r + i] : 1.0;
-    for (int i = nr; i < np; ++i) {
-        c.sign[i] = c.offset[i] = c.weight[i] = 0.0;
-        for (int v = 0; v < 4; ++v) c.four[4 * i + v] = 0.0;
-    }
-    for (int i = 0; i < np; ++i) {
-        c.m0[i] = c.sign[i] * c.four[4 * i] + c.offset[i];
-        c.dz[i] = c.sign[i] * c.four[4 * i + 1];
-        c.m1[i] = c.sign[i] * c.four[4 * i + 2] + c.offset[i];
-        c.q[i] = c.four[4 * i + 3];
+    for (int i = nr; i < np; ++i) c.sign[i] = c.offset[i] = c.weight[i] = c.m0[i] = c.dz[i] = c.m1[i] = c.q[i] = 0.0;
+    for (int i = 0; i < np; i += VL) store(c.m1 + i, load(c.sign + i) * load(c.m1 + i) + load(c.offset + i));
+    if (!moved) return;
+    for (int i = 0; i < np; i += VL) {
+        store(c.m0 + i, load(c.sign + i) * load(c.m0 + i) + load(c.offset + i));
+        store(c.dz + i, load(c.sign + i) * load(c.dz + i));
     }
 }
 
@@ -81,43 +78,52 @@ void add_sides(const R& X, ClosingChunk& c, i64 r, int nr, double* out) {
     X.add(r, c.list[1], minus, c.a[1], out + 8 + X.d);
 }
 
+// `room` holds d + 1 numbers, and may be null if a dual point is given. The dual point goes to `found` unless null.
 template <class R>
 void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const double* base, const double* step,
-             const double* theta, const double* dual, double* out) {
+             const double* theta, const double* dual, double* out, double* room, double* found = nullptr) {
     const LossOps loss = ops(spec.id);
     ClosingChunk c;
     // without a step from a base the slopes at theta itself are meant
-    bool still = !dual;
-    for (i64 j = 0; still && j <= X.d; ++j) still = base[j] == theta[j] && step[j] == 0.0;
+    bool still = true, unit = true;  // unit: theta is where the step ends
+    for (i64 j = 0; !dual && j <= X.d; ++j) {
+        still = still && base[j] == theta[j] && step[j] == 0.0;
+        unit = unit && base[j] + step[j] == theta[j];
+        room[j] = __builtin_fabs(base[j]) + __builtin_fabs(step[j]);
+    }
+    const bool moved = !dual && !still;
     for (i64 r = lo; r < hi; r += X.chunk()) {
         const int nr = (int)min64(X.chunk(), hi - r), np = padded(nr);
-        if (dual || still)
-            X.closing2(r, nr, theta, c.four);
+        if (moved) X.stepped(r, nr, base, step, room, c.m0, c.dz, c.q);
+        if (moved && unit)
+            for (int i = 0; i < nr; ++i) c.m1[i] = c.m0[i] + c.dz[i];
         else
-            X.closing4(r, nr, base, step, theta, c.four);
-        spread(c, t, r, nr);
-        loss.at(np, spec.width, c.m1, c.value1, c.slope1, c.curve1);
+            X.reached(r, nr, theta, c.m1, c.q);
+        spread(c, t, r, nr, moved);
+        loss.values(np, spec.width, c.m1, c.value1);
         if (dual) {
             for (int i = 0; i < nr; ++i) c.u[i] = dual[r + i];
             for (int i = nr; i < np; ++i) c.u[i] = 0.0;
         } else if (still) {
-            for (int i = 0; i < np; i += VL) store(c.u + i, -load(c.slope1 + i));
+            loss.derivatives(np, spec.width, c.m1, c.slope, c.curvature);
+            for (int i = 0; i < np; i += VL) store(c.u + i, -load(c.slope + i));
         } else {
-            loss.at(np, spec.width, c.m0, c.value0, c.slope0, c.curve0);
+            loss.derivatives(np, spec.width, c.m0, c.slope, c.curvature);
             for (int i = 0; i < np; i += VL)
-                store(c.u + i, -(load(c.slope0 + i) + load(c.curve0 + i) * load(c.dz + i)));
+                store(c.u + i, -(load(c.slope + i) + load(c.curvature + i) * load(c.dz + i)));
         }
         loss.conjugate(np, spec.width, c.u, c.conj, c.inside);
         int outside = 0;
-        for (int i = 0; i < nr; ++i)
-            if (c.inside[i] == 0.0 || !(c.conj[i] - c.conj[i] == 0.0)) {
-                c.u[i] = -c.slope1[i];
-                ++outside;
-            }
+        for (int i = 0; i < nr; ++i) outside += c.inside[i] == 0.0 || !(c.conj[i] - c.conj[i] == 0.0);
         if (outside) {
+            loss.derivatives(np, spec.width, c.m1, c.slope, c.curvature);
+            for (int i = 0; i < nr; ++i)
+                if (c.inside[i] == 0.0 || !(c.conj[i] - c.conj[i] == 0.0)) c.u[i] = -c.slope[i];
             loss.conjugate(np, spec.width, c.u, c.conj, c.inside);
             out[7] += outside;
         }
+        if (found)
+            for (int i = 0; i < nr; ++i) found[r + i] = c.u[i];
         add_sides(X, c, r, nr, out);
     }
 }

@@ -159,18 +159,18 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
                             const double* dual, double* out, double* scratch) {
     SoftmaxChunk c(y, scratch);
     const double score_error = (double)(X.d + 6) * 0x1p-53, most = 1.0 + 8.0 * (double)y.k * 0x1p-53;
-    double four[4 * kMaxChunk];
+    double scores[kRoom], reach[kRoom];
     double* mass = out + 7;
     double* V = mass + c.K;
     double* features = V + (X.d + 1) * c.K;
     for (i64 r = lo; r < hi; r += c.step(X)) {
         c.open(r, (int)min64(c.step(X), hi - r));
         c.scores(X, W, 2);
-        X.closing4(r, c.nr, bound, bound, bound, four);
+        X.reached(r, c.nr, bound, scores, reach);
         for (i64 a = 0; a < y.k; ++a)
             for (int i = c.nr; i < c.np; ++i) c.plane(0, a)[i] = 0.0;
         for (int i = 0; i < c.nr; ++i) {
-            const double s = c.weight[i], reach = four[4 * i + 3], *u = dual + (r + i) * y.k;
+            const double s = c.weight[i], far = reach[i], *u = dual + (r + i) * y.k;
             const i64 own = y.label[r + i];
             i64 best = own == 0 ? 1 : 0;
             double rest = 0.0, least = 0.0, squares = 0.0;
@@ -188,11 +188,11 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
             rest = rest < 1.0 ? rest : 1.0;
             for (i64 a = 0; a < y.k; ++a) squares += c.plane(0, a)[i] * c.plane(0, a)[i];
             const double loss = lead > 0.0 ? lead : 0.0;
-            const double slope = lead > -2.0 * score_error * reach ? 1.0 : 0.0;
+            const double slope = lead > -2.0 * score_error * far ? 1.0 : 0.0;
             const double length = s * __builtin_sqrt(X.norm2(r + i));
             out[0] += s * loss;
             out[1] += s * rest;
-            out[2] += 2.0 * s * reach * (rest > slope ? rest : slope);
+            out[2] += 2.0 * s * far * (rest > slope ? rest : slope);
             out[3] += s * (loss + rest);
             out[4] += length * __builtin_sqrt(squares + rest * rest);
             out[5] += length;

@@ -238,7 +238,7 @@ struct InteriorFit {
     void keep(double* u, double* out, bool exact) {
         make_feasible(n, t, box, job.intercept, u);
         clear(out, 8 + 2 * d);
-        closing(X, 0, n, t, spec, theta, theta, theta, u, out);
+        closing(X, 0, n, t, spec, theta, theta, theta, u, out, nullptr);
         ++report.sweeps;
         double primal;
         double found = gap_of(out, d, job.lam, theta, job.intercept, &primal);

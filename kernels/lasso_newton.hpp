@@ -44,7 +44,7 @@ struct LassoFit {
     LossSpec spec;
     LassoJob job;
     i64 n, d, order;
-    double *theta, *trial, *delta, *g, *mu, *h, *z, *dz, *H, *pack;
+    double *theta, *trial, *delta, *g, *mu, *reach, *h, *z, *dz, *H, *pack;
     SparseQuadratic model;
     double P = 0, share = 0, damping = 0;
     double inner;  // breach that is left to a model near the end, as a share of l1
@@ -68,7 +68,7 @@ struct LassoFit {
             at += size + 8;
             return p;
         };
-        trial = take(order), delta = take(order), g = take(order + 1), mu = take(order);
+        trial = take(order), delta = take(order), g = take(order + 1), mu = take(order), reach = take(order);
         h = take(n), z = take(n), dz = take(n);
         H = at, at += order * order;
         pack = at;
@@ -156,7 +156,7 @@ struct LassoFit {
 
     bool closes(const double* at, const double* base, const double* step, double* out) {
         for (i64 j = 0; j < 8 + 2 * d; ++j) out[j] = 0.0;
-        closing(X, 0, n, t, spec, base, step, at, nullptr, out);
+        closing(X, 0, n, t, spec, base, step, at, nullptr, out, reach);
         ++report.sweeps;
         double primal;
         const double gap = lasso_gap(out, d, job.l1, job.l2, at, job.intercept, &primal);

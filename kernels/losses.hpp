@@ -30,11 +30,11 @@ struct Logistic {
         return {vmax(-m, vd{}) + log1p, -select(m >= 0.0, er, r), er * r};
     }
     static Conjugate conjugate(vd u, double) {
-        // log(1 - u) = -2 atanh(u/(2 - u)) where 1 - u would lose the digits of a small u
+        // (1 - u) log(1 - u) with the digits of a small u: what rounding took from 1 - u, times the derivative 1 + log,
+        // of which the log is of the order of u
         const vd rest = 1.0 - u;
-        const vi small = u < 0.29;
-        const vd series = -twice_atanh(select(small, u, vd{}) / (2.0 - u));
-        return {u * vlog(u) + rest * select(small, series, vlog(rest)), (u >= 0.0) & (rest >= 0.0)};
+        const vd lost = (1.0 - rest) - u;
+        return {u * vlog(u) + (rest * vlog(rest) + lost), (u >= 0.0) & (rest >= 0.0)};
     }
 };
 
@@ -105,6 +105,8 @@ inline int padded(int n) { return (n + VL - 1) / VL * VL; }
 struct LossOps {
     void (*at)(int n, double width, const double* m, double* value, double* slope, double* curvature);
     void (*conjugate)(int n, double width, const double* u, double* value, double* inside);
+    void (*values)(int n, double width, const double* m, double* value);                          // of at(), this alone
+    void (*derivatives)(int n, double width, const double* m, double* slope, double* curvature);  // and these
 };
 
 template <class L>
@@ -125,8 +127,20 @@ void loss_conjugate(int n, double width, const double* u, double* value, double*
     }
 }
 template <class L>
+void loss_values(int n, double width, const double* m, double* value) {
+    for (int i = 0; i < n; i += VL) store(value + i, L::at(load(m + i), width).value);
+}
+template <class L>
+void loss_derivatives(int n, double width, const double* m, double* slope, double* curvature) {
+    for (int i = 0; i < n; i += VL) {
+        const Point p = L::at(load(m + i), width);
+        store(slope + i, p.slope);
+        store(curvature + i, p.curvature);
+    }
+}
+template <class L>
 constexpr LossOps ops_of() {
-    return {loss_at<L>, loss_conjugate<L>};
+    return {loss_at<L>, loss_conjugate<L>, loss_values<L>, loss_derivatives<L>};
 }
 
 inline LossOps ops(LossId id) {

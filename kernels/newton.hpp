@@ -12,6 +12,7 @@
 #include "cholesky.hpp"
 #include "closing.hpp"
 #include "gram.hpp"
+#include "halves.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
@@ -19,36 +20,30 @@ namespace {
 // The mean of the rows weighted by their curvatures h: outliers that have run away do not count. 0 if sparse. Returns
 // the sum of h.
 template <class R>
-double centre(const R& X, const double* h, bool intercept, double* mu) {
+double centre(const R& X, const Halves& rows, const double* h, bool intercept, double* mu, double* other) {
     for (i64 j = 0; j < X.d; ++j) mu[j] = 0.0;
     if (!intercept || !R::dense) return 0.0;
-    double a[kRoom], sum = 0;
-    int list[kRoom];
-    for (i64 r = 0; r < X.n; r += X.chunk()) {
-        const int nr = (int)min64(X.chunk(), X.n - r);
-        for (int i = 0; i < nr; ++i) {
-            a[i] = h[r + i];
-            sum += a[i];
-        }
-        const int count = keep_nonzero(a, nr, list);
-        X.add(r, list, count, a, mu);
-    }
+    rows.sum(mu, other, X.d + 1, [&](i64 lo, i64 hi, double* out, int) { combine(X, lo, hi, h, out); });
+    const double sum = mu[X.d];
     for (i64 j = 0; j < X.d; ++j) mu[j] /= sum > 0.0 ? sum : 1.0;
     return sum;
 }
 
 // H = lam I_w + sum h (x - mu, 1)(x - mu, 1)', both triangles, about the mean mu weighted by h: rows centred there are
-// orthogonal to the column of ones. In single precision unless `exact`.
+// orthogonal to the column of ones. In single precision unless `exact`. mu has room for d + 1 numbers; H and pack, the
+// scratch of a Gram, of each half.
 template <class R>
-void hessian(const R& X, const double* h, double lam, bool intercept, double* mu, double* H, double* pack,
-             bool exact = true) {
+void hessian(const R& X, const Halves& rows, const double* h, double lam, bool intercept, double* mu,
+             double* const (&H2)[2], double* const (&pack)[2], bool exact) {
     const i64 d = X.d, order = d + 1;
-    const double sum = centre(X, h, intercept, mu);
-    for (i64 j = 0; j < order * order; ++j) H[j] = 0.0;
-    if (exact)
-        gram(X, 0, X.n, h, mu, H, pack, !R::dense);
-    else
-        gram_single(X, 0, X.n, h, mu, H, pack, !R::dense);
+    double* H = H2[0];
+    const double sum = centre(X, rows, h, intercept, mu, H2[1]);
+    rows.sum(H, H2[1], order * order, [&](i64 lo, i64 hi, double* out, int part) {
+        if (exact)
+            gram(X, lo, hi, h, mu, out, pack[part], !R::dense);
+        else
+            gram_single(X, lo, hi, h, mu, out, pack[part], !R::dense);
+    });
     if (R::dense) H[d * order + d] = sum;
     for (i64 i = 0; i < order; ++i)
         for (i64 j = i + 1; j < order; ++j) {
@@ -64,6 +59,13 @@ void hessian(const R& X, const double* h, double lam, bool intercept, double* mu
     }
     if (!intercept)
         for (i64 j = 0; j < order; ++j) H[j * order + d] = H[d * order + j] = 0.0;
+}
+template <class R>
+void hessian(const R& X, const double* h, double lam, bool intercept, double* mu, double* H, double* pack,
+             bool exact = true) {
+    Halves whole;
+    whole.n = whole.cut = X.n;
+    hessian(X, whole, h, lam, intercept, mu, {H, nullptr}, {pack, nullptr}, exact);
 }
 
 // Primal minus dual value from the closing sums (src/linsep/certificates/closing.py has the text with the rounding allowance).
@@ -92,7 +94,8 @@ struct NewtonFit {
     LossSpec spec;
     NewtonJob job;
     i64 n, d, order;
-    double *theta, *trial, *delta, *g, *rhs, *res, *mu, *h, *z, *dz, *H, *pack;
+    Halves rows;
+    double *theta, *trial, *delta, *g, *rhs, *res, *mu, *h, *z, *dz, *sums, *H, *other, *pack[2];
     Cholesky chol;
     double P = 0, closed = 0;
     double blend = 0;  // 1: secant curvatures, for a few steps after curvature was missing
@@ -103,8 +106,8 @@ struct NewtonFit {
     double near;
     NewtonReport report{};
 
-    NewtonFit(const R& rows, Targets targets, LossSpec s, NewtonJob j, double* th, double* at)
-        : X(rows), t(targets), spec(s), job(j), n(rows.n), d(rows.d), order(rows.d + 1), theta(th) {
+    NewtonFit(const R& all, Targets targets, LossSpec s, NewtonJob j, double* th, double* at)
+        : X(all), t(targets), spec(s), job(j), n(all.n), d(all.d), order(all.d + 1), rows(all, j.helper), theta(th) {
         const auto take = [&at](i64 size) {
             double* p = at;
             at += size;
@@ -120,10 +123,13 @@ struct NewtonFit {
         h = take(n + 8);
         z = take(n + 8);
         dz = take(n + 8);
+        sums = take(2 * order + 8);
         H = take(order * order);
+        other = rows.two() ? take(order * order) : nullptr;
         chol.U = take(order * order);
         chol.n = order;
-        pack = at;
+        pack[0] = at;
+        pack[1] = at + (R::dense ? dense_gram_scratch(d) : 0);
         exact = !R::dense || job.lam == 0.0 || d < kSingleFrom;
         near = __builtin_sqrt(10.0 * job.tol) < 0.3 ? __builtin_sqrt(10.0 * job.tol) : 0.3;
     }
@@ -131,8 +137,8 @@ struct NewtonFit {
     double penalty(const double* w) const { return 0.5 * job.lam * dot_n(w, w, d); }
 
     void value_and_gradient(const double* at) {
-        for (i64 j = 0; j <= order; ++j) g[j] = 0.0;
-        sweep(X, 0, n, t, spec, at, g, h, true, blend);
+        rows.sum(g, sums, order + 1,
+                 [&](i64 lo, i64 hi, double* out, int) { sweep(X, lo, hi, t, spec, at, out, h, true, blend); });
         ++report.sweeps;
     }
 
@@ -146,7 +152,7 @@ struct NewtonFit {
     // delta = -H^-1 gradient; returns the squared Newton decrement.
     double direction() {
         for (;;) {
-            hessian(X, h, job.lam, job.intercept, mu, H, pack, exact);
+            hessian(X, rows, h, job.lam, job.intercept, mu, {H, other}, pack, exact);
             ++report.grams;
             descend();
             chol.factor(H, job.lam == 0.0);
@@ -302,8 +308,9 @@ struct NewtonFit {
     }
 
     bool closes(const double* base, const double* step, const double* at, double* out) {
-        for (i64 j = 0; j < 8 + 2 * d; ++j) out[j] = 0.0;
-        closing(X, 0, n, t, spec, base, step, at, nullptr, out);
+        rows.sum(out, sums, 8 + 2 * d, [&](i64 lo, i64 hi, double* to, int part) {
+            closing(X, lo, hi, t, spec, base, step, at, nullptr, to, part ? rhs : res);
+        });
         ++report.sweeps;
         double primal;
         const double gap = gap_of(out, d, job.lam, at, job.intercept, &primal);

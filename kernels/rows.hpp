@@ -1,6 +1,6 @@
 // The linear algebra of a chunk of rows, for dense and CSR storage: everything above is written once, on these.
 //   dots      z_i  = x_i . w + b
-//   closing4  the four numbers the closing pass needs of each row, in one read of it
+//   reached   z = X theta + b and q = |X| |theta| + |b|, in one read; stepped: three numbers, the same way
 //   add       g   += sum_i a_i x_i          over a list of rows (rows with a_i = 0 are left out by the caller)
 //   dots_k    Z    = X W + b', add_k  G += X'A   for k columns at once
 #pragma once
@@ -185,80 +185,52 @@ struct DenseRows {
         for (; i < nr; ++i) z[i] = dot(row(r + i), w) + b;
     }
 
-    // the same, of theta alone: x.theta + b2 stands for the other two
-    void closing2(i64 r, int nr, const double* theta, double* out) const {
-        constexpr int G = VL / 2;  // rows whose two sums over lanes fill a vector
-        const double b = theta[d];
+    // K sums over the columns of each row, in one read of it: add(a, x, w) adds what its entries x give with the K
+    // weights w. sums[k] has room for whole vectors of rows; behind the last row stands the last one again.
+    template <int K, class Add>
+    void reduced(i64 r, int nr, const double* const (&weights)[K], double* const (&sums)[K], const Add& add) const {
+        constexpr int G = VL / 2;  // rows at a time: more would not fit the registers
         const i64 whole = d - d % VL;
-        int i = 0;
-        const vd last = whole < d ? tail_weights(theta, d) : vd{};
-        for (; i + G <= nr; i += G) {
-            const T* p = row(r + i);
-            vd a[VL] = {};
-            const auto two = [&](int q, vd x, vd t) {
-                const vd xt = x * t;
-                a[2 * q] += xt;
-                a[2 * q + 1] += vabs(xt);
-            };
-            for (i64 j = 0; j < whole; j += VL) {
-                const vd t = load(theta + j);
-                for (int q = 0; q < G; ++q) two(q, load(p + q * d + j), t);
+        vd last[K] = {};
+        for (int k = 0; whole < d && k < K; ++k) last[k] = tail_weights(weights[k], d);
+        for (int i = 0; i < nr; i += VL) {
+            vd a[K][VL];
+            for (int half = 0; half < 2; ++half) {
+                const T* p[G];
+                for (int q = 0; q < G; ++q) p[q] = row(r + (int)min64(i + half * G + q, nr - 1));
+                vd s[G][K] = {};
+                for (i64 j = 0; j < whole; j += VL) {
+                    vd w[K];
+                    for (int k = 0; k < K; ++k) w[k] = load(weights[k] + j);
+                    for (int q = 0; q < G; ++q) add(s[q], load(p[q] + j), w);
+                }
+                if (whole < d)
+                    for (int q = 0; q < G; ++q) add(s[q], tail(p[q], d), last);
+                for (int q = 0; q < G; ++q)
+                    for (int k = 0; k < K; ++k) a[k][half * G + q] = s[q][k];
             }
-            if (whole < d)
-                for (int q = 0; q < G; ++q) two(q, tail(p + q * d, d), last);
-            double s[VL];
-            store(s, reduce(a));
-            for (int q = 0; q < G; ++q) {
-                for (int v = 0; v < 3; ++v) out[4 * (i + q) + v] = s[2 * q] + b;
-                out[4 * (i + q) + 3] = s[2 * q + 1] + __builtin_fabs(b);
-            }
+            for (int k = 0; k < K; ++k) store(sums[k] + i, reduce(a[k]) + weights[k][d]);
         }
-        if (i < nr) closing4(r + i, nr - i, theta, theta, theta, out + 4 * i);
     }
-    // out[4 i ..]: x.base + b0, x.step + b1, x.theta + b2, |x|.|theta| + |b2|
-    void closing4(i64 r, int nr, const double* base, const double* step, const double* theta, double* out) const {
-        const double bias[4] = {base[d], step[d], theta[d], __builtin_fabs(theta[d])};
-        constexpr int G = VL == 8 ? 2 : 1;  // rows whose sums over lanes fill whole vectors
-        const i64 whole = d - d % VL;
-        const bool more = whole < d;
-        const vd tb = more ? tail_weights(base, d) : vd{}, ts = more ? tail_weights(step, d) : vd{},
-                 tt = more ? tail_weights(theta, d) : vd{};
-        double repeated[4 * G];
-        for (int v = 0; v < 4 * G; ++v) repeated[v] = bias[v % 4];
-        int i = 0;
-        for (; i + G <= nr; i += G) {
-            const T* p = row(r + i);
-            vd a[4 * G] = {};
-            const auto four = [&](int q, vd x, vd b, vd s, vd t) {
-                const vd xt = x * t;
-                a[4 * q] += x * b;
-                a[4 * q + 1] += x * s;
-                a[4 * q + 2] += xt;
-                a[4 * q + 3] += vabs(xt);
-            };
-            for (i64 j = 0; j < whole; j += VL) {
-                const vd b = load(base + j), s = load(step + j), t = load(theta + j);
-#pragma GCC unroll 2
-                for (int q = 0; q < G; ++q) four(q, load(p + q * d + j), b, s, t);
-            }
-            if (more)
-#pragma GCC unroll 2
-                for (int q = 0; q < G; ++q) four(q, tail(p + q * d, d), tb, ts, tt);
-#pragma GCC unroll 2
-            for (int v = 0; v < 4 * G; v += VL) store(out + 4 * i + v, reduce(a + v) + load(repeated + v));
-        }
-        for (; i < nr; ++i) {
-            const T* p = row(r + i);
-            double s[4] = {bias[0], bias[1], bias[2], bias[3]};
-            for (i64 j = 0; j < d; ++j) {
-                const double x = (double)p[j];
-                s[0] += x * base[j];
-                s[1] += x * step[j];
-                s[2] += x * theta[j];
-                s[3] += __builtin_fabs(x * theta[j]);
-            }
-            for (int v = 0; v < 4; ++v) out[4 * i + v] = s[v];
-        }
+    // z = x.theta + b and q = |x|.|theta| + |b|
+    void reached(i64 r, int nr, const double* theta, double* z, double* q) const {
+        reduced<2>(r, nr, {theta, theta}, {z, q}, [](vd* a, vd x, const vd* w) {
+            const vd xt = x * w[0];
+            a[0] += xt;
+            a[1] += vabs(xt);
+        });
+        const double negative = __builtin_fabs(theta[d]) - theta[d];
+        for (int i = 0; i < nr; ++i) q[i] += negative;
+    }
+    // z = x.base + b0, dz = x.step + b1 and q = |x|.size + b2
+    void stepped(i64 r, int nr, const double* base, const double* step, const double* size, double* z, double* dz,
+                 double* q) const {
+        reduced<3>(r, nr, {base, step, size}, {z, dz, q}, [](vd* a, vd x, const vd* w) {
+            keep(x);
+            a[0] += x * w[0];
+            a[1] += x * w[1];
+            a[2] += vabs(x) * w[2];
+        });
     }
 
     // N vectors of columns from j0 on (the last one overlapping when Tail), kept in registers over the rows.
@@ -473,42 +445,44 @@ struct CsrRows {
     void dots(i64 r, int nr, const double* w, double b, double* z) const {
         for (int i = 0; i < nr; ++i) z[i] = dot_row(r + i, w) + b;
     }
-    void closing4(i64 r, int nr, const double* base, const double* step, const double* theta, double* out) const {
+    void reached(i64 r, int nr, const double* theta, double* z, double* q) const {
         for (int i = 0; i < nr; ++i) {
-            double a = base[d], b = step[d], c = theta[d], q = __builtin_fabs(theta[d]);
-            for (i64 p = start[r + i]; p < start[r + i + 1]; ++p) {
-                const double xv = (double)x[p];
-                const I j = index[p];
-                a += xv * base[j];
-                b += xv * step[j];
-                c += xv * theta[j];
-                q += __builtin_fabs(xv * theta[j]);
-            }
-            out[4 * i] = a;
-            out[4 * i + 1] = b;
-            out[4 * i + 2] = c;
-            out[4 * i + 3] = q;
-        }
-    }
-    // the same, of theta alone: the other two are not wanted
-    void closing2(i64 r, int nr, const double* theta, double* out) const {
-        for (int i = 0; i < nr; ++i) {
-            double a[4] = {}, q[4] = {};
+            double a[4] = {}, s[4] = {};
             i64 p = start[r + i];
             const i64 end = start[r + i + 1];
             for (; p + 4 <= end; p += 4)
                 for (int v = 0; v < 4; ++v) {
                     const double t = (double)x[p + v] * theta[index[p + v]];
                     a[v] += t;
-                    q[v] += __builtin_fabs(t);
+                    s[v] += __builtin_fabs(t);
                 }
             for (; p < end; ++p) {
                 const double t = (double)x[p] * theta[index[p]];
                 a[0] += t;
-                q[0] += __builtin_fabs(t);
+                s[0] += __builtin_fabs(t);
             }
-            out[4 * i] = out[4 * i + 1] = out[4 * i + 2] = (a[0] + a[1]) + (a[2] + a[3]) + theta[d];
-            out[4 * i + 3] = (q[0] + q[1]) + (q[2] + q[3]) + __builtin_fabs(theta[d]);
+            z[i] = (a[0] + a[1]) + (a[2] + a[3]) + theta[d];
+            q[i] = (s[0] + s[1]) + (s[2] + s[3]) + __builtin_fabs(theta[d]);
+        }
+    }
+    void stepped(i64 r, int nr, const double* base, const double* step, const double* size, double* z, double* dz,
+                 double* q) const {
+        for (int i = 0; i < nr; ++i) {
+            double a[2] = {}, b[2] = {}, c[2] = {};
+            i64 p = start[r + i];
+            const i64 end = start[r + i + 1];
+            const auto add = [&](i64 at, int v) {
+                const double xv = (double)x[at];
+                const I j = index[at];
+                a[v] += xv * base[j];
+                b[v] += xv * step[j];
+                c[v] += __builtin_fabs(xv) * size[j];
+            };
+            for (; p + 2 <= end; p += 2) add(p, 0), add(p + 1, 1);
+            if (p < end) add(p, 0);
+            z[i] = (a[0] + a[1]) + base[d];
+            dz[i] = (b[0] + b[1]) + step[d];
+            q[i] = (c[0] + c[1]) + size[d];
         }
     }
     void axpy(i64 i, double a, double* w) const {

@@ -54,6 +54,14 @@ inline vd load_first(const T* p, std::int64_t n) {
     return load(t);
 #endif
 }
+// Holds v in a register: compilers take it for free to read an operand from memory once more.
+inline void keep([[maybe_unused]] vd& v) {
+#if defined(__AVX512F__)
+    __asm__("" : "+v"(v));
+#elif defined(__x86_64__)
+    __asm__("" : "+x"(v));
+#endif
+}
 inline vd splat(double x) { return x - vd{}; }
 inline vd select(vi mask, vd a, vd b) { return (vd)((mask & (vi)a) | (~mask & (vi)b)); }
 // NaN in the first argument stays NaN.

@@ -60,7 +60,7 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
                      const double* W, const double* bound, const double* dual, double* out, double* scratch) {
     SoftmaxChunk c(y, scratch);
     const double score_error = (double)(X.d + 6) * 0x1p-53;
-    double loss[kMaxChunk], rest1[kMaxChunk], entropy[kMaxChunk], four[4 * kMaxChunk];
+    double loss[kMaxChunk], rest1[kMaxChunk], entropy[kMaxChunk], scores[kRoom], reach[kRoom];
     double* mass = out + kSoftmaxHeader;
     double* V = mass + c.K;
     double* features = V + (X.d + 1) * c.K;
@@ -71,7 +71,7 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
         for (int i = 0; i < c.np; ++i) loss[i] = c.loss[i], rest1[i] = c.rest[i], c.rest[i] = 0.0;
         propose(X, c, base, step, dual);
         out[6] += keep_feasible(c, rest1);
-        X.closing4(r, c.nr, bound, bound, bound, four);
+        X.reached(r, c.nr, bound, scores, reach);
         double square[kMaxChunk];
         for (int i = 0; i < c.np; i += VL) {
             const vd rest = load(c.rest + i);
@@ -88,11 +88,11 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
         out[0] += c.weighted_total(loss);
         out[1] += c.weighted_total(entropy);
         for (int i = 0; i < c.nr; ++i) {
-            const double s = c.weight[i], reach = four[4 * i + 3];
+            const double s = c.weight[i], far = reach[i];
             double stretch[VL];
-            store(stretch, vexp(splat(2.0 * score_error * reach)));
+            store(stretch, vexp(splat(2.0 * score_error * far)));
             const double slope = rest1[i] * stretch[0];
-            out[2] += 2.0 * s * reach * (c.rest[i] > slope ? c.rest[i] : slope);
+            out[2] += 2.0 * s * far * (c.rest[i] > slope ? c.rest[i] : slope);
             out[3] += s * (loss[i] + __builtin_fabs(entropy[i]));
             const double length = s * __builtin_sqrt(X.norm2(r + i));
             out[4] += length * __builtin_sqrt(square[i]);

@@ -13,8 +13,8 @@ void do_sweep(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* th
     visit(rows, [&](const auto& X) { sweep(X, lo, hi, t, l, theta, out, curvature, gradient != 0, blend); });
 }
 void do_closing(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* base, const double* step,
-                const double* theta, const double* dual, double* out) {
-    visit(rows, [&](const auto& X) { closing(X, lo, hi, t, l, base, step, theta, dual, out); });
+                const double* theta, const double* dual, double* out, double* room, double* found) {
+    visit(rows, [&](const auto& X) { closing(X, lo, hi, t, l, base, step, theta, dual, out, room, found); });
 }
 void do_gram(Rows rows, i64 lo, i64 hi, const double* h, const double* mu, double* out, double* scratch) {
     visit(rows, [&](const auto& X) { gram(X, lo, hi, h, mu, out, scratch); });

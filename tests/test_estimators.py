@@ -14,7 +14,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
 import linsep
-from linsep import ConvergenceWarning, LinearClassifier, LinearRegressor, LogisticRegression
+from linsep import (
+    ConvergenceWarning,
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LogisticRegression,
+)
 from linsep.errors import LinsepError, NonFinite, SeparableData
 from linsep.losses import Exponential, HuberisedHinge, Logistic, Multinomial
 
@@ -278,13 +284,21 @@ def test_single_precision_rows():
     assert single.coef_.dtype == single.decision_function(rows).dtype == np.float64
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_threads_do_not_change_a_bit(n_threads):
-    rows = RNG.normal(size=(40_000, 30))
-    labels = rows[:, 0] + RNG.normal(size=40_000) > 0
-    one = LogisticRegression(n_threads=1).fit(rows, labels)
-    several = LogisticRegression(n_threads=n_threads).fit(rows, labels)
-    np.testing.assert_array_equal(one.coef_, several.coef_)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n", [1000, 5000, 40_000])  # one native piece, two halves, many blocks
+@pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC(loss="squared_hinge")])
+def test_threads_do_not_change_a_bit(model, n, sparse):
+    rng = np.random.default_rng(n)
+    rows = rng.normal(size=(n, 30))
+    labels = rows[:, 0] + rng.normal(size=n) > 0
+    if sparse:
+        rows = sp.csr_array(np.where(np.abs(rows) > 1.0, rows, 0.0))
+    one, *others = (clone(model).set_params(n_threads=k).fit(rows, labels) for k in (1, 2, 3))
+    for other in others:
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+        assert one.certificate_ == other.certificate_
+        if isinstance(model, LinearSVC):
+            np.testing.assert_array_equal(one.alpha_, other.alpha_)
 
 
 @pytest.mark.parametrize("model", [*TWO_CLASSES, LinearRegressor(), LinearRegressor(C=1.0)])

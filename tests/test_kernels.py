@@ -203,14 +203,15 @@ def closing_by_numpy(c, loss, base, step, theta, dual):
     outside = ~np.isfinite(loss.conjugate(-u))
     u = np.where(outside, -loss.slope(m), u)
     conj, value, mass, X = loss.conjugate(-u), loss.value(m), s * sign * u, c.A[:, :-1]
-    reach = np.abs(c.A) @ np.abs(theta)
+    unit = dual is None and np.array_equal(base + step, theta)
+    reach = np.abs(c.A) @ (np.abs(base) + np.abs(step) if unit else np.abs(theta))
     term, plus = s * (conj + u * o), np.maximum(mass, 0)
     head = [s @ value, term[mass >= 0].sum(), term[mass < 0].sum(), plus.sum(), (plus - mass).sum()]
     absolute = s @ (value + np.abs(conj) + np.abs(u * o))
     head += [np.abs(mass) @ reach, absolute, outside.sum()]
     sums = np.concatenate([head, X.T @ plus, X.T @ (mass - plus)])
     scale = absolute + np.abs(mass) @ reach + s @ (1 + np.abs(u)) * (1 + reach.max(initial=0.0))
-    return sums, np.full(len(sums), scale * (1 + np.abs(X).max(initial=0.0)))
+    return sums, np.full(len(sums), scale * (1 + np.abs(X).max(initial=0.0))), u
 
 
 def check_closing(c, loss, dual, stretch=1.0):
@@ -218,16 +219,20 @@ def check_closing(c, loss, dual, stretch=1.0):
     base, step, theta = c.theta, stretch * c.delta, c.theta + 0.1 * c.delta
     native = K.Loss(loss.native, *loss.params)
     args = (c.rows, c.targets(), native, c.lo, c.hi, base, step, theta, dual)
-    got = called(K.closing, 8 + 2 * d, *args)
-    want, size = closing_by_numpy(c, loss, base, step, theta, dual)
+    found = np.full(c.rows.n, np.nan)
+    got = called(K.closing, 8 + 2 * d, *args, after=(found,))
+    want, size, u = closing_by_numpy(c, loss, base, step, theta, dual)
     near(got, want, size, f"{c.name} {naming(loss)}")
+    near(found[c.part], u, size[0], f"{c.name} {naming(loss)} dual point")
     assert got[7] == want[7]
+    assert np.isnan(np.delete(found, np.arange(c.lo, c.hi))).all()
 
 
 @each_storage
 def test_closing_at_every_size(instructions, storage):
     for c in cases(storage):
         check_closing(c, get("logistic"), None)
+        check_closing(c, get("logistic"), None, 0.1)  # theta is where the step ends
 
 
 @each_storage
@@ -379,6 +384,7 @@ def fit_natively(
         steps,
         intercept,
         polish,
+        True,
         theta,
         base,
         step,

@@ -52,6 +52,7 @@ def closing(
     theta: _F,
     dual: _F | None,
     out: _F,
+    found: _F | None = None,
 ) -> None: ...
 def all_finite(rows: Rows) -> bool: ...
 def two_classes(y: npt.NDArray[Any], sign: _F) -> tuple[int, int]: ...
@@ -89,6 +90,7 @@ def newton(
     max_steps: int,
     intercept: bool,
     polish: bool,
+    two: bool,
     theta: _F,
     base: _F,
     step: _F,

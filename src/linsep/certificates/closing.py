@@ -39,9 +39,9 @@ HEADER = 8
 class ClosingSums:
     """Sums of the closing pass over the rows; plus and minus are the sign of sigma_i u_i.
 
-    ``magnitude`` is sum s |u| (|x|.|w| + |b|), ``absolute`` the sum of the absolute values of all loss and
-    conjugate terms, ``spread`` a bound on sum s |u| |x_j| for every j (0 if it is not known, see
-    :func:`allowance`). They only serve to bound rounding errors.
+    ``magnitude`` is sum s |u| (|x|.|w| + |b|), at the end of a step dw from w0 with |w0| + |dw| in the place of |w|;
+    ``absolute`` the sum of the absolute values of all loss and conjugate terms, ``spread`` a bound on sum s |u| |x_j|
+    for every j (0 if it is not known, see :func:`allowance`). They only serve to bound rounding errors.
     """
 
     loss: float
@@ -161,8 +161,9 @@ def allowance(
 
     The dual point is by definition the u that were computed: it carries no error. What remains:
 
-    * a score is a sum of d + 1 products, so it errs by at most (d + 4) u q_i with q_i = |x|.|w| + |b|, and
-      the losses change by at most |slope| times that: (d + 4) u Q in all, Q = ``magnitude``;
+    * a score is a sum of d + 1 products, or at the end of a step the sum of two such, so it errs by at most
+      (d + 6) u q_i with q_i = |x|.|w| + |b|, and the losses change by at most |slope| times that: (d + 6) u Q in all,
+      Q = ``magnitude``;
     * adding up the terms: (rows + 8) u times the sum of their absolute values, where the 8 pays
       for the few operations that make a term;
     * v_j errs by e_j <= (rows + 8) u a_j, a_j = sum s |u| |x_ij|. D changes by |at_j| e_j with
@@ -170,7 +171,7 @@ def allowance(
       part sums to (rows + 8) u Q; the second is at most (rows + 8) u |at - w|_1 ``spread``, as that bounds
       every a_j; it is of second order, since lam/2 |at - w|^2 is itself part of the gap.
     """
-    score = (len(w) + 4) * ROUNDOFF
+    score = (len(w) + 6) * ROUNDOFF
     chain = (rows_per_sum + 8) * ROUNDOFF
     total = score * sums.magnitude + chain * (sums.absolute + sums.magnitude)
     if sums.spread and lam > 0.0:

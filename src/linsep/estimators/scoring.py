@@ -38,11 +38,13 @@ def scores(model: Any, X: Any) -> FloatArray:
 def _scores(model: Any, X: Any, first: int) -> FloatArray:
     coef = model.coef_
     if coef.ndim == 1 or len(coef) == 1:
-        rows = _native_rows(X)
+        rows = native_rows(X)
         if rows is not None:
             z, theta = np.empty(rows.n), _theta(model)
             score = _kernels.scores
-            if _by_pieces(model, X, rows.n, lambda lo, hi: score(rows, lo, hi, theta, z[lo:hi])):
+            if by_pieces(
+                model.n_threads, X, rows.n, lambda lo, hi: score(rows, lo, hi, theta, z[lo:hi])
+            ):
                 return z[:, np.newaxis]
     with np.errstate(all="ignore"):  # what overflows is refused below
         Z = product(X, coef.T if coef.ndim == 2 else coef[:, np.newaxis])
@@ -62,18 +64,20 @@ def predicted_probabilities(model: Any, X: Any) -> FloatArray:
 
 def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
     loss = model._fits[0].recipe.loss
-    rows = _native_rows(X)
+    rows = native_rows(X)
     k = len(model.coef_)
     if rows is not None and k == 1 and isinstance(loss, Logistic):
         P, theta = np.empty((rows.n, 2)), _theta(model)
         pair = _kernels.sigmoids
-        if _by_pieces(model, X, rows.n, lambda lo, hi: pair(rows, lo, hi, theta, P[lo:hi])):
+        if by_pieces(
+            model.n_threads, X, rows.n, lambda lo, hi: pair(rows, lo, hi, theta, P[lo:hi])
+        ):
             return P
     elif rows is not None and isinstance(loss, Multinomial):
         P, W = np.empty((rows.n, k)), np.zeros((rows.d + 1, -(-k // 8) * 8))
         W[:-1, :k], W[-1, :k] = model.coef_.T, model.intercept_
         soft = _kernels.softmaxes
-        if _by_pieces(model, X, rows.n, lambda lo, hi: soft(rows, lo, hi, W, P[lo:hi])):
+        if by_pieces(model.n_threads, X, rows.n, lambda lo, hi: soft(rows, lo, hi, W, P[lo:hi])):
             return P
     return probabilities(loss, _scores(model, X, first))
 
@@ -105,7 +109,7 @@ def _ready(model: Any, X: Any) -> Any:
     return X
 
 
-def _native_rows(X: Any) -> _kernels.Rows | None:
+def native_rows(X: Any) -> _kernels.Rows | None:
     """X for the kernels, if they can read it."""
     if inputs.is_plain(X):
         return _kernels.Rows(X) if X.flags.c_contiguous else None
@@ -126,15 +130,13 @@ def _theta(model: Any) -> FloatArray:
     return theta
 
 
-def _by_pieces(model: Any, X: Any, n: int, work: Callable[[int, int], bool]) -> bool:
-    """Whether all scores of the rows lo .. hi are finite, for all pieces [lo, hi) of n rows."""
+def by_pieces(n_threads: int | None, X: Any, n: int, work: Callable[[int, int], bool]) -> bool:
+    """Whether ``work(lo, hi)`` is true for all pieces [lo, hi) of the n rows of X."""
     entries = X.nnz if sp.issparse(X) else X.size
     if entries <= 2 * _PIECE:
         return work(0, n)
     pieces = min(n, -(-entries // _PIECE))
-    return in_parallel(
-        lambda k: work(n * k // pieces, n * (k + 1) // pieces), pieces, model.n_threads
-    )
+    return in_parallel(lambda k: work(n * k // pieces, n * (k + 1) // pieces), pieces, n_threads)
 
 
 def probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:

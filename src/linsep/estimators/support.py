@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep import _kernels
 from linsep.estimators.inputs import FloatArray
-from linsep.estimators.scoring import product
+from linsep.estimators.scoring import by_pieces, native_rows, product
 from linsep.losses import Loss
-from linsep.problem import hard_margin
-from linsep.solution import Explicit
+from linsep.problem import dot, hard_margin
+from linsep.solution import Explicit, Linearised
 from linsep.train import Fit
 
 IntArray = npt.NDArray[np.intp]
@@ -39,10 +40,11 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
     if hard_margin(loss, fit.recipe.penalty):
         return _hard(fit, sigma, weight)
     low, high = loss.domain
-    u = np.clip(_unfolded(fit, X, sigma), low, high)
+    u = np.maximum(_unfolded(fit, X, sigma), low)
     if high < np.inf:
+        np.minimum(u, high, out=u)
         if isinstance(fit.dual, Explicit) and np.count_nonzero((u > 0.0) & (u < high)) > len(fit.W):
-            _end_of_path(u, high, np.abs(sigma * (product(X, fit.W[:-1])[:, 0] + fit.W[-1]) - 1.0))
+            _end_of_path(u, high, np.abs(sigma * _scores(fit, X) - 1.0))
         u[u <= _SNAP * high] = 0.0
         u[u >= (1.0 - _SNAP) * high] = high
     cap = scale if weight is None else scale * weight
@@ -80,6 +82,9 @@ def _unfolded(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
     assert isinstance(loss, Loss)
     if isinstance(dual, Explicit):
         return dual.u
+    rows = native_rows(X) if loss.native else None
+    if rows is not None:
+        return _closed(fit, dual, X, rows, sigma)
     three = np.hstack([dual.base, dual.step, fit.W])
     Z = product(X, three[:-1])
     Z += three[-1]
@@ -91,6 +96,36 @@ def _unfolded(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
     return u if inside.all() else np.where(inside, u, -loss.slope(Z[:, 2]))
 
 
+def _closed(
+    fit: Fit, dual: Linearised, X: Any, rows: _kernels.Rows, sigma: FloatArray
+) -> FloatArray:
+    """The same as the closing pass finds it, for rows that the kernels can read."""
+    loss = fit.recipe.loss
+    assert isinstance(loss, Loss) and loss.native is not None
+    native, targets = _kernels.Loss(loss.native, *loss.params), _kernels.Targets(sigma, None, None)
+    base, step, theta = (np.ascontiguousarray(W[:, 0]) for W in (dual.base, dual.step, fit.W))
+    u = np.empty(rows.n)
+
+    def close(lo: int, hi: int) -> bool:
+        sums = np.zeros(8 + 2 * rows.d)  # of no further use
+        _kernels.closing(rows, targets, native, lo, hi, base, step, theta, None, sums, u)
+        return True
+
+    by_pieces(fit.recipe.n_threads, X, rows.n, close)
+    return u
+
+
+def _scores(fit: Fit, X: Any) -> FloatArray:
+    """x.w + b of each row."""
+    rows = native_rows(X)
+    if rows is None:
+        return np.asarray(product(X, fit.W[:-1])[:, 0] + fit.W[-1])
+    z, theta = np.empty(rows.n), np.ascontiguousarray(fit.W[:, 0])
+    score = _kernels.scores
+    by_pieces(fit.recipe.n_threads, X, rows.n, lambda lo, hi: score(rows, lo, hi, theta, z[lo:hi]))
+    return z
+
+
 def _balance(alpha: FloatArray, sigma: FloatArray, cap: Any) -> None:
     """Make sum sigma alpha vanish to rounding: in place, and inside the boxes.
 
@@ -98,13 +133,13 @@ def _balance(alpha: FloatArray, sigma: FloatArray, cap: Any) -> None:
     that is not enough, all of that side do.
     """
     for free in (alpha < cap, alpha > 0.0):
-        excess = float(sigma @ alpha)
+        excess = dot(sigma, alpha)
         if abs(excess) <= _BALANCED * float(alpha.sum()):
             return
-        heavy = free & (sigma * excess > 0.0)
-        mass = float(alpha[heavy].sum())
+        heavy = (free & (sigma * excess > 0.0)).astype(np.float64)
+        mass = dot(heavy, alpha)
         if mass > 0.0:
-            alpha[heavy] *= max(0.0, 1.0 - abs(excess) / mass)
+            alpha *= 1.0 - min(1.0, abs(excess) / mass) * heavy
 
 
 def support(alpha: FloatArray, caps: Any) -> tuple[IntArray, IntArray, IntArray]:

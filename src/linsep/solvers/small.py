@@ -1,8 +1,8 @@
 """A whole fit in one native call (kernels/newton.hpp), for problems where Python would cost more than the work.
 
-Newton's method with Cholesky, as in ``newton.py``, on one block by one thread. It polishes: small problems are
-solved far below tol, because one more step costs microseconds and makes weight 2 = row twice visible in
-the coefficients.
+Newton's method with Cholesky, as in ``newton.py``, on one block, by two threads if it is large enough. It polishes:
+small problems are solved far below tol, because one more step costs microseconds and makes weight 2 = row twice
+visible in the coefficients.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
+from linsep.data import Memory
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import newton, pilot, recession, shortest
 from linsep.solvers.directions import Cholesky
@@ -72,6 +73,7 @@ def run_native(
         _STEPS,
         problem.fit_intercept,
         polish,
+        isinstance(problem.data, Memory) and problem.data.n_threads > 1,
         theta,
         base,
         step,
@@ -129,7 +131,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         return newton.solve(problem, theta, stop, Cholesky(problem.centre()))  # stops in between
     run = Run(problem, stop)
     data = problem.data
-    if theta.any():
+    if np.count_nonzero(theta):
         theta, _, _ = problem.start(theta)
     elif data.n_entries > _PILOT_ENTRIES:
         first = worthy_pilot(problem, seed)
