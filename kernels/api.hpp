@@ -129,8 +129,10 @@ struct CdJob {
     const std::int64_t* order;
     std::int64_t bucket;
     std::int64_t* rows;
-    std::int64_t count;  // of entries
-    double far;          // slope beyond which a row that rests leaves the list
+    std::int64_t count;             // of entries
+    double far;                     // slope beyond which a row that rests leaves the list
+    const double* along = nullptr;  // x.c of each row, for a centre c
+    double centre = 0.0;            // |c|^2
 };
 
 // The best intercept and the sum of the losses there.
@@ -145,6 +147,8 @@ struct FreeJob {
     std::int64_t count;
     const double* ridge;
     const double* inverse;
+    const double* along = nullptr;  // x.c of each, for a centre c
+    double centre = 0.0;            // |c|^2
 };
 
 // A class 0 .. k-1 for each row, counted weight_i times (null weight means 1).
@@ -387,6 +391,16 @@ struct Table {
                 double* scratch);
     void (*losses_k)(Rows, std::int64_t lo, std::int64_t hi, Classes, LossSpec, const double* W, std::int64_t K,
                      const std::int64_t* of, double* out, double* scratch);
+    // the order of an epoch: shuffled, and short rows of a length side by side: dual_cd.hpp
+    void (*arrange)(Rows, std::int64_t count, const std::int64_t* list, std::uint64_t seed, std::int64_t* order,
+                    std::int64_t* spare);
+    // |x|^2 of each row and the sums of s x of either sign; products of each row with two vectors: dual_cd.hpp
+    void (*class_sums)(Rows, std::int64_t lo, std::int64_t hi, Targets, double* norms, double* out);
+    void (*two_scores)(Rows, std::int64_t lo, std::int64_t hi, const double* a, const double* b, double* za,
+                       double* zb);
+    // the best intercept for the rows of a list, whose u may follow it while the others stay. Room for 8 count + 32.
+    Settled (*best_among)(const std::int64_t* rows, std::int64_t count, Targets, LossSpec, int free, const double* z,
+                          const double* u, double e, double b, double reach, double fine, double* room);
 };
 
 Table table_base();

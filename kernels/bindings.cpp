@@ -18,6 +18,7 @@
 #include "crew.hpp"
 #include "labels.hpp"
 #include "libsvm.hpp"
+#include "repeats.hpp"
 
 namespace nb = nanobind;
 using namespace linsep;
@@ -356,6 +357,22 @@ bool all_finite(const PyRows& x) {
 
 // Rows where the smaller and the larger of two labels occur first, or -1, -1 if there are not just two labels (or the type
 // of y is none of the usual ones); sign becomes -1 and +1.
+template <class I>
+using Columns = nb::ndarray<const I, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Every index is checked before it is followed.
+template <class I>
+bool csr_repeats(Columns<I> indices, Columns<I> indptr, int64_t d) {
+    const int64_t n = static_cast<int64_t>(indptr.shape(0)) - 1;
+    need(n >= 0 && n < (int64_t{1} << 31) && d >= 0, "indptr has n + 1 entries");
+    nb::gil_scoped_release release;
+    need(indptr.data()[0] >= 0 && indptr.data()[n] <= static_cast<int64_t>(indices.shape(0)), "indptr out of range");
+    for (int64_t i = 0; i < n; ++i) need(indptr.data()[i] <= indptr.data()[i + 1], "indptr falls");
+    for (int64_t p = indptr.data()[0]; p < indptr.data()[n]; ++p)
+        need(0 <= indices.data()[p] && indices.data()[p] < d, "column index out of range");
+    return repeats(indices.data(), indptr.data(), n, d);
+}
+
 std::tuple<int64_t, int64_t> two_classes(Any y, Out sign) {
     need(y.ndim() == 1, "y is a vector");
     const int64_t n = static_cast<int64_t>(y.shape(0));
@@ -510,10 +527,10 @@ std::tuple<int, int, int, int, bool> interior(const PyRows& x, const PyTargets& 
 }
 
 // Visits the buckets order[k0 .. k1) of `bucket` entries of the list each (of all rows, if there is none); moves u, z, b,
-// theta = (w, b0), state = (e, slack, largest slope). Entries of the list below 0 have left it.
+// theta = (w, b0), state = (e, slack, largest slope, f). Entries of the list below 0 have left it.
 void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, int64_t k1, Order order, int64_t bucket,
              std::optional<Order> rows, double far, double lam, double stiffness, In norms, Out u, Out z, Out b,
-             Out theta, Out state) {
+             Out theta, Out state, std::optional<In> along, double centre) {
     t.match(x);
     need(l.spec.id != LossId::exponential, "the exponential loss has no dual step");
     need(bucket >= 1 && lam > 0.0 && stiffness >= 0.0, "bucket and lam are positive, stiffness is not negative");
@@ -527,12 +544,40 @@ void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, i
     vector_of(z, x.n(), "z has n entries");
     vector_of(b, x.n(), "b has n entries");
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
-    vector_of(state, 3, "state has three entries");
+    vector_of(state, 4, "state has four entries");
+    if (along) vector_of(*along, x.n(), "along has n entries");
     nb::gil_scoped_release release;
     const double infinite = std::numeric_limits<double>::infinity();
-    const CdJob job{lam, stiffness, order.data(), bucket, rows ? rows->data() : nullptr, count, rows ? far : infinite};
+    const CdJob job{lam,
+                    stiffness,
+                    order.data(),
+                    bucket,
+                    rows ? rows->data() : nullptr,
+                    count,
+                    rows ? far : infinite,
+                    along ? along->data() : nullptr,
+                    along ? centre : 0.0};
     table->dual_cd(x.rows, k0, k1, t.view, l.spec, job, norms.data(), u.data(), z.data(), b.data(), theta.data(),
                    state.data());
+}
+
+void class_sums(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, Out norms, Out out) {
+    x.range(lo, hi);
+    t.match(x);
+    vector_of(norms, x.n(), "norms has n entries");
+    vector_of(out, 2 * x.d(), "out has 2 d entries");
+    nb::gil_scoped_release release;
+    table->class_sums(x.rows, lo, hi, t.view, norms.data(), out.data());
+}
+
+void two_scores(const PyRows& x, int64_t lo, int64_t hi, In a, In b, Out za, Out zb) {
+    x.range(lo, hi);
+    need(static_cast<int64_t>(a.shape(0)) >= x.d() && static_cast<int64_t>(b.shape(0)) >= x.d(),
+         "a and b have d entries");
+    vector_of(za, x.n(), "za has n entries");
+    vector_of(zb, x.n(), "zb has n entries");
+    nb::gil_scoped_release release;
+    table->two_scores(x.rows, lo, hi, a.data(), b.data(), za.data(), zb.data());
 }
 
 // The rows that have not left the list, moved to its front; their number.
@@ -546,6 +591,34 @@ std::tuple<double, double> best_intercept(const PyTargets& t, const PyLoss& l, b
     const auto room = scratch(4 * n + 32);
     const Settled found = table->best_intercept(n, t.view, l.spec, free, z.data(), b, reach, fine, room.get());
     return {found.b, found.loss};
+}
+
+// The same for the rows of the list alone; e is the sum of s sign u over all rows.
+std::tuple<double, double> best_among(const PyTargets& t, const PyLoss& l, bool free, Labels list, In z, In u, double e,
+                                      double b, double reach, double fine) {
+    const int64_t n = static_cast<int64_t>(t.sign.shape(0)), count = static_cast<int64_t>(list.shape(0));
+    vector_of(z, n, "z has n entries");
+    vector_of(u, n, "u has n entries");
+    for (int64_t k = 0; k < count; ++k) need(0 <= list.data()[k] && list.data()[k] < n, "list names a row beyond n");
+    nb::gil_scoped_release release;
+    const auto room = scratch(8 * count + 32);
+    const Settled found =
+        table->best_among(list.data(), count, t.view, l.spec, free, z.data(), u.data(), e, b, reach, fine, room.get());
+    return {found.b, found.loss};
+}
+
+// Shuffles the entries of the order, which are places in the list (or rows, if there is none).
+void arrange(const PyRows& x, Order order, std::uint64_t seed, std::optional<Labels> list) {
+    const int64_t count = static_cast<int64_t>(order.shape(0));
+    const int64_t places = list ? static_cast<int64_t>(list->shape(0)) : x.n();
+    need(count < (int64_t{1} << 31), "too many entries to shuffle");
+    for (int64_t k = 0; k < count; ++k)
+        need(0 <= order.data()[k] && order.data()[k] < places, "order names a place beyond the list");
+    for (int64_t k = 0; list && k < places; ++k)
+        need(0 <= list->data()[k] && list->data()[k] < x.n(), "list names a row beyond the rows");
+    nb::gil_scoped_release release;
+    int64_t spare[256];
+    table->arrange(x.rows, count, list ? list->data() : nullptr, seed, order.data(), spare);
 }
 
 void balance(const PyTargets& t, const PyLoss& l, In z, In seen, Out u) {
@@ -705,7 +778,7 @@ void list_add(const PyRows& x, Labels list, In a, Out v) {
     table->list_add(x.rows, list.data(), count, a.data(), v.data());
 }
 int free_cg(const PyRows& x, Labels list, double lam, double stiffness, In ridge, In inverse, int steps, double enough,
-            Out solution, Out residual, Out search, Out state) {
+            Out solution, Out residual, Out search, Out state, std::optional<In> along, double centre) {
     listed(x, list);
     need(lam > 0.0 && stiffness >= 0.0 && steps >= 0, "lam is positive, stiffness and steps are not negative");
     const auto count = static_cast<int64_t>(list.shape(0));
@@ -715,11 +788,19 @@ int free_cg(const PyRows& x, Labels list, double lam, double stiffness, In ridge
     vector_of(residual, count, "residual has an entry for each row of the list");
     vector_of(search, count, "search has an entry for each row of the list");
     vector_of(state, 1, "state has one entry");
+    if (along) vector_of(*along, count, "along has an entry for each row of the list");
     nb::gil_scoped_release release;
     const auto room = std::make_unique<double[]>(static_cast<std::size_t>(count + x.d() + 1));
-    return table->free_cg(x.rows, {lam, stiffness, list.data(), count, ridge.data(), inverse.data()}, steps, enough,
-                          solution.data(), residual.data(), search.data(), state.data(), room.get(),
-                          room.get() + count);
+    const FreeJob job{lam,
+                      stiffness,
+                      list.data(),
+                      count,
+                      ridge.data(),
+                      inverse.data(),
+                      along ? along->data() : nullptr,
+                      along ? centre : 0.0};
+    return table->free_cg(x.rows, job, steps, enough, solution.data(), residual.data(), search.data(), state.data(),
+                          room.get(), room.get() + count);
 }
 double quantile(Out x, Out weight, double target) {
     need(x.shape(0) == weight.shape(0), "x and weight differ in length");
@@ -1054,6 +1135,10 @@ NB_MODULE(_kernels, m) {
     m.def("softmaxes", &softmaxes, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("W"),
           nb::arg("p").noconvert());
     m.def("all_finite", &all_finite, nb::arg("rows"));
+    m.def("csr_repeats", &csr_repeats<std::int32_t>, nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
+          nb::arg("d"));
+    m.def("csr_repeats", &csr_repeats<std::int64_t>, nb::arg("indices").noconvert(), nb::arg("indptr").noconvert(),
+          nb::arg("d"));
     m.def("two_classes", &two_classes, nb::arg("y"), nb::arg("sign").noconvert());
     m.def("gram", &gram, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("h"), nb::arg("mu"),
           nb::arg("out").noconvert(), nb::arg("single") = false);
@@ -1106,10 +1191,18 @@ NB_MODULE(_kernels, m) {
           nb::arg("order").noconvert(), nb::arg("bucket"), nb::arg("list").noconvert().none(), nb::arg("far"),
           nb::arg("lam"), nb::arg("stiffness"), nb::arg("norms").noconvert(), nb::arg("u").noconvert(),
           nb::arg("z").noconvert(), nb::arg("b").noconvert(), nb::arg("theta").noconvert(),
-          nb::arg("state").noconvert());
+          nb::arg("state").noconvert(), nb::arg("along").none() = nb::none(), nb::arg("centre") = 0.0);
+    m.def("class_sums", &class_sums, nb::arg("rows"), nb::arg("targets"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("norms").noconvert(), nb::arg("out").noconvert());
+    m.def("two_scores", &two_scores, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("a"), nb::arg("b"),
+          nb::arg("za").noconvert(), nb::arg("zb").noconvert());
     m.def("remaining", &remaining, nb::arg("list").noconvert());
     m.def("best_intercept", &best_intercept, nb::arg("targets"), nb::arg("loss"), nb::arg("free"),
           nb::arg("z").noconvert(), nb::arg("b"), nb::arg("reach"), nb::arg("fine"));
+    m.def("best_among", &best_among, nb::arg("targets"), nb::arg("loss"), nb::arg("free"), nb::arg("list").noconvert(),
+          nb::arg("z"), nb::arg("u"), nb::arg("e"), nb::arg("b"), nb::arg("reach"), nb::arg("fine"));
+    m.def("arrange", &arrange, nb::arg("rows"), nb::arg("order").noconvert(), nb::arg("seed"),
+          nb::arg("list").none() = nb::none());
     m.def("balance", &balance, nb::arg("targets"), nb::arg("loss"), nb::arg("z").noconvert(),
           nb::arg("seen").noconvert(), nb::arg("u").noconvert());
     m.def("shifted", &shifted, nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
@@ -1139,7 +1232,8 @@ NB_MODULE(_kernels, m) {
           nb::arg("step").noconvert());
     m.def("free_cg", &free_cg, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("lam"), nb::arg("stiffness"),
           nb::arg("ridge"), nb::arg("inverse"), nb::arg("steps"), nb::arg("enough"), nb::arg("solution").noconvert(),
-          nb::arg("residual").noconvert(), nb::arg("search").noconvert(), nb::arg("state").noconvert());
+          nb::arg("residual").noconvert(), nb::arg("search").noconvert(), nb::arg("state").noconvert(),
+          nb::arg("along").none() = nb::none(), nb::arg("centre") = 0.0);
     m.def("quantile", &quantile, nb::arg("x").noconvert(), nb::arg("weight").noconvert(), nb::arg("target"));
     m.def("perceptron", &perceptron, nb::arg("rows"), nb::arg("sign").noconvert(), nb::arg("lengths").noconvert(),
           nb::arg("select"), nb::arg("normalised"), nb::arg("intercept"), nb::arg("online"), nb::arg("max_updates"),

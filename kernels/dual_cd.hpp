@@ -6,6 +6,10 @@
 // u_i moves the margin of its own row by q = s (|x|^2/lam + stiffness) per unit. So the new margin m and the new
 // u = -l'(m) solve   m = c + q u,  c = (margin now) - q (u now):  a proximal step of the loss.
 //
+// Rows whose mean is far from 0 couple w and b: then they are centred. With x - c in the place of x nothing changes where
+// e = 0, but a move of w no longer shifts all scores at once. The centre never touches a row: w' = sum s sign u x / lam is
+// kept as before, and (x - c).w = x.w' - (e (x.c - |c|^2) + f)/lam with w = w' - (e/lam) c, f = sum s sign u x.c.
+//
 // A row whose u rests at an end of its interval, and whose slope there points far beyond it, is unlikely to move again:
 // such rows leave the list, and epochs become as cheap as the rows that remain. They are asked again before the end.
 //
@@ -41,16 +45,48 @@ inline double decay(double m) {
     return ((a + r4 * b) + r4 * r4 * (c + r4 * d)) * scale;
 }
 
+// log x of a normal number x > 0: the reduction of simd.hpp, its series summed in pairs.
+inline double logarithm(double x) {
+    std::int64_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    const std::int64_t k = (bits - (std::int64_t)0x3fe6a09e667f3bcd) >> 52;
+    bits -= k << 52;
+    double f;
+    std::memcpy(&f, &bits, sizeof f);
+    const double s = (f - 1.0) / (f + 1.0), q = s * s, q2 = q * q, q4 = q2 * q2;
+    const double a = (2.0 + q * (2.0 / 3.0)) + q2 * (2.0 / 5.0 + q * (2.0 / 7.0));
+    const double b = (2.0 / 9.0 + q * (2.0 / 11.0)) + q2 * (2.0 / 13.0 + q * (2.0 / 15.0));
+    const double c = (2.0 / 17.0 + q * (2.0 / 19.0)) + q2 * (2.0 / 21.0);
+    return (double)k * kLn2Hi + ((double)k * kLn2Lo + s * (a + q4 * (b + q4 * c)));
+}
+
 // Root of g(m) = m - c - q p(m), p = 1/(1 + e^m), by Newton's method. g(-m) is -g with c replaced by -c - q, so the
 // root may be taken to be >= 0. There g is concave and rising: from the left Newton climbs to the root, from the right
 // it lands on the left at once, and the floor max(0, c) below the root keeps that landing close. A small step gets
-// its second-order term and is the last: what remains is of the order of its cube, so that rows near their
-// solution, which is most of them most of the time, cost one exponential.
+// its second-order term and is the last: what remains is of the order of its cube.
+//
+// Rows near their solution, which is most of them most of the time, are moved in u instead: m = t(u) = log((1-u)/u), and
+// the root of  margin + q (x - u) - t(x)  about x = u, to second order, needs nothing of the margin but a difference. All
+// that is dear, a logarithm and three divisions, is known before the margin is, and waits for no product with w.
 struct LogisticMove {
-    static constexpr double kSmall = 0.05;
+    static constexpr double kSmall = 0.05, kNear = 0.03;  // steps in m; in u as a share of u (1 - u)
     static constexpr bool rests = false;
-    static double scale(double) { return 0.0; }
-    static Move at(double margin, double u, double q, double) {
+    struct Ready {
+        double t, scale, bend, room, v;
+    };
+    static Ready ready(double q, double u) {
+        const double r = 1.0 - u, v = u * r;
+        if (!(v > 1e-12)) return {0.0, 0.0, 0.0, -1.0, 0.0};
+        const double w = 1.0 / v, scale = 1.0 / (q + w);
+        return {logarithm(r / u), scale, 0.5 * scale * (r - u) * w * w, kNear * v, v};
+    }
+    static Move at(double margin, double u, double q, const Ready& near) {
+        const double off = near.t - margin, step = off * near.scale;
+        if (__builtin_fabs(step) <= near.room)
+            return {u + step * (1.0 + near.bend * step), 0.5 * off * off * near.v, 0.0};
+        return from_afar(margin, u, q);
+    }
+    static Move from_afar(double margin, double u, double q) {
         double c = margin - q * u;
         const bool flip = c + 0.5 * q < 0.0;
         if (flip) {
@@ -86,7 +122,7 @@ struct Parabola {
 
     static constexpr bool rests = true;
     double clip(double u) const { return u > low ? (u < high ? u : high) : low; }
-    double scale(double q) const { return 1.0 / (ridge + q); }  // asked for before the margin is known
+    double ready(double q, double) const { return 1.0 / (ridge + q); }  // asked for before the margin is known
     Move at(double margin, double u, double, double scale) const {
         const double r = kink - margin, p = clip(r * inverse), slope = r - ridge * u;
         return {clip(u + slope * scale), (p - u) * (r - 0.5 * ridge * (p + u)), slope};
@@ -132,32 +168,37 @@ template <class T, class I>
 // Visits the buckets order[k0 .. k1), each of job.bucket consecutive entries of the list of rows. theta = (w, b0), w moves.
 // z and b get the score x.w of each row and the intercept as they are after the row's own move: its u is the slope there.
 // A row that rests with a slope beyond job.far leaves: its entry i of the list becomes ~i.
-// state: e (moves), sum of s * slack (added to), largest slope of a row that moved (raised).
+// job.along: x.c of each row, null without a centre; job.centre: |c|^2; norms and scores are those of x - c.
+// state: e (moves), sum of s * slack (added to), largest slope of a row that moved (raised), f (moves).
 template <class R, class L>
 void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const CdJob& job, const double* norms,
             double* u, double* z, double* b, double* theta, double* state) {
     const double inverse = 1.0 / job.lam, b0 = theta[X.d];
-    double e = state[0], slack = 0.0, most = state[2];
+    double e = state[0], f = state[3], slack = 0.0, most = state[2];
     const auto row = [&](i64 j) { return job.rows ? job.rows[j] : j; };
     for (i64 k = k0; k < k1; ++k) {
         const i64 first = job.order[k] * job.bucket, last = min64(first + job.bucket, job.count);
-        const i64 ahead = k + 1 < k1 ? (job.order[k + 1] - job.order[k]) * job.bucket : 0;
+        const i64 soon = k + (job.bucket > 1 ? 1 : 3);
+        const i64 ahead = soon < k1 ? (job.order[soon] - job.order[k]) * job.bucket : 0;
         for (i64 j = first; j < last; ++j) {
             if (const i64 next = j + ahead; ahead && next < job.count && row(next) >= 0) {
                 const i64 i = row(next);
                 __builtin_prefetch(u + i);
                 __builtin_prefetch(norms + i);
                 __builtin_prefetch(t.sign + i);
+                if (job.along) __builtin_prefetch(job.along + i);
                 fetch_row(X, i);
             }
             const i64 i = row(j);
             if (i < 0) continue;
             const double s = t.weight ? t.weight[i] : 1.0;
             if (s == 0.0) continue;
-            const double q = s * (norms[i] * inverse + job.stiffness), scale = loss.scale(q), before = u[i];
-            const double score = X.dot_row(i, theta);
+            const double q = s * (norms[i] * inverse + job.stiffness), before = u[i];
+            const auto ready = loss.ready(q, before);
+            const double along = job.along ? job.along[i] : 0.0;
+            const double score = X.dot_row(i, theta) - inverse * (e * (along - job.centre) + f);
             const double margin = t.sign[i] * (score + b0 + job.stiffness * e) + (t.offset ? t.offset[i] : 0.0);
-            const Move move = loss.at(margin, before, q, scale);
+            const Move move = loss.at(margin, before, q, ready);
             const double mass = s * t.sign[i] * (move.u - before);
             slack += s * move.slack;
             z[i] = score + mass * inverse * norms[i];
@@ -170,12 +211,31 @@ void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const C
             if (L::rests && size > most) most = size;
             u[i] = move.u;
             e += mass;
+            f += mass * along;
             X.axpy(i, mass * inverse, theta);
         }
     }
     state[0] = e;
     state[1] += slack;
     state[2] = most;
+    state[3] = f;
+}
+
+// Setting out: |x|^2 of each row, and the sums of s x over the rows of either sign (out: 2 d numbers, added to).
+template <class R>
+void class_sums(const R& X, i64 lo, i64 hi, const Targets& t, double* norms, double* out) {
+    for (i64 i = lo; i < hi; ++i) {
+        norms[i] = X.norm2(i);
+        X.axpy(i, t.weight ? t.weight[i] : 1.0, t.sign[i] > 0.0 ? out : out + X.d);
+    }
+}
+// x.a and x.b of each row, in one read of it.
+template <class R>
+void two_scores(const R& X, i64 lo, i64 hi, const double* a, const double* b, double* za, double* zb) {
+    for (i64 i = lo; i < hi; ++i) {
+        za[i] = X.dot_row(i, a);
+        zb[i] = X.dot_row(i, b);
+    }
 }
 
 // The rows of the list that have not left, in their order; their number.
@@ -209,6 +269,35 @@ inline void shuffle(i64 count, std::uint64_t seed, i64* order) {
         const i64 kept = order[k];
         order[k] = order[j];
         order[j] = kept;
+    }
+}
+
+template <class T>
+inline i64 length(const DenseRows<T>& X, i64) {
+    return X.d;
+}
+template <class T, class I>
+inline i64 length(const CsrRows<T, I>& X, i64 i) {
+    return X.start[i + 1] - X.start[i];
+}
+
+// The order of an epoch over the entries 0 .. count-1 of the list (or of all rows). Where rows are short the processor
+// spends a third of its time on wrong guesses of where they end: so within each stretch of the shuffled order those
+// of a length stand side by side. A stretch is a random sample of the rows, short beside all of them: longer ones make the
+// order the same in every epoch, and that costs epochs.
+template <class R>
+void arrange(const R& X, i64 count, const i64* list, std::uint64_t seed, i64* order, i64* spare) {
+    constexpr i64 kLengths = 64;
+    const i64 stretch = min64(count / 40, 256);
+    shuffle(count, seed, order);
+    if (R::dense || X.stored() > kLengths * X.n || stretch < 16) return;
+    const auto key = [&](i64 j) { return min64(length(X, list ? list[j] : j), kLengths - 1); };
+    for (i64 lo = 0; lo < count; lo += stretch) {
+        const i64 size = min64(stretch, count - lo);
+        i64 at[kLengths + 1] = {};
+        for (i64 k = 0; k < size; ++k) ++at[key(spare[k] = order[lo + k]) + 1];
+        for (i64 v = 0; v < kLengths; ++v) at[v + 1] += at[v];
+        for (i64 k = 0; k < size; ++k) order[lo + at[key(spare[k])]++] = spare[k];
     }
 }
 

@@ -3,7 +3,7 @@
 // With all other u fixed, the augmented dual of dual_cd.hpp is a quadratic of the signed masses p = s sign u of the
 // free rows, with Hessian
 //   A = K/lam + stiffness 1 1' + diag(ridge),   K = X_F X_F',
-// ridge = (curvature of l*)/s per row. A system in A is solved by conjugate gradients, whose products cost two visits
+// (K of the centred rows where there is a centre), ridge = (curvature of l*)/s per row. A system in A is solved by conjugate gradients, whose products cost two visits
 // to the free rows and none to the others.
 #pragma once
 #include "dual_cd.hpp"
@@ -49,10 +49,13 @@ int free_cg(const R& X, const FreeJob& job, int steps, double enough, double* x,
         for (i64 j = 0; j < X.d; ++j) v[j] = 0.0;
         list_add(X, job.list, n, y, v);
         list_dots(X, job.list, n, v, product);
-        double sum = 0, curved = 0;
+        double sum = 0, shared = 0, curved = 0;
         for (i64 k = 0; k < n; ++k) sum += y[k];
+        for (i64 k = 0; job.along && k < n; ++k) shared += job.along[k] * y[k];
+        const double same = job.stiffness * sum + (job.centre * sum - shared) / job.lam;
         for (i64 k = 0; k < n; ++k) {
-            product[k] = product[k] / job.lam + job.stiffness * sum + job.ridge[k] * y[k];
+            const double along = job.along ? job.along[k] * sum : 0.0;
+            product[k] = (product[k] - along) / job.lam + same + job.ridge[k] * y[k];
             curved += y[k] * product[k];
         }
         if (!(curved > 0.0)) return step;  // flat to rounding: nothing to gain

@@ -92,8 +92,9 @@ struct BreakPoints {
 
     // The best b: the least break point up to which the jumps add up to minus the slope by b at the far left. It is enclosed,
     // first within `reach` of the b given, and where few break points are left the order statistic is taken. Each
-    // trial is a pass over an array, which costs less than to part it. Room for 4 n + 32 numbers.
-    double best(double b, double reach, double* room) const {
+    // trial is a pass over an array, which costs less than to part it. Other rows, whose u stays, add `rest` to e. Room
+    // for 4 n + 32 numbers.
+    double best(double b, double reach, double rest, double* room) const {
         const i64 size = (n + VL - 1) / VL * VL;
         double *x = room, *w = room + size, *some = w + size, *heavy = some + n, target = 0;
         for (i64 i = 0; i < n; ++i) x[i] = at(i);
@@ -104,7 +105,7 @@ struct BreakPoints {
             const vd sign = load_some(t.sign + i, (int)min64(VL, n - i), 0.0);
             slopes += load(w + i) * select(sign > 0.0, splat(box.hi / box.width()), splat(-box.lo / box.width()));
         }
-        target = total(slopes);
+        target = total(slopes) + rest;
         double low = -__builtin_inf(), high = __builtin_inf(), below = 0, above = 0;
         i64 first = 0, last = n, count = 0;  // break points up to low, up to high
         const auto look = [&](double at) {
@@ -178,14 +179,16 @@ struct BreakPoints {
     }
 };
 
-// Newton's method for b at the scores z, to a step below fine (1 + |b|): {b, sum s l close to it}.
-inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, const double* z, double b, double fine) {
+// Newton's method for b at the scores z, to a step below fine (1 + |b|): {b, sum s l close to it}. Other rows, whose u
+// stays, add `rest` to e.
+inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, const double* z, double b, double fine,
+                           double rest = 0.0) {
     double low = -__builtin_inf(), high = __builtin_inf(), value = 0;
     for (int i = 0; i < 60; ++i) {
         double sums[3] = {};
         shifted(0, n, t, spec, z, b, sums);
         value = sums[0];
-        const double slope = sums[1], curvature = sums[2];
+        const double slope = sums[1] - rest, curvature = sums[2];
         if (!free || slope == 0.0 || !(slope - slope == 0.0)) break;
         (slope > 0.0 ? high : low) = b;
         // Far out, where there is no curvature, a slope says nothing about the distance.
@@ -200,12 +203,28 @@ inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, co
 
 // Room for 4 n + 32 numbers.
 inline Settled best_intercept(i64 n, const Targets& t, LossSpec spec, bool free, const double* z, double b,
-                              double reach, double fine, double* room) {
-    if (!has_kink(spec.id)) return best_smooth(n, t, spec, free, z, b, fine);
-    if (free && n > 0) b = BreakPoints{n, t, box_of(spec.id), z}.best(b, reach, room);
+                              double reach, double fine, double* room, double rest = 0.0) {
+    if (!has_kink(spec.id)) return best_smooth(n, t, spec, free, z, b, fine, rest);
+    if (free && n > 0) b = BreakPoints{n, t, box_of(spec.id), z}.best(b, reach, rest, room);
     double sums[3] = {};
     shifted(0, n, t, spec, z, b, sums);
     return {b, sums[0]};
+}
+
+// The same for the rows of a list alone: e is the sum of s sign u over all rows, and the u of the others stay. The loss
+// is that of the list. Room for 8 count + 32 numbers.
+inline Settled best_among(const i64* rows, i64 count, const Targets& t, LossSpec spec, bool free, const double* z,
+                          const double* u, double e, double b, double reach, double fine, double* room) {
+    double *score = room, *sign = room + count, *offset = room + 2 * count, *weight = room + 3 * count, rest = e;
+    for (i64 k = 0; k < count; ++k) {
+        const i64 i = rows[k];
+        score[k] = z[i];
+        sign[k] = t.sign[i];
+        offset[k] = t.offset ? t.offset[i] : 0.0;
+        weight[k] = t.weight ? t.weight[i] : 1.0;
+        rest -= weight[k] * sign[k] * u[i];
+    }
+    return best_intercept(count, {sign, offset, weight}, spec, free, score, b, reach, fine, room + 4 * count, rest);
 }
 
 // u with e = 0. Losses with curvature: u_i is the slope at z_i + seen_i, and those at z_i + seen_i + b add up to 0.

@@ -42,6 +42,12 @@ def move(loss, margin, u, q):
         if ridge + q == 0.0:  # nothing but the margin decides
             return float(loss.domain[int(c < 1.0)])
         return float(np.clip((1.0 - c) / (ridge + q), *loss.domain))
+    v = u * (1.0 - u)
+    if v > 1e-12:  # a small step is made in u, to second order
+        scale = 1.0 / (q + 1.0 / v)
+        step = (math.log((1.0 - u) / u) - margin) * scale
+        if abs(step) <= 0.03 * v:
+            return u + step * (1.0 + 0.5 * scale * (1.0 - 2.0 * u) / v**2 * step)
     flip = c + 0.5 * q < 0.0
     if flip:
         c, margin = -c - q, -margin
@@ -126,7 +132,7 @@ def test_the_kernel_is_the_plain_loop(loss, kind, name):
         order = np.arange(-(-n // bucket), dtype=np.int64)
         K.shuffle(order, 7)
         rows = [i for k in order for i in range(k * bucket, min(n, (k + 1) * bucket))]
-        u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(3)
+        u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(4)
         theta[-1] = -0.4
         want_u, want_theta, e = u.copy(), theta.copy(), 0.0
         before = K.instruction_set()
@@ -167,7 +173,7 @@ def test_rows_at_rest_leave_the_list(loss):
     n, d = sample.X.shape
     rows = np.flatnonzero(np.arange(n) % 3 > 0)
     order = np.arange(-(-len(rows) // 2), dtype=np.int64)
-    u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(3)
+    u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(4)
     theta[-1] = b0
     for _ in range(40):
         native(sample, loss, lam, 0.1, order, 2, u, theta, state, (), rows.copy())
@@ -202,7 +208,8 @@ def test_who_leaves_decides_about_time_alone(name, factor, monkeypatch):
     )
     for C in (0.05, 1.0):
         assert fit(sample, loss, C, "dual-cd", tol=1e-7).certificate.certified
-    assert (min(counts) < len(sample.sign)) is (factor < 1e9)
+    some = factor < 1e9 or name == "hinge"  # whose start leaves rows far from the kink out
+    assert (min(counts) < len(sample.sign)) is some
 
 
 @each_loss
@@ -214,7 +221,7 @@ def test_a_move_ends_at_the_maximiser(loss):
             sample = Sample(np.array([[math.sqrt(q)]]), np.ones(1), np.array([m]))
             u = np.clip(rng.random(1), *loss.domain)
             theta, state = np.array([math.sqrt(q) * u[0], 0.0]), u.copy()
-            state = np.array([u[0], 0.0, 0.0])
+            state = np.array([u[0], 0.0, 0.0, 0.0])
             start = u[0]
             for visit in range(6):
                 native(sample, loss, 1.0, 0.0, np.zeros(1, np.int64), 1, u, theta, state)
@@ -237,7 +244,7 @@ def test_every_visit_ascends(loss):
     """The augmented dual never falls while the multiplier stays."""
     sample, lam, stiffness, b0 = many(), 0.05, 0.7, 0.3
     n, d = sample.X.shape
-    u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(3)
+    u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(4)
     theta[-1] = b0
 
     def dual():
@@ -262,7 +269,7 @@ def test_the_slacks_are_those_of_fenchel_and_young():
     sample = many()
     n, d = sample.X.shape
     for loss in LOSSES:
-        u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(3)
+        u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(4)
         order = np.arange(n, dtype=np.int64)
         for _ in range(30):
             native(sample, loss, 20.0, 0.1, order, 1, u, theta, state)
@@ -420,7 +427,7 @@ def test_limits_are_kept():
         assert np.isfinite(found.W).all() and certify(problem, found, 1e-9).dual >= 0.0
     problem = sample.problem(loss, 100.0)
     found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-12), epochs=3)
-    assert found.status is Status.WORKING_PRECISION and 4.0 < problem.passes <= 5.0
+    assert found.status is Status.WORKING_PRECISION and 4.0 < problem.passes <= 6.0
 
 
 def test_it_knows_when_it_is_slow():
@@ -492,7 +499,7 @@ def test_the_kernel_checks_what_it_is_given():
             "z": np.zeros(n),
             "b": np.zeros(n),
             "theta": np.zeros(d + 1),
-            "state": np.zeros(3),
+            "state": np.zeros(4),
         }
         K.dual_cd(**{**given, **changed})
 
@@ -512,7 +519,7 @@ def test_the_kernel_checks_what_it_is_given():
         {"z": np.zeros(n - 1)},
         {"b": np.zeros(n - 1)},
         {"theta": np.zeros(d)},
-        {"state": np.zeros(2)},
+        {"state": np.zeros(3)},
         {"list": np.array([0, n])},
         {"list": np.arange(n - 1)},
         {"targets": K.Targets(np.ones(n + 1))},

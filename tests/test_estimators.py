@@ -20,6 +20,7 @@ from linsep import (
     LinearRegressor,
     LinearSVC,
     LogisticRegression,
+    _kernels,
 )
 from linsep.errors import LinsepError, NonFinite, SeparableData
 from linsep.losses import Exponential, HuberisedHinge, Logistic, Multinomial
@@ -467,3 +468,42 @@ def test_the_first_bad_row_of_many_is_named():
     for call in (model.predict, model.decision_function, model.predict_proba):
         with pytest.raises(NonFinite, match="row 8123, column 7"):
             call(X)
+
+
+def test_rows_with_many_columns_need_not_be_sorted():
+    """They are read as they are, unless a column comes twice; few columns are sorted, for their Gram matrices."""
+    rng = np.random.default_rng(0)
+    for d in (60, 5000):
+        X = sp.random(300, d, density=20 / d, format="csr", random_state=1)
+        y = np.where(X @ rng.normal(size=d) > 0.0, 1, 0)
+        want = LogisticRegression(0.5, tol=1e-9).fit(X, y)
+        mixed = X.copy()
+        for i in range(300):
+            part = slice(X.indptr[i], X.indptr[i + 1])
+            order = rng.permutation(X.indptr[i + 1] - X.indptr[i])
+            mixed.indices[part], mixed.data[part] = X.indices[part][order], X.data[part][order]
+        mixed.has_sorted_indices = mixed.has_canonical_format = False
+        before = mixed.indices.copy()
+        found = LogisticRegression(0.5, tol=1e-9).fit(mixed, y)
+        assert np.array_equal(mixed.indices, before)
+        assert found.coef_ == pytest.approx(want.coef_, abs=1e-4)
+        assert linsep.verify(found, mixed, y).certified
+        lasso = LogisticRegression(5.0, l1_ratio=1.0).fit(mixed, y)
+        assert lasso.certificate_.certified and linsep.verify(lasso, mixed, y).certified
+        twice = sp.csr_matrix(
+            (
+                np.column_stack([0.5 * mixed.data, 0.5 * mixed.data]).ravel(),
+                np.repeat(mixed.indices, 2),
+                2 * mixed.indptr,
+            ),
+            shape=X.shape,
+        )
+        again = LogisticRegression(0.5, tol=1e-9).fit(twice, y)
+        assert again.coef_ == pytest.approx(want.coef_, abs=1e-4) and twice.nnz == 2 * X.nnz
+        for wide in (np.int32, np.int64):
+            indices, indptr = mixed.indices.astype(wide), mixed.indptr.astype(wide)
+            assert not _kernels.csr_repeats(indices, indptr, d)
+            assert _kernels.csr_repeats(twice.indices.astype(wide), twice.indptr.astype(wide), d)
+    for indices, indptr in (([0, 9], [0, 2]), ([0, -1], [0, 2]), ([0, 1], [0, 3]), ([0], [1, 0])):
+        with pytest.raises(ValueError, match=r"range|falls"):
+            _kernels.csr_repeats(np.array(indices), np.array(indptr), 5)

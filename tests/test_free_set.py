@@ -207,6 +207,8 @@ def test_rounds_never_lower_the_augmented_dual(loss):
     def dual():
         mass = sample.sign * ascent.u
         v, e = sample.X.T @ mass, mass.sum()
+        if ascent.centre is not None:
+            v = v - e * ascent.centre.c
         penalty = 50.0 * v @ v + ascent.theta[-1] * e + 0.5 * ascent.stiffness * e**2
         return -loss.conjugate(-ascent.u).sum() - penalty
 
@@ -288,6 +290,7 @@ def test_the_same_rows_with_both_labels(loss):
 def test_the_price_grows_with_the_free_rows():
     problem = text().problem(get("hinge"))
     ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    ascent.u[:] = 0.0
     assert ascent.free() == 0 and ascent.rounds.price(0.5) > ascent.rounds.price(0.0) >= 1.0
     ascent.u[:7] += 0.5
     assert ascent.free() == 7

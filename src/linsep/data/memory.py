@@ -208,6 +208,8 @@ class Memory(Dataset):
     def columns(self, chosen: npt.NDArray[np.int64]) -> Memory:
         """A copy of them, dense if they are mostly filled."""
         X = filled(self.X[:, chosen])
+        if sp.issparse(X):
+            X.sort_indices()  # rows with many columns may come unsorted
         return Memory(X, self._sign, self.offset, self._weight, None, self.n_threads)
 
     @property

@@ -9,11 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from linsep import _kernels
 from linsep.errors import BadInput
+
+SORTED = 4000  # columns up to which rows are sorted too: Gram matrices are made of sorted rows
 
 
 def to_csr(X: Any) -> Any:
-    """X as a CSR matrix, each entry stored once; X itself if it is one already."""
+    """X as a CSR matrix, each entry stored once; X itself if it is one already.
+
+    To sort the columns of each row takes longer than most fits of text: where no Gram matrix will be made they stay
+    as they are.
+    """
     if X.ndim != 2:
         raise BadInput(
             f"Expected 2D input, got a sparse array of shape {X.shape}. Reshape your data: "
@@ -22,12 +29,19 @@ def to_csr(X: Any) -> Any:
     _check_structure(X)
     if X.format != "csr":
         X = X.tocsr()
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
     if X.indices.dtype != X.indptr.dtype:
         X = type(X)((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape)
+    if not X.has_canonical_format and (X.shape[1] <= SORTED or _repeats(X)):
+        X = X.copy()
+        X.sum_duplicates()
     return X
+
+
+def _repeats(X: Any) -> bool:
+    """Whether a row has a column twice, or the columns are too many to tell without sorting."""
+    if X.shape[1] > 16 * X.nnz + 1_000_000 or X.shape[0] >= 2**31:
+        return True
+    return _kernels.csr_repeats(X.indices, X.indptr, X.shape[1])
 
 
 def _check_structure(X: Any) -> None:

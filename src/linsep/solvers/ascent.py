@@ -14,6 +14,9 @@ these are the true scores: the fixed point is the exact minimiser, not one with 
 An epoch also adds up the Fenchel-Young slacks that the rows had when their turn came. Their sum is the duality
 gap of the recent past, so it foretells when the closing pass is worth its price.
 
+Where ascent sets out, and whether rows are centred, is told in beginning.py. theta = (w', b0) belongs to the rows as
+they are, scores and intercepts to the centred ones: w = w' - (e/lam) c, b = b0 - c.w.
+
 Rows that rest at an end of their interval, with a slope that points farther beyond it than any row of the last epoch
 was from stationarity, leave the list that epochs visit, until the gap says that some of them must be asked again.
 Where epochs alone would still be many, each is followed by conjugate gradients on the free rows (free_set.py).
@@ -33,9 +36,11 @@ from linsep import _kernels
 from linsep.errors import NonFinite
 from linsep.problem import dot
 from linsep.solution import Explicit
+from linsep.solvers.beginning import Beginning, Centre, ClassStart
 from linsep.solvers.free_set import Rounds, is_parabola
-from linsep.solvers.hardness import hardness, row_norms
+from linsep.solvers.hardness import hardness
 from linsep.solvers.intercept import Intercept
+from linsep.solvers.run import SAFETY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,6 +59,11 @@ FINE = 0.02  # step of Newton's method for the multiplier whose square is below 
 LEAVE = 0.35  # slope of a row that leaves, as a multiple of the largest one of a row that moved
 STAY = 4.0  # epochs over all rows, at most, before any leaves
 GAIN = 12.0  # by which a round on the free rows divides the slacks, about
+FEW = 2  # the list is short if all rows are more than so many times as many
+ENOUGH, WITHIN = (
+    32,
+    0.1,
+)  # rows that settle an intercept among themselves, and how far they move it at most
 NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
 _IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls
@@ -62,63 +72,134 @@ _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered bet
 class Ascent:
     """What moves: u, theta = (w, b0) with w = v/lam, scores z and intercepts b as each row last saw them."""
 
-    def __init__(self, problem: Problem, theta: FloatArray, seed: int) -> None:
+    def __init__(self, problem: Problem, theta: FloatArray, seed: int, tol: float = 0.0) -> None:
         assert problem.data.whole is not None and problem.loss.native is not None
         self.problem, self.block = problem, problem.data.whole
         self.loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
         self.intercept = Intercept(problem, self.block, self.loss)
-        self.norms = row_norms(problem)
-        if not np.isfinite(self.norms).all():
+        begin = Beginning(problem, self.block)
+        if not math.isfinite(begin.size):
             problem.start(theta)
             raise NonFinite("Some row of X has a norm too large to square. Scale the features.")
         n = problem.data.n
         # Rows that lie side by side are often alike (sorted by class, say), and to visit them in turn
-        # wastes work: pairs of rows in random order, or eights where memory is slower than that.
-        self.bucket = 2 if 12 * problem.data.n_entries <= _IN_CACHE else 8
+        # wastes work: rows in random order, or eights of them where memory is slower than that.
+        self.bucket = 1 if 12 * problem.data.n_entries <= _IN_CACHE else 8
         self.seed, self.epochs, self._walks, self.visited = int(seed), 0, 0, 0.0
         self._steps: list[float] = []  # of the multiplier, the last three
         self._reach = math.inf  # of the next one, about
-        self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(3)
+        self.z, self.b, self.state = np.zeros(n), np.zeros(n), np.zeros(4)
         self._rests, self._stay = is_parabola(problem), 0.5
         self.all_back()
-        weight = self.block.weight
-        total, size = float(n), float(self.norms.sum())
-        live = n
-        if weight is not None:
-            total, size = float(weight.sum()), dot(weight, self.norms)
-            live = int(np.count_nonzero(weight))
-        self.hardness = hardness(problem, size / max(1, live))
-        free = problem.fit_intercept and total > 0.0
-        self.stiffness = RHO * size / (total * problem.lam) if free else 0.0
+        self.hardness = hardness(problem, begin.size / max(1, begin.live))
         self.slacks: list[float] = []
         self.rounds = Rounds(self)
-        self.primal = math.inf
+        self.primal, self.stale = math.inf, False
+        self.begun_near = self.there = False  # from class sums near the solution; within tol of it
+        self.centre: Centre | None = None
+        self.u, self.theta = np.zeros(n), np.zeros_like(theta)
         if theta[:-1].any():
-            self.u, self.theta = self._near(theta)
-            self.best = float(theta[-1])
+            self._near(theta, begin)
         else:
-            self.u, self.theta = np.zeros(n), np.zeros_like(theta)
-            self.best, loss = self.intercept.alone(self.z, float(theta[-1]))
-            self.theta[-1], self.primal = self.best, loss
-            self.b += self.best
-            if not math.isfinite(self.primal):
-                problem.start(theta)  # says whose fault it is
+            self._from_classes(float(theta[-1]), begin, tol)
+        self.norms = begin.norms
+        free = problem.fit_intercept and begin.total > 0.0
+        self.stiffness = RHO * begin.mean / problem.lam if free else 0.0
+        if not math.isfinite(self.primal):
+            problem.start(theta)  # says whose fault it is
 
-    def _near(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _near(self, theta: FloatArray, begin: Beginning) -> None:
         """A start from theta: the slopes there, times the factor that brings w = v/lam nearest to it."""
         problem, block = self.problem, self.block
-        self.z = block.scores(theta)
-        u = -self.intercept.slopes(block.margins(self.z))
-        self.z -= theta[-1]
-        self.b += theta[-1]
+        if begin.far_off:
+            self.centre, self.z = begin.centred(theta)
+            z = self.z + (dot(self.centre.c, theta[:-1]) + theta[-1])
+        else:
+            z = block.scores(theta)
+            self.z = z - theta[-1]
+        u = -self.intercept.slopes(block.margins(z))
         problem.passes += 1
         v = self._combined(u)
         size, along = dot(v[:-1], v[:-1]), dot(v[:-1], theta[:-1])
         t = min(1.0, max(0.0, problem.lam * along / size)) if size > 0.0 else 1.0
-        start = (t / problem.lam) * v
-        start[-1] = theta[-1]
-        self.state[0] = t * float(v[-1])
-        return t * u, start
+        self.u = t * u
+        self._take(t * v, float(theta[-1]) + self._shift(theta[:-1]))
+        self.best, self.primal = float(self.theta[-1]), 0.0
+        self.b += self.best
+
+    def _from_classes(self, b: float, begin: Beginning, tol: float) -> None:
+        """A start from the dual point at w = 0; from zero where there is none."""
+        problem, sign = self.problem, self.block.sign
+        self.best, self.primal = self.intercept.alone(self.z, b)
+        start = begin.guess(self.best)
+        if start is not None:
+            self.u = np.where(sign > 0.0, start.plus, start.minus)
+            self.theta[:-1] = start.w
+        near = start is not None and start.near and problem.fit_intercept
+        if near or begin.far_off:
+            self.centre, self.z = begin.centred(self.theta)
+            self._recount()
+        if near and start is not None:
+            size = 0.5 * problem.lam * dot(start.w, start.w)
+            self.best, loss = self.intercept.best(self.z, self.best, 1e-6)
+            self.primal = loss + size
+            self.slacks.append(self.primal - start.dual)
+            self.begun_near, self.there = True, self.slacks[0] <= SAFETY * tol * self.primal
+            if not problem.loss.smooth and not self.there:
+                self._in_order(start, begin)
+        self.theta[-1] = self.best
+        self.b += self.best
+
+    def _in_order(self, start: ClassStart, begin: Beginning) -> None:
+        """The hinge: all u = 1 but in the larger class, of which the rows farthest beyond the kink give u = 0.
+
+        So few rows are near the kink that epochs may begin with those alone.
+        """
+        block, lam = self.block, self.problem.lam
+        self.u = self.intercept.balanced(np.ones_like(self.u), self.z, self.b)
+        mass = block.weights() * block.sign
+        given = np.flatnonzero(self.u != 1.0)
+        kept = np.flatnonzero(self.u != 0.0)
+        v, rows = np.zeros(len(start.w)), given if len(given) <= len(kept) else kept
+        if rows is given:
+            _kernels.list_add(self.block.rows, rows, mass[rows] * (self.u[rows] - 1.0), v)
+            v += begin.plus - begin.minus
+        else:
+            _kernels.list_add(self.block.rows, rows, mass[rows] * self.u[rows], v)
+        self.problem.passes += 0.5 * len(rows) / max(1, self.problem.data.n)
+        v /= lam
+        moved = v - start.w
+        self.theta[:-1] = v
+        self._recount()
+        slopes = np.abs(1.0 - block.sign * (self.z + self.best))
+        near = slopes <= math.sqrt(dot(moved, moved) * begin.mean)
+        self._visit_only(np.flatnonzero(near))
+
+    def _shift(self, w: FloatArray) -> float:
+        """c.w: by how much the intercept of the centred rows is larger."""
+        return 0.0 if self.centre is None else dot(self.centre.c, w)
+
+    def _recount(self) -> None:
+        """e and f for the u and w as they are."""
+        mass = self.block.sign * self.u
+        if self.block.weight is not None:
+            mass *= self.block.weight
+        self.state[0] = float(mass.sum())
+        self.state[3] = self.problem.lam * self._shift(self.theta[:-1])
+
+    def _take(self, sums: FloatArray, b: float) -> None:
+        """w' and e from the sums (v, e), and the multiplier b."""
+        self.state[0] = sums[-1]
+        self.state[3] = self._shift(sums[:-1])
+        self.theta = sums / self.problem.lam
+        self.theta[-1] = b
+
+    def _primal_w(self) -> FloatArray:
+        """w = w' - (e/lam) c."""
+        w = self.theta[:-1].copy()
+        if self.centre is not None:
+            w -= (float(self.state[0]) / self.problem.lam) * self.centre.c
+        return w
 
     def _combined(self, u: FloatArray) -> FloatArray:
         """Sum of s sigma u (x, 1): v and e."""
@@ -131,10 +212,8 @@ class Ascent:
     def restart(self, u: FloatArray, b: float) -> None:
         """Go on from these dual variables and this multiplier."""
         self.u = u
-        self.theta = self._combined(u)
-        self.state[0] = self.theta[-1]
-        self.theta /= self.problem.lam
-        self.theta[-1] = b
+        self._take(self._combined(u), b)
+        self.theta[-1] += self._shift(self._primal_w())
         self._steps = []
         self.all_back()
 
@@ -145,10 +224,32 @@ class Ascent:
 
     def all_back(self) -> None:
         """The next epoch visits all rows, and none leaves."""
-        n, self._asked = self.problem.data.n, self.epochs
-        self.rows, self.count, self._far = np.arange(n, dtype=np.int64), n, math.inf
+        n, self._asked, self._far = self.problem.data.n, self.epochs, math.inf
         self._stay = min(STAY, 2.0 * self._stay)  # who had to be called back is not let go so soon
-        self._order = np.arange(-(-n // self.bucket), dtype=np.int64)
+        self._visit_only(np.arange(n, dtype=np.int64))
+
+    def recall(self) -> None:
+        """The next epoch visits the rows that are not at rest where w is now (one read of X).
+
+        Those that have left the list were asked where w was then.
+        """
+        problem, block = self.problem, self.block
+        w = self._primal_w()
+        self.z = block.scores(np.append(w, -self._shift(w)))
+        problem.passes += 0.5
+        self.stale, self._asked = True, self.epochs
+        self.refresh()
+        self.b = np.full_like(self.z, self.best)
+        low, high = problem.loss.domain
+        bend = 1.0 / problem.loss.curvature_bound if problem.loss.smooth else 0.0
+        slope = 1.0 - block.margins(self.z + self.best) - bend * self.u
+        far = self._far if self._far < math.inf else 0.0
+        rests = ((self.u <= low) & (slope < -far)) | ((self.u >= high) & (slope > far))
+        self._visit_only(np.flatnonzero(~rests))
+
+    def _visit_only(self, rows: npt.NDArray[np.int64]) -> None:
+        self.rows, self.count = rows, len(rows)
+        self._order = np.arange(-(-self.count // self.bucket), dtype=np.int64)
 
     @property
     def _lately(self) -> int:
@@ -164,16 +265,16 @@ class Ascent:
         """One visit to every row of the list, in a new order, then the new multiplier."""
         self.epochs += 1
         self.visited += self.share
-        self.state[1:] = 0.0
+        self.state[1:3] = 0.0
         rows = self.rows[: self.count]
         try:
             self._walk(self._order, self.bucket, rows, self._far, run)
         finally:  # also when a limit ends the epoch
             before = float(self.theta[-1])
-            self._settle_intercept(before + self.stiffness * float(self.state[0]), FINE)
-            self._extrapolate(float(self.theta[-1]) - before)
             if self._far < math.inf:
                 self._let_leave(rows)
+            self._settle_intercept(before + self.stiffness * float(self.state[0]))
+            self._extrapolate(float(self.theta[-1]) - before)
         self.slacks.append(float(self.state[1]))
         if self._rests and self._lately >= self._stay:
             moved = abs(float(self.theta[-1]) - before)
@@ -197,9 +298,14 @@ class Ascent:
         far: float,
         run: Run[Problem] | None,
     ) -> None:
-        problem, count = self.problem, len(order)
+        problem, count, centre = self.problem, len(order), self.centre
+        along, size = (None, 0.0) if centre is None else (centre.along, centre.size)
         self._walks += 1
-        _kernels.shuffle(order, (self.seed * 0x9E3779B1 + self._walks) % 2**64)
+        seed = (self.seed * 0x9E3779B1 + self._walks) % 2**64
+        if bucket == 1 and listed is not None:
+            _kernels.arrange(self.block.rows, order, seed, listed)
+        else:
+            _kernels.shuffle(order, seed)
         rows = count if listed is None else len(listed)
         entries = max(1, problem.data.n_entries * rows // max(1, problem.data.n))
         step = max(1, _ENTRIES_PER_CALL * count // entries)
@@ -225,14 +331,39 @@ class Ascent:
                 self.b,
                 self.theta,
                 self.state,
+                along,
+                size,
             )
 
-    def _settle_intercept(self, b: float, fine: float) -> None:
-        """The multiplier becomes the best intercept at the scores z; the primal value there is noted."""
-        self.best, loss = self.intercept.best(self.z, b, fine, self._reach)
+    def _settle_intercept(self, b: float) -> None:
+        """The multiplier becomes the best intercept at the scores z.
+
+        Of few rows on the list: the best while the u of the others stay, unless that leads far. Else the primal value
+        there is noted.
+        """
+        self.stale = FEW * self.count < len(self.z) and self.count >= ENOUGH
+        if self.stale:
+            e, rows = float(self.state[0]), self.rows[: self.count]
+            self.best = self.intercept.among(rows, self.z, self.u, e, b, FINE, self._reach)
+            self.stale = abs(self.best - b) <= WITHIN * (1.0 + abs(b))
+        if not self.stale:
+            self._settle(b)
         self._reach = 2.0 * abs(self.best - b)
         self.theta[-1] = self.best
-        self.primal = loss + 0.5 * self.problem.lam * dot(self.theta[:-1], self.theta[:-1])
+
+    def refresh(self) -> None:
+        """The best intercept and the primal value with regard to all rows, if they are not."""
+        if self.stale:
+            self.stale = False
+            self._settle(self.best)
+
+    def _settle(self, b: float) -> None:
+        self.best, loss = self.intercept.best(self.z, b, FINE, self._reach)
+        lam, size = self.problem.lam, dot(self.theta[:-1], self.theta[:-1])
+        if self.centre is not None:
+            e = float(self.state[0]) / lam
+            size += e * (e * self.centre.size - 2.0 * float(self.state[3]) / lam)
+        self.primal = loss + 0.5 * lam * size
 
     def _extrapolate(self, step: float) -> None:
         """Where the steps of the multiplier shrink slowly and steadily, make the rest of them at once."""
@@ -254,6 +385,8 @@ class Ascent:
         before, last = self.slacks[-2:]
         if len(self.slacks) == 2:
             least = 0.03 if self.problem.loss.smooth else 0.3
+            if self.begun_near and self.problem.loss.smooth:  # measured at k = 0.01 and 0.08
+                return last * min(0.3, max(1e-4, 5.0 * self.hardness**2))
             return last * min(0.3, max(least, 0.1 * self.hardness))
         shrinking = min(1.0, max(0.05, last / before)) if before > 0.0 else 1.0
         return last * shrinking * (2.0 if len(self.slacks) == 3 else 1.15)  # it slows down at first
@@ -300,6 +433,7 @@ class Ascent:
 
     def point(self) -> tuple[FloatArray, Explicit]:
         """Theta with the best intercept known, and u moved to e = 0."""
-        theta = self.theta.copy()
-        theta[-1] = self.best
+        self.refresh()
+        w = self._primal_w()
+        theta = np.append(w, self.best - self._shift(w))
         return theta, Explicit(self.intercept.balanced(self.u, self.z, self.b))

@@ -153,10 +153,13 @@ class _Closing:
         return self.run.problem.passes - self._passes >= _SPARE and not (slow and few)
 
     def _near(self) -> bool:
-        return self._bias * self.ascent.foretold() <= self.run.stop.tol * self.ascent.primal
+        ascent, gap = self.ascent, self._bias * self.ascent.foretold()
+        if ascent.stale and gap <= self.run.stop.tol * ascent.primal:
+            ascent.refresh()
+        return gap <= self.run.stop.tol * ascent.primal
 
     def closed(self) -> bool:
-        """One closing pass; if the gap is wider than foretold, the rows that have left are asked again."""
+        """One closing pass; if the gap is wider than foretold, rows that have left and are not at rest come back."""
         run, ascent, near = self.run, self.ascent, self._near()
         self.epochs, self._passes = ascent.epochs, run.problem.passes
         if run.close(*ascent.point()):
@@ -164,7 +167,7 @@ class _Closing:
         gap = (run.trace[-1].primal - run.trace[-1].dual) / run.problem.penalty.scale
         amiss = gap / (ascent.foretold() or 1.0)
         if ascent.share < 1.0 and (near or amiss > _AMISS):
-            ascent.all_back()
+            ascent.recall()
         self._bias = min(4.0, max(0.5, amiss))
         return False
 
@@ -185,7 +188,7 @@ def solve(
     objective.
     """
     run = Run(problem, stop)
-    ascent = Ascent(problem, theta, seed)
+    ascent = Ascent(problem, theta, seed, stop.tol)
     closing = _Closing(run, ascent)
     others = newton_passes(problem, ascent.hardness, stop.tol)
     patience = min(patience, min(others, wide.price(problem)) / EPOCH)
@@ -193,6 +196,10 @@ def solve(
     try:
         while True:
             run.check_limits()
+            if ascent.there and closing.closed():
+                status = Status.CERTIFIED
+                break
+            ascent.there = False
             ascent.epoch(run)
             last = (
                 ascent.hopeless(stop.tol, patience) if epochs is None else ascent.epochs >= epochs

@@ -27,11 +27,21 @@ _ENTRIES_PER_CALL = 4_000_000  # about 20 ms: Ctrl-C and limits are answered bet
 
 
 class System:
-    """A p = -gradient with A = K/lam + stiffness 1 1' + diag(ridge), preconditioned by its diagonal."""
+    """A p = -gradient with A = K/lam + stiffness 1 1' + diag(ridge), preconditioned by its diagonal.
+
+    K is that of the centred rows if there is a centre c: ``along`` is x.c of each row, ``centre`` is |c|^2.
+    """
+
+    along: FloatArray | None = None
+    centre = 0.0
 
     def __init__(self, lam: float, stiffness: float, ridge: FloatArray, norms: FloatArray) -> None:
         self.lam, self.stiffness, self.ridge = lam, stiffness, ridge
         self.inverse = 1.0 / (norms / lam + stiffness + ridge + 1e-300)
+
+    def shared(self, a: FloatArray) -> float:
+        """Sum of a x.c."""
+        return 0.0 if self.along is None else dot(self.along, a)
 
 
 class Listed:
@@ -82,6 +92,8 @@ class Listed:
                 r,
                 y,
                 state,
+                system.along,
+                system.centre,
             )
             done += made
             self.problem.passes += self.share * made
@@ -131,7 +143,11 @@ class Copied:
             if run is not None:
                 run.check_limits()
             product = self.dots(self.add(y)) / system.lam + system.ridge * y
-            product += system.stiffness * float(y.sum())
+            total = float(y.sum())
+            product += system.stiffness * total
+            if system.along is not None:
+                shared = system.centre * total - system.shared(y)
+                product += (shared - total * system.along) / system.lam
             curved = dot(y, product)
             if not curved > 0.0:
                 break

@@ -71,8 +71,12 @@ class FreeSet:
         self.u, self.sign, self.weight = u[rows], block.sign[rows], weight[rows]
         bend = 1.0 / problem.loss.curvature_bound if problem.loss.smooth else 0.0
         self.system = System(problem.lam, ascent.stiffness, bend / self.weight, ascent.norms[rows])
+        e, f = float(ascent.state[0]), float(ascent.state[3])
         z = self.rows.dots(ascent.theta)
-        z += ascent.theta[-1] + ascent.stiffness * float(ascent.state[0])
+        z += ascent.theta[-1] + ascent.stiffness * e
+        if ascent.centre is not None:
+            self.system.along, self.system.centre = ascent.centre.along[rows], ascent.centre.size
+            z -= (e * (self.system.along - self.system.centre) + f) / problem.lam
         offset = 0.0 if block.offset is None else block.offset[rows]
         self.gradient = z - self.sign * (1.0 - offset - bend * self.u)
 
@@ -88,7 +92,8 @@ class FreeSet:
         mass = self.sign * self.weight * (new - self.u)
         v = self.rows.add(mass)
         slope, total = dot(self.gradient, mass), float(mass.sum())
-        curved = dot(v, v) / system.lam + dot(system.ridge * mass, mass)
+        square = dot(v, v) + total * (system.centre * total - 2.0 * system.shared(mass))
+        curved = square / system.lam + dot(system.ridge * mass, mass)
         curved += system.stiffness * total * total
         length = min(1.0, -slope / curved) if curved > 0.0 else 0.0
         return _Move(new, mass, v, length, -length * (slope + 0.5 * length * curved))
@@ -114,6 +119,7 @@ class FreeSet:
         ascent.u[self.list] += t * (move.new - self.u)
         ascent.theta[:-1] += (t / self.system.lam) * move.v
         ascent.state[0] += t * float(move.mass.sum())
+        ascent.state[3] += t * self.system.shared(move.mass)
 
 
 class Rounds:

@@ -15,6 +15,8 @@ from linsep import _kernels
 from linsep.problem import dot
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from linsep.data import Block
     from linsep.problem import Problem
     from linsep.solution import FloatArray
@@ -35,6 +37,21 @@ class Intercept:
         order statistic is looked for first.
         """
         return _kernels.best_intercept(self.block.targets, self.loss, self.free, z, b, reach, fine)
+
+    def among(
+        self,
+        rows: npt.NDArray[np.int64],
+        z: FloatArray,
+        u: FloatArray,
+        e: float,
+        b: float,
+        fine: float,
+        reach: float,
+    ) -> float:
+        """The same for some rows, while the u of the others stay; e = sum s sigma u over all."""
+        return _kernels.best_among(
+            self.block.targets, self.loss, self.free, rows, z, u, e, b, reach, fine
+        )[0]
 
     def alone(self, zero: FloatArray, b: float) -> tuple[float, float]:
         """The same at the scores 0, where without offsets all rows of a class are one."""
