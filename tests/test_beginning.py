@@ -80,6 +80,9 @@ def test_the_start_is_the_best_multiple_of_the_slopes_at_zero(name, fit_intercep
     assert begin.minus == pytest.approx(X[~positive].T @ weight[~positive])
     b, _ = Intercept(problem, problem.data.whole, K.Loss(name)).alone(np.zeros(400), 0.0)
     start = begin.guess(b)
+    if name == "hinge" and (C == 1.0 or not fit_intercept):
+        assert start is None, "the hinge begins there only if that is near"
+        return
 
     def dual(t):
         u = t * np.where(positive, start.plus, start.minus)
@@ -113,7 +116,9 @@ def test_regression_and_single_classes_start_from_zero():
 @pytest.mark.parametrize("name", CLASSES)
 def test_strong_penalties_take_few_passes(name):
     """The start is near: an epoch or two, if any, finish it, and a coarse tolerance is met by the start alone."""
-    sample = text(2000, 3000)
+    uneven = text(3000, 3000)
+    rows = np.argsort(uneven.sign, kind="stable")[-1700:]  # 900 of them positive
+    sample = Sample(uneven.X[rows], uneven.sign[rows])
     problem = sample.problem(get(name), 0.001)
     begun = ascent.Ascent(problem, np.zeros(problem.order), 0)
     assert begun.begun_near and begun.centre is not None

@@ -419,12 +419,16 @@ def test_crowded_smooth_problems_are_left_to_newton():
 def test_progress_that_has_ended_is_noticed():
     problem = text().problem(get("hinge"))
     ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
-    ascent.slacks = [1.0] * 90
-    assert not ascent.stalled()
-    ascent.slacks = [1.0] * 60 + [0.95] * 60
-    assert ascent.stalled()
-    ascent.slacks = [0.97**k for k in range(500)]
-    assert not ascent.stalled()
+
+    def stalled(slacks, asked=0):
+        ascent.slacks, ascent.epochs, ascent._asked = slacks, len(slacks), asked
+        return ascent.stalled()
+
+    assert not stalled([1.0] * 90)
+    assert stalled([1.0] * 60 + [0.95] * 60)
+    assert not stalled([1.0] * 60 + [0.95] * 60, asked=50), "rows came back not long ago"
+    assert stalled([1.0] * 400 + [0.95] * 60, asked=450), "but they cannot come back for ever"
+    assert not stalled([0.97**k for k in range(500)])
 
 
 def test_the_multiplier_is_extrapolated_only_where_its_steps_are_steady():

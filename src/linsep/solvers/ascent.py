@@ -59,6 +59,11 @@ FINE = 0.02  # step of Newton's method for the multiplier whose square is below 
 LEAVE = 0.35  # slope of a row that leaves, as a multiple of the largest one of a row that moved
 STAY = 4.0  # epochs over all rows, at most, before any leaves
 GAIN = 12.0  # by which a round on the free rows divides the slacks, about
+SLOWLY, ALIKE, REPEATS = (
+    0.7,
+    8,
+    100,
+)  # pace from which the rows that move farthest, so many, are visited more often
 FEW = 2  # the list is short if all rows are more than so many times as many
 ENOUGH, WITHIN = (
     32,
@@ -267,8 +272,12 @@ class Ascent:
         self.visited += self.share
         self.state[1:3] = 0.0
         rows = self.rows[: self.count]
+        slowly = self._lately > 3 and self.slacks[-1] > SLOWLY * self.slacks[-2]
+        start = self.u.copy() if slowly else None
         try:
             self._walk(self._order, self.bucket, rows, self._far, run)
+            if start is not None:
+                self._revisit(np.abs(self.u - start), run)
         finally:  # also when a limit ends the epoch
             before = float(self.theta[-1])
             if self._far < math.inf:
@@ -289,6 +298,17 @@ class Ascent:
     def visit(self, rows: npt.NDArray[np.int64], run: Run[Problem] | None = None) -> None:
         """One visit to the given rows alone; the multiplier stays."""
         self._walk(rows, 1, None, math.inf, run)
+
+    def _revisit(self, moved: FloatArray, run: Run[Problem] | None) -> None:
+        """Visit the few rows that moved farthest, again and again.
+
+        Rows that are nearly alike trade their u in small steps, and keep all others waiting until they have done.
+        """
+        few = np.flatnonzero(moved >= 0.25 * float(moved.max()))
+        if 2 <= len(few) <= ALIKE:
+            slack, most = self.state[1:3]
+            self._walk(np.tile(few, REPEATS * ALIKE // len(few)), 1, None, math.inf, run)
+            self.state[1:3] = slack, most
 
     def _walk(
         self,
@@ -404,11 +424,11 @@ class Ascent:
         """Whether a round on the free rows is worth more than the epochs that take as long, and that many are left."""
         if self._lately < 3:
             return False
-        before, last = self.slacks[-2:]
+        before, last = self.slacks[-3], self.slacks[-1]
         goal = tol * self.primal
         if last <= goal:
             return False
-        few = self.rounds.price(self.free() / max(1, self.count))
+        few = 0.5 * self.rounds.price(self.free() / max(1, self.count))  # the pace of two epochs
         return before <= last or few * math.log(before / last) < math.log(min(GAIN, last / goal))
 
     def hopeless(self, tol: float, patience: float) -> bool:
@@ -424,8 +444,13 @@ class Ascent:
         return self.foretold() <= near or self.epochs_to(near) > 10
 
     def stalled(self) -> bool:
-        """Whether the slacks have stopped to shrink: half a hundred epochs for nothing."""
-        return len(self.slacks) > 100 and min(self.slacks[-50:]) > 0.9 * min(self.slacks[:-50])
+        """Whether the slacks have stopped to shrink: 50 epochs for nothing, or 200 in which rows came back."""
+        slacks, lately = self.slacks, self._lately
+        if len(slacks) > 400 and min(slacks[-200:]) > 0.9 * min(slacks[:-200]):
+            return True
+        if lately <= 100:  # who came back brings slacks along
+            return False
+        return min(slacks[-50:]) > 0.9 * min(slacks[-lately:-50])
 
     def finite(self) -> bool:
         """Whether no number has overflowed."""

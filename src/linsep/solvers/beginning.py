@@ -19,6 +19,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.problem import dot
+from linsep.solvers.hardness import hardness, sampled_mean
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -26,8 +27,15 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 FAR_OFF = 0.2  # |c|^2 as a share of mean |x|^2 from which rows are centred in any case
+NARROW, EASY = (
+    16_384,
+    0.5,
+)  # features up to which the sums stay in the cache; hardness that makes them worth more
 NEAR = 0.5  # multiple of the dual point at w = 0 from which it is a good start
 Parts = tuple[tuple[float, float], ...]  # weight and u of either class
+EVEN = (
+    0.5  # share of the smaller class in the larger one from which the hinge begins with class sums
+)
 CLASSES = ("logistic", "squared", "squared_hinge", "huberised_hinge", "hinge")
 
 
@@ -52,18 +60,27 @@ class ClassStart:
 
 
 class Beginning:
-    """The sums of the first pass, and what follows from them."""
+    """The sums of the first pass, and what follows from them.
+
+    Sums over very many features cost more than an epoch is worth where the start will not be near.
+    """
 
     def __init__(self, problem: Problem, block: Block) -> None:
         self.problem, self.block = problem, block
         problem.passes += 1
         n, d = problem.data.n, problem.data.d
         self.norms, targets = np.zeros(n), block.targets
+        self.useful = d <= NARROW or hardness(problem, sampled_mean(problem)) <= EASY
 
         def add(b: Block, out: FloatArray) -> None:
-            _kernels.class_sums(b.rows, targets, b.lo, b.hi, self.norms, out)
+            if self.useful:
+                _kernels.class_sums(b.rows, targets, b.lo, b.hi, self.norms, out)
+            else:
+                _kernels.row_norms(b.rows, b.lo, b.hi, self.norms)
 
-        sums = problem.data.sum(add, 2 * d)
+        sums = problem.data.sum(add, 2 * d if self.useful else 1)
+        if not self.useful:
+            sums = np.zeros(2 * d)
         self.plus, self.minus = sums[:d], sums[d:]
         weight, positive = block.weight, block.sign > 0.0
         self.live, self.size = n, float(self.norms.sum())
@@ -110,6 +127,8 @@ class Beginning:
         else:
             t, dual = _parabola(parts, square, 1.0 / loss.curvature_bound if loss.smooth else 0.0)
         near = t >= NEAR and 0.5 * t * t * square <= 0.5 * dual
+        if not loss.smooth and not (near and problem.fit_intercept and min(up, um) >= EVEN):
+            return None  # which rows of the larger class have u = 1 is then all there is to find
         return ClassStart(t * up, t * um, (t / lam) * v, dual, near)
 
     def centred(self, w: FloatArray) -> tuple[Centre, FloatArray]:
