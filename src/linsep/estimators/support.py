@@ -158,12 +158,15 @@ def support(alpha: FloatArray, caps: Any) -> tuple[IntArray, IntArray, IntArray]
 class SupportRows:
     """The rows of X that are support vectors.
 
-    A copy of many takes longer than the fit: it is made when it is first asked for, and refused if X was changed since.
+    A copy of a good part of X in memory takes longer than the fit: it is made when it is first asked for, and refused
+    if X was changed since.
     """
 
     def __init__(self, X: Any, rows: IntArray, size: int) -> None:
         self._X, self._rows = X, rows
-        self._copy = X[rows] if size <= AT_ONCE else None
+        here = isinstance(X, np.ndarray) or sp.issparse(X)
+        whole = (X.nnz if sp.issparse(X) else X.size) if here else 0
+        self._copy = None if here and size > max(AT_ONCE, 0.25 * whole) else X[rows]
         self._total = self._sum() if self._copy is None else 0.0
 
     def _sum(self) -> float:
