@@ -133,6 +133,7 @@ struct CdJob {
     double far;                     // slope beyond which a row that rests leaves the list
     const double* along = nullptr;  // x.c of each row, for a centre c
     double centre = 0.0;            // |c|^2
+    Helper helper{};                // for very long dense rows
 };
 
 // The best intercept and the sum of the losses there.
@@ -149,6 +150,7 @@ struct FreeJob {
     const double* inverse;
     const double* along = nullptr;  // x.c of each, for a centre c
     double centre = 0.0;            // |c|^2
+    Helper helper{};                // for very long dense rows
 };
 
 // A class 0 .. k-1 for each row, counted weight_i times (null weight means 1).

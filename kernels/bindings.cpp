@@ -530,7 +530,7 @@ std::tuple<int, int, int, int, bool> interior(const PyRows& x, const PyTargets& 
 // theta = (w, b0), state = (e, slack, largest slope, f). Entries of the list below 0 have left it.
 void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, int64_t k1, Order order, int64_t bucket,
              std::optional<Order> rows, double far, double lam, double stiffness, In norms, Out u, Out z, Out b,
-             Out theta, Out state, std::optional<In> along, double centre) {
+             Out theta, Out state, std::optional<In> along, double centre, bool two) {
     t.match(x);
     need(l.spec.id != LossId::exponential, "the exponential loss has no dual step");
     need(bucket >= 1 && lam > 0.0 && stiffness >= 0.0, "bucket and lam are positive, stiffness is not negative");
@@ -548,6 +548,7 @@ void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, i
     if (along) vector_of(*along, x.n(), "along has n entries");
     nb::gil_scoped_release release;
     const double infinite = std::numeric_limits<double>::infinity();
+    Crew crew(two);
     const CdJob job{lam,
                     stiffness,
                     order.data(),
@@ -556,7 +557,8 @@ void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, i
                     count,
                     rows ? far : infinite,
                     along ? along->data() : nullptr,
-                    along ? centre : 0.0};
+                    along ? centre : 0.0,
+                    crew.helper()};
     table->dual_cd(x.rows, k0, k1, t.view, l.spec, job, norms.data(), u.data(), z.data(), b.data(), theta.data(),
                    state.data());
 }
@@ -1191,7 +1193,8 @@ NB_MODULE(_kernels, m) {
           nb::arg("order").noconvert(), nb::arg("bucket"), nb::arg("list").noconvert().none(), nb::arg("far"),
           nb::arg("lam"), nb::arg("stiffness"), nb::arg("norms").noconvert(), nb::arg("u").noconvert(),
           nb::arg("z").noconvert(), nb::arg("b").noconvert(), nb::arg("theta").noconvert(),
-          nb::arg("state").noconvert(), nb::arg("along").none() = nb::none(), nb::arg("centre") = 0.0);
+          nb::arg("state").noconvert(), nb::arg("along").none() = nb::none(), nb::arg("centre") = 0.0,
+          nb::arg("two") = false);
     m.def("class_sums", &class_sums, nb::arg("rows"), nb::arg("targets"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("norms").noconvert(), nb::arg("out").noconvert());
     m.def("two_scores", &two_scores, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("a"), nb::arg("b"),

@@ -16,6 +16,7 @@
 // Hsieh et al. 2008 (the method, and how rows leave), Yu, Huang, Lin 2011 (logistic), Shalev-Shwartz, Zhang 2013 (rates).
 // The intercept's multiplier b0 is moved between epochs by src/linsep/solvers/ascent.py.
 #pragma once
+#include "halves.hpp"
 #include "sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -165,60 +166,138 @@ template <class T, class I>
     fetch(X.index + p, count);
 }
 
-// Visits the buckets order[k0 .. k1), each of job.bucket consecutive entries of the list of rows. theta = (w, b0), w moves.
-// z and b get the score x.w of each row and the intercept as they are after the row's own move: its u is the slope there.
-// A row that rests with a slope beyond job.far leaves: its entry i of the list becomes ~i.
+// One walk: what a row does once its product with w is known, and what the walk adds up.
+// theta = (w, b0). z and b get the score x.w of each row and the intercept as they are after the row's own move: its u is
+// the slope there. A row that rests with a slope beyond job.far leaves: its entry i of the list becomes ~i.
 // job.along: x.c of each row, null without a centre; job.centre: |c|^2; norms and scores are those of x - c.
 // state: e (moves), sum of s * slack (added to), largest slope of a row that moved (raised), f (moves).
-template <class R, class L>
-void ascend(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const CdJob& job, const double* norms,
-            double* u, double* z, double* b, double* theta, double* state) {
-    const double inverse = 1.0 / job.lam, b0 = theta[X.d];
-    double e = state[0], f = state[3], slack = 0.0, most = state[2];
+template <class L>
+struct Walk {
+    const Targets t;
+    const L loss;
+    const CdJob job;
+    const double* const norms;
+    double *const u, *const z, *const b;
+    const double b0, inverse;
+    double e, f, slack, most;
+
+    // Row i of weight s, entry j of the list: by how much of the row w moves. product() is x.w, asked for when all else is
+    // under way.
+    template <class F>
+    [[gnu::always_inline]] double move(i64 j, i64 i, double s, const F& product) {
+        const double q = s * (norms[i] * inverse + job.stiffness), before = u[i];
+        const auto ready = loss.ready(q, before);
+        const double along = job.along ? job.along[i] : 0.0;
+        const double score = product() - inverse * (e * (along - job.centre) + f);
+        const double margin = t.sign[i] * (score + b0 + job.stiffness * e) + (t.offset ? t.offset[i] : 0.0);
+        const Move move = loss.at(margin, before, q, ready);
+        const double mass = s * t.sign[i] * (move.u - before);
+        slack += s * move.slack;
+        z[i] = score + mass * inverse * norms[i];
+        b[i] = b0 + job.stiffness * (e + mass);
+        const double size = __builtin_fabs(move.slope);
+        if (mass == 0.0) {
+            if (L::rests && size > job.far) job.rows[j] = ~i;
+            return 0.0;
+        }
+        if (L::rests && size > most) most = size;
+        u[i] = move.u;
+        e += mass;
+        f += mass * along;
+        return mass * inverse;
+    }
+    void tell(double* state) const {
+        state[0] = e;
+        state[1] += slack;
+        state[2] = most;
+        state[3] = f;
+    }
+};
+
+// Visits the buckets order[k0 .. k1), each of job.bucket consecutive entries of the list of rows: visit(j, i, s) of
+// each row i with a weight s; fetch(i) of those that have their turn soon.
+template <class Fetch, class Visit>
+[[gnu::always_inline]] inline void in_order(i64 k0, i64 k1, const CdJob& job, const double* weight, const Fetch& fetch,
+                                            const Visit& visit) {
     const auto row = [&](i64 j) { return job.rows ? job.rows[j] : j; };
     for (i64 k = k0; k < k1; ++k) {
         const i64 first = job.order[k] * job.bucket, last = min64(first + job.bucket, job.count);
         const i64 soon = k + (job.bucket > 1 ? 1 : 3);
         const i64 ahead = soon < k1 ? (job.order[soon] - job.order[k]) * job.bucket : 0;
         for (i64 j = first; j < last; ++j) {
-            if (const i64 next = j + ahead; ahead && next < job.count && row(next) >= 0) {
-                const i64 i = row(next);
-                __builtin_prefetch(u + i);
-                __builtin_prefetch(norms + i);
-                __builtin_prefetch(t.sign + i);
-                if (job.along) __builtin_prefetch(job.along + i);
-                fetch_row(X, i);
-            }
+            if (const i64 next = j + ahead; ahead && next < job.count && row(next) >= 0) fetch(row(next));
             const i64 i = row(j);
             if (i < 0) continue;
-            const double s = t.weight ? t.weight[i] : 1.0;
-            if (s == 0.0) continue;
-            const double q = s * (norms[i] * inverse + job.stiffness), before = u[i];
-            const auto ready = loss.ready(q, before);
-            const double along = job.along ? job.along[i] : 0.0;
-            const double score = X.dot_row(i, theta) - inverse * (e * (along - job.centre) + f);
-            const double margin = t.sign[i] * (score + b0 + job.stiffness * e) + (t.offset ? t.offset[i] : 0.0);
-            const Move move = loss.at(margin, before, q, ready);
-            const double mass = s * t.sign[i] * (move.u - before);
-            slack += s * move.slack;
-            z[i] = score + mass * inverse * norms[i];
-            b[i] = b0 + job.stiffness * (e + mass);
-            const double size = __builtin_fabs(move.slope);
-            if (mass == 0.0) {
-                if (L::rests && size > job.far) job.rows[j] = ~i;
-                continue;
-            }
-            if (L::rests && size > most) most = size;
-            u[i] = move.u;
-            e += mass;
-            f += mass * along;
-            X.axpy(i, mass * inverse, theta);
+            const double s = weight ? weight[i] : 1.0;
+            if (s != 0.0) visit(j, i, s);
         }
     }
-    state[0] = e;
-    state[1] += slack;
-    state[2] = most;
-    state[3] = f;
+}
+
+template <class R, class L>
+void ascend(const R& X, i64 k0, i64 k1, const Walk<L>& from, double* theta, double* state) {
+    Walk<L> walk = from;  // in registers
+    const auto fetch = [&](i64 i) {
+        __builtin_prefetch(walk.u + i);
+        __builtin_prefetch(walk.norms + i);
+        __builtin_prefetch(walk.t.sign + i);
+        if (walk.job.along) __builtin_prefetch(walk.job.along + i);
+        fetch_row(X, i);
+    };
+    in_order(k0, k1, walk.job, walk.t.weight, fetch, [&](i64 j, i64 i, double s) {
+        const double step = walk.move(j, i, s, [&] { return X.dot_row(i, theta); });
+        if (step != 0.0) X.axpy(i, step, theta);
+    });
+    walk.tell(state);
+}
+
+constexpr i64 kLongRow = 400, kVeryLongRow = 2048;  // columns
+
+// The same, of dense rows so long that w and a row do not stay in the nearest cache: four rows at a time. Their products
+// with w and with each other are made while their columns are at hand; then each moves in its turn, as if w had moved
+// before, and w moves for all of them. Very long rows are cut in two halves, of which a second thread may take one.
+template <class T, class L>
+void ascend_by_fours(const DenseRows<T>& X, i64 k0, i64 k1, const Walk<L>& from, double* theta, double* state) {
+    Walk<L> walk = from;
+    constexpr int kRows = 4;
+    i64 entry[kRows], rows[kRows];
+    double weight[kRows];
+    int count = 0;
+    Halves columns;
+    columns.n = columns.cut = X.d;
+    if (X.d >= kVeryLongRow) columns.cut = X.d / 2 / VL * VL;
+    columns.helper = walk.job.helper;
+    const auto all_move = [&] {
+        double sums[2][kRows + kRows * kRows] = {}, steps[kRows];
+        columns.each([&](i64 lo, i64 hi, int part) { X.products(rows, count, theta, lo, hi, sums[part]); });
+        const auto sum = [&](int at) { return sums[0][at] + sums[1][at]; };
+        for (int a = 0; a < count; ++a) {
+            double product = sum(a);
+            for (int p = 0; p < a; ++p) product += steps[p] * sum(kRows + kRows * p + a);
+            steps[a] = walk.move(entry[a], rows[a], weight[a], [product] { return product; });
+        }
+        columns.each([&](i64 lo, i64 hi, int) { X.axpy_some(rows, count, steps, lo, hi, theta); });
+        count = 0;
+    };
+    in_order(
+        k0, k1, walk.job, walk.t.weight, [](i64) {},
+        [&](i64 j, i64 i, double s) {
+            entry[count] = j;
+            weight[count] = s;
+            rows[count++] = i;
+            if (count == kRows) all_move();
+        });
+    if (count) all_move();
+    walk.tell(state);
+}
+
+template <class R, class L>
+void walk_over(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, const CdJob& job, const double* norms,
+               double* u, double* z, double* b, double* theta, double* state) {
+    const Walk<L> from{t, loss, job, norms, u, z, b, theta[X.d], 1.0 / job.lam, state[0], state[3], 0.0, state[2]};
+    if constexpr (R::dense)
+        if (X.d >= kLongRow) return ascend_by_fours(X, k0, k1, from, theta, state);
+    ascend(X, k0, k1, from, theta, state);
 }
 
 // Setting out: |x|^2 of each row, and the sums of s x over the rows of either sign (out: 2 d numbers, added to).
@@ -253,9 +332,9 @@ template <class R>
 void dual_cd(const R& X, i64 k0, i64 k1, const Targets& t, LossSpec spec, const CdJob& job, const double* norms,
              double* u, double* z, double* b, double* theta, double* state) {
     if (spec.id == LossId::logistic)
-        ascend(X, k0, k1, t, LogisticMove{}, job, norms, u, z, b, theta, state);
+        walk_over(X, k0, k1, t, LogisticMove{}, job, norms, u, z, b, theta, state);
     else
-        ascend(X, k0, k1, t, parabola(spec), job, norms, u, z, b, theta, state);
+        walk_over(X, k0, k1, t, parabola(spec), job, norms, u, z, b, theta, state);
 }
 
 // Fisher and Yates with the splitmix64 generator: the same order on every machine.

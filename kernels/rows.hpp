@@ -233,6 +233,58 @@ struct DenseRows {
         });
     }
 
+    // Of up to four rows the products x_a.w, in out[a], and x_a.x_b, a < b, in out[4 + 4 a + b], over the columns [lo, hi).
+    template <int N>
+    void products_of(const i64* rows, const double* w, i64 lo, i64 hi, double* out) const {
+        const T* p[N];
+        for (int a = 0; a < N; ++a) p[a] = row(rows[a]);
+        vd s[N] = {}, g[N][N] = {};
+        i64 j = lo;
+        for (; j + VL <= hi; j += VL) {
+            vd x[N];
+            for (int a = 0; a < N; ++a) x[a] = load(p[a] + j), keep(x[a]);
+            const vd v = load(w + j);
+            for (int a = 0; a < N; ++a) {
+                s[a] += x[a] * v;
+                for (int b = a + 1; b < N; ++b) g[a][b] += x[a] * x[b];
+            }
+        }
+        for (int a = 0; a < N; ++a) {
+            out[a] = total(s[a]);
+            for (int b = a + 1; b < N; ++b) out[4 + 4 * a + b] = total(g[a][b]);
+        }
+        for (; j < hi; ++j)
+            for (int a = 0; a < N; ++a) {
+                out[a] += (double)p[a][j] * w[j];
+                for (int b = a + 1; b < N; ++b) out[4 + 4 * a + b] += (double)p[a][j] * (double)p[b][j];
+            }
+    }
+    void products(const i64* rows, int count, const double* w, i64 lo, i64 hi, double* out) const {
+        with_count(count, [&](auto N) {
+            if constexpr (N.value >= 1 && N.value <= 4) products_of<N.value>(rows, w, lo, hi, out);
+        });
+    }
+    // w += sum_a c_a x_a of up to four rows, in the columns [lo, hi)
+    void axpy_some(const i64* rows, int count, const double* c, i64 lo, i64 hi, double* w) const {
+        const T* p[4];
+        double by[4] = {};
+        int used = 0;
+        for (int a = 0; a < count; ++a)
+            if (c[a] != 0.0) p[used] = row(rows[a]), by[used++] = c[a];
+        with_count(used, [&](auto N) {
+            if constexpr (N.value >= 1 && N.value <= 4) {
+                i64 j = lo;
+                for (; j + VL <= hi; j += VL) {
+                    vd v = load(w + j);
+                    for (int a = 0; a < N.value; ++a) v += by[a] * load(p[a] + j);
+                    store(w + j, v);
+                }
+                for (; j < hi; ++j)
+                    for (int a = 0; a < N.value; ++a) w[j] += by[a] * (double)p[a][j];
+            }
+        });
+    }
+
     // N vectors of columns from j0 on (the last one overlapping when Tail), kept in registers over the rows.
     template <int N, bool Tail>
     void strip(i64 r, const int* list, int count, const double* a, i64 j0, double* g) const {

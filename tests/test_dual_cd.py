@@ -92,7 +92,19 @@ def many(n=83, d=9, seed=3):
 
 
 def native(  # noqa: PLR0917
-    sample, loss, lam, stiffness, order, bucket, u, theta, state, cuts=(), listed=None, far=math.inf
+    sample,
+    loss,
+    lam,
+    stiffness,
+    order,
+    bucket,
+    u,
+    theta,
+    state,
+    cuts=(),
+    listed=None,
+    far=math.inf,
+    two=False,
 ):
     data = sample.memory().whole
     norms, z, seen = np.zeros(len(u)), np.zeros(len(u)), np.zeros(len(u))
@@ -118,6 +130,9 @@ def native(  # noqa: PLR0917
             seen,
             theta,
             state,
+            None,
+            0.0,
+            two,
         )
     return z, seen
 
@@ -164,6 +179,39 @@ def test_the_kernel_is_the_plain_loop(loss, kind, name):
             off = np.where(m < 1.0, high - u, u - low) * np.abs(1.0 - m)
         assert off[sample.weight > 0].max() <= close * size, "u is the slope there"
         assert theta[-1] == -0.4 and not u[sample.weight == 0.0].any()
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+@pytest.mark.parametrize("d", [399, 401, 2051])  # one row at a time, four, four by two threads
+@each_loss
+def test_long_rows_are_the_plain_loop(loss, d, name):
+    """Four rows at a time move as they would one after another, also where an order repeats itself."""
+    sample = many(n=30, d=d)
+    order = np.arange(30, dtype=np.int64)
+    K.shuffle(order, 5)
+    order = np.concatenate([order, order[[7, 7, 7, 3, 7]]])
+    lam, stiffness = 20.0, 0.1
+    want_u, want_theta = np.zeros(30), np.zeros(d + 1)
+    e = epoch(sample, loss, lam, stiffness, order, want_u, want_theta, 0.0)
+    before = K.instruction_set()
+    K.use_instruction_set(name)
+    try:
+        answers = []
+        for kind in (np.float64, np.float32):
+            part = Sample(sample.X.astype(kind), sample.sign, sample.offset, sample.weight)
+            for two in (False, True):
+                u, theta, state = np.zeros(30), np.zeros(d + 1), np.zeros(4)
+                native(part, loss, lam, stiffness, order, 1, u, theta, state, (9,), two=two)
+                answers.append((u, theta, state))
+    finally:
+        K.use_instruction_set(before)
+    for u, theta, state in answers:
+        assert np.abs(u - want_u).max() <= 1e-12 * max(1.0, np.abs(want_u).max())
+        assert np.abs(theta - want_theta).max() <= 1e-11 * np.abs(want_theta).max()
+        assert state[0] == pytest.approx(e, abs=1e-11)
+    for one, two in (answers[:2], answers[2:]):  # whoever made the second half
+        for x, y in zip(one, two, strict=True):
+            np.testing.assert_array_equal(x, y)
 
 
 @each_loss

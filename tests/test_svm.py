@@ -326,27 +326,6 @@ def test_too_many_support_vectors_are_not_kept(monkeypatch):
         _ = model.support_vectors_
 
 
-@pytest.mark.parametrize("make", [np.array, sp.csr_matrix], ids=["dense", "sparse"])
-def test_many_support_vectors_are_copied_when_they_are_asked_for(make, monkeypatch):
-    monkeypatch.setattr(support, "AT_ONCE", 0)
-    rows = make(X)
-    asked, never, kept = (LinearSVC(1e-3).fit(rows, Y) for _ in range(3))
-    assert 4 * len(asked.support_) > len(Y)
-    kept = pickle.loads(pickle.dumps(kept))
-    first = asked.support_vectors_
-    if sp.issparse(rows):
-        rows.data[0] += 1.0
-    else:
-        rows[0, 0] += 1.0
-    for model in (asked, kept):
-        assert asked.support_vectors_ is first
-        there = model.support_vectors_
-        there = there.toarray() if sp.issparse(there) else there
-        np.testing.assert_array_equal(there, X[model.support_])
-    with pytest.raises(AttributeError, match="changed after fit"):
-        _ = never.support_vectors_
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_margin(loss):
     model = LinearSVC(loss=loss).fit(X, Y)

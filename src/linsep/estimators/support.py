@@ -30,9 +30,7 @@ _NEAR = 1e-4
 #: Balance below which nothing is repaired: rounding of the sum itself.
 _BALANCED = 1e-14
 #: Numbers of X that a model keeps as its support vectors.
-KEPT = 4_000_000
-#: Numbers that are copied without being asked for.
-AT_ONCE = 20_000
+KEPT = 1_000_000
 
 
 def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) -> FloatArray:
@@ -155,49 +153,10 @@ def support(alpha: FloatArray, caps: Any) -> tuple[IntArray, IntArray, IntArray]
     return np.flatnonzero(used), np.flatnonzero(free), np.flatnonzero(used & ~free)
 
 
-class SupportRows:
-    """The rows of X that are support vectors.
-
-    A copy of a good part of X in memory takes longer than the fit: it is made when it is first asked for, and refused
-    if X was changed since.
-    """
-
-    def __init__(self, X: Any, rows: IntArray, size: int) -> None:
-        self._X, self._rows = X, rows
-        here = isinstance(X, np.ndarray) or sp.issparse(X)
-        whole = (X.nnz if sp.issparse(X) else X.size) if here else 0
-        self._copy = None if here and size > max(AT_ONCE, 0.25 * whole) else X[rows]
-        self._total = self._sum() if self._copy is None else 0.0
-
-    def _sum(self) -> float:
-        return float(np.add.reduce(self._X.data if sp.issparse(self._X) else self._X, axis=None))
-
-    def copy(self) -> Any:
-        """They."""
-        if self._copy is None:
-            if self._sum() != self._total:
-                raise AttributeError(
-                    "support_vectors_: X was changed after fit, and they had not been copied yet. Read the attribute "
-                    "before you change X, or take the rows model.support_ of an unchanged copy."
-                )
-            self._copy = self._X[self._rows]
-        self._X = None
-        return self._copy
-
-    def __reduce__(self) -> Any:
-        return _unpickled, (self.copy(),)
-
-
-def _unpickled(copy: Any) -> SupportRows:
-    found = SupportRows.__new__(SupportRows)
-    found._copy = copy
-    return found
-
-
-def support_rows(X: Any, rows: IntArray) -> SupportRows | None:
-    """Those rows of X, or None if they hold more than ``KEPT`` numbers."""
+def support_rows(X: Any, rows: IntArray) -> Any:
+    """A copy of those rows of X, or None if it would hold more than ``KEPT`` numbers."""
     if sp.issparse(X):
-        size = int(np.diff(X.indptr)[rows].sum())
-    else:
-        size = len(rows) * X.shape[1]
-    return SupportRows(X, rows, size) if size <= KEPT else None
+        return X[rows] if int(np.diff(X.indptr)[rows].sum()) <= KEPT else None
+    if len(rows) * X.shape[1] > KEPT:
+        return None
+    return np.take(X, rows, axis=0) if isinstance(X, np.ndarray) else X[rows]

@@ -57,8 +57,7 @@ random_state
         rows all of whose multipliers are at the upper end of it, which lie inside or beyond. The squared hinge and
         the hard margin have no upper end: all are free.
     support_vectors_ : array or CSR matrix
-        ``X[support_]``, kept if that is at most 4 million numbers; else index your own X. More than 20,000 numbers are
-        copied when they are first asked for, and refused if X was changed before that.
+        ``X[support_]``, kept if that is at most a million numbers; else index your own X.
     margin_ : float, or ndarray
         ``1/|w|``, the distance from the hyperplane to the points of score +-1. One-vs-rest: (k,), one for each
         problem. Crammer-Singer: (k, k), ``1/|w_c - w_d|`` for each pair of classes.
@@ -139,7 +138,7 @@ feature_names_in_
                 if "_support_rows" in state
                 else "support_vectors_: this LinearSVC is not fitted yet; call fit first."
             )
-        return state["_support_rows"].copy()
+        return state["_support_rows"]
 
     def kkt(self, X: Any, y: Any, sample_weight: Any = None) -> certificates.KKT:
         """Residuals of the conditions of optimality, recomputed in numpy from ``coef_`` and ``alpha_``.

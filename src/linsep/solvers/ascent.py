@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
+from linsep.data import Memory
 from linsep.errors import NonFinite
 from linsep.problem import dot
 from linsep.solution import Explicit
@@ -80,6 +81,7 @@ class Ascent:
     def __init__(self, problem: Problem, theta: FloatArray, seed: int, tol: float = 0.0) -> None:
         assert problem.data.whole is not None and problem.loss.native is not None
         self.problem, self.block = problem, problem.data.whole
+        self._two = isinstance(problem.data, Memory) and problem.data.n_threads > 1
         self.loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
         self.intercept = Intercept(problem, self.block, self.loss)
         begin = Beginning(problem, self.block)
@@ -353,6 +355,7 @@ class Ascent:
                 self.state,
                 along,
                 size,
+                self._two,
             )
 
     def _settle_intercept(self, b: float) -> None:
