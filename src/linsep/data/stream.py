@@ -100,13 +100,11 @@ class Stream(Dataset):
 
     def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
         """Sum over the blocks, as in memory."""
-        return self._summed([(fn, size)], notes.get("features", True))[0]
+        return self.sums([(fn, size)], **notes)[0]
 
     def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
         """All of them while the rows are read once."""
-        return self._summed(wanted, True)
-
-    def _summed(self, wanted: Sequence[tuple[Sum, int]], features: bool) -> list[FloatArray]:
+        features = notes.get("features", True)
         if features:
             self.X.refuse_change()
         openers = [
