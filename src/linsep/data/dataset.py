@@ -103,6 +103,10 @@ class Dataset(ABC):
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Dataset:
         """The given rows (ascending) in memory, their weights multiplied by ``share``."""
 
+    def brought(self) -> Dataset:
+        """All rows where a method that is not made of sums alone can work on them, to be closed by the caller."""
+        return self.sample(np.arange(self.n))
+
     @abstractmethod
     def columns(self, chosen: npt.NDArray[np.int64]) -> Dataset:
         """All rows with the chosen features alone, to be closed by the caller."""

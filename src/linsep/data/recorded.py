@@ -142,6 +142,10 @@ class Recorded(Dataset):
                     "over them finds other sums. Remove it, and fit again."
                 )
 
+    def brought(self) -> Dataset:
+        found = self._data.brought()
+        return Recorded(found, self._journal) if isinstance(found, Stream) else found
+
     def columns(self, chosen: npt.NDArray[np.int64]) -> Dataset:
         return Recorded(self._data.columns(chosen), self._journal)
 

@@ -258,6 +258,14 @@ class Cluster(Dataset):
         self.rounds.traffic.received += _bytes(parts)
         return np.concatenate(parts, axis=-1)
 
+    def brought(self) -> Dataset:
+        """Here in memory, or on the client's disk if they are too many."""
+        if self.at_hand:
+            return self.sample(np.arange(self.n))
+        from linsep.data.cluster.spilling import spilled  # noqa: PLC0415 - which knows this class
+
+        return spilled(self)
+
     def columns(self, chosen: IntArray) -> Memory:
         """Brought here: methods that ask for columns work on rows at hand."""
         return self.sample(np.arange(self.n)).columns(chosen)
