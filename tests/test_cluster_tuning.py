@@ -16,6 +16,7 @@ from linsep import (
     summary,
     tune,
 )
+from linsep.data.cluster import HeldRows
 from linsep.errors import BadInput
 
 da = pytest.importorskip("dask.array")
@@ -100,3 +101,25 @@ def test_what_needs_memory_is_refused(table):
     ):
         with pytest.raises(BadInput, match=text):
             tune(LogisticRegression(), cut(X), cut(y), CS, **options)
+
+
+def test_means_over_held_out_rows_are_made_by_the_workers(table, monkeypatch):
+    X, y, _, weight = table
+    options = {"cv": 2, "sample_weight": weight}
+    here = tune(LogisticRegression(tol=1e-10), X, y, CS, **options)
+
+    def refuse(*given):
+        raise AssertionError("predictions travel")
+
+    for module in ("classification", "logistic"):
+        monkeypatch.setattr(f"linsep.estimators.{module}.lazily", refuse)
+    sent = []
+    keep = HeldRows.send
+    monkeypatch.setattr(
+        HeldRows,
+        "send",
+        lambda self, *asked: sent.append(id(keep(self, *asked))) or keep(self, *asked),
+    )
+    there = tune(LogisticRegression(tol=1e-10), cut(X), cut(y), CS, **options)
+    np.testing.assert_allclose(there.curve.scores, here.curve.scores, rtol=1e-9)
+    assert len(sent) == 12 and len(set(sent)) <= 5  # y once, and two vectors for each fold

@@ -1,10 +1,6 @@
 """Rows on disk: the same bits as in memory, in little memory, and no damaged byte is used."""
 
-import json
 import os
-import subprocess
-import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -431,56 +427,6 @@ def test_layout_is_that_of_memory(npy, table):
         for size in (1, 50, 5000):
             assert kept.longest_sum(size) == read.longest_sum(size)
         read.close()
-
-
-#: Data of 4 times the memory that the process may still take after its imports.
-LIMITED = """
-import json, resource, sys, threading
-import numpy as np
-from linsep import LogisticRegression, scan
-
-threading.stack_size(1 << 20)  # stacks count as data
-path, room = sys.argv[1], int(sys.argv[2])
-y = np.load(path + ".y.npy")
-first = np.random.default_rng(1).normal(size=(2000, 100))  # imports and the buffers of BLAS come first
-LogisticRegression(solver="newton", n_threads=1).fit(first, first[:, 0] > 0).predict(first)
-with open("/proc/self/status") as lines:
-    now = next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmData"))
-resource.setrlimit(resource.RLIMIT_DATA, (now + room, now + room))
-try:
-    np.load(path)
-    held = True
-except MemoryError:
-    held = False
-with scan(path, target=y) as rows:
-    model = LogisticRegression(n_threads=2).fit(rows)
-    print(json.dumps([held, bool(model.certificate_.certified), rows.rows.nbytes,
-                      int((model.predict(rows) != y).sum())]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads /proc")
-def test_four_times_the_memory(tmp_path):
-    path, room, d = str(tmp_path / "X.npy"), 48 << 20, 100
-    n = 4 * room // (8 * d) + 1
-    rng = np.random.default_rng(0)
-    X = np.lib.format.open_memmap(path, "w+", np.float64, (n, d))
-    for lo in range(0, n, 20_000):
-        X[lo : lo + 20_000] = rng.normal(size=X[lo : lo + 20_000].shape)
-    np.save(path + ".y.npy", X[:, 0] + X[:, 1] + rng.normal(size=n) > 0)
-    del X
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(LIMITED), path, str(room)],
-        capture_output=True,
-        text=True,
-        env=env,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    held, certified, size, errors = json.loads(run.stdout)
-    assert not held and certified and size >= 4 * room and errors < 0.4 * n
 
 
 @pytest.mark.parametrize("d", [D, 200])  # all features at once, and working sets of some

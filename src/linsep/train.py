@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linsep.certificates import Optimality, certify
-from linsep.data import AT_HAND, Dataset
-from linsep.errors import BadInput, ConvergenceWarning, Refused
+from linsep.data import Dataset
+from linsep.errors import BadInput, ConvergenceWarning
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
@@ -84,29 +84,17 @@ def _solve(
         coupled = kind(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
         job.owner = coupled
         if wants_rows_here(coupled, recipe.solver):
-            return _solve(recipe, _here(recipe, data), start, job)
+            return _solve(recipe, data.brought(), start, job)
         name, solve = choose_coupled(coupled, recipe.solver)
         W = _start(data, recipe.loss.k, start, recipe.fit_intercept)
         return coupled, solve(coupled, W, stop, seed), name
     problem = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
     job.owner = problem
     if wants_rows_here(problem, recipe.solver):
-        return _solve(recipe, _here(recipe, data), start, job)
+        return _solve(recipe, data.brought(), start, job)
     solver = choose(problem, recipe.solver, stop)
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
     return problem, solver.run(problem, theta, stop, seed), solver.name
-
-
-def _here(recipe: Recipe, data: Dataset) -> Dataset:
-    """Rows on a cluster, brought to the client for a method that is not made of sums alone."""
-    if not data.at_hand:
-        raise Refused(
-            f"The {recipe.loss.name} loss with {recipe.penalty} and solver={recipe.solver!r} needs the rows in memory, "
-            f"and {data.n_entries:,} entries are too many to bring to the client ({AT_HAND:,} are not). On a cluster "
-            "of any size: the smooth losses with l1_ratio=0 and a finite C (a large one in the place of inf), and the "
-            "hinge with a finite C and many more rows than features."
-        )
-    return data.sample(np.arange(data.n))
 
 
 def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:
@@ -124,6 +112,8 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # rounding took back what the solver believed
         status = Status.WORKING_PRECISION
+    if problem.data is not data:  # rows of a cluster that were brought here
+        problem.data.close()
     if warn and status is not Status.CERTIFIED:
         text = f"{status.message} Now: {certificate}"
         warnings.warn(ConvergenceWarning(text, certificate), stacklevel=2)

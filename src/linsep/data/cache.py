@@ -194,14 +194,24 @@ def write_columns(directory: Path, rows: StoredRows, chosen: npt.NDArray[np.int6
     """Some columns of all rows as rows of their own, dense if they are mostly filled."""
     entries = sum(block[:, chosen].nnz for _, block in rows.blocks()) if rows.sparse else 0
     dense = not rows.sparse or entries > FILLED * rows.shape[0] * len(chosen)
-    writer = Writer(directory, width=len(chosen))
+    parts = (block[:, chosen] for _, block in rows.blocks())
+    if rows.sparse and dense:
+        parts = (part.toarray() for part in parts)
+    remedy = "set TMPDIR to a directory with more room"
+    return write_rows(directory, parts, remedy, width=len(chosen))
+
+
+def write_rows(
+    directory: Path, parts: Iterable[Any], remedy: str, width: int | None = None
+) -> StoredRows:
+    """Rows as they come, into a directory; the ``remedy`` is for a full disk."""
+    writer = Writer(directory, width=width)
     try:
-        for _, block in rows.blocks():
-            part = block[:, chosen]
-            writer.add(Batch(part.toarray() if rows.sparse and dense else part), directory)
+        for part in parts:
+            writer.add(Batch(part), directory)
         writer.finish()
     except OSError as error:
-        _explain(error, directory, "set TMPDIR to a directory with more room")
+        _explain(error, directory, remedy)
         raise
     finally:
         writer.close()

@@ -71,13 +71,21 @@ class Dataset(ABC):
         Where ``fills`` or ``uses`` is given and the features are read, that is a tuple of vectors, so that it can
         be recorded.
         """
+        totals, found = self.visits([(fn, size)], **notes)
+        return totals[0], found
+
+    def visits(
+        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]
+    ) -> tuple[list[FloatArray], list[Any]]:
+        """Several sums, and what the last function returned for each block."""
         found: dict[int, Any] = {}
+        *others, (fn, size) = wanted
 
         def add(block: Block, out: FloatArray) -> None:
             found[block.first + block.lo] = fn(block, out)
 
-        total = self.sum(add, size, **notes)
-        return total, [found[at] for at in sorted(found)]
+        totals = self.sums([*others, (add, size)], **notes)
+        return totals, [found[at] for at in sorted(found)]
 
     def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
         """Several sums, one after another over each part of the rows; later ones may use what earlier ones fill."""
@@ -94,6 +102,10 @@ class Dataset(ABC):
     @abstractmethod
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Dataset:
         """The given rows (ascending) in memory, their weights multiplied by ``share``."""
+
+    def brought(self) -> Dataset:
+        """All rows where a method that is not made of sums alone can work on them, to be closed by the caller."""
+        return self.sample(np.arange(self.n))
 
     @abstractmethod
     def columns(self, chosen: npt.NDArray[np.int64]) -> Dataset:

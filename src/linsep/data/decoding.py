@@ -18,8 +18,8 @@ import scipy.sparse as sp
 
 from linsep.errors import BadInput, Refused
 
-_ROWS = 1 << 14  # in a batch
-_CHUNK = 8 << 20  # bytes of text parsed together
+_ENTRIES = 1 << 19  # numbers in a batch: 4 MB
+_CHUNK = 2 << 20  # bytes of text parsed together
 
 Column = str | int | None
 
@@ -96,11 +96,17 @@ def _split(
 _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16", "float32")
 
 
+def _height(columns: int) -> int:
+    """Rows of a batch."""
+    return max(1, _ENTRIES // max(1, columns))
+
+
 def npy_batches(path: Path, wanted: Wanted) -> Iterator[Batch]:
     """A table in a .npy file of any layout."""
     table = open_npy(path)
-    for first in range(0, len(table), _ROWS):
-        yield Batch(*_split(path, np.asarray(table[first : first + _ROWS]), wanted, first))
+    height = _height(table.shape[1])
+    for first in range(0, len(table), height):
+        yield Batch(*_split(path, np.asarray(table[first : first + height]), wanted, first))
 
 
 def open_npy(path: Path) -> npt.NDArray[Any]:
@@ -159,8 +165,9 @@ def _npz_rows(path: Path, stream: Any, wanted: Wanted, y: Any, weight: Any) -> I
                 f"{path}: X has {shape[0]} rows, the {name} has shape {vector.shape}; give one for each row."
             )
     plain = Wanted(ignore=wanted.ignore)
-    for first in range(0, shape[0], _ROWS):
-        rows = min(_ROWS, shape[0] - first)
+    height = _height(shape[1])
+    for first in range(0, shape[0], height):
+        rows = min(height, shape[0] - first)
         data = stream.read(rows * shape[1] * dtype.itemsize)
         block = np.frombuffer(data, dtype).reshape(rows, shape[1])
         X, _, _ = _split(path, block, plain, first)
@@ -183,7 +190,8 @@ def arrow_batches(path: Path, wanted: Wanted) -> Iterator[Batch]:
                 yield _from_records(pa, path, records, wanted, first)
             first += records.num_rows
     except (pa.ArrowException, OSError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+        known = FileNotFoundError | PermissionError | IsADirectoryError | MemoryError
+        if isinstance(error, known):
             raise
         raise BadInput(
             f"{path} is damaged, cut short or of another format: {error} (after row {first})."
@@ -200,12 +208,17 @@ def _records(pa: Any, path: Path) -> Iterator[Any]:
     elif name.endswith(".parquet"):
         from pyarrow import parquet  # noqa: PLC0415
 
-        with parquet.ParquetFile(path) as file:
-            yield from file.iter_batches(_ROWS)
+        with parquet.ParquetFile(path, memory_map=True) as file:
+            height = _height(file.metadata.num_columns)
+            for group in range(file.num_row_groups):  # no more than one of them is held
+                yield from file.iter_batches(height, row_groups=[group])
     else:
-        with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:
+        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+            height = _height(len(reader.schema))
             for k in range(reader.num_record_batches):
-                yield reader.get_batch(k)
+                records = reader.get_batch(k)
+                for first in range(0, records.num_rows, height):
+                    yield records.slice(first, height)
 
 
 def _from_records(pa: Any, path: Path, records: Any, wanted: Wanted, first: int) -> Batch:

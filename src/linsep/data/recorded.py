@@ -87,16 +87,19 @@ class Recorded(Dataset):
         self._refuse_other([len(sums) for sums in found], [size for _, size in wanted])
         return cast("list[FloatArray]", found)
 
-    def visit(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> tuple[FloatArray, list[Any]]:
+    def visits(
+        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]
+    ) -> tuple[list[FloatArray], list[Any]]:
         def make() -> list[Vector]:
-            return _flat(*self._data.visit(fn, size, **notes))
+            return _flat(*self._data.visits(wanted, **notes))
 
         if not _recordable(notes):
             self.settle()
-            return self._data.visit(fn, size, **notes)
+            return self._data.visits(wanted, **notes)
         found = self._answer(make, notes)
-        self._refuse_other([len(found[0])], [size])
-        return _by_block(found)
+        totals = found[: len(wanted)]
+        self._refuse_other([len(sums) for sums in totals], [size for _, size in wanted])
+        return cast("list[FloatArray]", totals), _by_block(found[len(wanted) :])
 
     def place(self, name: str, values: FloatArray) -> None:
         self._owed = _needed(self._owed, frozenset([name]))
@@ -138,6 +141,10 @@ class Recorded(Dataset):
                     f"The rows are not those that the checkpoint {self._journal.path} was made with: a pass "
                     "over them finds other sums. Remove it, and fit again."
                 )
+
+    def brought(self) -> Dataset:
+        found = self._data.brought()
+        return Recorded(found, self._journal) if isinstance(found, Stream) else found
 
     def columns(self, chosen: npt.NDArray[np.int64]) -> Dataset:
         return Recorded(self._data.columns(chosen), self._journal)
@@ -220,17 +227,17 @@ def _needed(owed: list[Pass], overwritten: frozenset[str] = frozenset()) -> list
     return kept[::-1]
 
 
-def _flat(total: FloatArray, found: list[tuple[Vector, ...]]) -> list[Vector]:
-    """The result of a visit as a few vectors: total, lengths of the parts, and the parts end to end."""
+def _flat(totals: list[FloatArray], found: list[tuple[Vector, ...]]) -> list[Vector]:
+    """The result of visits as a few vectors: totals, lengths of the parts, and the parts end to end."""
     columns = [list(column) for column in zip(*found, strict=True)]
     lengths = np.array([[len(part) for part in column] for column in columns], dtype=np.int64)
     ends = [np.concatenate(column) for column in columns]
-    return [total, lengths.ravel(), *ends]
+    return [*totals, lengths.ravel(), *ends]
 
 
-def _by_block(flat: list[Vector]) -> tuple[FloatArray, list[Any]]:
-    """The result of a visit from those vectors."""
-    total, lengths, *ends = flat
+def _by_block(flat: list[Vector]) -> list[Any]:
+    """What was found in each block, from the vectors after the totals."""
+    lengths, *ends = flat
     cuts = np.cumsum(lengths.reshape(len(ends), -1), axis=1)[:, :-1]
     columns = [np.split(end, cut) for end, cut in zip(ends, cuts, strict=True)]
-    return total, list(zip(*columns, strict=True))  # type: ignore[return-value]
+    return list(zip(*columns, strict=True))

@@ -33,6 +33,13 @@ def _each_thread(make: Callable[[], Any]) -> Callable[[], Any]:
     return of_this_thread
 
 
+def _stacked(parts: list[Any]) -> Any:
+    """One below another."""
+    if len(parts) == 1:
+        return parts[0]
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
 class StoredRows(ABC):
     """n rows of d numbers on disk. ``X[a:b]`` and ``X[rows]`` read some of them into memory.
 
@@ -102,24 +109,26 @@ class StoredRows(ABC):
         cuts = np.searchsorted(rows, self.edges)
         blocks = np.flatnonzero(np.diff(cuts))
         parts: list[Any] = [None] * len(blocks)
+        room = None if self.sparse else np.empty((len(rows), self.shape[1]), self.dtype)
 
         def work(number: int) -> bool:
             k = blocks[number]
             lo, hi, mine = self.edges[k], self.edges[k + 1], rows[cuts[k] : cuts[k + 1]]
             if len(mine) * _SEEK * len(self) <= (hi - lo) * self.nbytes:
-                parts[number] = self._stacked([self.read(row, row + 1) for row in mine.tolist()])
+                found = _stacked([self.read(row, row + 1) for row in mine.tolist()])
             else:
-                parts[number] = self.read(lo, hi, scratch())[mine - lo]
+                found = self.read(lo, hi, scratch())[mine - lo]
+            if room is None:
+                parts[number] = found
+            else:
+                room[cuts[k] : cuts[k + 1]] = found
             return True
 
         scratch = _each_thread(Scratch)
         in_parallel(work, len(blocks), n_threads)
-        return self._stacked(parts) if parts else self.read(0, 0)
-
-    def _stacked(self, parts: list[Any]) -> Any:
-        if len(parts) == 1:
-            return parts[0]
-        return sp.vstack(parts, format="csr") if self.sparse else np.concatenate(parts)
+        if room is not None:
+            return room
+        return _stacked(parts) if parts else self.read(0, 0)
 
     def fingerprint(self) -> list[Any]:
         """What tells these rows from any others."""

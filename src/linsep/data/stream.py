@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -49,8 +49,9 @@ class Stream(Dataset):
         weight: FloatArray | None = None,
         labels: npt.NDArray[np.int64] | None = None,
         n_threads: int | None = None,
+        remove: Callable[[], Any] | None = None,
     ) -> None:
-        self.X = X
+        self.X, self._remove = X, remove
         self.n, self.d = X.shape
         self._sign = np.ones(self.n) if sign is None else np.ascontiguousarray(sign, float)
         self.offset, self._weight, self.labels = offset, weight, labels
@@ -100,13 +101,11 @@ class Stream(Dataset):
 
     def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
         """Sum over the blocks, as in memory."""
-        return self._summed([(fn, size)], notes.get("features", True))[0]
+        return self.sums([(fn, size)], **notes)[0]
 
     def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
         """All of them while the rows are read once."""
-        return self._summed(wanted, True)
-
-    def _summed(self, wanted: Sequence[tuple[Sum, int]], features: bool) -> list[FloatArray]:
+        features = notes.get("features", True)
         if features:
             self.X.refuse_change()
         openers = [
@@ -162,9 +161,12 @@ class Stream(Dataset):
         except BaseException:
             shutil.rmtree(home, ignore_errors=True)
             raise
-        weakref.finalize(rows, shutil.rmtree, home, ignore_errors=True)
-        return Stream(rows, self._sign, self.offset, self._weight, None, self.n_threads)
+        remove = weakref.finalize(rows, shutil.rmtree, home, ignore_errors=True)
+        return Stream(rows, self._sign, self.offset, self._weight, None, self.n_threads, remove)
 
     def close(self) -> None:
-        """End the threads; the rows stay open for whoever opened them."""
+        """End the threads; the rows stay open for whoever opened them, and those of our own are removed."""
         self._workers.shutdown()
+        if self._remove is not None:
+            self.X.close()
+            self._remove()

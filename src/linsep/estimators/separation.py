@@ -5,12 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from linsep.data import Dataset, dataset
 from linsep.data.cluster import ClusterRows, on_cluster
-from linsep.errors import BadInput, Refused
+from linsep.errors import BadInput
 from linsep.estimators import inputs, labels, parameters, remote
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.separability import METHODS, WIDE, Inseparable, Separable, Undecided, decide
@@ -106,9 +105,4 @@ def _brought_here(data: Dataset, method: str) -> Dataset:
     """The rows on their workers, or here if the question cannot be asked there."""
     if data.d <= WIDE and method != "lp" and not data.sparse:
         return data
-    if not data.at_hand:
-        raise Refused(
-            f"separate needs rows in memory when they are sparse, have more than {WIDE} features or with "
-            f"method='lp', and {data.n_entries:,} entries are too many to bring to the client."
-        )
-    return data.sample(np.arange(data.n))
+    return data.brought()

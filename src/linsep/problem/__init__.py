@@ -2,6 +2,6 @@
 
 from linsep.problem.coupled import CoupledProblem
 from linsep.problem.max_margin import MaxMarginProblem
-from linsep.problem.pointwise import Problem, dot, hard_margin
+from linsep.problem.pointwise import Problem, Tried, dot, hard_margin
 
-__all__ = ["CoupledProblem", "MaxMarginProblem", "Problem", "dot", "hard_margin"]
+__all__ = ["CoupledProblem", "MaxMarginProblem", "Problem", "Tried", "dot", "hard_margin"]

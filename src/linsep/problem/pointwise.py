@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -107,6 +107,16 @@ def _gram(mu: FloatArray, single: bool) -> Callable[[Block, FloatArray], None]:
         _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out, single)
 
     return add
+
+
+class Tried(NamedTuple):
+    """What a pass finds that tries a point."""
+
+    at: FloatArray
+    sums: FloatArray  #: of ``closing``
+    value: float
+    g: FloatArray
+    along: tuple[FloatArray, FloatArray]  #: P and its derivative on the way there
 
 
 class Problem:
@@ -264,23 +274,44 @@ class Problem:
         run = self._run
         out = self.data.sum(
             lambda b, o: run.ray(b, theta, delta, steps, o), 2 * len(steps), uses=()
-        ).reshape(-1, 2)
+        )
+        return self._penalised(theta, delta, steps, out.reshape(-1, 2))
+
+    def _penalised(
+        self, theta: FloatArray, delta: FloatArray, steps: FloatArray, out: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Losses and their derivatives along a ray, with the penalty."""
         w, dw = theta[:-1], delta[:-1]
         ww, wd, dd = dot(w, w), dot(w, dw), dot(dw, dw)
         values = out[:, 0] + 0.5 * self.lam * (ww + 2 * steps * wd + steps**2 * dd)
         return values, out[:, 1] + self.lam * (wd + steps * dd)
 
     def closing_ahead(
-        self, theta: FloatArray, dual: Linearised
-    ) -> tuple[FloatArray, tuple[float, FloatArray]]:
-        """The sums of ``closing`` and what ``value_gradient`` says, in one pass over rows that are far."""
-        self.passes += 2
+        self,
+        theta: FloatArray,
+        dual: Linearised,
+        steps: FloatArray,
+        look: Callable[[Block], Any],
+        bring: Callable[[list[Any]], Any],
+    ) -> tuple[Tried, list[Any]]:
+        """``closing``, ``value_gradient``, and ``along`` from the base of the dual point to theta, all in one pass.
+
+        Also what ``look`` returned for each block, of which ``bring`` makes numbers of rows that come along.
+        """
+        self.passes += 3
         base, step = self._unfolded(theta, dual)
-        at, run = theta.copy(), self._run
+        at, delta, run = theta.copy(), theta - base, self._run
+
+        def rays(block: Block, out: FloatArray) -> Any:
+            run.ray(block, base, delta, steps, out)
+            return look(block)
+
         close: Sum = lambda b, o: run.closing(b, base, step, at, False, o)  # noqa: E731
-        wanted = [(close, 8 + 2 * self.data.d), *self._sweep(theta, 0.0)]
-        sums, *others = self.data.sums(wanted, fills=(CURVATURE,))
-        return sums, self._swept(theta, others)
+        wanted = [(close, 8 + 2 * self.data.d), *self._sweep(theta, 0.0), (rays, 2 * len(steps))]
+        (sums, *others, seen), found = self.data.visits(wanted, fills=(CURVATURE,), bring=bring)
+        value, g = self._swept(theta, others)
+        along = self._penalised(base, delta, steps, seen.reshape(-1, 2))
+        return Tried(at, sums, value, g, along), found
 
     def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
         """The sums of a certificate: kernels/closing.hpp states their layout."""

@@ -5,8 +5,6 @@ B  more features, many rows: pilot by truncated Newton; then its Hessian serves 
    gradients (multisecant): no n d^2 work on all rows.
 C  when B is slow: Newton with conjugate gradients, preconditioned by the pilot's Hessian.
 A  again, when the conjugate gradients cost more than a factorisation.
-D  rows on a cluster: A from a pilot of more rows, and the pass that may close the gap sweeps too, in case it does
-   not. More operations, fewer rounds.
 """
 
 from __future__ import annotations
@@ -28,11 +26,6 @@ if TYPE_CHECKING:
 
 MANY = 50  # rows per feature from which a pilot's Hessian is a good preconditioner
 PILOT_PART = 0.1  # the share of the rows that makes it
-FEW_ROUNDS_ROWS = 50  # per feature, of a pilot whose optimum leaves two or three rounds
-FEW_ROUNDS_LEAST = 10  # rows per feature, of all, for a pilot that is half of them
-FEW_ROUNDS_RARE = (
-    2  # the same of the rarer class: fewer could be separated in the pilot, and lead astray
-)
 GRAM_PASSES = 20  # features per pass: a Hessian of d features costs about d/20 products
 HARD = 12  # products in a step after which the pilot's Hessian is made anew
 _PILOT_TOL = 1e-3
@@ -60,23 +53,6 @@ def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 
             solution.seconds,
             solution.trace,
         )
-    return solution
-
-
-def solve_in_few_rounds(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Recipe D."""
-    data, mu = problem.data, None
-    rare = int(data.counts().min()) or data.n
-    many = data.n >= FEW_ROUNDS_LEAST * data.d and rare >= FEW_ROUNDS_RARE * data.d
-    if many and not theta.any():
-        m = min(data.n // 2, max(data.n // 20, FEW_ROUNDS_ROWS * data.d))
-        first = small.pilot_of(problem, seed, m)
-        theta, mu = small.pilot_optimum(first, theta), first.centre()
-    mu = problem.centre() if mu is None else mu
-    problem.expect_hessian(mu, single=True)
-    solution = newton.solve(problem, theta, stop, Cholesky(mu), ahead=True)
-    if theta.any() and solution.status is Status.WORKING_PRECISION:  # the pilot led astray
-        solution = newton.solve(problem, np.zeros_like(theta), stop, Cholesky(mu), ahead=True)
     return solution
 
 

@@ -127,9 +127,10 @@ class Cholesky:
     in double precision costs a fraction of making it.
     """
 
-    def __init__(self, mu: FloatArray) -> None:
+    def __init__(self, mu: FloatArray, exact: bool = False) -> None:
         self.mu = mu
-        self._exact = False
+        self._exact = exact  # double precision from the beginning
+        self.H = np.zeros((0, 0))  # the last one, if it was
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         problem = run.problem
@@ -143,7 +144,7 @@ class Cholesky:
                 return found
             self._exact = True
             problem.expect_hessian(self.mu, single=False)
-        H = problem.hessian(self.mu)
+        H = self.H = problem.hessian(self.mu)
         delta = solved(H, rhs, definite=problem.lam > 0)
         return self._placed(delta), dot(rhs, delta), 0.0
 

@@ -50,6 +50,7 @@ _PILOT_ROWS = 50  # per unknown: the pilot's optimum then exceeds the minimum by
 _PILOT_SHARE = 0.15  # of the rows, at most
 _SAMPLE_ROWS = 20  # per feature, for the preconditioner
 _SAMPLE_LEAST = 4096
+_SAMPLE_SHARE = 1 / 16  # of the rows, at most: they lie in memory even if the others are on disk
 _SAMPLE_PRICE = 3  # products that the blocks may cost before fewer rows are taken
 _PER_CLASS = 20  # rows of each class in a sample, at least (all of them if there are fewer)
 _STALLS = 3  # steps of rounding noise that are enough
@@ -265,7 +266,8 @@ def _direction(
         m = bounded(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
         return ConjugateGradients(problem, sample(problem, m, seed), run.check_limits)
     price = block_count(problem) * block_price(problem, data.n)
-    m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * min(1.0, _SAMPLE_PRICE / price)))
+    share = min(_SAMPLE_SHARE, _SAMPLE_PRICE / price)
+    m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * share))
     some = problem if 2 * data.n <= 3 * m or price == np.inf else sample(problem, m, seed)
     return ConjugateGradients(problem, some, run.check_limits)
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from linsep.problem import Tried, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import recession
 from linsep.solvers.run import NEAR, LimitReached, Run, linearised
@@ -29,6 +30,19 @@ FINE = 1e-15  # a decrement below this share of P is rounding noise
 SHORT = 0.1  # length of a step that shows the curvatures to be wrong
 SEARCHES = 12  # passes of a line search, at most
 MAX_STEPS = 500
+HALVINGS = 2.0 ** -np.arange(8.0)[::-1]  # lengths of steps that are tried first
+
+Known = tuple["FloatArray", "FloatArray"]  # P and its derivative at some steps
+
+
+class Attempt(Protocol):
+    """Chooses the point after theta, and tries it in one pass: closing sums, sweep and a look along the step."""
+
+    def __call__(
+        self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray, dual: Linearised
+    ) -> Tried:
+        """Return what was found."""
+        ...
 
 
 class Direction(Protocol):
@@ -41,18 +55,25 @@ class Direction(Protocol):
         ...
 
 
-def exact_step(run: Run[Problem], theta: FloatArray, delta: FloatArray, slope: float) -> float:
+def exact_step(
+    run: Run[Problem],
+    theta: FloatArray,
+    delta: FloatArray,
+    slope: float,
+    known: Known | None = None,
+) -> float:
     """Minimiser of P along theta + t delta, t in (0, 1]: a few passes, eight steps in each.
 
     The derivative rises from ``slope`` < 0; its zero is bracketed by even steps and by the secant, which
-    hits it as soon as the bracket lies within one piece of a piecewise quadratic.
+    hits it as soon as the bracket lies within one piece of a piecewise quadratic. Where passes are dear, what
+    is ``known`` of P at HALVINGS gives the bracket, and the secant alone must do.
     """
     a, b, fa, fb = 0.0, 1.0, slope, np.inf
-    steps = 2.0 ** -np.arange(8.0)[::-1]
+    steps = HALVINGS
     best = (np.inf, 0.0)
     for _ in range(SEARCHES):
         run.check_limits()
-        values, slopes = run.problem.along(theta, delta, steps)
+        values, slopes = known or run.problem.along(theta, delta, steps)
         values = np.where(np.isfinite(values), values, np.inf)
         k = int(np.argmin(values))
         best = min(best, (float(values[k]), float(steps[k])))
@@ -66,6 +87,9 @@ def exact_step(run: Run[Problem], theta: FloatArray, delta: FloatArray, slope: f
             return 1.0  # still falling at the unit step
         if min(-fa, abs(fb)) <= -1e-9 * slope or b - a <= 1e-12 * b:
             return a if -fa <= abs(fb) else b
+        if known is not None and a > 0.0:
+            return a - fa * (b - a) / (fb - fa) if np.isfinite(fb) else a
+        known = None
         steps = a + (b - a) * np.arange(1, 8) / 8
         if np.isfinite(fb):
             steps = np.unique(np.append(steps, a - fa * (b - a) / (fb - fa)))
@@ -115,9 +139,13 @@ def _no_curvature(problem: Problem, g: FloatArray) -> bool:
 
 
 def solve(
-    problem: Problem, theta: FloatArray, stop: Stop, direction: Direction, ahead: bool = False
+    problem: Problem,
+    theta: FloatArray,
+    stop: Stop,
+    direction: Direction,
+    attempt: Attempt | None = None,
 ) -> Solution:
-    """Newton's method from theta; ``ahead``: a pass that may close the gap makes the next sweep too."""
+    """Newton's method from theta; ``attempt`` may choose the points, and do all at once there."""
     run = Run(problem, stop)
     theta = theta.copy()
     dual = linearised(theta, np.zeros_like(theta))
@@ -131,18 +159,18 @@ def solve(
             if not curvatures.blend and _no_curvature(problem, g) and curvatures.to_secant():
                 value, g = problem.value_gradient(theta, curvatures.blend)
             delta, decrement, left = direction(run, theta, value, g)
-            swept = None
+            tried = None
             if not curvatures.blend:
                 dual = linearised(theta, delta)
                 short = _short(problem, stop, value, decrement, left)
-                closed, swept = _close(run, theta + delta, dual, ahead) if short else (False, None)
-                if closed:
+                tried = attempt(run, theta, value, g, dual) if attempt else None
+                if _closed(run, theta + delta, dual, tried, short):
                     status = Status.CERTIFIED
                     break
             run.check_limits()
             tiny = decrement <= FINE * value
             length, trial, new_value, g = _advance(
-                run, theta, value, delta, decrement, curvatures, swept
+                run, theta, value, g, delta, decrement, curvatures, tried
             )
             if tiny or new_value < value:
                 theta, value = trial, new_value
@@ -166,14 +194,13 @@ def solve(
     return run.solution(status, theta, dual)
 
 
-def _close(
-    run: Run[Problem], at: FloatArray, dual: Linearised, ahead: bool
-) -> tuple[bool, tuple[float, FloatArray] | None]:
-    """Whether the pass that may close the gap does, and what it has swept."""
-    if not ahead:
-        return run.close(at, dual), None
-    sums, swept = run.problem.closing_ahead(at, dual)
-    return run.close(at, dual, sums), swept
+def _closed(
+    run: Run[Problem], at: FloatArray, dual: Linearised, tried: Tried | None, short: bool
+) -> bool:
+    """Whether the gap is closed after a short step, or at the point that was tried."""
+    if tried is not None:
+        return run.close(tried.at, dual, tried.sums)
+    return short and run.close(at, dual)
 
 
 def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
@@ -190,19 +217,25 @@ def _advance(
     run: Run[Problem],
     theta: FloatArray,
     value: float,
+    g: FloatArray,
     delta: FloatArray,
     decrement: float,
     curvatures: _Curvatures,
-    swept: tuple[float, FloatArray] | None,
+    tried: Tried | None,
 ) -> tuple[float, FloatArray, float, FloatArray]:
     """The unit step, or the exact one when P would rise: length, point, value and gradient there.
 
-    The unit step may have been ``swept`` already.
+    Another point may have been ``tried`` in its place already.
     """
-    trial, length = theta + delta, 1.0
-    new_value, g = swept or run.problem.value_gradient(trial, curvatures.blend)
+    length, trial, known = 1.0, theta + delta, None
+    if tried is not None:
+        trial, new_value, new_g, known = tried.at, tried.value, tried.g, tried.along
+        delta = trial - theta
+        decrement = -dot(g, delta)
+    else:
+        new_value, new_g = run.problem.value_gradient(trial, curvatures.blend)
     if decrement > FINE * value and not new_value <= value - 1e-4 * decrement:
-        length = exact_step(run, theta, delta, -decrement)
+        length = exact_step(run, theta, delta, -decrement, known)
         trial = theta + length * delta
-        new_value, g = run.problem.value_gradient(trial, curvatures.blend)
-    return length, trial, new_value, g
+        new_value, new_g = run.problem.value_gradient(trial, curvatures.blend)
+    return length, trial, new_value, new_g

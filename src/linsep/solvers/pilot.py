@@ -36,6 +36,8 @@ def _spread(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
 def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Row numbers (ascending) and the number of rows that each stands for."""
     n = data.n
+    if m >= n:
+        return np.arange(n), np.ones(n)
     rng = np.random.default_rng(seed)
     counts = data.counts()
     rare = int(counts.min())

@@ -110,13 +110,13 @@ def pilot_of(problem: Problem, seed: int, m: int | None = None) -> Problem:
     return pilot.sub_problem(problem, m, seed)
 
 
-def pilot_optimum(sub: Problem, theta: FloatArray) -> FloatArray:
-    """The optimum of a pilot from theta, to three digits; theta if it has none."""
+def pilot_optimum(sub: Problem, theta: FloatArray, tol: float = _PILOT_TOL) -> FloatArray:
+    """The optimum of a pilot from theta, to three digits or to ``tol``; theta if it has none."""
     start = theta.copy()
     if sub.native and sub.data.whole is not None:
-        status = run_native(sub, start, _PILOT_TOL, polish=False)[0]
+        status = run_native(sub, start, tol, polish=False)[0]
         return start if status in (0, 1, 2) and np.isfinite(start).all() else theta
-    return newton.solve(sub, theta, Stop(tol=_PILOT_TOL), Cholesky(sub.centre())).W[:, 0]
+    return newton.solve(sub, theta, Stop(tol), Cholesky(sub.centre())).W[:, 0]
 
 
 def worthy_pilot(problem: Problem, seed: int) -> Problem | None:

@@ -24,6 +24,7 @@ class Score:
     name: str
     greater_is_better: bool
     of: Callable[[Any, Any, npt.NDArray[Any], Any], float]
+    is_mean: bool = False  #: over the rows, so that parts of them may be scored apart
 
 
 def resolve(scoring: Any, regression: bool) -> Score:
@@ -92,14 +93,14 @@ def _absolute(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
     return mean(np.abs(np.asarray(model.predict(X)) - y), weight)
 
 
-ERROR = Score("error", False, _error)
+ERROR = Score("error", False, _error, is_mean=True)
 _OWN = {
     score.name: score
     for score in (
         ERROR,
-        Score("log_loss", False, _log_loss),
+        Score("log_loss", False, _log_loss, is_mean=True),
         Score("auc", True, _auc),
-        Score("mean_squared_error", False, _squared),
-        Score("mean_absolute_error", False, _absolute),
+        Score("mean_squared_error", False, _squared, is_mean=True),
+        Score("mean_absolute_error", False, _absolute, is_mean=True),
     )
 }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from linsep.data import Scan
-from linsep.data.cluster import on_cluster
+from linsep.data.cluster import HeldRows, on_cluster, tallied
 from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
 from linsep.tuning.scoring import Score
@@ -51,9 +52,7 @@ def without(weight: FloatArray | None, n: int, rows: IntArray) -> FloatArray:
     return out
 
 
-def fit(
-    model: Any, X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: IntArray | None
-) -> None:
+def fit(model: Any, X: Any, y: Any, weight: Any, rows: IntArray | None) -> None:
     """Fit to these rows, or to all."""
     if rows is not None and far(X):
         weight = without(weight, len(y), rows)
@@ -71,10 +70,26 @@ def held_out(
     weight: FloatArray | None,
     rows: IntArray,
 ) -> float:
-    """The score of a model on these rows; rows that are far are all predicted, and the others count for nothing."""
+    """The score of a model on these rows; rows that are far are all predicted, and the others count for nothing.
+
+    On a cluster a score that is a mean over rows is made by the workers: only sums travel.
+    """
+    if score.is_mean and isinstance(X, HeldRows):
+        target = X.send("y", y, lambda: y)
+        own = X.send("held out", rows, lambda: without(weight, len(y), rows))
+        total, mass = np.sum(tallied(partial(_weighed, score.of), model, X, target, own), axis=0)
+        return float(total / mass)
     if far(X):
         return score.of(model, X, y, without(weight, len(y), rows))
     return score.of(model, some(X, rows), y[rows], None if weight is None else weight[rows])
+
+
+def _weighed(
+    of: Callable[..., float], model: Any, x: Any, y: npt.NDArray[Any], s: FloatArray
+) -> FloatArray:
+    """On a worker: a mean score times the weight of its rows, and this weight."""
+    mass = float(s.sum())
+    return np.array([mass * of(model, x, y, s) if mass else 0.0, mass])
 
 
 def models(
@@ -146,9 +161,14 @@ def _rising(
     train: IntArray,
 ) -> Iterator[Any]:
     """The model of each C on these rows, from the one before."""
-    rows, target = X, y
-    if far(X):
-        own: FloatArray | None = without(weight, len(y), train)
+    rows: Any = X
+    target: Any = y
+    own: Any
+    if isinstance(X, HeldRows):
+        target = X.send("y", y, lambda: y)
+        own = X.send("training", train, lambda: without(weight, len(y), train))
+    elif far(X):
+        own = without(weight, len(y), train)
     else:
         rows, target = some(X, train), y[train]
         own = None if weight is None else weight[train]

@@ -12,7 +12,7 @@ Only this module imports Dask, and only when it is needed.
 
 from linsep.data.cluster.dataset import Cluster
 from linsep.data.cluster.files import ClusterScan
-from linsep.data.cluster.held import held, tallied
+from linsep.data.cluster.held import HeldRows, held, tallied
 from linsep.data.cluster.lazy import lazily
 from linsep.data.cluster.opening import connected, on_cluster, open_rows
 from linsep.data.cluster.partition import Partition
@@ -24,6 +24,7 @@ __all__ = [
     "ClusterRows",
     "ClusterScan",
     "Facts",
+    "HeldRows",
     "Partition",
     "RowVector",
     "Traffic",

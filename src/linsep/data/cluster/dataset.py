@@ -144,15 +144,15 @@ class Cluster(Dataset):
         """One round for all of them."""
         plain = not notes.get("fills")
         made = self._round(wanted, notes, plain=plain)
-        total = self._collected(made if plain else self._keep(made, notes), wanted)
-        return np.split(total, np.cumsum([size for _, size in wanted])[:-1])
+        return self._collected(made if plain else self._keep(made, notes), wanted)
 
-    def visit(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> tuple[FloatArray, list[Any]]:
-        """One round; what ``fn`` returns comes here, and so do rows and vectors that are asked for next."""
-        made = self._round([(fn, size)], notes, plain=False)
+    def visits(
+        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]
+    ) -> tuple[list[FloatArray], list[Any]]:
+        """One round; what the last returns comes here, and so do rows and vectors that are asked for next."""
+        made = self._round(wanted, notes, plain=False)
         found = self._picked(made, 1)
-        sums = self._keep(made, notes)
-        total = self._collected(sums, [(fn, size)])
+        totals = self._collected(self._keep(made, notes), wanted)
         parts = self.rounds.results(found)
         self.rounds.traffic.received += _bytes(parts)
         for _, brought in parts:
@@ -160,7 +160,7 @@ class Cluster(Dataset):
                 self._at_hand.add(*brought)
         for name in notes.get("soon", ()):
             self._fetched[name] = self._gathered(name)
-        return total, [one for part, _ in parts for one in part]
+        return totals, [one for part, _ in parts for one in part]
 
     def _round(self, wanted: Sequence[tuple[Sum, int]], notes: Notes, plain: bool) -> Any:
         blob = self._sent(([fn for fn, _ in wanted], notes.get("bring")))
@@ -198,10 +198,10 @@ class Cluster(Dataset):
             self._fetched.pop(name, None)
         return self._picked(made, 0)
 
-    def _collected(self, sums: Any, wanted: Sequence[tuple[Any, int]]) -> FloatArray:
+    def _collected(self, sums: Any, wanted: Sequence[tuple[Any, int]]) -> list[FloatArray]:
         """The tree of sums (``layout.ordered``), a task for each node."""
-        level, size = 0, sum(size for _, size in wanted)
-        self.rounds.traffic.received += 8 * size * len(sums)
+        level, sizes = 0, [size for _, size in wanted]
+        self.rounds.traffic.received += 8 * sum(sizes) * len(sums)
         while len(sums) > 1:
             level += 1
             groups = [list(sums[at : at + FAN]) for at in range(0, len(sums), FAN)]
@@ -212,7 +212,7 @@ class Cluster(Dataset):
                 for group, key in zip(groups, keys, strict=True)
             ]
         total: FloatArray = np.array(self.rounds.results(sums)[0])
-        return total
+        return np.split(total, np.cumsum(sizes)[:-1])
 
     def fingerprint(self) -> list[Any]:
         """What tells these rows and targets from any others (one round)."""
@@ -257,6 +257,14 @@ class Cluster(Dataset):
         parts = self.rounds.results(self._kept[name])
         self.rounds.traffic.received += _bytes(parts)
         return np.concatenate(parts, axis=-1)
+
+    def brought(self) -> Dataset:
+        """Here in memory, or on the client's disk if they are too many."""
+        if self.at_hand:
+            return self.sample(np.arange(self.n))
+        from linsep.data.cluster.spilling import spilled  # noqa: PLC0415 - which knows this class
+
+        return spilled(self)
 
     def columns(self, chosen: IntArray) -> Memory:
         """Brought here: methods that ask for columns work on rows at hand."""

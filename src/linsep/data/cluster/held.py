@@ -8,20 +8,53 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.data.cluster import partition as on_worker
 from linsep.data.cluster.files import ClusterScan
-from linsep.data.cluster.opening import aligned, client_of, from_files, on_cluster, pieces
+from linsep.data.cluster.opening import (
+    aligned,
+    client_of,
+    cut,
+    from_files,
+    lengths,
+    on_cluster,
+    pieces,
+)
 from linsep.data.cluster.rounds import Rounds
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def held(X: Any, y: Any, weight: Any) -> tuple[list[Any], Any, Any]:
+class HeldRows(list[Any]):
+    """Partitions on the workers, and vectors with one entry per row that were sent to them and are used again."""
+
+    def __init__(self, rounds: Rounds, parts: list[Any]) -> None:
+        super().__init__(parts)
+        self._rounds = rounds
+        self._sizes: tuple[int, ...] | None = None
+        self._sent: dict[str, tuple[Any, list[Any]]] = {}
+
+    def send(self, what: str, which: Any, vector: Callable[[], Any]) -> list[Any]:
+        """The vector cut as the rows are, and sent unless ``which`` of its kind was the last to be."""
+        found = self._sent.get(what)
+        if found is None or found[0] is not which:
+            self._sent.pop(what, None)
+            if self._sizes is None:
+                self._sizes = lengths(self, self._rounds)
+            parts = cut(np.asarray(vector()), self._sizes, what)
+            submit = self._rounds.client.submit
+            sent = [submit(on_worker.same, part, pure=False) for part in parts]
+            found = self._sent[what] = which, sent
+        return found[1]
+
+
+def held(X: Any, y: Any, weight: Any) -> tuple[HeldRows, Any, Any]:
     """The partitions of X, which are made once and stay on the workers; y and the weights as arrays here."""
     rounds = Rounds(client_of(X))
     if isinstance(X, ClusterScan):
         X, y, weight = from_files(X, y, weight)
     parts = [_future(rounds, part) for part in pieces(X, "X")]
-    return parts, _brought(rounds, y, "y"), _brought(rounds, weight, "sample_weight")
+    here = _brought(rounds, y, "y"), _brought(rounds, weight, "sample_weight")
+    return HeldRows(rounds, parts), *here
 
 
 def _future(rounds: Rounds, part: Any) -> Any:

@@ -123,7 +123,7 @@ def known_sizes(X: Any) -> tuple[int, ...] | None:
 def aligned(v: Any, X: Any, columns: Sequence[Any], name: str, rounds: Rounds) -> list[Any]:
     """v cut as X is."""
     if not on_cluster(v):
-        return _cut(np.asarray(v), known_sizes(X) or _lengths(columns, rounds), name)
+        return cut(np.asarray(v), known_sizes(X) or lengths(columns, rounds), name)
     ours, theirs = known_sizes(X), known_sizes(v)
     if ours is not None and theirs is not None and ours != theirs:
         if sum(ours) != sum(theirs):
@@ -140,7 +140,8 @@ def aligned(v: Any, X: Any, columns: Sequence[Any], name: str, rounds: Rounds) -
     return parts
 
 
-def _lengths(columns: Sequence[Any], rounds: Rounds) -> tuple[int, ...]:
+def lengths(columns: Sequence[Any], rounds: Rounds) -> tuple[int, ...]:
+    """Rows of each partition (one round)."""
     from dask.delayed import delayed  # noqa: PLC0415
 
     rounds.traffic.rounds += 1
@@ -148,7 +149,8 @@ def _lengths(columns: Sequence[Any], rounds: Rounds) -> tuple[int, ...]:
     return tuple(rounds.results(rounds.client.compute(counts)))
 
 
-def _cut(v: Any, sizes: tuple[int, ...], name: str) -> list[Any]:
+def cut(v: Any, sizes: tuple[int, ...], name: str) -> list[Any]:
+    """A vector in pieces of these sizes."""
     if v.ndim == 0:
         v = np.full(sum(sizes), v)
     if len(v) != sum(sizes):

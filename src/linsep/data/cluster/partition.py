@@ -142,6 +142,11 @@ def take(part: Partition, aimed: Aim, rows: IntArray) -> tuple[Any, ...]:
     return part.X[rows], *(None if v is None else v[rows] for v in vectors)
 
 
+def between(part: Partition, lo: int, hi: int) -> Any:
+    """Some neighbouring rows of a partition, without what belongs to them."""
+    return part.X[lo:hi]
+
+
 def vectors(aimed: Aim) -> tuple[Any, ...]:
     """All that is learnt of a partition."""
     return aimed.sign, aimed.offset, aimed.weight, aimed.labels

@@ -92,7 +92,8 @@ class Rounds:
 
     def _number(self, task: str) -> int | None:
         """Which partition a task is about."""
-        if task.startswith(("linsep-open-", "linsep-sum-", "linsep-map-", "linsep-aim-")):
+        ours = ("linsep-open-", "linsep-sum-", "linsep-map-", "linsep-aim-", "linsep-spill-")
+        if task.startswith(ours):
             return int(task.rsplit("-", 1)[1])
         return self.origins.get(task)
 

@@ -1,0 +1,94 @@
+"""Rows of a cluster that are too many for the client's memory, written to its disk and fitted from there.
+
+The user says where, and how much it may be, in Dask's configuration (or by the environment variables
+``DASK_LINSEP__SPILL_DIRECTORY`` and ``DASK_LINSEP__SPILL_LIMIT``); without that they are refused.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linsep.data.cache import write_rows
+from linsep.data.cluster import partition as on_worker
+from linsep.data.dataset import AT_HAND
+from linsep.data.stream import Stream
+from linsep.errors import Refused
+
+if TYPE_CHECKING:
+    from linsep.data.cluster.dataset import Cluster
+
+DIRECTORY = "linsep.spill-directory"  # keys of Dask's configuration
+LIMIT = "linsep.spill-limit"
+_ENTRIES = 1 << 23  # that travel together: 64 MB
+
+
+def spilled(data: Cluster) -> Stream:
+    """The same rows and targets on the client's disk, until they are closed (one round, in pieces)."""
+    home = _place(data)
+    try:
+        remedy = f"set {DIRECTORY} to a directory with more room; nothing was kept"
+        rows = write_rows(home, _pieces(data), remedy, width=data.d)
+    except BaseException:
+        shutil.rmtree(home, ignore_errors=True)
+        raise
+    remove = weakref.finalize(rows, shutil.rmtree, home, ignore_errors=True)
+    offset, weight, labels = data.offset, data.weight, data.labels
+    return Stream(rows, data.sign, offset, weight, labels, data.n_threads, remove)
+
+
+def _place(data: Cluster) -> Path:
+    """A new directory where the user wants it, if there is room."""
+    import dask  # noqa: PLC0415
+    from dask.utils import parse_bytes  # noqa: PLC0415
+
+    size = data.n_entries * (data.X.dtype.itemsize + 4 * data.sparse)
+    chosen, limit = dask.config.get(DIRECTORY, None), dask.config.get(LIMIT, None)
+    if chosen is None:
+        raise Refused(
+            f"What is asked is not made of sums alone, so it needs the rows at the client, and {data.n_entries:,} "
+            f"entries are too many for its memory ({AT_HAND:,} are not). Let them be written to its disk, {size:,} "
+            f"bytes, for as long as the fit takes: dask.config.set({{{DIRECTORY!r}: '/a/directory'}}), with {LIMIT!r} "
+            "for the most bytes. Or ask for a smooth loss with l1_ratio=0 and a finite C (a large one in the place of "
+            "inf), or for the hinge with a finite C and many more rows than features: these stay on the workers."
+        )
+    if limit is not None and size > parse_bytes(limit):
+        raise Refused(
+            f"The rows take {size:,} bytes on the client's disk, and {LIMIT} is {parse_bytes(limit):,}: give them more "
+            "room, or fit fewer rows or columns."
+        )
+    place = Path(chosen)
+    place.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(place).free
+    if size > free:
+        raise Refused(
+            f"The rows take {size:,} bytes on the client's disk, and {place} has room for {free:,}: set {DIRECTORY} to "
+            "a directory with more."
+        )
+    return Path(tempfile.mkdtemp(prefix="linsep-rows-", dir=place))
+
+
+def _pieces(data: Cluster) -> Iterator[Any]:
+    """All rows in turn; the next piece is on its way while one is written."""
+    X, rounds = data.X, data.rounds
+    rounds.traffic.rounds += 1
+    height = max(1, _ENTRIES * data.n // max(1, data.n_entries))
+    asked = []
+    for i, fact in enumerate(X.facts):
+        cuts = [*range(0, fact.n, height), fact.n]
+        asked += [(i, lo, hi) for lo, hi in pairwise(cuts)]
+    coming: list[Any] = []
+    for at in range(len(asked) + 1):
+        if at < len(asked):
+            i, lo, hi = asked[at]
+            task = rounds.map(f"spill-{lo}", on_worker.between, [i], [X.parts[i]], lo=lo, hi=hi)
+            coming.append(task)
+        if at > 0:
+            (piece,) = rounds.results(coming.pop(0))
+            rounds.traffic.received += piece.data.nbytes
+            yield piece.astype(X.dtype, copy=False)
