@@ -6,16 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data import Dataset, Memory
+from linsep.data import Dataset
 from linsep.problem import Problem
 from linsep.problem.pointwise import DUAL
 from linsep.solution import Explicit
 from linsep.solvers.central_path import Path
 from linsep.solvers.run import Run
-from linsep.solvers.scouting import Thinning
+from linsep.solvers.scouting import Thinning, merged
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -188,7 +187,7 @@ class Band:
         both = np.append(self.rows, wrong.rows)
         order = np.argsort(both)
         assert self._band is not None
-        self.rows, self._band = both[order], _merged(self._band, part, order)
+        self.rows, self._band = both[order], merged(self._band, part, order)
         self.problem.passes += len(wrong.rows) / data.n
 
     def path(self) -> Path:
@@ -214,15 +213,3 @@ def _unless_more(most: int) -> Callable[[list[Any]], Rows]:
         return numbers if len(numbers) <= most else numbers[:0]
 
     return rows
-
-
-def _merged(a: Dataset, b: Dataset, order: Rows) -> Dataset:
-    """The rows of both, those of b after those of a, in the given order."""
-    columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
-    parts = [None if p is None else _stacked(p, q)[order] for p, q in zip(*columns, strict=True)]
-    X, sign, offset, weight = parts
-    return Memory(X, sign, offset, weight, n_threads=getattr(a, "n_threads", None))
-
-
-def _stacked(a: Any, b: Any) -> Any:
-    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])

@@ -8,11 +8,13 @@ few rows of heavy tails knows nothing of the problem: those belong to every samp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solvers import pilot
 from linsep.solvers.central_path import Path
@@ -82,8 +84,12 @@ class Pilot:
         q = self._distance(sample)
         self.always = self._heavy(q)
         if len(self.always):
-            rows, share = _joined(rows, share, self.always, data.n)
-            sample = data.sample(rows, share)
+            light = np.flatnonzero(~np.isin(rows, self.always))
+            more = (data.n - len(self.always)) / max(1.0, float(share[light].sum()))
+            order = np.argsort(np.append(rows[light], self.always))
+            share = np.append(more * share[light], np.ones(len(self.always)))[order]
+            heavy = data.sample(self.always, np.ones(len(self.always)))
+            sample = merged(sample.sample(light, np.full(len(light), more)), heavy, order)
             q = self._distance(sample)
         self._sample, self._share, self._q = sample, share, q
         counts = np.maximum(data.counts(), 1.0)
@@ -94,7 +100,8 @@ class Pilot:
 
     def _distance(self, sample: Dataset) -> FloatArray:
         X = np.asarray(sample.X, np.float64) - self.mu
-        return np.sqrt(1.0 + np.einsum("ij,ij,j->i", X, X, self.scale, optimize=False))
+        q: FloatArray = np.sqrt(1.0 + X**2 @ self.scale)
+        return q
 
     def _heavy(self, q: FloatArray) -> Rows:
         """The rows of heavy tails, half as many as the pilot has, if there are such (one pass)."""
@@ -105,19 +112,19 @@ class Pilot:
         problem = self.run.problem
         problem.passes += 1
         least = float(np.quantile(q, 1.0 - 0.5 * self.size / problem.data.n))
-        mu, scale, kink = self.mu, self.scale, _kernels.Loss("hinge")
+        mu, scale = self.mu, self.scale
         nowhere = np.zeros(problem.order)
 
         def add(b: Block, out: FloatArray) -> tuple[Rows]:
             n = b.rows.n
             u, some = np.zeros(n), np.zeros(2 * len(nowhere) + 3)
             targets = _kernels.Targets(np.ones(n), None, None)  # v = -1 everywhere
-            place = b.rows, targets, kink, b.lo, b.hi, nowhere, 1.0 / least, mu, scale
-            _kernels.sort_rows(*place, np.zeros(n), u, some)
+            where = b.rows, targets, _kernels.Loss("hinge"), b.lo, b.hi
+            _kernels.sort_rows(*where, nowhere, 1.0 / least, mu, scale, np.zeros(n), u, some)
             return (b.first + b.lo + np.flatnonzero(u[b.lo : b.hi] > 1.0),)
 
-        _, found = problem.data.visit(add, 1)
-        return np.concatenate([rows for (rows,) in found])
+        _, found = problem.data.visit(add, 1, uses=(), bring=_all_found)
+        return _all_found(found)
 
     def _solve(self, theta: FloatArray) -> FloatArray | None:
         """The solution of the pilot, None if it has none; the start itself if there is one already."""
@@ -222,11 +229,17 @@ def _robust(sample: Dataset, centred: bool) -> tuple[FloatArray, FloatArray]:
     ) ** 2
 
 
-def _joined(rows: Rows, share: FloatArray, always: Rows, n: int) -> tuple[Rows, FloatArray]:
-    """The sample with the rows that every sample has, each of these standing for itself."""
-    light = ~np.isin(rows, always)
-    rows, share = rows[light], share[light]
-    share = share * ((n - len(always)) / max(1.0, float(share.sum())))
-    both = np.append(rows, always)
-    order = np.argsort(both)
-    return both[order], np.append(share, np.ones(len(always)))[order]
+def _all_found(found: list[tuple[Rows]]) -> Rows:
+    return np.concatenate([rows for (rows,) in found])
+
+
+def merged(a: Dataset, b: Dataset, order: Rows) -> Dataset:
+    """The rows of both, those of b after those of a, in the given order."""
+    columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
+    parts = [None if p is None else _stacked(p, q)[order] for p, q in zip(*columns, strict=True)]
+    X, sign, offset, weight = parts
+    return Memory(X, sign, offset, weight, n_threads=getattr(a, "n_threads", None))
+
+
+def _stacked(a: Any, b: Any) -> Any:
+    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])
