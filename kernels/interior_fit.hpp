@@ -248,13 +248,13 @@ struct InteriorFit {
 
     // Iterates until gap <= target * P; false if it no longer falls.
     bool descend(double target, int limit) {
-        double lowest = __builtin_inf();
+        double landmark = __builtin_inf();
         for (int idle = 0; idle < 12; ++report.steps) {
             measure();
             if (!(gap - gap == 0.0)) return false;
             if (gap <= target * P) return true;
-            idle = gap < 0.9 * lowest ? 0 : idle + 1;
-            if (gap < lowest) lowest = gap;
+            idle = gap < 0.9 * landmark ? 0 : idle + 1;  // slow progress is progress
+            if (idle == 0) landmark = gap;
             if (report.steps >= limit || !advance()) return false;
             if (report.steps % 8 == 7) {  // against drift
                 measure();

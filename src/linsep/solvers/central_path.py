@@ -37,7 +37,7 @@ MOST = 3.0  # mu to begin with, as a multiple of the objective per row
 CORRECTORS = 2  # centrality correctors of a step
 LONG = 0.7  # step that needs none
 GAIN = 0.1  # of the step hoped for, that one must make
-LIMIT = 100  # iterations
+LIMIT = 200  # iterations
 KEPT = 1e-3  # relative gap from which the best iterate is remembered
 PATIENCE = 12  # iterations without progress
 FACTORED = 100  # order from which a factorisation is worth keeping for the second solve
@@ -275,7 +275,8 @@ class Path:
         self._kept = None
 
     def _descend(self, target: float, limit: int, shortest: float) -> bool:
-        lowest, idle, short = np.inf, 0, 0
+        lowest = landmark = np.inf
+        idle = short = 0
         limit += self.steps
         try:
             while idle < PATIENCE:
@@ -287,8 +288,9 @@ class Path:
                     return True
                 if self.gap < lowest and self.gap <= KEPT * abs(self.value):
                     self._kept = self.gap, self.value, self.theta.copy(), self._inside()
-                idle = 0 if self.gap < 0.9 * lowest else idle + 1
-                lowest = min(lowest, self.gap)
+                # Slow progress is progress: 10 % below the last landmark, not below the last iterate.
+                idle = 0 if self.gap < 0.9 * landmark else idle + 1
+                landmark, lowest = (self.gap if idle == 0 else landmark), min(lowest, self.gap)
                 if self.steps >= limit or not self.advance():
                     return False
                 short = short + 1 if self._step < shortest else 0

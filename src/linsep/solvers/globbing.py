@@ -202,7 +202,8 @@ class _Search:
         target = max(SAMPLE_TOL, 0.25 * tol)
         path.place(self.best, self._start(path, target))
         if not path.descend(target, BAND_STEPS, SHORT):
-            return None
+            if whole or not path.gap <= 10.0 * target * abs(path.value):
+                return None  # else slow, and near enough for a guess
         point = path.theta.copy(), path.dual(), path.value - path.gap
         if whole and (tol < ROUGH or self.problem.lam == 0.0):
             point = _sharpen(path, min(0.1 * tol, NEAR), point)
