@@ -106,14 +106,14 @@ struct InteriorReport {
     int status, steps, sweeps, grams, exact;
     double primal;
 };
-constexpr int kPlanes = 9;  // numbers per row that the interior point method keeps
+constexpr int kPlanes = 10;  // numbers per row that the interior point method keeps
 inline std::int64_t crossover_scratch(const Rows& r) {
     const std::int64_t o = r.d + 1;
     return 2 * r.n + 6 * (o + 8) + 2 * o * o + gram_scratch(r) + 64;
 }
 inline std::int64_t interior_scratch(const Rows& r) {
     const std::int64_t o = r.d + 1, spare = crossover_scratch(r), newton = newton_scratch(r);
-    return (kPlanes + 3) * r.n + 13 * (o + 8) + 2 * o * o + gram_scratch(r) + (spare > newton ? spare : newton) + 64;
+    return (kPlanes + 3) * r.n + 14 * (o + 8) + 2 * o * o + gram_scratch(r) + (spare > newton ? spare : newton) + 64;
 }
 
 // doubles of scratch for non-negative least squares of m rows of p numbers
@@ -306,6 +306,12 @@ struct Table {
                           std::int64_t stride, double* out);
     double (*ipm_correct)(Rows, std::int64_t lo, std::int64_t hi, Targets, const double* dtheta, double mu,
                           double* state, std::int64_t stride);
+    void (*ipm_recentre)(Rows, std::int64_t lo, std::int64_t hi, Targets, double step, double mu, double* state,
+                         std::int64_t stride, double* out);
+    double (*ipm_attempt)(Rows, std::int64_t lo, std::int64_t hi, Targets, const double* dtheta, double step, double mu,
+                          double* state, std::int64_t stride);
+    void (*ipm_adopt)(std::int64_t lo, std::int64_t hi, Targets, double step, double mu, double* state,
+                      std::int64_t stride);
     // theta, u, v (margins at theta, on entry and exit) of the exact solution, if 1 is returned: crossover.hpp
     int (*crossover)(Rows, Targets, LossSpec, double lam, int intercept, const double* linear, int rounds,
                      double* theta, double* u, double* v, double* scratch);

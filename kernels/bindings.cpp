@@ -433,7 +433,7 @@ void sort_rows(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo,
     vector_of(mu, x.d(), "mu has d entries");
     vector_of(scale, x.d(), "scale has d entries");
     vector_of(u, x.n(), "u has n entries");
-    vector_of(out, 2 + x.d() + 1, "out has d + 3 entries");
+    vector_of(out, 1 + 2 * (x.d() + 2), "out has 2 d + 5 entries");
     nb::gil_scoped_release release;
     table->sort_rows(x.rows, lo, hi, t.view, l.spec, theta.data(), tau, mu.data(), scale.data(), v.data(), u.data(),
                      out.data());
@@ -441,7 +441,7 @@ void sort_rows(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo,
 
 // The state of the rows: `kPlanes` planes, row `first` of which is row 0 of the rows.
 double* state_of(const Planes& state, int64_t first, int64_t n) {
-    need(static_cast<int64_t>(state.shape(0)) == kPlanes && state.stride(1) == 1, "the state has 9 contiguous planes");
+    need(static_cast<int64_t>(state.shape(0)) == kPlanes && state.stride(1) == 1, "the state has 10 contiguous planes");
     need(first >= 0 && first + n <= static_cast<int64_t>(state.shape(1)), "the state has a column per row");
     return state.data() + first;
 }
@@ -485,6 +485,35 @@ double ipm_correct(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, 
     double* s = state_of(state, first, x.n());
     nb::gil_scoped_release release;
     return table->ipm_correct(x.rows, lo, hi, t.view, delta.data(), mu, s, state.stride(0));
+}
+
+void ipm_recentre(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, double step, double mu, Planes state,
+                  int64_t first, Out out) {
+    x.range(lo, hi);
+    t.match(x);
+    vector_of(out, x.d() + 1, "out has d + 1 entries");
+    double* s = state_of(state, first, x.n());
+    nb::gil_scoped_release release;
+    table->ipm_recentre(x.rows, lo, hi, t.view, step, mu, s, state.stride(0), out.data());
+}
+
+double ipm_attempt(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, In delta, double step, double mu,
+                   Planes state, int64_t first) {
+    x.range(lo, hi);
+    t.match(x);
+    vector_of(delta, x.d() + 1, "delta has d + 1 entries");
+    double* s = state_of(state, first, x.n());
+    nb::gil_scoped_release release;
+    return table->ipm_attempt(x.rows, lo, hi, t.view, delta.data(), step, mu, s, state.stride(0));
+}
+
+void ipm_adopt(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, double step, double mu, Planes state,
+               int64_t first) {
+    x.range(lo, hi);
+    t.match(x);
+    double* s = state_of(state, first, x.n());
+    nb::gil_scoped_release release;
+    table->ipm_adopt(lo, hi, t.view, step, mu, s, state.stride(0));
 }
 
 // From theta, u and the margins v near the optimum to the optimum itself; says whether it was found.
@@ -1181,6 +1210,12 @@ NB_MODULE(_kernels, m) {
           nb::arg("delta").noconvert(), nb::arg("state").noconvert(), nb::arg("first"), nb::arg("out").noconvert());
     m.def("ipm_correct", &ipm_correct, nb::arg("rows"), nb::arg("targets"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("delta").noconvert(), nb::arg("mu"), nb::arg("state").noconvert(), nb::arg("first"));
+    m.def("ipm_recentre", &ipm_recentre, nb::arg("rows"), nb::arg("targets"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("step"), nb::arg("mu"), nb::arg("state").noconvert(), nb::arg("first"), nb::arg("out").noconvert());
+    m.def("ipm_attempt", &ipm_attempt, nb::arg("rows"), nb::arg("targets"), nb::arg("lo"), nb::arg("hi"),
+          nb::arg("delta").noconvert(), nb::arg("step"), nb::arg("mu"), nb::arg("state").noconvert(), nb::arg("first"));
+    m.def("ipm_adopt", &ipm_adopt, nb::arg("rows"), nb::arg("targets"), nb::arg("lo"), nb::arg("hi"), nb::arg("step"),
+          nb::arg("mu"), nb::arg("state").noconvert(), nb::arg("first"));
     m.def("crossover", &crossover, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"),
           nb::arg("intercept"), nb::arg("linear").none(), nb::arg("rounds"), nb::arg("theta").noconvert(),
           nb::arg("u").noconvert(), nb::arg("v").noconvert());

@@ -28,6 +28,17 @@ double do_ipm_correct(Rows rows, i64 lo, i64 hi, Targets t, const double* dtheta
                       i64 stride) {
     return visit(rows, [&](const auto& X) { return correct(X, lo, hi, t, dtheta, mu, State(state, stride)); });
 }
+void do_ipm_recentre(Rows rows, i64 lo, i64 hi, Targets t, double step, double mu, double* state, i64 stride,
+                     double* out) {
+    visit(rows, [&](const auto& X) { recentre(X, lo, hi, t, step, mu, State(state, stride), out); });
+}
+double do_ipm_attempt(Rows rows, i64 lo, i64 hi, Targets t, const double* dtheta, double step, double mu, double* state,
+                      i64 stride) {
+    return visit(rows, [&](const auto& X) { return attempt(X, lo, hi, t, dtheta, step, mu, State(state, stride)); });
+}
+void do_ipm_adopt(i64 lo, i64 hi, Targets t, double step, double mu, double* state, i64 stride) {
+    adopt(lo, hi, t, step, mu, State(state, stride));
+}
 int do_crossover(Rows rows, Targets t, LossSpec l, double lam, int intercept, const double* linear, int rounds,
                  double* theta, double* u, double* v, double* scratch) {
     return visit(rows, [&](const auto& X) {
@@ -52,6 +63,9 @@ void fill_interior(Table& table) {
     table.ipm_gather = do_ipm_gather;
     table.ipm_predict = do_ipm_predict;
     table.ipm_correct = do_ipm_correct;
+    table.ipm_recentre = do_ipm_recentre;
+    table.ipm_attempt = do_ipm_attempt;
+    table.ipm_adopt = do_ipm_adopt;
     table.crossover = do_crossover;
     table.interior = do_interior;
     table.make_feasible = do_make_feasible;

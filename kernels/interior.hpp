@@ -13,7 +13,14 @@
 //
 // f = du'(dp'/a + dq'/t) the second-order term of the predictor du', dp', dq' (mu = f = 0). Rows count s times on the
 // path too, so that weight 2 is the row twice; rows of weight 0 stay where they are.
-// Mehrotra 1992; Ferris and Munson 2003 (support vector machines); Woodsend and Gondzio 2011.
+//
+// Where that step would be short, some products a p, t q would be far from mu at its end. Centrality correctors aim at
+// these alone: with w1, w2 the products after a longer step, r = lo - w below lo = mu/10, hi - w above hi = 10 mu (but not
+// under -hi), 0 between, a direction more is
+//
+//     (lam I_w + sum s D x~x~') dtheta = sum s sign D (r1/a - r2/t) x~,     du = D (r1/a - r2/t - dv).
+//
+// Mehrotra 1992; Gondzio, Multiple centrality corrections in a primal-dual method, 1996; Ferris and Munson 2003 (support vector machines); Woodsend and Gondzio 2011.
 #pragma once
 #include "sweep.hpp"
 
@@ -31,7 +38,7 @@ inline Box box_of(LossId id) {
 
 // The numbers of a row that survive from pass to pass, a plane of `stride` numbers for each; row 0 first.
 struct State {
-    double *a, *t, *p, *q, *v, *dv, *du, *dp, *dq;
+    double *a, *t, *p, *q, *v, *dv, *du, *dp, *dq, *more;
     State(double* at, i64 stride)
         : a(at),
           t(at + stride),
@@ -41,7 +48,8 @@ struct State {
           dv(at + 5 * stride),
           du(at + 6 * stride),
           dp(at + 7 * stride),
-          dq(at + 8 * stride) {}
+          dq(at + 8 * stride),
+          more(at + 9 * stride) {}
 };
 
 // Up to VL numbers; missing ones read as `other` and are not written.
@@ -93,33 +101,40 @@ void kink_margins(const R& X, i64 lo, i64 hi, const Targets& t, Box box, const d
 
 // One pass that sorts the rows at theta: v, and u = lo or hi where |v| > tau q, beyond the box (hi + 1) for the rows of
 // the band that remains. q^2 = 1 + sum_j scale_j (x_j - mu_j)^2: a row far out feels an error of theta more. Rows without
-// weight have u = lo. out: sum s l, sum s u (kink - offset) over the sorted rows, and their sum s sign u x~ [d + 1].
+// weight have u = lo. out: sum s l; then for the sorted rows sum s u (kink - offset) and sum s sign u x~ [d + 1]; then the
+// same two for the band, its u at the end that the side of each row dictates.
 template <class R>
 void sort_rows(const R& X, i64 lo, i64 hi, const Targets& t, Box box, const double* theta, double tau, const double* mu,
                const double* scale, double* v, double* u, double* out) {
-    double z[kRoom], push[kRoom];
+    double z[kRoom], push[kRoom], pull[kRoom];
     int list[kRoom];
+    const i64 size = X.d + 2;
     for (i64 r = lo; r < hi; r += X.chunk()) {
         const int nr = (int)min64(X.chunk(), hi - r);
         X.dots(r, nr, theta, theta[X.d], z);
         beyond(t, box.kink, r, nr, z, v + r);
-        double loss = 0, constant = 0, sum = 0;
+        double loss = 0, constant[2] = {0, 0}, sum[2] = {0, 0};
         for (int i = 0; i < nr; ++i) {
             const i64 k = r + i;
             const double w = t.weight ? t.weight[k] : 1.0, far = v[k];
             const bool band = w > 0.0 && !(far * far > tau * tau * (1.0 + X.spread(k, mu, scale)));
             const double at = w > 0.0 && far < 0.0 ? box.hi : box.lo;
             u[k] = band ? box.hi + 1.0 : at;
-            const double mass = band ? 0.0 : w * at;
+            const double mass = w * at, signed_mass = mass * t.sign[k];
             loss += w * (far < 0.0 ? -box.hi * far : -box.lo * far);
-            constant += mass * (box.kink - (t.offset ? t.offset[k] : 0.0));
-            push[i] = mass * t.sign[k];
-            sum += push[i];
+            constant[band] += mass * (box.kink - (t.offset ? t.offset[k] : 0.0));
+            sum[band] += signed_mass;
+            push[i] = band ? 0.0 : signed_mass;
+            pull[i] = band ? signed_mass : 0.0;
         }
         out[0] += loss;
-        out[1] += constant;
-        out[2 + X.d] += sum;
-        X.add(r, list, keep_nonzero(push, nr, list), push, out + 2);
+        for (int part = 0; part < 2; ++part) {
+            double* to = out + 1 + part * size;
+            double* by = part ? pull : push;
+            to[0] += constant[part];
+            to[1 + X.d] += sum[part];
+            X.add(r, list, keep_nonzero(by, nr, list), by, to + 1);
+        }
     }
 }
 
@@ -258,6 +273,90 @@ double correct(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dthe
         }
     }
     return largest(far);
+}
+
+// What a centrality corrector asks of a row: r1 and r2, and p t + q a.
+struct Wanted {
+    vd r1, r2, both;
+};
+inline vd towards(vd w, double mu) {
+    const double low = 0.1 * mu, high = 10.0 * mu;
+    return vmax(select(w < low, low - w, select(w > high, high - w, vd{})), splat(-high));
+}
+inline Wanted wanted(State s, i64 k, int left, double step, double mu) {
+    const vd a = load_some(s.a + k, left, 1.0), t = load_some(s.t + k, left, 1.0);
+    const vd p = load_some(s.p + k, left, 1.0), q = load_some(s.q + k, left, 1.0);
+    const vd du = step * load_some(s.du + k, left, 0.0);
+    const vd dp = step * load_some(s.dp + k, left, 0.0), dq = step * load_some(s.dq + k, left, 0.0);
+    return {towards((a + du) * (p + dp), mu), towards((t - du) * (q + dq), mu), p * t + q * a};
+}
+
+// The right-hand side of a centrality corrector for a step of that length: out += sum s sign D (r1/a - r2/t) x~.
+template <class R>
+void recentre(const R& X, i64 lo, i64 hi, const Targets& tg, double step, double mu, State s, double* out) {
+    double push[kRoom];
+    int list[kRoom];
+    for (i64 r = lo; r < hi; r += X.chunk()) {
+        const int nr = (int)min64(X.chunk(), hi - r);
+        vd sum{};
+        for (int i = 0; i < nr; i += VL) {
+            const i64 k = r + i;
+            const int left = nr - i;
+            const Wanted x = wanted(s, k, left, step, mu);
+            const vd a = load_some(s.a + k, left, 1.0), t = load_some(s.t + k, left, 1.0);
+            const vd one = weights(tg, k, left) * load_some(tg.sign + k, left, 0.0) * (x.r1 * t - x.r2 * a) / x.both;
+            sum += one;
+            store(push + i, one);
+        }
+        out[X.d] += total(sum);
+        X.add(r, list, keep_nonzero(push, nr, list), push, out);
+    }
+}
+
+// The direction with its corrector: returns the largest r for which a step of 1/r stays inside, and keeps dv alone.
+// adopt() makes it the direction.
+struct Moved {
+    vd du, dp, dq;
+};
+inline Moved corrected(const Targets& tg, State s, i64 k, int left, double step, double mu) {
+    const Wanted x = wanted(s, k, left, step, mu);
+    const vd a = load_some(s.a + k, left, 1.0), t = load_some(s.t + k, left, 1.0);
+    const vd p = load_some(s.p + k, left, 1.0), q = load_some(s.q + k, left, 1.0);
+    const vi live = weights(tg, k, left) > 0.0;
+    const vd dv = load_some(s.more + k, left, 0.0);
+    const vd du = (x.r1 * t - x.r2 * a - a * t * dv) / x.both;
+    return {load_some(s.du + k, left, 0.0) + select(live, du, vd{}),
+            load_some(s.dp + k, left, 0.0) + select(live, (x.r1 - p * du) / a, vd{}),
+            load_some(s.dq + k, left, 0.0) + select(live, (x.r2 + q * du) / t, vd{})};
+}
+template <class R>
+double attempt(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dtheta, double step, double mu, State s) {
+    double dz[kRoom];
+    vd far{};
+    for (i64 r = lo; r < hi; r += X.chunk()) {
+        const int nr = (int)min64(X.chunk(), hi - r);
+        X.dots(r, nr, dtheta, dtheta[X.d], dz);
+        for (int i = 0; i < nr; i += VL) {
+            const i64 k = r + i;
+            const int left = nr - i;
+            store_some(s.more + k, load_some(tg.sign + k, left, 0.0) * load_some(dz + i, left, 0.0), left);
+            const Moved d = corrected(tg, s, k, left, step, mu);
+            const vd a = load_some(s.a + k, left, 1.0), t = load_some(s.t + k, left, 1.0);
+            const vd p = load_some(s.p + k, left, 1.0), q = load_some(s.q + k, left, 1.0);
+            far = vmax(vmax(far, vmax(d.du / t, -d.du / a)), vmax(-d.dp / p, -d.dq / q));
+        }
+    }
+    return largest(far);
+}
+inline void adopt(i64 lo, i64 hi, const Targets& tg, double step, double mu, State s) {
+    for (i64 k = lo; k < hi; k += VL) {
+        const int left = (int)min64(VL, hi - k);
+        const Moved d = corrected(tg, s, k, left, step, mu);
+        store_some(s.du + k, d.du, left);
+        store_some(s.dp + k, d.dp, left);
+        store_some(s.dq + k, d.dq, left);
+        store_some(s.dv + k, load_some(s.dv + k, left, 0.0) + load_some(s.more + k, left, 0.0), left);
+    }
 }
 
 }  // namespace

@@ -12,6 +12,15 @@ namespace linsep::LINSEP_ARCH {
 namespace {
 
 constexpr double kShare = 0.995;  // of the way to the boundary
+constexpr double kMost = 3.0;     // mu to begin with, as a multiple of the objective per row
+// Centrality correctors: at most so many, for steps below kLong, that aim at a step of longer() and must gain a share of
+// the difference.
+constexpr int kCorrectors = 2;
+constexpr double kLong = 0.7, kGain = 0.1;
+inline double longer(double step) {
+    const double more = step + 0.3 > 1.08 * step + 0.08 ? step + 0.3 : 1.08 * step + 0.08;
+    return more < 1.0 ? more : 1.0;
+}
 
 constexpr int kRounds = 40;        // of the crossover
 constexpr double kExact = 1e-12;   // relative gap below which no better point is looked for
@@ -48,7 +57,7 @@ struct InteriorFit {
     InteriorJob job;
     i64 n, d, order;
     State s;
-    double *theta, *delta, *rhs, *centred, *res, *mu, *sums, *h, *H, *pack;
+    double *theta, *delta, *along, *rhs, *centred, *res, *mu, *sums, *h, *H, *pack;
     double *middle, *spread;  // lam = 0: the mean of the rows, sqrt(sum s sum s (x - middle)^2)
     double *kept_theta, *kept_u, *kept_out, *margins, *spare;  // the best point so far; room for start and crossover
     Cholesky chol;
@@ -73,6 +82,7 @@ struct InteriorFit {
             return p;
         };
         delta = take(order + 8);
+        along = take(order + 8);
         rhs = take(order + 8);
         centred = take(order + 8);
         res = take(order + 8);
@@ -133,7 +143,11 @@ struct InteriorFit {
         mean = mass > 0.0 ? mean / mass : 0.0;
         if (cold || usual < 1e-3 * mean) usual = 0.5 * mean;
         if (!(usual > 1e-100)) usual = 1e-8;
-        central(0, n, box, box.width() * usual, s);
+        // No mu whose gap, 2 mu per row, is many times the objective: src/linsep/solvers/central_path.py.
+        const double most = kMost * (sums[0] + 0.5 * job.lam * dot_n(theta, theta, d)) / mass;
+        double begin = box.width() * usual;
+        if (!cold && most > 0.0 && begin > most) begin = most;
+        central(0, n, box, begin, s);
         step = 0;
     }
 
@@ -200,11 +214,29 @@ struct InteriorFit {
         for (i64 j = 0; j < order; ++j) rhs[j] += target * sums[1 + j] + sums[1 + order + j];
         if (!job.intercept) rhs[d] = 0.0;
         direction();
-        const double reach = correct(X, 0, n, t, delta, target, s);
-        step = reach > kShare ? kShare / reach : 1.0;
-        for (i64 j = 0; j < order; ++j) theta[j] += step * delta[j];
+        copy(delta, along, order);
+        double reach = correct(X, 0, n, t, delta, target, s);
         report.sweeps += 2;
+        for (int k = 0; k < kCorrectors && recentred(target, &reach); ++k);
+        step = reach > kShare ? kShare / reach : 1.0;
+        for (i64 j = 0; j < order; ++j) theta[j] += step * along[j];
         return step > 1e-8 && reach - reach == 0.0;
+    }
+    // A centrality corrector, if the step is short and it makes it longer.
+    bool recentred(double target, double* reach) {
+        const double length = kShare / *reach, goal = longer(length);
+        if (!(length < kLong)) return false;
+        clear(rhs, order);
+        recentre(X, 0, n, t, goal, target, s, rhs);
+        if (!job.intercept) rhs[d] = 0.0;
+        direction();
+        const double found = attempt(X, 0, n, t, delta, goal, target, s);
+        report.sweeps += 2;
+        if (!(kShare / found >= length + kGain * (goal - length))) return false;
+        adopt(0, n, t, goal, target, s);
+        for (i64 j = 0; j < order; ++j) along[j] += delta[j];
+        *reach = found;
+        return true;
     }
     // Mehrotra's rule: the cube of what the predictor would leave.
     static double centring(double far, double complement, double second) {
@@ -216,13 +248,13 @@ struct InteriorFit {
 
     // Iterates until gap <= target * P; false if it no longer falls.
     bool descend(double target, int limit) {
-        double lowest = __builtin_inf();
+        double landmark = __builtin_inf();
         for (int idle = 0; idle < 12; ++report.steps) {
             measure();
             if (!(gap - gap == 0.0)) return false;
             if (gap <= target * P) return true;
-            idle = gap < 0.9 * lowest ? 0 : idle + 1;
-            if (gap < lowest) lowest = gap;
+            idle = gap < 0.9 * landmark ? 0 : idle + 1;  // slow progress is progress
+            if (idle == 0) landmark = gap;
             if (report.steps >= limit || !advance()) return false;
             if (report.steps % 8 == 7) {  // against drift
                 measure();

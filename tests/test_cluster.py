@@ -22,6 +22,7 @@ from linsep.errors import BadInput, ClusterError, Refused
 from linsep.estimators import remote
 from linsep.losses import Multinomial, get
 from linsep.penalties import ElasticNet
+from linsep.solvers import globbing
 from linsep.train import Recipe, train
 
 da = pytest.importorskip("dask.array")
@@ -335,7 +336,20 @@ def test_rounds_are_few_and_traffic_is_little(client, monkeypatch, what, d, most
     assert 0 < traffic.received < 2 * X.nbytes and 0 < traffic.sent < X.nbytes / 2
 
 
-def test_rows_come_to_the_client_when_bands_fail(client, rows):
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.parametrize("tails, most", [("normal", 8), ("heavy", 9)])
+def test_columns_of_any_scale_take_few_rounds_of_the_hinge(client, tails, most):
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy((60_000, 20)) if tails == "heavy" else rng.normal(size=(60_000, 20))
+    y = np.clip(X, -5, 5).sum(axis=1) / 5 + rng.logistic(size=len(X)) > 0
+    X = X * 10.0 ** rng.uniform(-3, 3, 20) + 10.0 ** rng.uniform(-3, 3, 20)
+    rows, labels = da.from_array(X, chunks=(12_000, 20)), da.from_array(y, chunks=12_000)
+    model = LinearSVC().fit(rows, labels)
+    assert model.certificate_.certified and model.traffic_.rounds <= most
+
+
+def test_rows_come_to_the_client_when_bands_fail(client, rows, monkeypatch):
+    monkeypatch.setattr(globbing, "ROUNDS", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 20)) * 10.0 ** rng.uniform(-3, 3, 20)
     X += 10.0 ** rng.uniform(-3, 3, 20) * 5

@@ -338,3 +338,45 @@ def test_few_digits_cost_fewer_passes(loss, C, route):
     low, high, _ = BOX[loss]
     inside = [np.count_nonzero((f.dual.u > low) & (f.dual.u < high)) for f in (rough, fine)]
     assert inside[0] <= inside[1] + 60
+
+
+@each_kinked
+@pytest.mark.parametrize("storage", ["dense64", "csr64-int32"])
+def test_a_centrality_corrector_is_what_a_numpy_text_makes_of_it(loss, storage):
+    rng = np.random.default_rng(0)
+    sample = plain(101, 4).stored(storage)
+    sample = replace(sample, weight=rng.integers(0, 3, 101) / 2.0)
+    block = sample.memory().whole
+    state = rng.uniform(0.1, 2.0, size=(10, 101))
+    state[5:] = rng.normal(size=(5, 101)) * (sample.weight > 0)
+    a, t, p, q, _, dv, du, dp, dq, _ = state.copy()
+    goal, mu, delta = 0.4, 0.3, rng.normal(size=5)
+
+    def towards(w):
+        r = np.where(w < mu / 10, mu / 10 - w, np.where(w > 10 * mu, 10 * mu - w, 0.0))
+        return np.maximum(r, -10 * mu)
+
+    r1 = towards((a + goal * du) * (p + goal * dp))
+    r2 = towards((t - goal * du) * (q + goal * dq))
+    assert (r1 != 0).any() and (r1 == 0).any()
+    D = 1.0 / (p / a + q / t)
+    A = np.column_stack([dense(sample.X), np.ones(101)])
+    out = np.zeros(5)
+    where = block.rows, block.targets, 0, 101
+    _kernels.ipm_recentre(*where, goal, mu, state, 0, out)
+    push = sample.weight * sample.sign * D * (r1 / a - r2 / t)
+    np.testing.assert_allclose(out, A.T @ push, rtol=1e-12, atol=1e-12)
+
+    more = sample.sign * (A @ delta)
+    live = sample.weight > 0
+    ddu = np.where(live, D * (r1 / a - r2 / t - more), 0.0)
+    new_du = du + ddu
+    new_dp = dp + np.where(live, (r1 - p * ddu) / a, 0.0)
+    new_dq = dq + np.where(live, (r2 + q * ddu) / t, 0.0)
+    far = _kernels.ipm_attempt(*where, delta, goal, mu, state, 0)
+    ratios = np.concatenate([new_du / t, -new_du / a, -new_dp / p, -new_dq / q])
+    assert far == pytest.approx(ratios.max(), rel=1e-12)
+    np.testing.assert_array_equal(state[6], du)  # not adopted yet
+    _kernels.ipm_adopt(*where, goal, mu, state, 0)
+    for plane, expected in zip(state[5:9], (dv + more, new_du, new_dp, new_dq), strict=True):
+        np.testing.assert_allclose(plane, expected, rtol=1e-11, atol=1e-12)

@@ -133,6 +133,38 @@ def ipm_predict(
 def ipm_correct(
     rows: Rows, targets: Targets, lo: int, hi: int, delta: _F, mu: float, state: _F, first: int
 ) -> float: ...
+def ipm_recentre(
+    rows: Rows,
+    targets: Targets,
+    lo: int,
+    hi: int,
+    step: float,
+    mu: float,
+    state: _F,
+    first: int,
+    out: _F,
+) -> None: ...
+def ipm_attempt(
+    rows: Rows,
+    targets: Targets,
+    lo: int,
+    hi: int,
+    delta: _F,
+    step: float,
+    mu: float,
+    state: _F,
+    first: int,
+) -> float: ...
+def ipm_adopt(
+    rows: Rows,
+    targets: Targets,
+    lo: int,
+    hi: int,
+    step: float,
+    mu: float,
+    state: _F,
+    first: int,
+) -> None: ...
 def crossover(
     rows: Rows,
     targets: Targets,

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data import Dataset, Memory
+from linsep.data import Dataset
 from linsep.problem import Problem
 from linsep.problem.pointwise import DUAL
 from linsep.solution import Explicit
 from linsep.solvers.central_path import Path
 from linsep.solvers.run import Run
+from linsep.solvers.scouting import Thinning, merged
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -49,30 +49,43 @@ class Band:
         self.low, self.high = self.problem.loss.domain
         self.rows: Rows = np.zeros(0, np.int64)
         self.v = np.zeros(0)  # of the band as it was sorted
+        self.share: FloatArray | None = None  # rows that each of a thinned band stands for
         self._band: Dataset | None = None
         self.linear, self.constant = np.zeros(self.problem.order), 0.0
 
-    def sort(self, theta: FloatArray, tau: float) -> float:
-        """One pass: the objective at theta, and the band |v| <= tau q (kernels/interior.hpp: sort_rows)."""
+    def sort(self, theta: FloatArray, tau: float, thin: Thinning | None = None) -> float:
+        """One pass: the objective at theta, and the band |v| <= tau q (kernels/interior.hpp: sort_rows).
+
+        Of a band that is to be thinned out the others stand for those left out, except that at theta the sums of the
+        reduced problem, its value and its gradient, are those of all rows.
+        """
         self.problem.passes += 1
         loss, mu, scale, high = self.loss, self.mu, self.scale, self.high
         at = theta.copy()  # it may be made up for later
 
-        def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray]:
+        def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
             where = b.rows, b.targets, _kernels.Loss(loss), b.lo, b.hi
             v, u = b.kept(_V), b.kept(_U)
             _kernels.sort_rows(*where, at, tau, mu, scale, v, u, out)
             band = b.lo + np.flatnonzero(u[b.lo : b.hi] > high)
-            return b.first + band, v[band]
+            share = np.zeros(0)
+            if thin is not None:
+                taken, share = thin.of(b.first + band, b.sign[band])
+                band = band[taken]
+            return b.first + band, v[band], share
 
-        data = self.problem.data
-        sums, found = data.visit(
-            add, 2 + self.problem.order, fills=(_U,), bring=_unless_more(data.n // 2)
-        )
-        self.constant, self.linear = float(sums[1]), sums[2:]
-        self.rows = np.concatenate([rows for rows, _ in found])
-        self.v = np.concatenate([v for _, v in found])
+        data, size = self.problem.data, 1 + self.problem.order
+        sums, found = data.visit(add, 1 + 2 * size, fills=(_U,), bring=_unless_more(data.n // 2))
+        self.rows, self.v, share = (np.concatenate(part) for part in zip(*found, strict=True))
+        self.share = None if thin is None else share
+        self.constant, self.linear = float(sums[1]), sums[2 : 1 + size]
         self._band = None
+        if thin is not None:
+            self._band = data.sample(self.rows, self.share)
+            u = np.where(self.v < 0.0, self.high, self.low)
+            self.constant += float(sums[1 + size])
+            self.linear = self.linear + sums[2 + size :]
+            self._take(self._band, u)
         return float(sums[0]) + self.problem.penalty_value(theta)
 
     def reach(self) -> float:
@@ -153,11 +166,9 @@ class Band:
             u = np.clip(u - band.sign * (excess / total) * room, self.low, self.high)
         return u
 
-    def admit(self, wrong: Wrong) -> None:
-        """Let fixed rows join the band."""
-        data = self.problem.data
-        part = data.sample(wrong.rows)
-        mass = part.sign * wrong.u * (1.0 if part.weight is None else part.weight)
+    def _take(self, part: Dataset, u: FloatArray) -> None:
+        """Leave these rows and their u out of the fixed ones."""
+        mass = part.sign * u * (1.0 if part.weight is None else part.weight)
         kink = 1.0 - (self.problem.loss.native == "perceptron")
         offset = 0.0 if part.offset is None else part.offset
         self.constant -= float(np.sum(mass * part.sign * (kink - offset)))
@@ -167,9 +178,16 @@ class Band:
             ),
             self.problem.order,
         )
-        before, self.rows = self.rows, np.union1d(self.rows, wrong.rows)
+
+    def admit(self, wrong: Wrong) -> None:
+        """Let fixed rows join the band."""
+        data = self.problem.data
+        part = data.sample(wrong.rows)
+        self._take(part, wrong.u)
+        both = np.append(self.rows, wrong.rows)
+        order = np.argsort(both)
         assert self._band is not None
-        self._band = _merged(self._band, part, np.argsort(np.append(before, wrong.rows)))
+        self.rows, self._band = both[order], merged(self._band, part, order)
         self.problem.passes += len(wrong.rows) / data.n
 
     def path(self) -> Path:
@@ -195,15 +213,3 @@ def _unless_more(most: int) -> Callable[[list[Any]], Rows]:
         return numbers if len(numbers) <= most else numbers[:0]
 
     return rows
-
-
-def _merged(a: Dataset, b: Dataset, order: Rows) -> Dataset:
-    """The rows of both, those of b after those of a, in the given order."""
-    columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
-    parts = [None if p is None else _stacked(p, q)[order] for p, q in zip(*columns, strict=True)]
-    X, sign, offset, weight = parts
-    return Memory(X, sign, offset, weight, n_threads=getattr(a, "n_threads", None))
-
-
-def _stacked(a: Any, b: Any) -> Any:
-    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])

@@ -2,8 +2,9 @@
 
 Problem: min lam/2 |w|^2 - c.theta + sum s l(m) with l(m) = max of u (kink - m) over lo <= u <= hi: the hinge (u in
 [0, 1], kink 1), the absolute loss ([-1, 1], 1) and the perceptron's ([0, 1], 0). Each iteration sums one weighted
-Gram, solves twice with it, and reads the rows four times. ``interior.py`` walks the path for all rows, ``globbing.py``
-for the reduced problems of its bands, which have a linear term c.
+Gram, solves twice with it, and reads the rows four times; a centrality corrector solves once more and reads them twice.
+``interior.py`` walks the path for all rows, ``globbing.py`` for the reduced problems of its bands, which have a linear
+term c.
 
 Without a penalty (the absolute loss) a dual point is feasible or worth nothing, so how far it is from feasible
 counts in the gap (``imbalance.py``).
@@ -30,14 +31,16 @@ if TYPE_CHECKING:
 
     Kept = tuple[float, float, FloatArray, FloatArray]  # gap, value, theta, u
 
-PLANES = 9  # numbers per row: kernels/interior.hpp names them
+PLANES = 10  # numbers per row: kernels/interior.hpp names them
 SHARE = 0.995  # of the way to the boundary
-LIMIT = 100  # iterations
+MOST = 3.0  # mu to begin with, as a multiple of the objective per row
+CORRECTORS = 2  # centrality correctors of a step
+LONG = 0.7  # step that needs none
+GAIN = 0.1  # of the step hoped for, that one must make
+LIMIT = 200  # iterations
 KEPT = 1e-3  # relative gap from which the best iterate is remembered
 PATIENCE = 12  # iterations without progress
 FACTORED = 100  # order from which a factorisation is worth keeping for the second solve
-CROSSED = 320  # order up to which the exact solution is looked for
-ROUNDS = 40  # of the crossover
 
 Solve = Callable[["FloatArray"], "FloatArray"]
 
@@ -90,33 +93,41 @@ class Path:
         plane: FloatArray = self.state[4]
         return plane
 
-    def _count(self, passes: float) -> None:
+    def count(self, passes: float) -> None:
+        """Passes over these rows, as parts of passes over all."""
         self.problem.passes += passes
         self.run.problem.passes += passes * self.share
 
-    def margins(self) -> None:
-        """The margins at theta, afresh."""
-        self._count(1.0)
+    def margins(self) -> float:
+        """The margins at theta, afresh, and the sum of the losses."""
+        self.count(1.0)
         v = self.v
 
         def add(b: Block, out: FloatArray) -> None:
             part = v[b.first : b.first + b.rows.n]
             _kernels.kink_margins(b.rows, b.targets, self.loss, b.lo, b.hi, self.theta, part, out)
 
-        self.problem.data.sum(add, 1)
+        return float(self.problem.data.sum(add, 1)[0])
 
     def place(self, theta: FloatArray, mu: float | None = None) -> None:
-        """Begin at theta, at the point of the central path that belongs to mu (or to what v suggests)."""
+        """Begin at theta, at the point of the central path that belongs to mu.
+
+        What v suggests if it is not given: but no mu whose gap, 2 mu per row, is many times the objective. There the
+        dual variables of a class with many rows would outweigh the others by far.
+        """
         self.theta = theta.copy()
-        self.margins()
+        loss = self.margins()
         if mu is None:
             mu = self.width * usual_distance(self.v, self.problem.data.weight)
+            value = loss + self.problem.penalty_value(theta)
+            if value > 0.0:
+                mu = min(mu, MOST * value / self.mass)
         _kernels.ipm_central(self.loss, 0, self.problem.data.n, max(mu, 1e-100), self.state)
         self._step = 0.0
 
     def measure(self) -> None:
         """Make the last step; objective and gap there. No term of the gap is negative: nothing cancels."""
-        self._count(1.0)
+        self.count(1.0)
         lam, d, order = self.problem.lam, self.problem.data.d, self.problem.order
 
         def add(b: Block, out: FloatArray) -> None:
@@ -179,13 +190,18 @@ class Path:
             rhs[-1] = 0.0
         delta = solve(rhs)
         reach = self._correct(delta, target)
+        for _ in range(CORRECTORS):
+            found = self._recentred(solve, target, reach)
+            if found is None:
+                break
+            delta, reach = delta + found[0], found[1]
         self._step = SHARE / reach if reach > SHARE else 1.0
         self.theta += self._step * delta
         self.steps += 1
         return self._step > 1e-8 and bool(np.isfinite(reach))
 
     def _predict(self, delta: FloatArray) -> tuple[float, FloatArray]:
-        self._count(1.0)
+        self.count(1.0)
         far: list[float] = [1.0]
 
         def add(b: Block, out: FloatArray) -> None:
@@ -197,7 +213,7 @@ class Path:
         return max(far), sums
 
     def _correct(self, delta: FloatArray, mu: float) -> float:
-        self._count(1.0)
+        self.count(1.0)
         far: list[float] = [0.0]
 
         def add(b: Block, out: FloatArray) -> None:
@@ -207,6 +223,39 @@ class Path:
 
         self.problem.data.sum(add, 1)
         return max(far) if np.isfinite(far).all() else np.inf
+
+    def _recentred(self, solve: Solve, mu: float, reach: float) -> tuple[FloatArray, float] | None:
+        """A centrality corrector, if the step is short and it makes it longer, and the new reach."""
+        step = SHARE / reach if reach > 0.0 else 1.0
+        if not step < LONG:
+            return None
+        goal = min(1.0, max(step + 0.3, 1.08 * step + 0.08))
+        self.count(2.0)
+        state = self.state
+
+        def gather(b: Block, out: FloatArray) -> None:
+            _kernels.ipm_recentre(b.rows, b.targets, b.lo, b.hi, goal, mu, state, b.first, out)
+
+        rhs = self.problem.data.sum(gather, self.problem.order)
+        if not self.problem.fit_intercept:
+            rhs[-1] = 0.0
+        delta = solve(rhs)
+        far: list[float] = [0.0]
+
+        def attempt(b: Block, out: FloatArray) -> None:
+            where = b.rows, b.targets, b.lo, b.hi
+            far.append(_kernels.ipm_attempt(*where, delta, goal, mu, state, b.first))
+
+        self.problem.data.sum(attempt, 1)
+        longest = max(far)
+        if not (np.isfinite(far).all() and SHARE >= longest * (step + GAIN * (goal - step))):
+            return None
+
+        def adopt(b: Block, out: FloatArray) -> None:
+            _kernels.ipm_adopt(b.rows, b.targets, b.lo, b.hi, goal, mu, state, b.first)
+
+        self.problem.data.sum(adopt, 1)
+        return delta, longest
 
     def descend(self, target: float, limit: int = LIMIT, shortest: float = 0.0) -> bool:
         """Iterate until gap <= target * objective; false if the gap no longer falls: then back to where it was least.
@@ -226,7 +275,8 @@ class Path:
         self._kept = None
 
     def _descend(self, target: float, limit: int, shortest: float) -> bool:
-        lowest, idle, short = np.inf, 0, 0
+        lowest = landmark = np.inf
+        idle = short = 0
         limit += self.steps
         try:
             while idle < PATIENCE:
@@ -238,8 +288,9 @@ class Path:
                     return True
                 if self.gap < lowest and self.gap <= KEPT * abs(self.value):
                     self._kept = self.gap, self.value, self.theta.copy(), self._inside()
-                idle = 0 if self.gap < 0.9 * lowest else idle + 1
-                lowest = min(lowest, self.gap)
+                # Slow progress is progress: 10 % below the last landmark, not below the last iterate.
+                idle = 0 if self.gap < 0.9 * landmark else idle + 1
+                landmark, lowest = (self.gap if idle == 0 else landmark), min(lowest, self.gap)
                 if self.steps >= limit or not self.advance():
                     return False
                 short = short + 1 if self._step < shortest else 0
@@ -271,34 +322,6 @@ class Path:
         inside = np.minimum(u - self.low, self.high - u) * float(np.abs(self.v).max(initial=0.0))
         end = np.where(u - self.low < self.high - u, self.low, self.high)
         return np.where(inside <= far, end, u)
-
-    def exact(self, theta: FloatArray, u: FloatArray) -> tuple[bool, FloatArray, FloatArray]:
-        """The exact solution near theta and u: whether it was found, and the point."""
-        block = self.problem.data.whole
-        assert block is not None
-        theta, u, v = theta.copy(), u.copy(), np.zeros_like(u)
-        _kernels.kink_margins(
-            block.rows, block.targets, self.loss, 0, len(u), theta, v, np.zeros(1)
-        )
-        right = _kernels.crossover(
-            block.rows,
-            block.targets,
-            self.loss,
-            self.problem.lam,
-            self.problem.fit_intercept,
-            self.linear,
-            ROUNDS,
-            theta,
-            u,
-            v,
-        )
-        self._count(4.0)
-        return right and bool(np.isfinite(theta).all()), theta, u
-
-    @property
-    def crossable(self) -> bool:
-        """Whether the exact solution is worth looking for."""
-        return self.problem.data.whole is not None and self.problem.order <= CROSSED
 
 
 def usual_distance(v: FloatArray, weight: FloatArray | None) -> float:

@@ -1,4 +1,4 @@
-"""Pilot and band, for the losses with one kink and many rows.
+"""Pilot and bands, for the losses with one kink and many rows.
 
 At the optimum of min lam/2 |w|^2 + sum s l(m) only rows on the kink have a dual variable inside its box; the
 others are at the end that their side dictates, and enter the problem as one linear term. So: solve a sample
@@ -6,10 +6,16 @@ of the rows, read all margins once, fix the rows that are far from the kink, sol
 interior point method (``central_path.py``), read all margins again. Fixed rows that turn out to be on the other side
 join the band.
 
-Every dual point made here is feasible for all rows, whatever the guess: what is fixed is at an end of its box. So
-each exit carries a rigorous gap, and the band only grows: the method is finite.
+A band too large to be solved whole is thinned out: some of its rows stand for all, with a linear term that gives the
+reduced problem the value and the gradient of all rows at the point where they were sorted. The error left is that of a
+sample, as a share of the band's width; so each pass makes the band narrower by the same factor, until it is small.
 
-Portnoy and Koenker, The Gaussian hare and the Laplacian tortoise, 1997 (for quantile regression).
+Every dual point of a whole band is feasible for all rows, whatever the guess: what is fixed is at an end of its box. So
+each exit carries a rigorous gap. A whole band only grows; where rows contradict their side in crowds, or a step makes
+the objective worse, the next band is wider and its sample larger, up to all rows: the method is finite.
+
+Portnoy and Koenker, The Gaussian hare and the Laplacian tortoise, 1997 (for quantile regression). Shamir, Srebro and
+Zhang, Communication-efficient distributed optimization using an approximate Newton-type method, 2014 (the linear term).
 """
 
 from __future__ import annotations
@@ -21,39 +27,43 @@ import numpy as np
 
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers import interior, pilot
+from linsep.solvers import interior
 from linsep.solvers.band import Band
 from linsep.solvers.central_path import Path
-from linsep.solvers.foreknowledge import flat_answer, squared_start
+from linsep.solvers.crossover import crossable, exact
+from linsep.solvers.foreknowledge import flat_answer
+from linsep.solvers.hardness import ROUGH
 from linsep.solvers.imbalance import begin
 from linsep.solvers.interior import NEAR
 from linsep.solvers.run import LimitReached, Run
+from linsep.solvers.scouting import Pilot
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from linsep.solution import FloatArray
 
-    Rows = npt.NDArray[np.int64]
     Point = tuple[FloatArray, FloatArray, float]  # theta, u of the band, a lower bound
 
 ENTRIES = 500_000  # of X, below which all rows are as quick
-PILOT_TOL = 1e-3  # cheap: the last digits cost an iteration or two each
-FIRST_TOL = 1e-5  # of the first band, whose rows are a guess
-BAND_STEPS = 40
+PILOT_SHARE, PILOT_ROWS = 1 / 40, 200  # of the rows; per feature, at least
+SAMPLE_TOL = 1e-5  # of a thinned band, whose solution is a guess
+BAND_STEPS = 30
 SHORT = 0.02  # steps that show a band to be too narrow: its problem has run away
-ROUNDS = 12
-WIDEN = 2.0  # rows of the next band, as a multiple
-# Rows of the first band as a multiple of those of the pilot: a pilot misses by as much as its rows scatter, a start
-# from a model nearby (the C before) by far less.
-FIRST_BAND, WARM_BAND = 2.0, 0.25
+ROUNDS = 16
+WHOLE = 1.5  # rows of a band that is not thinned out, as a multiple of those of the pilot
+SPARE = 1.3  # a band that is solved whole at once had better have all rows: another one would cost as much
+WIDEN = 4.0  # the next band after one that was too narrow, as a multiple
+# The error of a sample of m rows, as a share of the width from which they were drawn, is about this times sqrt(d/m). A
+# start from a model nearby (the C before) is far closer.
+ERROR, WARM_BAND = 2.4, 0.25
+NARROW = 1.5  # widths by which the rows have moved that show a band to have been too narrow
+CROWDED = 1e-3  # distance from the kink, in units of q and of the margin, that counts as on it
+LEAST = 20  # rows of a band per feature
 
 
 def pilot_rows(problem: Problem) -> int:
-    """Rows of the pilot; the band begins with twice as many. Both errors grow like the square root of d/rows."""
+    """Rows of the pilot and of every thinned band."""
     n, d = problem.data.n, problem.data.d
-    share = 0.5 if d < 60 else 0.25
-    return int(max(share * (float(n) * d) ** (2.0 / 3.0), 30 * d))
+    return int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000))
 
 
 def worthwhile(problem: Problem) -> bool:
@@ -65,89 +75,161 @@ def worthwhile(problem: Problem) -> bool:
     return not data.sparse and data.n * data.d >= ENTRIES and 3 * pilot_rows(problem) <= data.n
 
 
-class Pilot:
-    """A sample of the rows, solved to three digits, and how far its rows are from the kink."""
+class _Search:
+    """Bands from that of the pilot on: the best point so far, and how wide the next band is to be."""
 
-    def __init__(self, run: Run[Problem], theta: FloatArray, seed: int) -> None:
-        problem, data = run.problem, run.problem.data
-        self.size = pilot_rows(problem)
-        rows, self.share = pilot.draw(data, self.size, seed)
-        sample = data.sample(rows, self.share)
-        sub = Problem(problem.loss, problem.penalty, sample, problem.fit_intercept)
-        problem.passes += len(rows) / data.n
-        path = Path(run, sub)
-        path.place(squared_start(sub, theta))
-        self.warm = bool(theta.any())
-        self.solved = self.warm or path.descend(PILOT_TOL)
-        if not self.solved:
-            path.place(np.zeros_like(theta))
-            self.solved = path.descend(PILOT_TOL)
-        path.dual()
-        self.theta = path.theta
-        squares, sums, count = sub.moments(weighted=False)
-        self.mu = sub.centre()
-        about = squares / count - 2.0 * self.mu * sums / count + self.mu**2
-        self.scale = np.where(about > 0.0, 1.0 / np.where(about > 0.0, about, 1.0), 0.0)
-        self._v = path.v
-        self._data = sample
+    def __init__(self, run: Run[Problem], first: Pilot, theta: FloatArray) -> None:
+        self.run, self.problem, self.first = run, run.problem, first
+        self.band = Band(run, first.mu, first.scale)
+        self.n, self.d = run.problem.data.n, run.problem.data.d
+        self.m = float(first.size)
+        self.best, self.value = theta, np.inf
+        self.near: tuple[FloatArray, FloatArray] | None = (
+            None  # theta and u of the band, all but solved
+        )
+        self.far = first.far(theta)
+        self.tau = first.tau(self.far, (WARM_BAND if first.warm else 1.0) * self.m)
+        if self._crowded():
+            self._flatten()
+        elif not first.warm:
+            self.tau = max(self.tau, first.width(theta))
+            if first.expected(self.far, SPARE * self.tau) <= WHOLE * self.m:
+                self.tau *= SPARE
 
-    def tau(self, rows: float) -> float:
-        """The tau whose band has about that many rows."""
-        far = np.abs(self._v) / np.sqrt(1.0 + self._spread())
-        order = np.argsort(far)
-        reach = int(np.searchsorted(np.cumsum(self.share[order]), rows))
-        return max(float(far[order[min(reach, len(order) - 1)]]), 1e-300)
+    def _error(self) -> float:
+        return min(1.0, ERROR * float(np.sqrt(self.d / self.m)))
 
-    def _spread(self) -> FloatArray:
-        X = self._data.X
-        if self._data.sparse:
-            return np.asarray(X.multiply(X) @ self.scale).ravel()
-        return np.asarray((np.asarray(X, np.float64) - self.mu) ** 2 @ self.scale)
+    def _crowded(self) -> bool:
+        """Whether most rows are on the kink, or all but: no band is narrower, and no sample tells of the rest."""
+        return self.first.expected(self.far, CROWDED) > 0.5 * self.n
 
+    def _flatten(self) -> None:
+        """Of a crowd take the rows farthest out: of the hinge they best make up the sums of the class with fewer rows.
 
-def _rounds(run: Run[Problem], first: Pilot, band: Band) -> bool | None:
-    """Bands until the gap closes, without a penalty until the vertex is found; None if all rows had better be taken."""
-    problem, tol = run.problem, run.stop.tol
-    n = problem.data.n
-    tau = first.tau((WARM_BAND if first.warm else FIRST_BAND) * first.size)
-    best, closed = first.theta, False
-    value = band.sort(best, tau)
-    run.record(value)
-    target, final = max(FIRST_TOL, 0.25 * tol), min(0.1 * tol, NEAR)
-    for _ in range(ROUNDS):
-        if 2 * len(band.rows) > n:
-            break
-        path = band.path()
-        path.place(best, 0.1 * path.width * band.reach())
-        if not path.descend(target, BAND_STEPS, SHORT):
-            tau = first.tau(WIDEN * len(band.rows))
-            value = band.sort(best, tau)
-            continue
-        point = path.theta.copy(), path.dual(), path.value - path.gap
-        primal, wrong = band.contradicted(point[0])
-        sums: FloatArray | None = None
-        if not len(wrong.rows):
-            point = _sharpen(path, final, point)
-            primal, wrong, sums = band.judged(*point[:2])
-        theta, u, lower = point
-        near = primal - lower <= 0.8 * tol * primal
-        if near and sums is None:
-            _, _, sums = band.judged(theta, u)
-        if near and run.close(theta, band.dual(), sums):
-            closed = True
-            # Without a penalty and nothing wrong the vertex was found, or cannot be.
-            if problem.lam > 0.0 or not len(wrong.rows):
-                return True
-        target = final
-        if len(wrong.rows) <= len(band.rows):
-            best, value = (theta, primal) if primal < value else (best, value)
-            if len(wrong.rows):
-                band.admit(wrong)
+        Where w = 0 is as good as optimal, no side of the others tells where their dual variables end. Moved by a share
+        of tol, the intercept has all of them at 0.
+        """
+        self.m *= WIDEN
+        if self.problem.loss.native == "hinge" and self.problem.fit_intercept:
+            side = 1.0 if self.best[-1] > 0.0 else -1.0
+            self.best = np.zeros_like(self.best)
+            self.best[-1] = side * (1.0 + 0.1 * self.run.stop.tol)
+            self.value = np.inf
+        self.far = self.first.far(self.best)
+        self.tau = self.first.tau(self.far, self.m)
+
+    def _start(self, path: Path, target: float) -> float:
+        """mu to begin with, as the distances from the kink suggest; no less than what closes the gap anyway.
+
+        Rows that are all on the kink tell nothing but that theta is good: only their dual variables are not known.
+        """
+        loss = self.value / self.n
+        least = 0.5 * loss if self._crowded() else 0.1 * target * loss
+        return max(0.1 * path.width * self.band.reach(), least)
+
+    def widen(self) -> None:
+        """After a band that was too narrow: more rows of a wider one."""
+        if self._crowded():
+            self._flatten()
+            return
+        self.m *= 2.0
+        rows = WIDEN * max(self.first.expected(self.far, self.tau), LEAST * self.d)
+        wider = self.first.tau(self.far, rows) if rows < self.n else np.inf
+        self.tau = max(WIDEN * self.tau, wider)
+
+    def sort(self, theta: FloatArray) -> bool:
+        """One pass that sorts the rows at theta; false if theta is worse than the best point, which is moved then."""
+        self.far = self.first.far(theta)
+        rows = self.first.expected(self.far, self.tau)
+        thin = None
+        if rows > WHOLE * self.m:
+            thin = self.first.thinning(self.far, self.tau, self.m)
+        value = self.band.sort(theta, self.tau, thin)
+        if self.value == np.inf:
+            self.run.record(value)
+        if value <= self.value + 0.1 * self.run.stop.tol * abs(value):
+            self.best, self.value = theta, value
+            return True
+        self.best, self.value = _between(self.problem, self.best, self.value, theta, value)
+        self.far = self.first.far(self.best)
+        return False
+
+    def narrow(self, theta: FloatArray) -> FloatArray:
+        """A narrower band next, after a thinned one has led to theta; where to sort it."""
+        first, before = self.first, self.best
+        self.far = first.far(theta)
+        if self._crowded():
+            self._flatten()
+            return self.best
+        moved = first.moved(before, theta, self.tau)
+        if moved > NARROW * self.tau:
+            self.tau = min(moved, WIDEN * self.tau)
         else:
-            best, value = _between(problem, best, value, theta, primal)
-            tau = first.tau(WIDEN * len(band.rows))
-            band.sort(best, tau)
-    return closed or None
+            self.tau = max(self._error() * moved, first.tau(self.far, LEAST * self.d))
+        return theta
+
+    def solve(self) -> bool | None:
+        """Whether the gap closed, without a penalty whether the vertex was found; None: all rows are to be taken."""
+        theta, sorted_, closed = self.best, False, False
+        for _ in range(ROUNDS):
+            if not sorted_ and not self.sort(theta):
+                self.widen()
+                theta = self.best
+                continue
+            if 2 * len(self.band.rows) > self.n:
+                break
+            path, whole = self.band.path(), self.band.share is None
+            point = self._solved(path, whole)
+            if point is None:
+                self.widen()
+                theta, sorted_ = self.best, False
+            elif not whole:
+                theta, sorted_ = self.narrow(point[0]), False
+            else:
+                done, more = self._judge(point)
+                theta, closed = self.best, closed or done
+                # Without a penalty and nothing wrong the vertex was found, or cannot be.
+                if done and (self.problem.lam > 0.0 or not more):
+                    return True
+                if more is None:
+                    break
+                sorted_ = more
+        return closed or None
+
+    def _solved(self, path: Path, whole: bool) -> Point | None:
+        """The solution of a band: as good as exact if it is whole; None if the band is too narrow."""
+        tol = self.run.stop.tol
+        target = max(SAMPLE_TOL, 0.25 * tol)
+        path.place(self.best, self._start(path, target))
+        if not path.descend(target, BAND_STEPS, SHORT):
+            if whole or not path.gap <= 10.0 * target * abs(path.value):
+                return None  # else slow, and near enough for a guess
+        point = path.theta.copy(), path.dual(), path.value - path.gap
+        if whole and (tol < ROUGH or self.problem.lam == 0.0):
+            point = _sharpen(path, min(0.1 * tol, NEAR), point)
+        return point
+
+    def _judge(self, point: Point) -> tuple[bool, bool | None]:
+        """The solution of a whole band, tried on all rows: whether the gap closed, whether more rows joined the band.
+
+        None: no row is wrong, and still the gap is open.
+        """
+        problem, tol, band = self.problem, self.run.stop.tol, self.band
+        theta, u, lower = point
+        primal, wrong, sums = band.judged(theta, u)
+        near = primal - lower <= 0.8 * tol * primal
+        done = near and self.run.close(theta, band.dual(), sums)
+        count = len(wrong.rows)
+        if count > len(band.rows):
+            self.best, self.value = _between(problem, self.best, self.value, theta, primal)
+            self.far = self.first.far(self.best)
+            self.widen()
+            return done, False
+        if primal < self.value:
+            self.best, self.value = theta, primal
+        if count and not (done and problem.lam > 0.0):
+            band.admit(wrong)
+        return done, True if count else False if done else None
 
 
 def _sharpen(path: Path, target: float, point: Point) -> Point:
@@ -160,8 +242,8 @@ def _sharpen(path: Path, target: float, point: Point) -> Point:
         falling = path.descend(target)
         if falling:
             point = path.theta.copy(), path.dual(), path.value - path.gap
-        if path.crossable:
-            right, theta, u = path.exact(*point[:2])
+        if crossable(path):
+            right, theta, u = exact(path, *point[:2])
             if right:
                 return theta, u, point[2]
         if not falling:
@@ -200,11 +282,11 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     status = Status.WORKING_PRECISION
     try:
         run.check_limits()
-        first = Pilot(run, theta, seed)
+        first = Pilot(run, theta, pilot_rows(problem), seed)
         closed = None
-        if first.solved:
+        if first.theta is not None:
             theta = first.theta
-            closed = _rounds(run, first, Band(run, first.mu, first.scale))
+            closed = _Search(run, first, theta).solve()
         if not closed and problem.data.remote and problem.data.at_hand:
             return _here(problem, theta, stop, seed)
         if not closed and not problem.data.remote:

@@ -20,6 +20,7 @@ from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import small, wide
 from linsep.solvers.central_path import LIMIT, Path, feasible, kernel
+from linsep.solvers.crossover import crossable, exact
 from linsep.solvers.foreknowledge import exact_fit, flat_answer, null_directions, squared_start
 from linsep.solvers.hardness import ROUGH
 from linsep.solvers.imbalance import begin
@@ -47,9 +48,9 @@ def factorisable(problem: Problem) -> bool:
 def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
     """The exact point if it is found, else the iterate: whether it is exact, whether the gap closed."""
     u = path.dual()
-    if path.crossable:
-        right, theta, exact = path.exact(path.theta, u)
-        if right and run.close(theta, Explicit(feasible(path.problem, exact))):
+    if crossable(path):
+        right, theta, vertex = exact(path, path.theta, u)
+        if right and run.close(theta, Explicit(feasible(path.problem, vertex))):
             assert run.best is not None
             return run.problem.lam > 0.0 or run.best[0] <= VERTEX * run.trace[-1].primal, True
     return False, run.close(path.theta, Explicit(feasible(path.problem, u)))
@@ -81,7 +82,7 @@ def _roughly(run: Run[Problem], path: Path) -> bool:
 
 def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
     tol = run.stop.tol
-    target = min(0.1 * tol, NEAR) if path.crossable else 0.3 * tol
+    target = min(0.1 * tol, NEAR) if crossable(path) else 0.3 * tol
     path.place(theta)
     if tol >= ROUGH and run.problem.lam > 0.0 and _roughly(run, path):
         return True
@@ -93,10 +94,10 @@ def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
         return False
     closed = False
     for _ in range(3):
-        exact, enough = _finish(run, path)
+        at_vertex, enough = _finish(run, path)
         closed = closed or enough
         # Without a penalty it is the vertex that is wanted: a gap below tol is not yet a reason to stop.
-        if exact or (closed and run.problem.lam > 0.0):
+        if at_vertex or (closed and run.problem.lam > 0.0):
             return True
         if not falling:
             break
@@ -126,10 +127,10 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
                 return run.solution(Status.CERTIFIED, theta, nothing)
         theta, value, _ = problem.start(theta)
         run.record(value)
-        exact = exact_fit(problem, value) if problem.lam == 0.0 else None
-        if exact is not None:
+        fitted = exact_fit(problem, value) if problem.lam == 0.0 else None
+        if fitted is not None:
             run.best = None
-            return run.solution(Status.WORKING_PRECISION, exact, nothing)
+            return run.solution(Status.WORKING_PRECISION, fitted, nothing)
         if wide.solve(run, attempt) if wide.applies(problem) else attempt(run, theta):
             status = Status.CERTIFIED
     except LimitReached as limit:
