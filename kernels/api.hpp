@@ -177,10 +177,12 @@ inline std::int64_t softmax_newton_scratch(const Rows& r, std::int64_t k) {
 // Many models on the same rows, each near one of a few base points: grid.hpp. Arrays with a column per base or model
 // are padded to whole vectors; the padding columns are 0.
 constexpr int kGridRows = 64;
-constexpr int kGridSums = 8;  // of each model, in vectors of up to eight lanes
+constexpr int kGridSums = 8;     // of each model, in vectors of up to eight lanes
+constexpr int kBasePlanes = 30;  // of each base: near.hpp
 struct GridJob {
     const std::int64_t* part;  // of each row, -1 for none
-    std::int64_t bases, models, padded_bases, padded_models;
+    std::int64_t parts;        // that are held out from a model: 0 ... parts - 1
+    std::int64_t models, padded_bases, padded_models;
     const double* bases_at;       // (d + 1, padded_bases)
     const double* steps;          // (d + 1, padded_models)
     const std::int64_t* base_of;  // of each model
@@ -190,10 +192,12 @@ struct GridJob {
     std::int64_t slots;
     const std::int64_t* slot_of;
 };
-inline std::int64_t grid_scratch(const GridJob& job) {
-    const std::int64_t wider = job.padded_bases > job.padded_models ? job.padded_bases : job.padded_models;
-    return kGridRows * (wider + 4 * job.padded_bases + job.padded_models) + 8 * kGridSums * job.models;
+inline std::int64_t grid_width(const GridJob& job) { return job.padded_bases + job.padded_models; }
+inline std::int64_t grid_scratch(const GridJob& job, std::int64_t d) {
+    return 8 + grid_width(job) * (3 * d + 1 + 2 * kGridRows) + kGridRows * kBasePlanes * job.padded_bases +
+           8 * kGridSums * job.models;
 }
+inline std::int64_t grid_lists(const GridJob& job, std::int64_t rows) { return rows + job.models + 2 * job.parts + 3; }
 
 // One stretch of the perceptron (online.hpp): counts [5] and numbers [2] carry its state from call to call.
 enum class Select { cyclic, first, listed, worst };
@@ -366,7 +370,7 @@ struct Table {
     void (*part_gram)(Rows, std::int64_t lo, std::int64_t hi, const std::int64_t* part, std::int64_t parts,
                       const double* h, const double* mu, bool single, double* out, double* scratch);
     void (*grid_closing)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, GridJob, double* out,
-                         double* scratch);
+                         double* scratch, std::int64_t* lists);
     // coordinate descent for a quadratic with an absolute penalty: quadratic_cd.hpp
     std::int64_t (*quadratic_cd)(std::int64_t k, const double* S, double l1, double tol, std::int64_t max_sweeps,
                                  double* x, double* slope);

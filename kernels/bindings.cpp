@@ -720,9 +720,12 @@ void grid_closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t 
         in_range(slot_of, 0, slots, "a model names a column of held that is not there");
     }
     vector_of(out, (8 + 2 * d) * K, "out has (8 + 2 d) entries per padded model");
+    in_range(part_of, -1, x.n() + 1, "a model is trained without a part that cannot be");
+    int64_t parts = 0;
+    for (int64_t q = 0; q < models; ++q) parts = std::max(parts, part_of.data()[q] + 1);
     nb::gil_scoped_release release;
     const GridJob job{part.data(),
-                      Kb,
+                      parts,
                       models,
                       Kb,
                       K,
@@ -734,8 +737,9 @@ void grid_closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t 
                       held ? held->data() : nullptr,
                       slots,
                       slot_of.data()};
-    const auto room = scratch(grid_scratch(job));
-    table->grid_closing(x.rows, lo, hi, t.view, l.spec, job, out.data(), room.get());
+    const auto room = scratch(grid_scratch(job, d));
+    const auto lists = std::make_unique<int64_t[]>(static_cast<std::size_t>(grid_lists(job, hi - lo)));
+    table->grid_closing(x.rows, lo, hi, t.view, l.spec, job, out.data(), room.get(), lists.get());
 }
 
 // x and slope (the gradient of the quadratic at x) are moved to the minimum.

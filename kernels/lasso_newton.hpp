@@ -47,9 +47,10 @@ struct LassoFit {
     double *theta, *trial, *delta, *g, *mu, *reach, *h, *z, *dz, *H, *pack;
     SparseQuadratic model;
     double P = 0, share = 0, damping = 0;
-    double inner;  // breach that is left to a model near the end, as a share of l1
-    double near;   // decrease, as a share of P, from which a closing pass may find the gap closed
-    bool exact;    // Grams in double precision from now on
+    double inner;       // breach that is left to a model near the end, as a share of l1
+    double near;        // decrease, as a share of P, from which a closing pass may find the gap closed
+    bool exact;         // Grams in double precision from now on
+    bool last = false;  // the step that polishes: a model is then left with no more than `inner`
     NewtonReport report{};
 
     LassoFit(const R& rows, Targets targets, LossSpec s, LassoJob j, double* th, double* at, i64* lists)
@@ -125,7 +126,7 @@ struct LassoFit {
     double direction() {
         for (;;) {
             pose();
-            const double eta = larger(inner, share < 1.0 ? 0.01 * share * share : 0.01);
+            const double eta = last ? inner : larger(inner, share < 1.0 ? 0.01 * share * share : 0.01);
             model.minimise(eta * job.l1);
             double decrease = 0, crossed = 0, shifted = 0;
             for (i64 j = 0; j < d; ++j) {
@@ -233,7 +234,7 @@ struct LassoFit {
         for (int p = 0, at = 0; p < 3; at += (int)sizes[p++])
             for (i64 j = 0; j < sizes[p]; ++j) kept[at + j] = parts[p][j];
         value_and_gradient(theta);
-        exact = true;
+        exact = last = true;
         inner = 1e-12;
         direction();
         for (i64 j = 0; j < order; ++j) base[j] = theta[j], step[j] = delta[j], trial[j] = theta[j] + delta[j];

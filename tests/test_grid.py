@@ -101,12 +101,14 @@ def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructio
         ]
         assert np.allclose(head, wanted, rtol=1e-10, atol=1e-12)
         assert model.sums[5] >= expected.magnitude * (1 - 1e-12)  # a bound on the exact one
-        assert np.isclose(model.sums[6], expected.absolute, rtol=1e-10)
+        # at most what the series near a base add up beside the terms themselves
+        assert (1 - 1e-12) * expected.absolute <= model.sums[6] <= 5 * expected.absolute
         assert np.allclose(model.sums[8 : 8 + d], expected.v_plus, rtol=1e-9, atol=1e-11)
         assert np.allclose(model.sums[8 + d :], expected.v_minus, rtol=1e-9, atol=1e-11)
         if plan.part >= 0:
             z = dense(sample.X)[~outside] @ W[:-1, 0] + W[-1, 0]
             assert np.allclose(held[~outside, plan.c], z, rtol=1e-11, atol=1e-12)
+            assert model.errors == ((z >= 0) != (sample.sign[~outside] > 0)).sum()
     assert np.isnan(held[part == -1]).all()
 
 

@@ -323,12 +323,46 @@ def test_limits_end_with_an_honest_gap():
     assert model.certificate_.primal >= model.certificate_.dual >= 0.0
 
 
+def test_a_limit_leaves_the_weights_reached_and_not_those_of_the_start():
+    rng = np.random.default_rng(0)
+    X = sp.random(400, 2000, 0.02, "csr", random_state=0)
+    y = np.where(X @ rng.normal(size=2000) + 0.1 * rng.normal(size=400) > 0, 1.0, -1.0)
+    settings = {"C": 1000.0, "l1_ratio": 1.0}
+    best = LogisticRegression(**settings).fit(X, y)
+    assert best.solver_ == "working-set"
+    with pytest.warns(ConvergenceWarning, match="max_passes"):
+        model = LogisticRegression(**settings, max_passes=0.5 * best.n_passes_).fit(X, y)
+    assert (model.coef_ != 0).any()
+    nothing = settings["C"] * 400 * np.log(2.0)  # about what the best intercept alone leaves
+    assert best.certificate_.primal <= model.certificate_.primal <= 0.1 * nothing
+
+
 def test_the_choice_is_refused_where_it_makes_no_sense():
     X, y = load_breast_cancer(return_X_y=True)
     with pytest.raises(Refused, match="l1_ratio=0"):
         LogisticRegression(l1_ratio=0.5, solver="newton").fit(X, y)
     with pytest.raises(Refused, match="l1_ratio > 0"):
         LogisticRegression(solver="working-set").fit(X, y)
+    with pytest.raises(Refused, match=r"small-l1.*l1_ratio > 0"):
+        LogisticRegression(solver="small-l1").fit(X, y)
+    with pytest.raises(Refused, match=r"at most 150 features.*working-set"):
+        LogisticRegression(l1_ratio=1.0, solver="small-l1").fit(np.hstack([X] * 6), y)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_the_native_fit_and_working_sets_have_names_of_their_own_and_agree(l1_ratio):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    found = {}
+    for solver in ("auto", "small-l1", "working-set"):
+        model = LogisticRegression(0.1, l1_ratio=l1_ratio, solver=solver, tol=1e-9).fit(X, y)
+        assert model.certificate_.certified
+        found[solver] = model
+    assert [m.solver_ for m in found.values()] == ["small-l1", "small-l1", "working-set"]
+    assert np.array_equal(found["auto"].coef_, found["small-l1"].coef_)
+    assert np.allclose(found["auto"].coef_, found["working-set"].coef_, atol=1e-4)
+    many = LogisticRegression(0.1, l1_ratio=l1_ratio).fit(np.hstack([X] * 6), y)
+    assert many.solver_ == "working-set"
 
 
 def test_losses_written_in_python_take_it_too():

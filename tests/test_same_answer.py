@@ -11,7 +11,7 @@ import pytest
 
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, scan, separate
 from linsep.errors import Refused
-from linsep.solvers import SOLVERS, lasso
+from linsep.solvers import SOLVERS
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -33,6 +33,7 @@ CASES = {
     "newton-rounds, huberised": LinearClassifier("huberised_hinge", solver="newton-rounds"),
     "newton-pilot": LogisticRegression(solver="newton-pilot"),
     "newton-cg": LogisticRegression(solver="newton-cg"),
+    "small-l1": LogisticRegression(C=0.01, l1_ratio=0.7, solver="small-l1"),
     "working-set": LogisticRegression(C=0.01, l1_ratio=0.7, solver="working-set"),
     "globbing": LinearSVC(C=0.1, solver="globbing"),
     "globbing, numbers": LinearRegressor("absolute", C=1.0, solver="globbing"),
@@ -40,13 +41,7 @@ CASES = {
     "dual-cd": LinearSVC(C=1e-4, solver="dual-cd"),
     "hard-margin": LinearSVC(C=np.inf, solver="hard-margin"),
 }
-NEED_MEMORY = ("small", "interior", "dual-cd")
-
-
-@pytest.fixture(autouse=True)
-def working_sets(monkeypatch):
-    """In memory so few rows would be one native call."""
-    monkeypatch.setattr(lasso, "ENTRIES", 0)
+NEED_MEMORY = ("small", "small-l1", "interior", "dual-cd")
 
 
 @pytest.fixture(scope="module")

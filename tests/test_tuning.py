@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -330,6 +331,10 @@ def test_the_curve_can_be_drawn(cancer):
     assert np.array_equal(line.get_xdata(), CS)
     assert np.allclose(line.get_ydata(), tuning.curve.mean)
     assert ax.get_xscale() == "log" and ax.get_ylabel() == tuning.curve.scoring.replace("_", " ")
+    scores = np.array([[0.31, 0.29], [0.21, 0.19], [0.18, 0.20], [0.4, 0.4]])
+    curve = replace(tuning.curve, Cs=np.array([0.1, 1.0, 10.0, 100.0]), scores=scores)
+    drawn = {line.get_label(): line.get_xdata()[0] for line in curve.plot().lines[1:]}
+    assert drawn == {"best C = 10": 10.0, "within one standard error: C = 1": 1.0}
 
 
 def test_without_matplotlib_the_curve_says_what_to_install(cancer, monkeypatch):

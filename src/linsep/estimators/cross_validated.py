@@ -62,7 +62,7 @@ n_threads, warm_start, random_state
         Held-out scores.
     tuning_ : Tuning
         Curve, certificates of the whole grid, timings.
-    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
 feature_names_in_
         Of the model with ``C_``, fitted to all rows.
 
@@ -150,7 +150,7 @@ warm_start, random_state
         As in ``LogisticRegressionCV``.
     alpha_, support_, free_support_, bounded_support_, support_vectors_, margin_, margin_width_
         As in ``LinearSVC``, of the model with ``C_``, fitted to all rows.
-    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
 feature_names_in_
         Of the same model.
 

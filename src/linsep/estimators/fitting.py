@@ -146,6 +146,7 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
             else certificates.combine([fit.certificate for fit in fits])
         ),
         "n_passes_": sum(fit.n_passes for fit in fits),
+        "solver_": ", ".join(dict.fromkeys(fit.solver for fit in fits)),
         "trace_": trace,
         "n_iter_": max(1, len(trace)),
         "_fits": fits,

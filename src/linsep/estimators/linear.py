@@ -54,7 +54,7 @@ warm_start, random_state
 
     Attributes
     ----------
-    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
 feature_names_in_
         As in ``LogisticRegression``.
 
@@ -142,7 +142,7 @@ random_state
     ----------
     coef_ : ndarray (d,)
     intercept_ : float
-    certificate_, n_passes_, trace_, n_iter_, n_features_in_, feature_names_in_
+    certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, feature_names_in_
         As in ``LogisticRegression``.
 
     Examples

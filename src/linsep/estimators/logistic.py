@@ -56,6 +56,8 @@ class LogisticRegression(Classification):
         Primal and dual value, the gap between them, and the coefficient error it implies.
     n_passes_ : float
         Passes over the data.
+    solver_ : str
+        The solver that made the fit, as ``solver`` would name it.
     trace_ : tuple of TraceRecord
         Passes, seconds, primal and dual value along the way.
     n_iter_ : int

@@ -107,7 +107,7 @@ class SGDClassifier(ByScores):
 
     Attributes
     ----------
-    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
 feature_names_in_
         As in ``LogisticRegression``. The certificate says how far from the optimum the descent
         ended; that it is not certified to ``tol`` is normal here and does not warn.

@@ -15,7 +15,7 @@ from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.inputs import FloatArray
 from linsep.online import Descent, Plan, Scaling, StepSizes, choose_steps, make_steps
 
-_ONLY_AFTER_FIT = ("certificate_", "history_", "trace_", "n_passes_", "_fits")
+_ONLY_AFTER_FIT = ("certificate_", "history_", "trace_", "n_passes_", "solver_", "_fits")
 _TRIAL = 1024
 
 

@@ -63,7 +63,7 @@ random_state
         problem. Crammer-Singer: (k, k), ``1/|w_c - w_d|`` for each pair of classes.
     margin_width_ : float, or ndarray
         ``2/|w|``.
-    coef_, intercept_, classes_, certificate_, n_passes_, trace_, n_iter_, n_features_in_, \
+    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
 feature_names_in_
         As in ``LogisticRegression``.
 

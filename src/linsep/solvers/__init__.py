@@ -9,6 +9,7 @@ newton-cg        truncated Newton with a diagonal preconditioner: many features,
 dual-cd          dual coordinate ascent with an exact intercept, conjugate gradients on the free rows;
                  hands over to Newton's method, in the span of the rows if these are dense and few,
                  or to interior if the loss has a kink
+small-l1         absolute penalties: whole fit in one native call, one block in memory, few features
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
 globbing         losses with a kink, many rows: interior point method on a pilot and on a band about the kink
@@ -36,6 +37,7 @@ from linsep.solvers import (
     globbing,
     hard_margin,
     interior,
+    lasso,
     multinomial,
     newton,
     newton_rounds,
@@ -86,6 +88,11 @@ _SMALL = Need(
     f"{small.WORTH_A_PILOT} rows per feature) and {small.FEATURES} features, and a compiled loss",
     small.fits,
 )
+_SMALL_L1 = Need(
+    f"one block in memory of at most {lasso.ENTRIES:,} entries, at most {working_set.ALL} features (sparse: "
+    f"{working_set.ALL_SPARSE}, with short rows) and a compiled loss that is curved wherever it slopes",
+    working_set.is_small,
+)
 _PENALTY = Need("a finite C", lambda p: p.lam > 0)
 _COORDINATES = Need(
     f"rows in memory, a finite C and one of the losses {', '.join(dual_cd.LOSSES)}", dual_cd.applies
@@ -133,6 +140,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("newton-rounds", newton_rounds.solve, (*_BASIC, _DENSE, _PENALTY)),
         Solver("newton-cg", _truncated, _BASIC),
         Solver("dual-cd", sparse.solve_dual, (_CONVEX, _NO_L1, _COORDINATES)),
+        Solver("small-l1", working_set.solve_small, (_CONVEX, _SMOOTH, _L1, _SMALL_L1)),
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", interior.solve, (*_ONE_KINK, _IN_MEMORY)),
         Solver("globbing", globbing.solve, (*_ONE_KINK, _TALL)),
@@ -153,7 +161,8 @@ _SPARSE_FACTORISE = 500
 def _preferred(problem: Problem, stop: Stop) -> str:
     """The measured rule."""
     if problem.penalty.l1:
-        return "working-set"
+        quick = working_set.is_small(problem) and small.ends_before(stop)
+        return "small-l1" if quick else "working-set"
     if interior.applies(problem):
         return _preferred_with_kink(problem, stop)
     if dual_cd.quick(problem, stop.tol):

@@ -4,7 +4,7 @@ Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). Coordinate descent reads the en
 columns are stored as rows of their own: sparse data are transposed once, of dense data the chosen columns are copied.
 A set of k features then costs neither a Hessian (k^2) nor its factor (k^3), as it does in ``prox_newton.py``.
 
-The penalty comes down from where no feature wants in by a factor of ``STRIDE`` at a time, with a step or two on the
+The penalty comes down from where no feature wants in, by a factor of two or three at a time, with a step or two on the
 features that want in by then: what is learnt under a stronger penalty keeps the weights small and the working sets
 about as large as the support. At the penalty asked for working sets are solved in earnest, and the others asked,
 until no one objects; only then is the closing pass over all of X made.
@@ -15,6 +15,7 @@ References: Friedman, Hastie and Tibshirani, Regularization paths for generalize
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.solvers.run import SAFETY, Run, balanced, linearised
+from linsep.solvers.run import SAFETY, LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.int64]
 
-STRIDE = 3.0
-STRIDE_STEPS, STRIDE_TOL = 2, 0.1
+# The penalty comes down by halves, a step at a time, from up to so many times itself; from more by thirds, two steps at
+# a time, or in earnest (squared hinge).
+MILD, WEAK = 200.0, 5000.0
+STRIDE_TOL = 0.1
 STEPS = 6  # Newton steps between two looks at the clock
 ROUNDS = 300
 FIRST = 40  # of a working set, at least
@@ -133,21 +136,36 @@ def solve(run: Run[Problem], theta: FloatArray) -> bool:
     problem = run.problem
     columns = Columns(problem, theta)
     wish = np.abs(balanced(problem, run.last_sums)[2])
-    if not theta[:-1].any():
-        wish = _come_down(run, columns, wish)
-    return _in_earnest(run, columns, wish)
+    try:
+        if not theta[:-1].any():
+            wish = _come_down(run, columns, wish)
+        return _in_earnest(run, columns, wish)
+    except LimitReached:  # of the user, who is to have what there is
+        run.settle(columns.theta, linearised(columns.base, columns.step))
+        raise
 
 
 def _come_down(run: Run[Problem], columns: Columns, wish: FloatArray) -> FloatArray:
     """Some steps under each of a few falling penalties; what the features wish at the end."""
-    asked = run.problem.penalty.l1
-    l1 = float(wish.max(initial=0.0)) / STRIDE
-    while l1 > 1.5 * asked:
+    asked, largest = run.problem.penalty.l1, float(wish.max(initial=0.0))
+    # The rows that a squared hinge sees change with every step, and are learnt on the way while features are few.
+    bent = run.problem.loss.native == "squared_hinge"
+    mild = largest <= (WEAK if bent else MILD) * asked
+    steps, tol = (1, STRIDE_TOL) if mild else (STEPS, ROUGH) if bent else (2, STRIDE_TOL)
+    for l1 in _falling(largest, asked, mild):
         run.check_limits()
-        columns.solve(_chosen(columns.theta, wish, l1), l1, STRIDE_TOL, STRIDE_STEPS)
+        columns.solve(_chosen(columns.theta, wish, l1), l1, tol, steps)
         wish = columns.wishes()
-        l1 /= STRIDE
     return wish
+
+
+def _falling(largest: float, asked: float, mild: bool) -> list[float]:
+    """Penalties between the two, by even halves or by thirds."""
+    if mild:
+        strides = math.ceil(math.log2(max(1.0, largest / asked)))
+        return [largest * (asked / largest) ** (k / strides) for k in range(1, strides)]
+    strides = math.ceil(math.log(largest / (1.5 * asked)) / math.log(3.0))
+    return [largest / 3.0**k for k in range(1, strides)]
 
 
 def _chosen(theta: FloatArray, wish: FloatArray, l1: float) -> IntArray:

@@ -39,6 +39,7 @@ FEATURES = 300  # beyond, a Hessian for each part costs more than fits of their 
 WIDTH = 64  # models that share a pass: their scores of a chunk of rows stay in cache
 SINGLE = 12  # features from which Hessians in single precision pay
 _STEPS = 30  # towards one C
+_STRETCH = 1 << 17  # numbers of X that stay in cache between their sweep and their Hessian
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,11 @@ class GridModel:
     dual: Linearised
     sums: FloatArray  # of its closing pass
     closed: bool
+
+    @property
+    def errors(self) -> int:
+        """How many rows of its part are on the wrong side; a score of 0 is on the positive one, as in predict."""
+        return int(self.sums[7])
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +119,23 @@ class Grid:
         self._loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
 
     def at(self, theta: FloatArray, exact: bool = False) -> Base:
-        """The sums of each part at theta: two passes; ``exact``: the Hessians in double precision."""
-        return self.base(theta, self.sweep(theta), exact)
+        """The sums of each part at theta, in one read of X; ``exact``: the Hessians in double precision."""
+        d, parts, order = self.problem.data.d, self.parts, self.problem.order
+        single = self.single and not exact
+        theta, size = theta.copy(), (parts + 1) * (d + 2)
+        rows = max(256, _STRETCH // (d + 1))
+
+        def add(block: Block, out: FloatArray) -> None:
+            head, H = out[:size], out[size:]
+            for lo in range(block.lo, block.hi, rows):
+                hi = min(lo + rows, block.hi)
+                self._add_sweep(block, lo, hi, theta, head)
+                self._add_gram(block, lo, hi, single, H)
+
+        self.problem.passes += 2
+        whole = size + (parts + 1) * order**2
+        sums = self.problem.data.sum(add, whole, fills=("curvature",))
+        return self._based(theta, sums[:size].reshape(parts + 1, d + 2), sums[size:], single)
 
     def value_gradient(
         self, theta: FloatArray, sums: FloatArray, lam: float
@@ -133,44 +154,46 @@ class Grid:
         theta = theta.copy()  # a pass that is made up for later must not see what became of it
 
         def add(block: Block, out: FloatArray) -> None:
-            h, part = block.kept("curvature"), self._part_of(block)
-            _kernels.part_sweep(
-                block.rows,
-                block.targets,
-                self._loss,
-                block.lo,
-                block.hi,
-                part,
-                parts,
-                theta,
-                out,
-                h,
-            )
+            self._add_sweep(block, block.lo, block.hi, theta, out)
 
         self.problem.passes += 1
         size = (parts + 1) * (d + 2)
         return self.problem.data.sum(add, size, fills=("curvature",)).reshape(parts + 1, d + 2)
 
-    def base(self, theta: FloatArray, sums: FloatArray, exact: bool = False) -> Base:
+    def base(self, theta: FloatArray, sums: FloatArray) -> Base:
         """The base at theta, where the last sweep was made."""
-        parts, order, single = self.parts, self.problem.order, self.single and not exact
+
+        def add(block: Block, out: FloatArray) -> None:
+            self._add_gram(block, block.lo, block.hi, self.single, out)
+
+        self.problem.passes += 1
+        size = (self.parts + 1) * self.problem.order**2
+        H = self.problem.data.sum(add, size, uses=("curvature",))
+        return self._based(theta.copy(), sums, H, self.single)
+
+    def _add_sweep(
+        self, block: Block, lo: int, hi: int, theta: FloatArray, out: FloatArray
+    ) -> None:
+        h, part = block.kept("curvature"), self._part_of(block)
+        _kernels.part_sweep(
+            block.rows, block.targets, self._loss, lo, hi, part, self.parts, theta, out, h
+        )
+
+    def _add_gram(self, block: Block, lo: int, hi: int, single: bool, out: FloatArray) -> None:
+        h, part = block.kept("curvature"), self._part_of(block)
+        _kernels.part_gram(block.rows, lo, hi, part, self.parts, h, self.mu, out, single)
+
+    def _based(self, theta: FloatArray, sums: FloatArray, H: FloatArray, single: bool) -> Base:
+        order = self.problem.order
         if not np.isfinite(sums).all():
             raise NonFinite(
                 "The objective is not finite: X, y or sample_weight contain NaN, infinity or numbers "
                 "too large to square. Find and repair those rows."
             )
-
-        def add(block: Block, out: FloatArray) -> None:
-            h, part = block.kept("curvature"), self._part_of(block)
-            _kernels.part_gram(block.rows, block.lo, block.hi, part, parts, h, self.mu, out, single)
-
-        self.problem.passes += 1
-        size = (parts + 1) * order**2
-        H = self.problem.data.sum(add, size, uses=("curvature",))
-        H = H.reshape(parts + 1, order, order)
         if single and not np.isfinite(H).all():
-            return self.base(theta, sums, exact=True)
-        return Base(theta.copy(), sums[:, 0], sums[:, 1:], self._symmetric(H), single)
+            return self.at(theta, exact=True)
+        H = H.reshape(self.parts + 1, order, order)
+        return Base(theta, sums[:, 0], sums[:, 1:], self._symmetric(H), single)
 
     def _part_of(self, block: Block) -> IntArray:
         return self.part[block.first : block.first + block.rows.n]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray, Stop
 
 _NEAR = 3e-3  # half the squared decrement, as a share of P, that one step from a base may cover
-_REACH = 0.4  # the same for a small tol, as a multiple of its root: the gap grows like the square
+_REACH = 0.7  # the same for a small tol, as a multiple of its root: the gap grows like the square
 _SHORT = 0.1  # the same where rows are few, and more digits cost little
 ROUNDS = 3  # of bases moved nearer
 
@@ -136,8 +136,7 @@ class _Pilot:
         far = 0.5 * dot(rhs, delta) > 0.5 * near * value
         delta[-1] -= dot(grid.mu, delta[:-1])
         if far and np.isfinite(delta).all():
-            theta = theta + delta
-            sums = grid.sweep(theta)
+            return grid.at(theta + delta)
         return grid.base(theta, sums)
 
 

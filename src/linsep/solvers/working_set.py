@@ -20,7 +20,7 @@ import numpy.typing as npt
 from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
-from linsep.solvers import column_sets, lasso, pilot, prox_newton
+from linsep.solvers import column_sets, lasso, pilot, prox_newton, small
 from linsep.solvers.run import LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
@@ -40,12 +40,26 @@ _PILOT = 0.05
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Working sets, each solved by prox-Newton."""
+    return _solve(problem, theta, stop, seed, native=False)
+
+
+def solve_small(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """The whole fit in one native call on all features; working sets finish what it leaves open."""
+    return _solve(problem, theta, stop, seed, native=small.ends_before(stop))
+
+
+def is_small(problem: Problem) -> bool:
+    """Whether a native call takes the problem, and one Hessian of all features costs no more than a few passes."""
+    return lasso.applies(problem) and _all(problem)
+
+
+def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: bool) -> Solution:
     run = Run(problem, stop)
     status = Status.WORKING_PRECISION
     theta = theta.copy()
     try:
         closed = False
-        if _all(problem) and lasso.applies(problem, stop):
+        if native:
             closed, theta = lasso.attempt(run, _start(problem, theta), seed)
         if closed or _begin(run, theta) or _rounds(run, seed):
             status = Status.CERTIFIED
@@ -201,8 +215,8 @@ def _on(
         sub = Problem(problem.loss, problem.penalty, data.columns(chosen), problem.fit_intercept)
     start = np.append(theta[chosen], theta[-1])
     if not start[:-1].any() and data.n >= WORTH_A_PILOT * max(1, len(chosen)):
-        small = pilot.sub_problem(sub, int(max(_PILOT * data.n, 20 * len(chosen), 1000)), seed)
-        start = prox_newton.solve(small, start, 1e-3, run.check_limits).theta
+        few = pilot.sub_problem(sub, int(max(_PILOT * data.n, 20 * len(chosen), 1000)), seed)
+        start = prox_newton.solve(few, start, 1e-3, run.check_limits).theta
     before = sub.passes
     found = prox_newton.solve(sub, start, tol, run.check_limits)
     if not whole:

@@ -19,7 +19,7 @@ from linsep.errors import BadInput, ConvergenceWarning
 from linsep.tuning import leave_one_out, rejecting, separate, shared, splits
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
-from linsep.tuning.scoring import ERROR, Score, mean, resolve
+from linsep.tuning.scoring import ERROR, Score, resolve
 from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
@@ -238,33 +238,27 @@ def _grid_scores(
             value = separate.held_out(score, model, X, y, weight, rows)
             found.add(c, f, value, model.certificate_, model.n_passes_)
         return
+    if score is ERROR and is_classifier(estimator) and given.weight is None:
+        errors = np.zeros(found.scores.shape, dtype=np.int64)
+        fits = shared.fit_grid(given, Cs.tolist(), part, None, errors)
+        for f, (_, rows) in enumerate(parts.pairs):
+            for c in range(len(Cs)):
+                fit = fits[c, f]
+                found.add(c, f, errors[c, f] / len(rows), fit.certificate, fit.n_passes)
+        return
     many = len(y) * len(Cs) > _HELD and isinstance(given.rows, np.ndarray)
     held = None if many else np.zeros((len(y), len(Cs)))
     fits = shared.fit_grid(given, Cs.tolist(), part, held)
-    counted = score is ERROR and is_classifier(estimator)
-    wrong = _wrong(given, held) if counted and held is not None else None
     for f, (_, rows) in enumerate(parts.pairs):
-        z: npt.NDArray[Any]
-        if wrong is not None:
-            z = np.ascontiguousarray(wrong[rows].T)
-        elif held is not None:
+        if held is not None:
             z = np.ascontiguousarray(held[rows].T)
         else:
             z = shared.scores(given.rows, rows, [fits[c, f].W for c in range(len(Cs))])
         own = None if weight is None else weight[rows]
         for c in range(len(Cs)):
             fit = fits[c, f]
-            if wrong is not None:
-                value = mean(z[c], own)
-            else:
-                value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
+            value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
             found.add(c, f, value, fit.certificate, fit.n_passes)
-
-
-def _wrong(given: shared.Shared, held: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which rows are of the other class than their scores say: a score of 0 is for the second one, as in predict."""
-    assert given.sigma is not None
-    return np.asarray((held >= 0.0) != (given.sigma > 0.0)[:, None])
 
 
 def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:

@@ -70,9 +70,19 @@ class ValidationCurve:
         return int(np.flatnonzero(mean <= limit)[0])
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw it by ``linsep.plot.validation_curve``: mean and standard deviation of the folds. Returns the axes."""
-        best = float(self.Cs[self.best])
-        ax = linsep.plot.validation_curve(self.Cs, self.scores, best=best, ax=ax)
+        """Draw it by ``linsep.plot.validation_curve``: mean and standard deviation of the folds. Returns the axes.
+
+        The choice of the one-standard-error rule is marked where it is another than the best.
+        """
+        best, within = self.best, self.within_one_error
+        ax = linsep.plot.validation_curve(self.Cs, self.scores, best=float(self.Cs[best]), ax=ax)
+        for band in ax.collections:
+            band.set_label("standard deviation of the folds")
+        if within != best:
+            C = float(self.Cs[within])
+            label = f"within one standard error: C = {C:.3g}"
+            ax.axvline(C, color="0.45", linestyle="-.", linewidth=1.2, label=label)
+        ax.legend(frameon=False)
         ax.set_ylabel(self.scoring.replace("_", " "))
         if self.approximate:
             ax.set_title("approximate leave-one-out")

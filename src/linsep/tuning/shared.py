@@ -53,14 +53,17 @@ def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
     n, d = given.rows.shape
     if _sparse(given.rows) or d > grid.FEATURES or n < _ROWS * d:
         return False
-    if loss.classification and given.sigma is not None:
-        counted = np.ones(len(part)) if given.weight is None else given.weight
-        for sign in (-1.0, 1.0):
-            mine = (given.sigma == sign) & (counted > 0)
-            inside = np.bincount(part[mine] + 1, minlength=int(part.max()) + 2)
-            if (inside.sum() - inside[1:] <= 0).any():
-                return False
-    return True
+    return not loss.classification or given.sigma is None or _both_classes(given, part)
+
+
+def _both_classes(given: Shared, part: IntArray) -> bool:
+    """Whether every model sees rows of both classes."""
+    assert given.sigma is not None
+    kind = 2 * (part + 1) + (given.sigma > 0)
+    if given.weight is not None:
+        kind = kind[given.weight > 0]
+    inside = np.bincount(kind, minlength=2 * int(part.max()) + 4).reshape(-1, 2)
+    return bool((inside.sum(axis=0) > inside[1:]).all())
 
 
 def _sparse(X: Any) -> bool:
@@ -72,11 +75,16 @@ def _blocks(X: Any) -> Iterable[tuple[slice, Any]]:
 
 
 def fit_grid(
-    given: Shared, Cs: Sequence[float], part: IntArray, held: FloatArray | None
+    given: Shared,
+    Cs: Sequence[float],
+    part: IntArray,
+    held: FloatArray | None,
+    errors: IntArray | None = None,
 ) -> dict[tuple[int, int], Fit]:
     """A fit for every C and part (part -1 if there are none), all certified or honestly not.
 
-    ``held`` (n, c) gets the score of every row by the models that have not seen it.
+    ``held`` (n, c) gets the score of every row by the models that have not seen it, ``errors`` (c, parts) how many of
+    them are on the wrong side.
     """
     recipe = given.recipe
     began = perf_counter()
@@ -94,12 +102,15 @@ def fit_grid(
         for (c, f), model in found.items():
             mine = replace(recipe, penalty=ElasticNet(Cs[c]))
             fit = _certified(mine, model, longest, share, perf_counter() - began)
-            if not fit.certificate.certified:
-                fit = _alone(given, mine, part, f, fit, held, c)
-            fits[c, f] = fit
+            if fit.certificate.certified:
+                fits[c, f] = fit
+                if errors is not None:
+                    errors[c, f] = model.errors
+            else:
+                fits[c, f] = _alone(given, mine, part, f, fit, held, errors, c)
     for key in ((c, f) for c in range(len(Cs)) for f in models.held_out if (c, f) not in fits):
         mine = replace(recipe, penalty=ElasticNet(Cs[key[0]]))
-        fits[key] = _alone(given, mine, part, key[1], None, held, key[0])
+        fits[key] = _alone(given, mine, part, key[1], None, held, errors, key[0])
     return fits
 
 
@@ -146,6 +157,7 @@ def _alone(
     f: int,
     start: Fit | None,
     held: FloatArray | None,
+    errors: IntArray | None,
     c: int,
 ) -> Fit:
     """A model of its own, from where the grid left it; the rows of its part have weight 0."""
@@ -155,9 +167,16 @@ def _alone(
     with closing(data):
         W = None if start is None else start.W
         fit = train(recipe, recorded(data, told(recipe), W), W, warn=False)
-    if held is not None and f >= 0:
+    if f >= 0 and (held is not None or errors is not None):
         w, b = fit.W[:-1, 0], fit.W[-1, 0]
+        wrong = 0
         for rows, X in _blocks(given.rows):
             own = part[rows] == f
-            held[rows, c][own] = np.asarray(X[own], dtype=np.float64) @ w + b
+            z = np.asarray(X[own], dtype=np.float64) @ w + b
+            if held is not None:
+                held[rows, c][own] = z
+            if given.sigma is not None:
+                wrong += int(((z >= 0.0) != (given.sigma[rows][own] > 0.0)).sum())
+        if errors is not None:
+            errors[c, f] = wrong
     return fit

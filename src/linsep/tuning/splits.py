@@ -41,7 +41,9 @@ class Splits:
             if (part[held] >= 0).any() or len(train) + len(held) != n:
                 return None
             part[held] = f
-        for train, held in self.pairs:
+        for f, (train, held) in enumerate(self.pairs):
+            if np.array_equal(train, np.flatnonzero(part != f)):
+                continue
             seen = np.zeros(n, dtype=bool)
             seen[train] = True
             if seen[held].any() or int(seen.sum()) != len(train):
@@ -104,7 +106,7 @@ def _folds(
     try:
         splitter = check_cv(cv, y, classifier=classifier)
         pairs = [
-            (rows[np.asarray(train)], rows[np.asarray(held)])
+            (_numbers(rows, train), _numbers(rows, held))
             for train, held in splitter.split(np.zeros((len(y), 1)), y, groups)
         ]
     except (ValueError, TypeError, IndexError) as error:
@@ -112,6 +114,15 @@ def _folds(
     if not pairs or any(len(train) == 0 or len(held) == 0 for train, held in pairs):
         raise BadInput(f"cv={cv!r} gives a split without rows on one side.")
     return pairs
+
+
+def _numbers(rows: IntArray, at: Any) -> IntArray:
+    """rows[at], without a copy where rows is 0, 1, 2, ... and at is within it."""
+    numbers: npt.NDArray[Any] = np.asarray(at)
+    plain = len(numbers) and numbers.dtype == np.int64 and rows[-1] == len(rows) - 1
+    within = plain and numbers.min() >= 0 and numbers.max() < len(rows)
+    chosen: IntArray = numbers if within else rows[numbers]
+    return chosen
 
 
 def _split(

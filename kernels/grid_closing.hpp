@@ -1,0 +1,390 @@
+// The closing pass (closing.hpp) of many models at once: a grid of C and folds, one read of X for all of them.
+//
+// Model q is trained on the rows outside its part part_of[q]; of the rows inside it only its scores are wanted. All
+// models of a grid are near a few base points, so model q is theta_q = base + step_q, and its dual point the Newton-dual
+// one of that base and step. Rows are taken by part, and within it by sign, so that all rows of a chunk have the same
+// models: their score changes are one product, the sums v of their dual points another.
+#pragma once
+#include <type_traits>
+
+#include "closing.hpp"
+#include "near.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+// ---- two matrix products over a list of rows
+
+// Z (R rows, V vectors of columns) = X W + W[d]
+template <int R, int V, class T>
+inline void score_tile(const T* const* rows, i64 d, const double* W, i64 k, i64 c, double* Z) {
+    vd acc[R][V];
+    for (int q = 0; q < R; ++q)
+        for (int v = 0; v < V; ++v) acc[q][v] = load(W + d * k + c + v * VL);
+    for (i64 j = 0; j < d; ++j) {
+        vd wv[V];
+        for (int v = 0; v < V; ++v) wv[v] = load(W + j * k + c + v * VL);
+        for (int q = 0; q < R; ++q) {
+            const vd s = splat((double)rows[q][j]);
+            for (int v = 0; v < V; ++v) acc[q][v] += s * wv[v];
+        }
+    }
+    for (int q = 0; q < R; ++q)
+        for (int v = 0; v < V; ++v) store(Z + q * k + c + v * VL, acc[q][v]);
+}
+template <int V, class T>
+void score_columns(const T* const* rows, int nr, i64 d, const double* W, i64 k, i64 c, double* Z) {
+    int i = 0;
+    for (; i + 4 <= nr; i += 4) score_tile<4, V>(rows + i, d, W, k, c, Z + i * k);
+    for (; i < nr; ++i) score_tile<1, V>(rows + i, d, W, k, c, Z + i * k);
+}
+template <class T>
+void list_scores(const DenseRows<T>& X, const i64* list, int nr, const double* W, i64 k, double* Z) {
+    const T* rows[kGridRows];
+    for (int i = 0; i < nr; ++i) rows[i] = X.row(list[i]);
+    i64 c = 0;
+    for (; c + 3 * VL <= k && c + 4 * VL != k; c += 3 * VL) score_columns<3>(rows, nr, X.d, W, k, c, Z);
+    for (; c + 2 * VL <= k; c += 2 * VL) score_columns<2>(rows, nr, X.d, W, k, c, Z);
+    if (c < k) score_columns<1>(rows, nr, X.d, W, k, c, Z);
+}
+template <class T, class I>
+void list_scores(const CsrRows<T, I>& X, const i64* list, int nr, const double* W, i64 k, double* Z) {
+    for (int i = 0; i < nr; ++i) X.dots_k(list[i], 1, W, k, Z + i * k);
+}
+
+// G (J features from j, V vectors of columns) += X'A
+template <int J, int V, class T>
+inline void outer_tile(const T* const* rows, int nr, i64 j, const double* A, i64 k, i64 c, double* G) {
+    vd acc[J][V] = {};
+    for (int i = 0; i < nr; ++i) {
+        const T* p = rows[i] + j;
+        vd av[V];
+        for (int v = 0; v < V; ++v) av[v] = load(A + i * k + c + v * VL);
+        for (int q = 0; q < J; ++q) {
+            const vd s = splat((double)p[q]);
+            for (int v = 0; v < V; ++v) acc[q][v] += s * av[v];
+        }
+    }
+    for (int q = 0; q < J; ++q)
+        for (int v = 0; v < V; ++v) {
+            double* g = G + (j + q) * k + c + v * VL;
+            store(g, load(g) + acc[q][v]);
+        }
+}
+template <int V, class T>
+void outer_columns(const T* const* rows, int nr, i64 d, const double* A, i64 k, i64 c, double* G) {
+    i64 j = 0;
+    for (; j + 6 <= d; j += 6) outer_tile<6, V>(rows, nr, j, A, k, c, G);
+    for (; j + 2 <= d; j += 2) outer_tile<2, V>(rows, nr, j, A, k, c, G);
+    if (j < d) outer_tile<1, V>(rows, nr, j, A, k, c, G);
+}
+template <class T>
+void add_list(const DenseRows<T>& X, const i64* list, int nr, const double* A, i64 k, double* G) {
+    const T* rows[kGridRows];
+    for (int i = 0; i < nr; ++i) rows[i] = X.row(list[i]);
+    i64 c = 0;
+    for (; c + 3 * VL <= k && c + 4 * VL != k; c += 3 * VL) outer_columns<3>(rows, nr, X.d, A, k, c, G);
+    for (; c + 2 * VL <= k; c += 2 * VL) outer_columns<2>(rows, nr, X.d, A, k, c, G);
+    if (c < k) outer_columns<1>(rows, nr, X.d, A, k, c, G);
+}
+template <class T, class I>
+void add_list(const CsrRows<T, I>& X, const i64* list, int nr, const double* A, i64 k, double* G) {
+    for (int i = 0; i < nr; ++i) X.add_k(list[i], 1, A + i * k, k, G);
+}
+
+// VL vectors of VL numbers, rows and columns exchanged.
+inline void transpose(vd* a) {
+#if defined(__AVX512F__)
+    vd b[8], c[8];
+    for (int i = 0; i < 8; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int v = 0; v < 2; ++v) {
+            c[i + v] = __builtin_shufflevector(b[i + v], b[i + v + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            c[i + v + 2] = __builtin_shufflevector(b[i + v], b[i + v + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int v = 0; v < 4; ++v) {
+        a[v] = __builtin_shufflevector(c[v], c[v + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        a[v + 4] = __builtin_shufflevector(c[v], c[v + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+#elif defined(__AVX2__)
+    vd b[4];
+    for (int i = 0; i < 4; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 4, 2, 6);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 5, 3, 7);
+    }
+    for (int v = 0; v < 2; ++v) {
+        a[v] = __builtin_shufflevector(b[v], b[v + 2], 0, 1, 4, 5);
+        a[v + 2] = __builtin_shufflevector(b[v], b[v + 2], 2, 3, 6, 7);
+    }
+#else
+    const vd b = __builtin_shufflevector(a[0], a[1], 0, 2);
+    a[1] = __builtin_shufflevector(a[0], a[1], 1, 3);
+    a[0] = b;
+#endif
+}
+// to (b, a) = from (a, b) transposed, both multiples of VL; rows are apart by the strides.
+inline void transposed(i64 a, i64 b, const double* from, i64 from_stride, double* to, i64 to_stride) {
+    for (i64 q = 0; q < b; q += VL)
+        for (i64 i = 0; i < a; i += VL) {
+            vd t[VL];
+            for (int v = 0; v < VL; ++v) t[v] = load(from + (i + v) * from_stride + q);
+            transpose(t);
+            for (int v = 0; v < VL; ++v) store(to + (q + v) * to_stride + i, t[v]);
+        }
+}
+
+// ---- the rows of a chunk
+
+// Columns of a part: the models trained on it, the bases, the models it is held out from. Planes hold a number for each
+// row of a chunk.
+struct GridRoom {
+    i64 bases = 0, width;          // named bases; columns at most
+    i64 active = 0, held = 0, k;   // of this part: models and columns
+    i64 *models, *starts, *order;  // active first, then held; where the lists of rows begin; the lists
+    double *W, *rowwise, *planes, *base, *G[2], *sums;
+    double sign[kGridRows], offset[kGridRows], weight[kGridRows], norm[kGridRows];
+
+    GridRoom(const GridJob& job, i64 d, double* scratch, i64* lists) : width(grid_width(job)) {
+        for (i64 q = 0; q < job.models; ++q) bases = job.base_of[q] < bases ? bases : job.base_of[q] + 1;
+        W = scratch + (64 - (reinterpret_cast<std::uintptr_t>(scratch) & 63)) / 8 % 8;
+        rowwise = W + (d + 1) * width;
+        planes = rowwise + kGridRows * width;
+        base = planes + kGridRows * width;
+        G[0] = base + bases * kBasePlanes * kGridRows;
+        G[1] = G[0] + d * width;
+        sums = G[1] + d * width;
+        for (i64 v = 0; v < kGridSums * VL * job.models; ++v) sums[v] = 0.0;
+        models = lists;
+        starts = models + job.models;
+        order = starts + 2 * (job.parts + 1) + 1;
+    }
+    static i64 padded_to_vectors(i64 n) { return (n + VL - 1) / VL * VL; }
+    i64 active_columns() const { return padded_to_vectors(active); }
+    double* base_plane(i64 b, int which) const { return base + (b * kBasePlanes + which) * kGridRows; }
+
+    // Row numbers by part (those of no part first) and, if asked, by sign.
+    void sort_rows(const GridJob& job, const Targets& t, bool by_sign, i64 lo, i64 hi) {
+        const i64 lists = 2 * (job.parts + 1);
+        auto key = [&](i64 r) {
+            const i64 f = job.part[r] >= 0 && job.part[r] < job.parts ? job.part[r] : -1;
+            return 2 * (f + 1) + (by_sign && t.sign[r] < 0.0);
+        };
+        for (i64 f = 0; f <= lists; ++f) starts[f] = 0;
+        for (i64 r = lo; r < hi; ++r) ++starts[key(r) + 1];
+        for (i64 f = 0; f < lists; ++f) starts[f + 1] += starts[f];
+        for (i64 r = lo; r < hi; ++r) order[starts[key(r)]++] = r;
+        for (i64 f = lists; f > 0; --f) starts[f] = starts[f - 1];
+        starts[0] = 0;
+    }
+    // The columns of part f.
+    void open_part(const GridJob& job, i64 d, i64 f) {
+        active = held = 0;
+        for (i64 q = 0; q < job.models; ++q)
+            if (f < 0 || job.part_of[q] != f) models[active++] = q;
+        for (i64 q = 0; q < job.models; ++q)
+            if (f >= 0 && job.part_of[q] == f) models[active + held++] = q;
+        k = padded_to_vectors(active + bases + held);
+        for (i64 j = 0; j <= d; ++j) {
+            double* w = W + j * k;
+            for (i64 c = 0; c < active; ++c) w[c] = job.steps[j * job.padded_models + models[c]];
+            for (i64 b = 0; b < bases; ++b) w[active + b] = job.bases_at[j * job.padded_bases + b];
+            for (i64 h = 0; h < held; ++h) {
+                const i64 q = models[active + h];
+                const double at = job.bases_at[j * job.padded_bases + job.base_of[q]];
+                w[active + bases + h] = at + job.steps[j * job.padded_models + q];
+            }
+            for (i64 c = active + bases + held; c < k; ++c) w[c] = 0.0;
+        }
+    }
+    // Padding rows have weight 0, score 0 and sign 1: they are on the right side.
+    template <class R>
+    void open_rows(const R& X, const Targets& t, const i64* list, int nr) {
+        const int np = padded(nr);
+        for (int i = 0; i < nr; ++i) {
+            const i64 r = list[i];
+            sign[i] = t.sign[r];
+            offset[i] = t.offset ? t.offset[r] : 0.0;
+            weight[i] = t.weight ? t.weight[r] : 1.0;
+            norm[i] = X.norm2(r);
+        }
+        for (int i = nr; i < np; ++i) {
+            sign[i] = 1.0;
+            offset[i] = weight[i] = norm[i] = 0.0;
+            for (i64 c = 0; c < k; ++c) rowwise[i * k + c] = 0.0;
+        }
+        for (int i = 0; i < np; ++i) norm[i] = __builtin_sqrt(norm[i]);
+        transposed(np, k, rowwise, k, planes, kGridRows);
+    }
+    // Scores of rows by the models that have not seen them, and how many are on the wrong side (0 is on the positive one).
+    void judge(const GridJob& job, const i64* list, int nr) {
+        const int np = padded(nr);
+        for (i64 h = 0; h < held; ++h) {
+            const double* z = planes + (active + bases + h) * kGridRows;
+            vd wrong{};
+            for (int i = 0; i < np; i += VL)
+                wrong += select((load(z + i) >= 0.0) ^ (load(sign + i) > 0.0), splat(1.0), vd{});
+            double* sum = sums + (models[active + h] * kGridSums + 7) * VL;
+            store(sum, load(sum) + wrong);
+        }
+        if (!job.held) return;
+        for (int i = 0; i < nr; ++i)
+            for (i64 h = 0; h < held; ++h)
+                job.held[list[i] * job.slots + job.slot_of[models[active + h]]] = rowwise[i * k + active + bases + h];
+    }
+};
+
+// ---- what a model makes of a chunk
+
+// By the functions of the loss; rows whose u leaves the domain take the slope at the model itself.
+struct Closed {
+    vd value, u, conj;
+};
+template <class L>
+inline Closed closed_at(vd m1, vd u, vd weight, double width) {
+    const Point p = L::at(m1, width);
+    u = select(weight != 0.0, u, vd{});
+    Conjugate c = L::conjugate(u, width);
+    const vi bad = ~(c.inside & (c.value - c.value == 0.0)) & (weight != 0.0);
+    if (any(bad)) {
+        u = select(bad, -p.slope, u);
+        c = L::conjugate(u, width);
+    }
+    return {p.value, u, c.value};
+}
+
+// Adds to the sums of model number c of the part; its plane of score changes becomes its masses s sign u.
+template <class L>
+void close_model(const GridJob& job, const GridRoom& room, double width, i64 c, int np) {
+    const i64 q = room.models[c], b = job.base_of[q];
+    double* dz = room.planes + c * kGridRows;
+    double* sums = room.sums + q * kGridSums * VL;
+    const double* m0 = room.base_plane(b, kMargin);
+    const double *slope0 = room.base_plane(b, kSlope), *curve0 = room.base_plane(b, kCurve);
+    vd loss{}, conj[2] = {}, size[2] = {}, reach{}, absolute{};
+    for (int i = 0; i < np; i += VL) {
+        const vd weight = load(room.weight + i), sign = load(room.sign + i), offset = load(room.offset + i);
+        const vd t = sign * load(dz + i);
+        const Closed at = closed_at<L>(load(m0 + i) + t, -(load(slope0 + i) + load(curve0 + i) * t), weight, width);
+        const vd value = weight * at.value, mass = weight * sign * at.u, shift = at.u * offset;
+        const vd term = weight * (at.conj + shift), large = vabs(mass);
+        const vi negative = mass < 0.0;
+        const vd minus = select(negative, term, vd{}), below = select(negative, large, vd{});
+        loss += value;
+        conj[0] += term - minus;
+        conj[1] += minus;
+        size[0] += large - below;
+        size[1] += below;
+        reach += large * load(room.norm + i);
+        absolute += value + weight * (vabs(at.conj) + vabs(shift));
+        store(dz + i, mass);
+    }
+    const vd more[7] = {loss, conj[0], conj[1], size[0], size[1], reach, absolute};
+    for (int v = 0; v < 7; ++v) store(sums + v * VL, load(sums + v * VL) + more[v]);
+}
+
+// The logistic loss near its base, all rows of the chunk of one sign and without offsets: by series (near.hpp).
+inline void close_near(const GridJob& job, const GridRoom& room, i64 c, int np, int side, bool nearer) {
+    const i64 q = room.models[c], b = job.base_of[q];
+    double* dz = room.planes + c * kGridRows;
+    double* sums = room.sums + q * kGridSums * VL;
+    const double sign = side ? -1.0 : 1.0;
+    const double* base = room.base_plane(b, 0);
+    const NearSums s = nearer ? near_model<kNearerLoss, kNearerConj>(base, sign, np, dz)
+                              : near_model<kNearLoss, kNearConj>(base, sign, np, dz);
+    const double* once = room.base_plane(b, kOnce);  // sums that all models of the base share
+    const vd value = load(once), term = s.conj - (value + load(once + VL));
+    auto add = [&](int v, vd more) { store(sums + v * VL, load(sums + v * VL) + more); };
+    add(0, value + s.loss);
+    add(1 + side, term);
+    add(3 + side, load(once + 2 * VL) - s.mass);
+    add(5, load(once + 3 * VL) - s.reach);
+    // The parts of the sums: the losses at the base (twice), u m0 (at most |conj| + l0 and a little), and changes below l0/7.
+    add(6, 4.0 * value - term);
+}
+
+// The bases on the rows of the chunk.
+template <class L>
+void close_bases(const GridRoom& room, LossSpec spec, i64 active, int np, bool series) {
+    const LossOps loss = ops(spec.id);
+    for (i64 b = 0; b < room.bases; ++b) {
+        const double* z = room.planes + (active + b) * kGridRows;
+        double* m0 = room.base_plane(b, kMargin);
+        for (int i = 0; i < np; i += VL) store(m0 + i, load(room.sign + i) * load(z + i) + load(room.offset + i));
+        loss.at(np, spec.width, m0, room.base_plane(b, kValue), room.base_plane(b, kSlope), room.base_plane(b, kCurve));
+        if (std::is_same_v<L, Logistic> && series) open_near(room.base_plane(b, 0), room.weight, room.norm, np);
+    }
+}
+
+// The header of closing.hpp for every model, from its vectors of sums; its last entry counts the rows held out from the
+// model that are on the wrong side. magnitude: |x|.|w| + |b| <= |x| reach + reach_b.
+inline void grid_headers(const GridJob& job, const GridRoom& room, double* out) {
+    for (i64 q = 0; q < job.models; ++q) {
+        double header[kGridSums];
+        for (int v = 0; v < kGridSums; ++v) header[v] = total(load(room.sums + (q * kGridSums + v) * VL));
+        header[5] = header[5] * job.reach[2 * q] + (header[3] + header[4]) * job.reach[2 * q + 1];
+        for (int v = 0; v < kGridSums; ++v) out[v * job.padded_models + q] += header[v];
+    }
+}
+
+// v of the models of the part, from G (d, columns of the active models).
+inline void add_to_models(const GridJob& job, const GridRoom& room, i64 d, const double* G, double* v) {
+    const i64 k = room.active_columns();
+    for (i64 j = 0; j < d; ++j)
+        for (i64 c = 0; c < room.active; ++c) v[j * job.padded_models + room.models[c]] += G[j * k + c];
+}
+
+// The closing pass of all models. out: the header of closing.hpp (8, K), v+ (d, K), v- (d, K), K = padded_models.
+template <class L, class R>
+void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const GridJob& job, double* out,
+                  double* scratch, i64* lists) {
+    constexpr bool two_sided = std::is_same_v<L, Squared> || std::is_same_v<L, Huber> || std::is_same_v<L, Absolute>;
+    constexpr bool one_sided = !two_sided;  // u >= 0: the side of a row is its sign
+    const bool series = std::is_same_v<L, Logistic> && !t.offset;
+    GridRoom room(job, X.d, scratch, lists);
+    room.sort_rows(job, t, one_sided, lo, hi);
+    double* v[2] = {out + 8 * job.padded_models, out + (8 + X.d) * job.padded_models};
+    for (i64 list = 0; list < 2 * (job.parts + 1); ++list) {
+        const i64 first = room.starts[list], end = room.starts[list + 1];
+        const int side = (int)(list & 1);
+        if (first == end) continue;
+        room.open_part(job, X.d, list / 2 - 1);
+        const i64 K = room.active_columns();
+        for (double* G : room.G)
+            for (i64 e = 0; e < X.d * K; ++e) G[e] = 0.0;
+        for (i64 at = first; at < end; at += kGridRows) {
+            const int nr = (int)min64(kGridRows, end - at), np = padded(nr);
+            const i64* rows = room.order + at;
+            list_scores(X, rows, nr, room.W, room.k, room.rowwise);
+            room.open_rows(X, t, rows, nr);
+            room.judge(job, rows, nr);
+            close_bases<L>(room, spec, room.active, np, series);
+            for (i64 c = 0; c < room.active; ++c) {
+                const int far = series ? distance(room.planes + c * kGridRows, np) : 2;
+                if (far < 2)
+                    close_near(job, room, c, np, side, far == 0);
+                else
+                    close_model<L>(job, room, spec.width, c, np);
+            }
+            transposed(K, np, room.planes, kGridRows, room.rowwise, K);
+            if (one_sided) {
+                add_list(X, rows, nr, room.rowwise, K, room.G[side]);
+                continue;
+            }
+            for (i64 e = 0; e < nr * K; ++e) {
+                room.planes[e] = room.rowwise[e] < 0.0 ? room.rowwise[e] : 0.0;
+                room.rowwise[e] = room.rowwise[e] < 0.0 ? 0.0 : room.rowwise[e];
+            }
+            add_list(X, rows, nr, room.rowwise, K, room.G[0]);
+            add_list(X, rows, nr, room.planes, K, room.G[1]);
+        }
+        for (int s = 0; s < 2; ++s)
+            if (!one_sided || s == side) add_to_models(job, room, X.d, room.G[s], v[s]);
+    }
+    grid_headers(job, room, out);
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH
