@@ -20,6 +20,8 @@ FloatArray = npt.NDArray[np.float64]
 
 def dense_edges(n: int, d: int, itemsize: int) -> Edges:
     """Row numbers where blocks of dense rows begin, and n: blocks of equal size in bytes."""
+    if itemsize * d * (n + GRAIN) <= SMALL_BLOCK_BYTES:
+        return [0, n]
     rows = _rows_within(itemsize * max(1, d) * n // MANY_BLOCKS, d, itemsize)
     return [*range(0, max(n, 1), rows), n]
 
@@ -60,6 +62,8 @@ def spans(blocks: int, n_entries: int, size: int) -> list[range]:
 
 def longest_sum(edges: Edges, n_entries: int, size: int) -> int:
     """Terms added one after another in a sum of ``size`` numbers: the rows of a span, then the spans."""
+    if len(edges) == 2:
+        return edges[1] + 1
     groups = spans(len(edges) - 1, n_entries, size)
     return max(edges[s.stop] - edges[s.start] for s in groups) + len(groups)
 

@@ -29,9 +29,12 @@ _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16")
 
 def _native(X: Any) -> bool:
     """Whether the kernels can read X as it is."""
-    if sp.issparse(X):
-        return X.format == "csr" and X.dtype in (np.float32, np.float64)
-    return X.dtype in (np.float32, np.float64) and X.flags.c_contiguous and X.dtype.isnative
+    kind = X.dtype
+    if kind.char not in "fd" or not kind.isnative:
+        return False
+    return (
+        X.flags.c_contiguous if isinstance(X, np.ndarray) else sp.issparse(X) and X.format == "csr"
+    )
 
 
 def _converted(X: Any) -> Any:
@@ -56,7 +59,7 @@ def readable(X: Any) -> Any:
 
 def kernel_rows(X: Any) -> _kernels.Rows:
     """X, dense or CSR, as the kernels read it."""
-    if sp.issparse(X):
+    if not isinstance(X, np.ndarray):
         indices, indptr = X.indices, X.indptr
         if indices.dtype != indptr.dtype:
             indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
@@ -97,7 +100,7 @@ class Memory(Dataset):
     ) -> None:
         self.origin = origin  # of a larger data set, the number of the first row here
         self.n, self.d = int(X.shape[0]), int(X.shape[1])
-        self._sparse = bool(sp.issparse(X))
+        self._sparse = not isinstance(X, np.ndarray) and bool(sp.issparse(X))
         if self._sparse and X.format != "csr":
             X = X.tocsr()
         native = _native(X)

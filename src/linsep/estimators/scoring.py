@@ -77,7 +77,12 @@ def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
         P, W = np.empty((rows.n, k)), np.zeros((rows.d + 1, -(-k // 8) * 8))
         W[:-1, :k], W[-1, :k] = model.coef_.T, model.intercept_
         soft = _kernels.softmaxes
-        if by_pieces(model.n_threads, X, rows.n, lambda lo, hi: soft(rows, lo, hi, W, P[lo:hi])):
+        if by_pieces(
+            getattr(model, "n_threads", None),
+            X,
+            rows.n,
+            lambda lo, hi: soft(rows, lo, hi, W, P[lo:hi]),
+        ):
             return P
     return probabilities(loss, _scores(model, X, first))
 
