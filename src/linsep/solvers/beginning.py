@@ -70,28 +70,35 @@ class Beginning:
         problem.passes += 1
         n, d = problem.data.n, problem.data.d
         self.norms, targets = np.zeros(n), block.targets
-        self.useful = d <= NARROW or hardness(problem, sampled_mean(problem)) <= EASY
+        weight, positive = block.weight, block.sign > 0.0
+        if weight is None:
+            self.live, self.total, heavy = n, float(n), float(np.count_nonzero(positive))
+        else:
+            self.live, self.total = int(np.count_nonzero(weight)), float(weight.sum())
+            heavy = dot(weight, positive.astype(np.float64))
+        self.sides = (heavy, self.total - heavy)
+        useful = d <= NARROW or self._promising()
 
         def add(b: Block, out: FloatArray) -> None:
-            if self.useful:
+            if useful:
                 _kernels.class_sums(b.rows, targets, b.lo, b.hi, self.norms, out)
             else:
                 _kernels.row_norms(b.rows, b.lo, b.hi, self.norms)
 
-        sums = problem.data.sum(add, 2 * d if self.useful else 1)
-        if not self.useful:
+        sums = problem.data.sum(add, 2 * d if useful else 1)
+        if not useful:
             sums = np.zeros(2 * d)
         self.plus, self.minus = sums[:d], sums[d:]
-        weight, positive = block.weight, block.sign > 0.0
-        self.live, self.size = n, float(self.norms.sum())
-        if weight is None:
-            self.total, heavy = float(n), float(np.count_nonzero(positive))
-        else:
-            self.total, heavy = float(weight.sum()), dot(weight, positive.astype(np.float64))
-            self.live, self.size = int(np.count_nonzero(weight)), dot(weight, self.norms)
-        self.sides = (heavy, self.total - heavy)
+        self.size = float(self.norms.sum()) if weight is None else dot(weight, self.norms)
         self.c = (self.plus + self.minus) / self.total if self.total > 0.0 else self.plus
         self.c_size = dot(self.c, self.c)
+
+    def _promising(self) -> bool:
+        """Whether a start from the class sums is likely to be near."""
+        even = min(self.sides) >= EVEN * max(self.sides)
+        if not (self.problem.loss.smooth or even):
+            return False
+        return hardness(self.problem, sampled_mean(self.problem)) <= EASY
 
     @property
     def mean(self) -> float:
