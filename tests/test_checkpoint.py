@@ -1,15 +1,13 @@
 """A fit that is killed goes on from its checkpoint, to the same bits."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
-import textwrap
 import time
 
 import numpy as np
 import pytest
+from started import output, start
 
 from linsep import (
     LinearClassifier,
@@ -238,36 +236,20 @@ except Refused as error:
 """
 
 
-def start(*arguments):
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(FIT), *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )
-
-
-def output(process):
-    out, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return out.strip()
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="has no file size limit")
 def test_a_full_disk_says_what_is_kept(rows, tmp_path):
     table = np.column_stack([rows[2], np.load(rows[0])])
     np.save(tmp_path / "all.npy", table)
     state, cache = tmp_path / "state", tmp_path / "cache"
-    refused = output(start(tmp_path / "all.npy", state, 2_000_000, cache))
+    refused = output(start(FIT, tmp_path / "all.npy", state, 2_000_000, cache))
     assert "no room to write" in refused and "nothing was kept" in refused
     assert list(cache.iterdir()) == []
-    whole = json.loads(output(start(tmp_path / "all.npy", state, "none", cache)))
-    small = output(start(tmp_path / "all.npy", state, 1500, cache))
+    whole = json.loads(output(start(FIT, tmp_path / "all.npy", state, "none", cache)))
+    small = output(start(FIT, tmp_path / "all.npy", state, 1500, cache))
     assert "no room for the checkpoint" in small and "passes are kept" in small
     assert 0 < state.stat().st_size <= 1500
-    assert json.loads(output(start(tmp_path / "all.npy", state, "none", cache))) == whole
+    assert json.loads(output(start(FIT, tmp_path / "all.npy", state, "none", cache))) == whole
 
 
 @pytest.mark.slow
@@ -276,10 +258,10 @@ def test_kill_9_at_several_moments(tmp_path):
     X = rng.normal(size=(100_000, 60))
     np.save(tmp_path / "all.npy", np.column_stack([X[:, 0] + rng.normal(size=100_000) > 0, X]))
     state, cache = tmp_path / "state", tmp_path / "cache"
-    whole = output(start(tmp_path / "all.npy", state, "none", cache))
+    whole = output(start(FIT, tmp_path / "all.npy", state, "none", cache))
     kills, size = 0, 0
     for more in (1, 1500, 3000, 2000):
-        process = start(tmp_path / "all.npy", state, "none", cache)
+        process = start(FIT, tmp_path / "all.npy", state, "none", cache)
         while process.poll() is None:
             if state.exists() and state.stat().st_size >= size + more:
                 process.send_signal(signal.SIGKILL)
@@ -291,5 +273,5 @@ def test_kill_9_at_several_moments(tmp_path):
         kills += 1
         size = state.stat().st_size
     assert kills >= 3
-    assert output(start(tmp_path / "all.npy", state, "none", cache)) == whole
+    assert output(start(FIT, tmp_path / "all.npy", state, "none", cache)) == whole
     assert not state.exists()

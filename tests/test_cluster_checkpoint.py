@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-import textwrap
 import time
 
 import numpy as np
 import pytest
+from started import output, start
 
 from linsep import LinearSVC, LogisticRegression, checkpoint
 from linsep.data.journal import Journal
@@ -112,22 +109,6 @@ with Client(sys.argv[1]):
 """
 
 
-def start(*arguments):
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(FIT), *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-    )
-
-
-def output(process):
-    out, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    return out.rsplit(" ", 1)
-
-
 @pytest.mark.slow
 def test_the_client_is_killed_and_started_again(tmp_path):
     state = tmp_path / "state"
@@ -135,13 +116,13 @@ def test_the_client_is_killed_and_started_again(tmp_path):
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
     ) as cluster:
         address = cluster.scheduler_address
-        whole, rounds = output(start(address, state))
-        process = start(address, state)
+        whole, rounds = output(start(FIT, address, state)).rsplit(" ", 1)
+        process = start(FIT, address, state)
         while process.poll() is None and not (state.exists() and state.stat().st_size > 1000):
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         assert process.returncode == -signal.SIGKILL and state.exists()
-        again, fewer = output(start(address, state))
+        again, fewer = output(start(FIT, address, state)).rsplit(" ", 1)
         assert again == whole and int(fewer) < int(rounds)
         assert not state.exists()

@@ -112,6 +112,6 @@ def test_odd_rows_are_those_that_the_quadratic_model_misses_most():
     quadratic = np.logaddexp(0, -m) - p * dm + 0.5 * p * (1 - p) * dm**2
     error = np.abs(np.logaddexp(0, -m - dm) - quadratic)
     assert np.array_equal(rows, np.flatnonzero(error > newton_rounds.ODD))
-    _, few = data.visit(lambda b, _: Look(loss, base, step, 2, 5_000)(b), 1)
+    _, few = data.visit(lambda b, _: Look(loss, base, step, 10, 5_000)(b), 1)
     chosen = Look.rows_of(few)
     assert len(chosen) == 10 and error[chosen].min() >= np.sort(error)[-10]

@@ -35,6 +35,8 @@ class Notes(TypedDict, total=False):
     bring: Callable[[list[Any]], npt.NDArray[np.int64]]
     """Of what a visit has found in the blocks of a part: numbers of rows that will be asked for next, by ``sample``.
     Where the rows are in another process they come along."""
+    joined: Callable[[list[Any]], Any]
+    """Of what a visit has found in the blocks of a part: the same in one, where that need not come block by block."""
     soon: Sequence[str]  #: kept vectors that will be fetched next, likewise
 
 

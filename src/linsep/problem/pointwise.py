@@ -308,7 +308,9 @@ class Problem:
 
         close: Sum = lambda b, o: run.closing(b, base, step, at, False, o)  # noqa: E731
         wanted = [(close, 8 + 2 * self.data.d), *self._sweep(theta, 0.0), (rays, 2 * len(steps))]
-        (sums, *others, seen), found = self.data.visits(wanted, fills=(CURVATURE,), bring=bring)
+        (sums, *others, seen), found = self.data.visits(
+            wanted, fills=(CURVATURE,), bring=bring, joined=lambda parts: (bring(parts),)
+        )
         value, g = self._swept(theta, others)
         along = self._penalised(base, delta, steps, seen.reshape(-1, 2))
         return Tried(at, sums, value, g, along), found

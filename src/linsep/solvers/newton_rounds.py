@@ -119,7 +119,7 @@ def _most(problem: Problem) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Finds the odd rows of a block, no more than its share of about ``most``."""
+    """Finds the odd rows of a block of n rows in all, no more than its share of ``most``."""
 
     loss: Loss
     base: FloatArray
@@ -136,13 +136,14 @@ class Look:
         change = block.sign[block.lo : block.hi] * block.scores(self.step)
         error = excess(self.loss, m, change)
         odd = np.flatnonzero(~(error <= ODD))
-        share = 8 + self.most * len(m) // max(1, self.n)
+        first = block.first + block.lo
+        share = self.most * (first + len(m)) // self.n - self.most * first // self.n
         if len(odd) > share:
             worst = np.argsort(
                 -np.nan_to_num(block.weights() * error, nan=np.inf)[odd], kind="stable"
             )
             odd = np.sort(odd[worst[:share]])
-        return (odd + (block.first + block.lo),)
+        return (odd + first,)
 
     @staticmethod
     def rows_of(found: list[Any]) -> npt.NDArray[np.int64]:

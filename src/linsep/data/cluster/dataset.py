@@ -163,7 +163,7 @@ class Cluster(Dataset):
         return totals, [one for part, _ in parts for one in part]
 
     def _round(self, wanted: Sequence[tuple[Sum, int]], notes: Notes, plain: bool) -> Any:
-        blob = self._sent(([fn for fn, _ in wanted], notes.get("bring")))
+        blob = self._sent(([fn for fn, _ in wanted], notes.get("bring"), notes.get("joined")))
         uses = notes.get("uses") or ()
         kept = [self._kept[name] for name in uses]
         return self.rounds.map(

@@ -125,7 +125,7 @@ def visit(
         data = memory(part, aimed, task)
         for name, values in zip(uses, kept, strict=True):
             data.place(name, values.copy() if name in fills else values)
-        functions, bring = pickle.loads(blob)
+        functions, bring, joined = pickle.loads(blob)
         made = [data.visit(fn, size) for fn, size in zip(functions, sizes, strict=True)]
         data.close()
         total, found = np.concatenate([sums for sums, _ in made]), made[-1][1]
@@ -133,6 +133,8 @@ def visit(
             return total
         rows = np.zeros(0, dtype=np.int64) if bring is None else np.unique(bring(found))
         brought = (rows, take(part, aimed, rows - task.first)) if len(rows) else None
+        if joined is not None:
+            found = [joined(found)]
         return total, (found, brought), *(data.fetch(name) for name in fills)
 
 
