@@ -141,3 +141,14 @@ def test_a_pilot_of_heavy_tails_has_the_rows_that_are_far_out():
     normal = table("scales", 30_000, 5)
     problem = Problem(get("hinge"), ElasticNet(1.0), normal.memory())
     assert not len(Pilot(Run(problem, Stop()), np.zeros(6), 2000, 0).always)
+
+
+@pytest.mark.slow
+def test_progress_of_a_tenth_in_two_iterations_is_not_given_up():
+    """Random labels of Cauchy rows: nearly a hundred iterations, each of which gains less than a tenth."""
+    rng = np.random.default_rng(0)
+    sample = Sample(
+        rng.standard_cauchy((40_000, 15)), np.where(rng.random(40_000) < 0.5, 1.0, -1.0)
+    )
+    hinge = get("hinge")
+    assert_optimal(fit(sample, hinge, 1.0), hinge, 1.0, sample, 1e-6)
