@@ -323,6 +323,18 @@ def test_limits_end_with_an_honest_gap():
     assert model.certificate_.primal >= model.certificate_.dual >= 0.0
 
 
+@pytest.mark.parametrize("C", [1e-3, 0.3, 3.0])
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_straight_tails_on_many_sparse_features(C, l1_ratio):
+    rng = np.random.default_rng(1)
+    X = sp.random(500, 1500, 0.02, "csr", random_state=1)
+    # few of one class: without features all the others lie on the straight tail or beyond the kink
+    y = np.where(X @ rng.normal(size=1500) + 0.3 * rng.normal(size=500) > 0.8, 1.0, -1.0)
+    model = LinearClassifier("huberised_hinge", C=C, l1_ratio=l1_ratio).fit(X, y)
+    assert model.solver_ == "working-set"
+    assert verify(model, X, y).certified
+
+
 def test_a_limit_leaves_the_weights_reached_and_not_those_of_the_start():
     rng = np.random.default_rng(0)
     X = sp.random(400, 2000, 0.02, "csr", random_state=0)

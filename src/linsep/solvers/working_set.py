@@ -100,10 +100,14 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     if run.best is None:
         return False
     theta = run.best[1]
-    # Some losses want steps damped by a bound, and columns of rows on disk are not at hand.
-    damped = not problem.native or problem.straight_tails
-    if not (damped or _all(problem)) and isinstance(problem.data, Memory):
-        return column_sets.solve(run, theta)
+    # Columns of rows on disk are not at hand. Losses with straight tails may have no curvature anywhere to go by: then
+    # steps must be damped by a bound on it.
+    if problem.native and not _all(problem) and isinstance(problem.data, Memory):
+        closed = column_sets.solve(run, theta)
+        if closed or not problem.straight_tails:
+            return closed
+        theta = run.best[1]
+        run.close(theta, linearised(theta, np.zeros_like(theta)))
     score = np.abs(balanced(problem, run.last_sums)[2])
     chosen = np.flatnonzero(theta[:-1])
     inner, before, relative = 0.3, np.inf, 0.3
