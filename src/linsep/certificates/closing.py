@@ -77,12 +77,13 @@ def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:
     return 1.0, 1.0
 
 
-def shrinkage(conj: float, square: float, lam: float) -> float:
-    """The factor kappa <= 1 on all u that gives the best bound -kappa conj - kappa^2 |v|^2/(2 lam), ``square`` = |v|^2.
+def shrinkage(conj: float, v: FloatArray, lam: float) -> float:
+    """The factor kappa <= 1 on all u that gives the best bound -kappa conj - kappa^2 |v|^2/(2 lam).
 
     It is 1 near the optimum. Far from it, where the slopes of the losses make a dual point that is too
     long, it leaves a bound that says something.
     """
+    square = _dot(v, v)
     return min(1.0, max(0.0, -conj * lam / square)) if square > 0.0 and conj < 0.0 else 1.0
 
 
@@ -130,18 +131,12 @@ def _values(
     primal = sums.loss + norm_penalty
     unsure = 0.0  # of the bound, because v is rounded
     if lam > 0.0:
-        square = _dot(v, v)
-        kappa = 1.0 if l1 else shrinkage(conj[0] + conj[1], square, lam)
+        kappa = 1.0 if l1 else shrinkage(conj[0] + conj[1], v, lam)
         if kappa < 1.0:
             conj = kappa * conj[0], kappa * conj[1]
-            v_plus, v_minus, v, square = (
-                kappa * v_plus,
-                kappa * v_minus,
-                kappa * v,
-                kappa * kappa * square,
-            )
+            v_plus, v_minus, v = kappa * v_plus, kappa * v_minus, kappa * v
         at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
-        dual_penalty = 0.5 * lam * _dot(at, at) if l1 else 0.5 * square / lam
+        dual_penalty = 0.5 * lam * _dot(at, at)
         bound = -conj[0] - conj[1] - dual_penalty
     else:
         # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance.

@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 
 def dense_edges(n: int, d: int, itemsize: int) -> Edges:
     """Row numbers where blocks of dense rows begin, and n: blocks of equal size in bytes."""
-    if itemsize * d * (n + GRAIN) <= SMALL_BLOCK_BYTES:
+    if itemsize * d * (n + GRAIN) <= min(BLOCK_BYTES, SMALL_BLOCK_BYTES):
         return [0, n]
     rows = _rows_within(itemsize * max(1, d) * n // MANY_BLOCKS, d, itemsize)
     return [*range(0, max(n, 1), rows), n]

@@ -43,7 +43,10 @@ def _scores(model: Any, X: Any, first: int) -> FloatArray:
             z, theta = np.empty(rows.n), _theta(model)
             score = _kernels.scores
             if by_pieces(
-                model.n_threads, X, rows.n, lambda lo, hi: score(rows, lo, hi, theta, z[lo:hi])
+                getattr(model, "n_threads", None),
+                X,
+                rows.n,
+                lambda lo, hi: score(rows, lo, hi, theta, z[lo:hi]),
             ):
                 return z[:, np.newaxis]
     with np.errstate(all="ignore"):  # what overflows is refused below
@@ -70,7 +73,10 @@ def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
         P, theta = np.empty((rows.n, 2)), _theta(model)
         pair = _kernels.sigmoids
         if by_pieces(
-            model.n_threads, X, rows.n, lambda lo, hi: pair(rows, lo, hi, theta, P[lo:hi])
+            getattr(model, "n_threads", None),
+            X,
+            rows.n,
+            lambda lo, hi: pair(rows, lo, hi, theta, P[lo:hi]),
         ):
             return P
     elif rows is not None and isinstance(loss, Multinomial):
