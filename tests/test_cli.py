@@ -145,7 +145,14 @@ def test_a_model_without_an_encoder_takes_columns_by_name(data, capsys):
     assert "column 'a' holds text or gaps" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("packed", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])
+@pytest.mark.parametrize(
+    "packed",
+    [
+        pytest.param(bytes, id="plain"),
+        pytest.param(gzip.compress, id="gz", marks=pytest.mark.slow),
+        pytest.param(lzma.compress, id="xz", marks=pytest.mark.slow),
+    ],
+)
 def test_predict_reads_standard_input(data, model, packed):
     run = subprocess.run(
         [sys.executable, "-m", "linsep.cli", "predict", str(model), "-"],
@@ -369,6 +376,7 @@ def test_a_fault_of_its_own_ends_with_a_traceback_and_not_with_a_hang(data):
     assert run.returncode == 1 and "RuntimeError: a fault" in run.stderr
 
 
+@pytest.mark.slow
 def test_the_command_does_not_load_pandas(data):
     code = (
         "import sys, linsep.cli as cli\n"
@@ -451,7 +459,7 @@ def test_what_reading_from_disk_cannot_do_is_refused(numbers, capsys):
     assert "fits in memory" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("share", ["0", "0.25"])
+@pytest.mark.parametrize("share", [pytest.param("0", marks=pytest.mark.slow), "0.25"])
 def test_a_large_table_waits_in_a_file_and_gives_the_same_model(data, share, monkeypatch, capsys):
     words = ["fit", str(data), "-t", "species", "--C", "1", "--test", share, "--json", "--report"]
     assert main([*words, "small.html"]) == 0
@@ -474,7 +482,7 @@ def churned(n=200):
         yield age[i], 12.5 * gone[i], "price" if gone[i] else "", 365.25 * age[i], i, gone[i]
 
 
-@pytest.mark.parametrize("task", ["classify", "regress"])
+@pytest.mark.parametrize("task", ["classify", pytest.param("regress", marks=pytest.mark.slow)])
 def test_columns_that_know_too_much_are_named(data, task, capsys):
     lines = [
         f"{a},{r},{w},{d},{1 + i % 28}/3/2024,{'yes' if g else 'no'}"

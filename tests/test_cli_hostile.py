@@ -79,6 +79,7 @@ def hostile(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_names_stay_text_in_the_report(hostile, tmp_path, monkeypatch):
     harmless = [f"column{j}" for j in range(len(NAMES))]
     monkeypatch.chdir(tmp_path)

@@ -70,6 +70,7 @@ def test_grid_search_reports_failures():
     assert search.best_params_ == {"C": 1.0}
 
 
+@pytest.mark.slow
 def test_cross_validation_in_processes():
     assert cross_val_score(LogisticRegression(), IRIS_X, NAMES, cv=3, n_jobs=2).mean() > 0.9
 

@@ -65,7 +65,14 @@ def fitted(X, sign, C, loss="logistic"):
 
 @pytest.mark.parametrize(
     "kind",
-    ["normal", "scales and offsets", "heavy tails", "rare columns", "rare class", "outliers"],
+    [
+        "normal",
+        "scales and offsets",
+        "heavy tails",
+        "rare columns",
+        "rare class",
+        pytest.param("outliers", marks=pytest.mark.slow),
+    ],
 )
 def test_six_rounds_are_enough(kind):
     X, sign = table(kind, 40_000, 40)

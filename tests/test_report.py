@@ -310,6 +310,7 @@ def test_weights_count_rows(tmp_path):
         assert once.ids[cell] == twice.ids[cell]
 
 
+@pytest.mark.slow
 def test_tuning_pipelines_and_encoders(cancer, tmp_path):
     X, y, X_test, y_test = cancer
     tuning = tune(LogisticRegression(), X, y, Cs=[0.1, 1.0, 10.0], cv=3, scoring="error")
@@ -392,6 +393,7 @@ def test_bad_input(cancer, written, tmp_path, change, error, match):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_without_the_extra():
     code = (
         "import sys; sys.modules['jinja2'] = None\n"

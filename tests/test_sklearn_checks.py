@@ -53,6 +53,7 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 def test_scikit_learn_checks_of_other_arrays():
     command = [
         sys.executable,
