@@ -31,8 +31,9 @@ demo: $(BUILT) ## train, tune, certify and report on a bundled real table
 	$(BIN)/linsep demo build/demo
 	@echo "open build/demo/penguins.html"
 
+# The tests run in as many processes as there are cores: threads of BLAS would only wait for each other.
 test: $(BUILT) ## run the fast tests
-	PYTHONHASHSEED=0 $(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
 
 test-slow: $(BUILT) ## run the slow tests
 	$(BIN)/python -m pytest -m slow
