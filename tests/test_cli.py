@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_file(data):
     assert np.array_equal(files[0][0], files[1][0]) and files[0][1] == files[1][1]
 
 
-@pytest.mark.parametrize("name", ["svm", "squared-hinge"])
+@pytest.mark.parametrize("name", ["svm", pytest.param("squared-hinge", marks=pytest.mark.slow)])
 def test_other_models(data, name, capsys):
     words = [
         "fit",
@@ -164,6 +164,7 @@ def test_predict_reads_standard_input(data, model, packed):
     assert len(run.stdout.splitlines()) == 345
 
 
+@pytest.mark.slow
 def test_predictions_leave_while_rows_come(data, model):
     """A pipe that stays open: the answer is there before its end."""
     names, *rows = data.read_bytes().splitlines(keepends=True)

@@ -196,6 +196,7 @@ def test_a_pipe(tmp_path):
     writer.join()
 
 
+@pytest.mark.slow
 def test_standard_input():
     code = "import linsep; print(linsep.read_libsvm('-').X.shape)"
     done = subprocess.run([sys.executable, "-c", code], input=GOOD, capture_output=True, check=True)

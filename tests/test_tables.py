@@ -246,6 +246,7 @@ def test_the_format_is_found_out(tmp_path):
         read_table(tmp_path)
 
 
+@pytest.mark.slow
 def test_standard_input():
     code = "import linsep; t = linsep.read_table('-', 'y'); print(t.y.tolist())"
     text = b"a,y\n1,no\n2,yes\n"
