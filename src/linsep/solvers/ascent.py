@@ -60,16 +60,11 @@ FINE = 0.02  # step of Newton's method for the multiplier whose square is below 
 LEAVE = 0.35  # slope of a row that leaves, as a multiple of the largest one of a row that moved
 STAY = 4.0  # epochs over all rows, at most, before any leaves
 GAIN = 12.0  # by which a round on the free rows divides the slacks, about
-SLOWLY, ALIKE, REPEATS = (
-    0.7,
-    8,
-    100,
-)  # pace from which the rows that move farthest, so many, are visited more often
+# The pace from which the rows that move farthest, at most so many, are visited more often, and how often.
+SLOWLY, ALIKE, REPEATS = 0.7, 8, 100
 FEW = 2  # the list is short if all rows are more than so many times as many
-ENOUGH, WITHIN = (
-    32,
-    0.1,
-)  # rows that settle an intercept among themselves, and how far they move it at most
+# Rows that settle an intercept among themselves, and how far they move it at most.
+ENOUGH, WITHIN = 32, 0.1
 NEAR = 0.1  # relative gap from which Newton's method gains by a start: from 0.4 on it loses
 _IN_CACHE = 8 << 20  # bytes of data within which visiting rows at random costs little
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered between calls

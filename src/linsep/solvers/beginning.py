@@ -27,15 +27,12 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 FAR_OFF = 0.2  # |c|^2 as a share of mean |x|^2 from which rows are centred in any case
-NARROW, EASY = (
-    16_384,
-    0.5,
-)  # features up to which the sums stay in the cache; hardness that makes them worth more
+# Features up to which the sums stay in the cache; hardness that makes them worth more.
+NARROW, EASY = 16_384, 0.5
 NEAR = 0.5  # multiple of the dual point at w = 0 from which it is a good start
 Parts = tuple[tuple[float, float], ...]  # weight and u of either class
-EVEN = (
-    0.5  # share of the smaller class in the larger one from which the hinge begins with class sums
-)
+# Share of the smaller class in the larger one from which the hinge begins with class sums.
+EVEN = 0.5
 CLASSES = ("logistic", "squared", "squared_hinge", "huberised_hinge", "hinge")
 
 

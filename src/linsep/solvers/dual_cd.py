@@ -43,10 +43,8 @@ WIDE = 0.5  # relative gap from which a better start is worth its price
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 _SPARE = 10  # passes between closing ones while the gap is not foretold to be near tol
 _SPARE_ROUNDS = 4  # epochs between them, at least, where each comes with a round on the free rows
-_FEW_LEFT, _SURELY = (
-    3.0,
-    1.6,
-)  # where so few rows are on the list, the gap must be foretold to be so much smaller
+# Where so few rows are on the list, the gap must be foretold to be so much smaller.
+_FEW_LEFT, _SURELY = 3.0, 1.6
 _AMISS = 2.0  # a gap as a multiple of what was foretold, from which the rows that have left are asked again
 
 
