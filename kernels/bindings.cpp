@@ -16,6 +16,7 @@
 
 #include "api.hpp"
 #include "crew.hpp"
+#include "enclosing.hpp"
 #include "labels.hpp"
 #include "libsvm.hpp"
 #include "repeats.hpp"
@@ -404,6 +405,13 @@ std::tuple<int, int, int, int, double, double> newton(const PyRows& x, const PyT
     const NewtonReport r =
         table->newton(x.rows, t.view, l.spec, job, theta.data(), base.data(), step.data(), sums.data(), room.get());
     return {r.status, r.steps, r.sweeps, r.grams, r.primal, r.dual};
+}
+
+std::tuple<double, double, double> enclosed(In sums, In theta, double lam, bool intercept, double rows) {
+    const int64_t d = static_cast<int64_t>(theta.shape(0)) - 1;
+    need(d >= 0 && static_cast<int64_t>(sums.shape(0)) == 8 + 2 * d, "sums has 8 + 2 d entries, theta has d + 1");
+    const Enclosure e = enclosure(sums.data(), theta.data(), d, lam, intercept, rows);
+    return {e.primal, e.bound, e.rounding};
 }
 
 void kinked(const PyLoss& l) {
@@ -1200,6 +1208,8 @@ NB_MODULE(_kernels, m) {
     m.def("newton", &newton, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"), nb::arg("tol"),
           nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("two"), nb::arg("theta").noconvert(),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
+    m.def("enclosed", &enclosed, nb::arg("sums"), nb::arg("theta"), nb::arg("lam"), nb::arg("intercept"),
+          nb::arg("rows"));
     m.def("kink_margins", &kink_margins, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"),
           nb::arg("hi"), nb::arg("theta").noconvert(), nb::arg("v").noconvert(), nb::arg("out").noconvert());
     m.def("sort_rows", &sort_rows, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),

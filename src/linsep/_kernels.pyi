@@ -97,6 +97,9 @@ def newton(
     step: _F,
     sums: _F,
 ) -> tuple[int, int, int, int, float, float]: ...
+def enclosed(
+    sums: _F, theta: _F, lam: float, intercept: bool, rows: float
+) -> tuple[float, float, float]: ...
 def kink_margins(
     rows: Rows, targets: Targets, loss: Loss, lo: int, hi: int, theta: _F, v: _F, out: _F
 ) -> None: ...

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import certificates
+from linsep.at_once import fit_at_once
 from linsep.data import Dataset, Memory, dataset, recorded
 from linsep.data.cluster import ClusterRows
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
@@ -109,22 +110,31 @@ def _train(
         columns = slice(at, at + part.width)
         at = columns.stop
         before = None if start is None else start[:, columns]
-        data = dataset(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
-        X = data.X  # a small X in another layout has now been converted, once for all parts
-        try:
-            with closing(data):
-                fits.append(train(share, _recorded(data, share, before), before, warn=False))
-            if count > 1:
-                advance(len(fits))
-        except SeparableData as error:
-            if not part.title:
-                raise
-            raise SeparableData(f"{part.title}: {error}", error.direction, error.rows) from None
-        except InseparableData as error:
-            if not part.title:
-                raise
-            raise InseparableData(f"{part.title}: {error}", error.witness) from None
+        found = None
+        if before is None:
+            found = fit_at_once(share, X, part.sigma, part.offset, weight)
+        if found is None:
+            data = dataset(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
+            X = data.X  # a small X in another layout has now been converted, once for all parts
+            found = _trained(share, data, before, part.title)
+        fits.append(found)
+        if count > 1:
+            advance(len(fits))
     return fits
+
+
+def _trained(recipe: Recipe, data: Dataset, start: FloatArray | None, title: str) -> Fit:
+    try:
+        with closing(data):
+            return train(recipe, _recorded(data, recipe, start), start, warn=False)
+    except SeparableData as error:
+        if not title:
+            raise
+        raise SeparableData(f"{title}: {error}", error.direction, error.rows) from None
+    except InseparableData as error:
+        if not title:
+            raise
+        raise InseparableData(f"{title}: {error}", error.witness) from None
 
 
 def _recorded(data: Dataset, recipe: Recipe, start: FloatArray | None) -> Dataset:

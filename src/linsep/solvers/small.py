@@ -28,18 +28,17 @@ ENTRIES = 500_000  # stored numbers of X; twice as many if there are rows enough
 FEATURES = 300
 _POLISH = 3e6  # multiply-adds of one Hessian below which polishing is free
 _POLISH_TOL = 1e-5  # who asks for less wants no digits
-_STEPS = 200
+STEPS = 200
 _SECONDS = 2.0  # longer than any native fit takes
-_PILOT_ENTRIES = (
-    400_000  # from here on a pilot saves more than it costs, given many rows per feature
-)
+# Entries from which on a pilot saves more than it costs, given many rows per feature.
+PILOT_ENTRIES = 400_000
 _PILOT_SHARE, _PILOT_ROWS, _PILOT_TOL = 0.05, 20, 1e-3  # of the rows; per feature, at least
 WORTH_A_PILOT = 200  # rows per feature
 # Sparse columns are often rare, and where the penalty is weak a pilot makes too much of the few rows that have them.
 # Then it has more rows; for the logistic loss, slow to take back large weights, many more, or is left out.
 _SPARSE_WORTH = 150
 _WEAK, _WEAK_ROWS, _WEAKER, _MANY_ROWS = 1.0, 60, 100.0, 100
-_GAP_CLOSED, _PRECISION, _SEPARABLE = 1, 2, 3
+GAP_CLOSED, _PRECISION, _SEPARABLE = 1, 2, 3
 
 
 def fits(problem: Problem) -> bool:
@@ -53,7 +52,12 @@ def fits(problem: Problem) -> bool:
 def ends_before(stop: Stop) -> bool:
     """Whether a native fit, which does not look at the clock, surely ends before the user's limits."""
     in_time = stop.time_limit is None or stop.time_limit >= _SECONDS
-    return in_time and (stop.max_passes is None or stop.max_passes >= 3 * _STEPS + 1)
+    return in_time and (stop.max_passes is None or stop.max_passes >= 3 * STEPS + 1)
+
+
+def polishes(tol: float, entries: int, d: int) -> bool:
+    """Whether a few more digits than asked for cost next to nothing."""
+    return tol <= _POLISH_TOL and entries * (d + 8) <= _POLISH
 
 
 def run_native(
@@ -70,7 +74,7 @@ def run_native(
         problem.native_loss,
         problem.lam,
         tol,
-        _STEPS,
+        STEPS,
         problem.fit_intercept,
         polish,
         isinstance(problem.data, Memory) and problem.data.n_threads > 1,
@@ -133,12 +137,12 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     data = problem.data
     if np.count_nonzero(theta):
         theta, _, _ = problem.start(theta)
-    elif data.n_entries > _PILOT_ENTRIES:
+    elif data.n_entries > PILOT_ENTRIES:
         first = worthy_pilot(problem, seed)
         theta = theta if first is None else pilot_optimum(first, theta)
     start = theta
     theta = theta.copy()
-    polish = stop.tol <= _POLISH_TOL and data.n_entries * (data.d + 8) <= _POLISH
+    polish = polishes(stop.tol, data.n_entries, data.d)
     status, primal, lower, dual, sums = run_native(problem, theta, SAFETY * stop.tol, polish)
     if status == _SEPARABLE:
         raise recession.separable(theta)
@@ -148,7 +152,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         theta = shortest.among_minimisers(problem, theta)
         run.record(value)
         return run.solution(Status.WORKING_PRECISION, theta, dual)
-    if status == _GAP_CLOSED and math.isfinite(primal):
+    if status == GAP_CLOSED and math.isfinite(primal):
         run.lower = min(lower, primal)  # rounding may put one above the other
         run.best = (primal - run.lower, theta, dual, sums)
         run.record(primal)

@@ -1,0 +1,146 @@
+"""The short road of small tables: the bits of the long one, and the same proof."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linsep import LogisticRegression, _kernels, losses, verify
+from linsep.at_once import fit_at_once
+from linsep.certificates import ClosingSums, from_sums
+from linsep.certificates.optimality import enclose
+from linsep.data import Memory
+from linsep.losses import Huber, HuberisedHinge, Logistic, Loss, Multinomial, Squared, SquaredHinge
+from linsep.penalties import ElasticNet
+from linsep.train import Recipe, train
+
+SMOOTH = [Logistic(), Squared(), SquaredHinge(), HuberisedHinge(0.5), Huber(1.0)]
+
+
+def table(n=60, d=5, kind=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).astype(kind)
+    return X, np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0), rng.uniform(0.0, 2.0, n)
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_same_bits_and_proof_as_the_long_road(loss, C, kind, weighted, intercept):
+    X, sigma, weight = table(kind=kind)
+    weight = weight if weighted else None
+    recipe = Recipe(loss, ElasticNet(C), intercept)
+    quick = fit_at_once(recipe, X, sigma, None, weight)
+    slow = train(recipe, Memory(X, sigma, None, weight))
+    assert quick is not None
+    np.testing.assert_array_equal(quick.W, slow.W)
+    np.testing.assert_array_equal(quick.dual.base, slow.dual.base)
+    np.testing.assert_array_equal(quick.dual.step, slow.dual.step)
+    assert (quick.solver, quick.n_passes, quick.status) == (slow.solver, slow.n_passes, slow.status)
+    assert len(quick.trace) == len(slow.trace) == 1
+    ours, theirs = quick.certificate, slow.certificate
+    assert ours.certified and theirs.certified and ours.kind == theirs.kind
+    assert ours.primal == pytest.approx(theirs.primal, rel=1e-14)
+    assert ours.dual == pytest.approx(theirs.dual, rel=1e-14)
+    assert ours.rounding == pytest.approx(theirs.rounding, rel=1e-3)
+    assert ours.coef_error == pytest.approx(theirs.coef_error, rel=1e-2)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    d=st.integers(1, 6),
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(-150, 150),
+    lam=st.integers(-308, 100),
+    intercept=st.booleans(),
+    empty=st.sampled_from([None, 1, 3, 4, 5]),
+)
+def test_the_two_texts_of_the_enclosure_agree(d, seed, size, lam, intercept, empty):
+    rng = np.random.default_rng(seed)
+    sums = np.abs(rng.normal(size=8 + 2 * d))
+    sums[1:3] = -sums[1:3]
+    sums[8:] = rng.normal(size=2 * d) * 10.0**size
+    if empty is not None:
+        sums[empty] = 0.0
+    theta, lam = rng.normal(size=d + 1), 10.0**lam
+    native = enclose(
+        *_kernels.enclosed(sums, theta, lam, intercept, 100.0),
+        scale=1.0,
+        tol=1.0,
+        distance=1.0,
+        kind="dual",
+    )
+    text = from_sums(
+        ClosingSums.from_flat(sums, d),
+        theta[:-1],
+        lam=lam,
+        fit_intercept=intercept,
+        scale=1.0,
+        tol=1.0,
+        rows_per_sum=100,
+    )
+    assert native.primal == pytest.approx(text.primal, rel=1e-13)
+    assert native.rounding == pytest.approx(text.rounding, rel=1e-12)
+    assert native.dual == pytest.approx(
+        text.dual, abs=1e-12 * (sums[:3] @ [1, -1, -1] + native.primal)
+    )
+
+
+def test_what_goes_the_long_road():
+    X, sigma, _ = table()
+    plain = Recipe(Logistic(), ElasticNet(1.0))
+
+    def quick(X=X, **changes):
+        return fit_at_once(Recipe(**{**vars(plain), **changes}), X, sigma, None, None)
+
+    assert quick() is not None
+    assert quick(solver="small") is not None
+    assert quick(solver="newton") is None
+    assert quick(penalty=ElasticNet(np.inf)) is None
+    assert quick(penalty=ElasticNet(1.0, 0.5)) is None
+    assert quick(time_limit=10.0) is None
+    assert quick(max_passes=100.0) is None
+    assert quick(loss=losses.get("hinge")) is None
+    assert quick(loss=Multinomial(3)) is None
+    assert quick(X=np.asfortranarray(X)) is None
+    assert quick(X=X.astype(">f8")) is None
+    assert quick(X=X.astype(int)) is None
+    assert quick(tol=1e-300) is None  # a gap that rounding never closes
+
+
+def test_a_loss_that_cannot_be_hashed():
+    class Listed(Loss):
+        name = "listed"
+        __hash__ = None
+
+        def value(self, m):
+            return (1 - m) ** 2
+
+        def slope(self, m):
+            return -2 * (1 - m)
+
+        def curvature(self, m):
+            return np.full_like(m, 2.0)
+
+        def conjugate(self, q):
+            return q + q * q / 4
+
+    X, sigma, _ = table()
+    assert fit_at_once(Recipe(Listed(), ElasticNet(1.0)), X, sigma, None, None) is None
+
+
+def test_numbers_that_overflow_are_told_as_on_the_long_road():
+    X, sigma, _ = table()
+    for far in (1e150, 1e200):
+        assert fit_at_once(Recipe(Logistic(), ElasticNet(1.0)), far * X, sigma, None, None) is None
+
+
+def test_the_certificate_holds_for_an_independent_check():
+    X, y, weight = table(n=150, d=4)
+    for C in (0.01, 1.0, 100.0):
+        model = LogisticRegression(C=C).fit(X, y, weight)
+        again = verify(model, X, y, sample_weight=weight)
+        assert again.certified
+        assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
