@@ -1,9 +1,9 @@
 """The short road: a small dense table becomes a certified fit without the objects of ``train``.
 
 On a table of a hundred rows a data set, a problem, a run and what they tell each other take longer than the fit. Here
-the solver ``small`` (kernels/newton.hpp) reads the user's arrays, and kernels/enclosing.hpp puts the certificate
-together from the sums of its closing pass. The answer has the bits of the long road, which takes all that is
-not plain: other data, losses and penalties, a start, limits, a gap that does not close at the first attempt.
+the native fits of the solvers ``small`` and ``interior`` read the user's arrays, and kernels/enclosing.hpp puts the
+certificate together from the sums of their closing pass. The answer has the bits of the long road, which takes all that
+is not plain: other data, losses and penalties, a start, limits, a gap that does not close at the first attempt.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,24 @@ from linsep import _kernels
 from linsep.certificates.optimality import enclose
 from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
-from linsep.losses import CoupledLoss, Loss
-from linsep.solution import FloatArray, Linearised, Status, TraceRecord
+from linsep.losses import CoupledLoss, Hinge, Loss
+from linsep.solution import Explicit, FloatArray, Linearised, Status, TraceRecord
 from linsep.solvers import small
+from linsep.solvers.central_path import LIMIT
+from linsep.solvers.dual_cd import WORTHWHILE
+from linsep.solvers.interior import NO_POINT
 from linsep.solvers.run import SAFETY
 from linsep.train import Fit, Recipe
+from linsep.watching import watched
+
+
+class _Found(NamedTuple):
+    """What a native fit proposes: weights, dual point and the sums of the closing pass there."""
+
+    theta: FloatArray
+    dual: Linearised | Explicit
+    sums: FloatArray
+    passes: float
 
 
 def fit_at_once(
@@ -33,26 +46,67 @@ def fit_at_once(
     offset: FloatArray | None,
     weight: FloatArray | None,
 ) -> Fit | None:
-    """The fit of ``train``; None if it is not for the short road."""
-    lam = recipe.penalty.l2
-    loss = _native(recipe.loss) if _plain(recipe, X) and lam > 0.0 else None
-    if loss is None or sigma is None:
+    """The fit of ``train``; None if it is not for the short road. Both signs are there, with some weight."""
+    lam, loss = recipe.penalty.l2, recipe.loss
+    if sigma is None or not lam > 0.0 or isinstance(loss, CoupledLoss) or not _plain(recipe, X):
         return None
+    if watched():
+        return None  # who watches is told of the passes
     began = perf_counter()
+    if loss.smooth and loss.convex and loss.native is not None:
+        found = _smooth(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
+    elif (
+        type(loss) is Hinge and X.shape[1] <= X.shape[0] and X.size < WORTHWHILE and offset is None
+    ):
+        found = _hinge(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
+    else:
+        return None
+    if found is None:
+        return None
     n, d = X.shape
+    rows = longest_sum(dense_edges(n, d, X.itemsize), n * d, len(found.sums))
+    primal, bound, rounding = _kernels.enclosed(
+        found.sums, found.theta, lam, recipe.fit_intercept, rows
+    )
+    if not primal - bound <= SAFETY * recipe.tol * max(abs(primal), abs(bound)):
+        return None
+    scale, distance = recipe.penalty.scale, math.sqrt(2.0 / lam)
+    certificate = enclose(
+        primal, bound, rounding, scale=scale, tol=recipe.tol, distance=distance, kind="dual"
+    )
+    if not certificate.certified:
+        return None
+    seconds = perf_counter() - began
+    line = TraceRecord(found.passes, seconds, scale * primal, scale * max(0.0, min(bound, primal)))
+    return Fit(
+        recipe,
+        found.theta.reshape(-1, 1),
+        found.dual,
+        certificate,
+        Status.CERTIFIED,
+        found.passes,
+        seconds,
+        (line,),
+        "small" if loss.smooth else "interior",
+    )
+
+
+def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
+    """Newton's method (kernels/newton.hpp)."""
+    d = X.shape[1]
     theta, base, step = np.zeros(d + 1), np.empty(d + 1), np.empty(d + 1)
     sums = np.empty(8 + 2 * d)
-    threads = recipe.n_threads or usable_threads()
-    status, _, sweeps, grams, primal, lower = _kernels.newton(
+    assert loss.native is not None
+    status, _, sweeps, grams, _, _ = _kernels.newton(
         _kernels.Rows(X),
-        _kernels.Targets(sigma, offset, weight),
-        loss,
-        lam,
+        targets,
+        _compiled(loss.native, loss.params),
+        recipe.penalty.l2,
         SAFETY * recipe.tol,
         small.STEPS,
         recipe.fit_intercept,
-        small.polishes(recipe.tol, n * d, d),
-        threads > 1,
+        small.polishes(recipe.tol, X.size, d),
+        (recipe.n_threads or usable_threads()) > 1,
         theta,
         base,
         step,
@@ -60,34 +114,32 @@ def fit_at_once(
     )
     if status != small.GAP_CLOSED:
         return None
-    rows = longest_sum(dense_edges(n, d, X.itemsize), n * d, len(sums))
-    scale = recipe.penalty.scale
-    certificate = enclose(
-        *_kernels.enclosed(sums, theta, lam, recipe.fit_intercept, rows),
-        scale=scale,
-        tol=recipe.tol,
-        distance=math.sqrt(2.0 / lam),
-        kind="dual",
+    dual = Linearised(base.reshape(-1, 1), step.reshape(-1, 1))
+    return _Found(theta, dual, sums, float(sweeps + grams))
+
+
+def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
+    """The interior point method and its exact end (kernels/interior_fit.hpp)."""
+    n, d = X.shape
+    theta, u, sums = np.zeros(d + 1), np.zeros(n), np.empty(8 + 2 * d)
+    status, _, sweeps, grams, _ = _kernels.interior(
+        _kernels.Rows(X),
+        targets,
+        _compiled("hinge", ()),
+        recipe.penalty.l2,
+        SAFETY * recipe.tol,
+        LIMIT,
+        recipe.fit_intercept,
+        False,
+        theta,
+        u,
+        sums,
     )
-    if not certificate.certified:
-        return None
-    passes, seconds = float(sweeps + grams), perf_counter() - began
-    trace = TraceRecord(passes, seconds, scale * primal, scale * min(lower, primal))
-    return Fit(
-        recipe,
-        theta.reshape(-1, 1),
-        Linearised(base.reshape(-1, 1), step.reshape(-1, 1)),
-        certificate,
-        Status.CERTIFIED,
-        passes,
-        seconds,
-        (trace,),
-        "small",
-    )
+    return None if status == NO_POINT else _Found(theta, Explicit(u), sums, float(sweeps + grams))
 
 
 def _plain(recipe: Recipe, X: Any) -> bool:
-    """Whether this is the solver ``small`` without a pilot or a limit, on rows that the kernels read as they lie."""
+    """Whether few dense numbers, read as they lie, are to be fitted without limits and absolute penalty."""
     return (
         type(X) is np.ndarray
         and X.size <= small.PILOT_ENTRIES
@@ -95,18 +147,11 @@ def _plain(recipe: Recipe, X: Any) -> bool:
         and X.dtype.char in "fd"
         and X.dtype.isnative
         and X.flags.c_contiguous
-        and recipe.solver in ("auto", "small")
+        and recipe.solver == "auto"
         and recipe.penalty.l1_ratio == 0.0
         and recipe.time_limit is None
         and recipe.max_passes is None
     )
-
-
-def _native(loss: Loss | CoupledLoss) -> _kernels.Loss | None:
-    """The compiled text of a smooth loss, if there is one."""
-    if isinstance(loss, CoupledLoss) or loss.native is None or not (loss.smooth and loss.convex):
-        return None
-    return _compiled(loss.native, loss.params)
 
 
 @lru_cache(maxsize=32)

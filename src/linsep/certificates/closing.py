@@ -24,13 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.optimality import Optimality, enclose
+from linsep.problem import dot
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Unit roundoff of float64.
 ROUNDOFF = 2.0**-53
-#: Vectors up to here BLAS multiplies by one thread, in the order that it always takes.
-SHORT = 1000
 #: Numbers before v+ in the flat layout.
 HEADER = 8
 
@@ -63,11 +62,6 @@ class ClosingSums:
         return cls(*head, vec[HEADER : HEADER + d], vec[HEADER + d : HEADER + 2 * d])
 
 
-def _dot(a: FloatArray, b: FloatArray) -> float:
-    """a.b by one thread: BLAS wakes others for long vectors, at a price beyond that of a whole pass."""
-    return float(a.dot(b)) if len(a) <= SHORT else float(np.einsum("i,i->", a, b))
-
-
 def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:
     """The two factors <= 1 that give both sides the same mass."""
     if mass_plus > mass_minus:
@@ -83,7 +77,7 @@ def shrinkage(conj: float, v: FloatArray, lam: float) -> float:
     It is 1 near the optimum. Far from it, where the slopes of the losses make a dual point that is too
     long, it leaves a bound that says something.
     """
-    square = _dot(v, v)
+    square = dot(v, v)
     return min(1.0, max(0.0, -conj * lam / square)) if square > 0.0 and conj < 0.0 else 1.0
 
 
@@ -127,7 +121,7 @@ def _values(
     v_plus = sums.v_plus if k_plus == 1.0 else k_plus * sums.v_plus
     v_minus = sums.v_minus if k_minus == 1.0 else k_minus * sums.v_minus
     v = v_plus + v_minus
-    norm_penalty = 0.5 * lam * _dot(w, w) + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
+    norm_penalty = 0.5 * lam * dot(w, w) + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
     primal = sums.loss + norm_penalty
     unsure = 0.0  # of the bound, because v is rounded
     if lam > 0.0:
@@ -136,7 +130,7 @@ def _values(
             conj = kappa * conj[0], kappa * conj[1]
             v_plus, v_minus, v = kappa * v_plus, kappa * v_minus, kappa * v
         at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
-        dual_penalty = 0.5 * lam * _dot(at, at)
+        dual_penalty = 0.5 * lam * dot(at, at)
         bound = -conj[0] - conj[1] - dual_penalty
     else:
         # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance.
@@ -198,9 +192,9 @@ def repair(
     share = 2.0 * (rows_per_sum + 9) * ROUNDOFF
     dearest = 0.0
     for a, side in zip(conj, v, strict=True):
-        cost = share * (abs(a) + abs(_dot(side, at)))
+        cost = share * (abs(a) + abs(dot(side, at)))
         if lam > 0.0:
-            cost += 0.5 * share * share / lam * _dot(side, side)
+            cost += 0.5 * share * share / lam * dot(side, side)
         if not cost <= dearest:  # NaN is the dearest of all
             dearest = cost
     return dearest

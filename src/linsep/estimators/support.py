@@ -132,11 +132,12 @@ def _balance(alpha: FloatArray, sigma: FloatArray, cap: Any) -> None:
     The free multipliers of the heavier side shrink, so that bounded ones stay at their bound; only if
     that is not enough, all of that side do.
     """
-    for free in (alpha < cap, alpha > 0.0):
+    for free in (np.less, np.not_equal):  # inside the box; not 0
         excess = dot(sigma, alpha)
         if abs(excess) <= _BALANCED * float(alpha.sum()):
             return
-        heavy = (free & (sigma * excess > 0.0)).astype(np.float64)
+        movable = free(alpha, cap if free is np.less else 0.0)
+        heavy = (movable & (sigma * excess > 0.0)).astype(np.float64)
         mass = dot(heavy, alpha)
         if mass > 0.0:
             alpha *= 1.0 - min(1.0, abs(excess) / mass) * heavy
@@ -147,10 +148,11 @@ def support(alpha: FloatArray, caps: Any) -> tuple[IntArray, IntArray, IntArray]
 
     ``alpha`` is (n,), or (n, k) for several classes; ``caps`` bounds its absolute values.
     """
-    used, free = alpha != 0.0, (alpha != 0.0) & (np.abs(alpha) < caps)
+    used = alpha != 0.0
+    free = used & (np.abs(alpha) < caps)
     if alpha.ndim == 2:
         used, free = used.any(axis=1), free.any(axis=1)
-    return np.flatnonzero(used), np.flatnonzero(free), np.flatnonzero(used & ~free)
+    return used.nonzero()[0], free.nonzero()[0], (used & ~free).nonzero()[0]
 
 
 def support_rows(X: Any, rows: IntArray) -> Any:
@@ -159,4 +161,4 @@ def support_rows(X: Any, rows: IntArray) -> Any:
         return X[rows] if int(np.diff(X.indptr)[rows].sum()) <= KEPT else None
     if len(rows) * X.shape[1] > KEPT:
         return None
-    return np.take(X, rows, axis=0) if isinstance(X, np.ndarray) else X[rows]
+    return X.take(rows, 0) if isinstance(X, np.ndarray) else X[rows]

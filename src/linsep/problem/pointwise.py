@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 
 CURVATURE = "curvature"
 DUAL = "dual"
+SHORT = 1000  # numbers that BLAS multiplies by one thread, in the order that it always takes
 _SAMPLE = 256  # rows whose median centres the Hessian
 TOGETHER = 64  # features up to which reading the rows is a good part of making their Hessian
 
 
 def dot(a: FloatArray, b: FloatArray) -> float:
     """a.b by one thread: BLAS wakes others for long vectors, and its bits depend on how many."""
-    return float(np.einsum("i,i->", a, b))
+    return float(a.dot(b)) if len(a) <= SHORT else float(np.einsum("i,i->", a, b))
 
 
 def hard_margin(loss: object, penalty: ElasticNet) -> bool:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LOSSES = ("hinge", "absolute", "perceptron")
 NEAR = 1e-9  # relative gap from which the free rows are known, as a rule
 VERTEX = 1e-11  # relative gap above which a vertex is not the optimal one
-_NO_POINT = 3
+NO_POINT = 3
 
 
 def applies(problem: Problem) -> bool:
@@ -159,4 +159,4 @@ def _native(run: Run[Problem], theta: FloatArray) -> bool:
         sums,
     )
     problem.passes += sweeps + grams
-    return status != _NO_POINT and run.close(at, Explicit(u), sums)
+    return status != NO_POINT and run.close(at, Explicit(u), sums)

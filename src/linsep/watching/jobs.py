@@ -96,6 +96,11 @@ def current() -> Job | None:
     return board.jobs[-1] if board is not None and board.jobs else None
 
 
+def watched() -> bool:
+    """Whether somebody is watching."""
+    return BOARD.get() is not None
+
+
 def note(
     passes: float, primal: float = math.nan, dual: float = math.nan, owner: object = None
 ) -> None:
