@@ -22,8 +22,9 @@ from linsep.data import layout, memory
 from linsep.errors import BadInput, ConvergenceWarning, Refused
 from linsep.losses import get
 from linsep.penalties import ElasticNet
-from linsep.solution import Status
-from linsep.solvers import NAMES, SOLVERS, pilot, small
+from linsep.problem import Problem
+from linsep.solution import Status, Stop
+from linsep.solvers import NAMES, SOLVERS, choose, pilot, small
 from linsep.train import Recipe, train
 
 each_solver = pytest.mark.parametrize("solver", SOLVERS)
@@ -239,3 +240,26 @@ def test_a_sparse_pilot_has_more_rows_where_the_penalty_is_weak(loss, C, rows):
     assert small._pilot_rows(sample.problem(get(loss), C)) == max(rows * 20, 1000 * (rows > 0))
     dense = plain(3200, 20).problem(get(loss), C)
     assert small._pilot_rows(dense) == 0  # not 200 rows per feature
+
+
+def _choice(n, d, C, scale=1.0):
+    """What "auto" takes for the hinge on dense rows of this size, without fitting them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(scale=scale, size=(n, d)).astype(np.float32)
+    data = memory.Memory(X, np.where(rng.random(n) < 0.5, 1.0, -1.0))
+    problem = Problem(get("hinge"), ElasticNet(C), data)
+    return choose(problem, "auto", Stop(1e-6)).name
+
+
+def test_bands_are_for_many_rows_per_feature():
+    assert _choice(25_000, 20, C=1.0) == "globbing"
+    assert (
+        _choice(2_000, 300, C=1.0) != "globbing"
+    )  # seven per feature: a band would hold most rows
+
+
+def test_strong_penalties_are_for_coordinate_ascent():
+    assert _choice(8_000, 100, C=0.001) == "dual-cd"
+    assert _choice(8_000, 100, C=0.01) == "dual-cd"
+    assert _choice(8_000, 100, C=1.0) == "globbing"
+    assert _choice(8_000, 100, C=0.01, scale=10.0) == "globbing"

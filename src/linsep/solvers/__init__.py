@@ -150,9 +150,8 @@ SOLVERS: dict[str, Solver] = {
 NAMES = ("auto", *SOLVERS)
 
 _FACTORISE = 120  # features up to which a Hessian costs only a few passes
-_FACTORISE_SOME = (
-    450  # the same where a pilot would have few rows per feature, and the rows are many
-)
+# The same where a pilot would have few rows per feature, and the rows are many.
+_FACTORISE_SOME = 450
 _FACTORISE_AT_ALL = 4000
 _FACTORISE_REMOTE = 1000  # the same where rounds count, not passes
 _SPARSE_FACTORISE = 500
@@ -199,8 +198,10 @@ def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
         many = data.sparse and data.d > _SPARSE_FACTORISE
         if many or dual_cd.quick(problem, stop.tol):
             return "dual-cd"
-    if not isinstance(data, Memory) or globbing.worthwhile(problem):
+    if not isinstance(data, Memory):
         return "globbing"
+    if globbing.worthwhile(problem):
+        return "dual-cd" if dual_cd.beats_globbing(problem, stop.tol) else "globbing"
     return "dual-cd" if dual_cd.beats_interior(problem, stop.tol) else "interior"
 
 

@@ -16,6 +16,7 @@ from linsep.solvers.ascent import Ascent
 from linsep.solvers.free_set import is_parabola
 from linsep.solvers.hardness import (
     MANY,
+    globbing_epochs,
     hardness,
     interior_epochs,
     kinked_epochs,
@@ -94,6 +95,14 @@ def beats_interior(problem: Problem, tol: float) -> bool:
         return False
     hard = hardness(problem, sampled_mean(problem))
     return kinked_epochs(hard, tol) <= interior_epochs(problem, tol)
+
+
+def beats_globbing(problem: Problem, tol: float) -> bool:
+    """The same against bands about the kink; half as many epochs again as foretold are not rare."""
+    if not applies(problem) or problem.data.n_entries < WORTHWHILE:
+        return False
+    hard = hardness(problem, sampled_mean(problem))
+    return 1.5 * kinked_epochs(hard, tol) <= globbing_epochs(problem)
 
 
 def prefers(problem: Problem, tol: float) -> bool:
