@@ -2,7 +2,7 @@
 // Compiled once per instruction set: see kernels.cpp.
 #include "column_newton.hpp"
 #include "crammer_singer.hpp"
-#include "free_set.hpp"
+#include "dual_cd.hpp"
 #include "intercept.hpp"
 #include "lasso_newton.hpp"
 #include "quadratic_cd.hpp"
@@ -58,10 +58,6 @@ void do_list_dots(Rows rows, const i64* list, i64 count, const double* v, double
 void do_list_add(Rows rows, const i64* list, i64 count, const double* a, double* v) {
     visit(rows, [&](const auto& X) { list_add(X, list, count, a, v); });
 }
-int do_free_cg(Rows rows, FreeJob job, int steps, double enough, double* x, double* r, double* y, double* state,
-               double* product, double* v) {
-    return visit(rows, [&](const auto& X) { return free_cg(X, job, steps, enough, x, r, y, state, product, v); });
-}
 Settled do_best_intercept(i64 n, Targets t, LossSpec l, int free, const double* z, double b, double reach, double fine,
                           double* room) {
     return best_intercept(n, t, l, free != 0, z, b, reach, fine, room);
@@ -89,7 +85,6 @@ void fill_coordinates(Table& table) {
     table.shuffle = do_shuffle;
     table.list_dots = do_list_dots;
     table.list_add = do_list_add;
-    table.free_cg = do_free_cg;
     table.quantile = do_quantile;
     table.remaining = do_remaining;
     table.best_intercept = do_best_intercept;

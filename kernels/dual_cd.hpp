@@ -14,7 +14,7 @@
 // such rows leave the list, and epochs become as cheap as the rows that remain. They are asked again before the end.
 //
 // Hsieh et al. 2008 (the method, and how rows leave), Yu, Huang, Lin 2011 (logistic), Shalev-Shwartz, Zhang 2013 (rates).
-// The intercept's multiplier b0 is moved between epochs by src/linsep/solvers/ascent.py.
+// The intercept's multiplier b0 is moved between epochs by ascent.cpp.
 #pragma once
 #include "halves.hpp"
 #include "sweep.hpp"
@@ -314,6 +314,24 @@ void two_scores(const R& X, i64 lo, i64 hi, const double* a, const double* b, do
     for (i64 i = lo; i < hi; ++i) {
         za[i] = X.dot_row(i, a);
         zb[i] = X.dot_row(i, b);
+    }
+}
+
+// Rows by their numbers: their products with v, and their sum with factors a, added to v.
+constexpr i64 kAhead = 3;  // rows fetched before their turn: the gaps of the list defeat the hardware
+
+template <class R>
+void list_dots(const R& X, const i64* list, i64 count, const double* v, double* out) {
+    for (i64 k = 0; k < count; ++k) {
+        if (k + kAhead < count) fetch_row(X, list[k + kAhead]);
+        out[k] = X.dot_row(list[k], v);
+    }
+}
+template <class R>
+void list_add(const R& X, const i64* list, i64 count, const double* a, double* v) {
+    for (i64 k = 0; k < count; ++k) {
+        if (k + kAhead < count) fetch_row(X, list[k + kAhead]);
+        if (a[k] != 0.0) X.axpy(list[k], a[k], v);
     }
 }
 
