@@ -393,8 +393,8 @@ struct Table {
                     std::int64_t* spare);
     // |x|^2 of each row and the sums of s x of either sign; products of each row with two vectors: dual_cd.hpp
     void (*class_sums)(Rows, std::int64_t lo, std::int64_t hi, Targets, double* norms, double* out);
-    void (*two_scores)(Rows, std::int64_t lo, std::int64_t hi, const double* a, const double* b, double* za,
-                       double* zb);
+    void (*two_scores)(Rows, std::int64_t lo, std::int64_t hi, const double* a, const double* b, const double* pairs,
+                       double* za, double* zb);
     // the best intercept for the rows of a list, whose u may follow it while the others stay. Room for 8 count + 32.
     Settled (*best_among)(const std::int64_t* rows, std::int64_t count, Targets, LossSpec, int free, const double* z,
                           const double* u, double e, double b, double reach, double fine, double* room);

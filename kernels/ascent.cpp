@@ -68,9 +68,10 @@ Ascent::Ascent(const Table& table, const AscentJob& job, const double* at)
       recalled_(kInf),
       reach_(kInf) {
     const std::size_t n = static_cast<std::size_t>(n_);
-    for (auto* each : {&u, &z, &b, &norms_}) each->resize(n);
+    for (auto* each : {&u, &z, &b}) each->resize(n);
+    norms_.resize(n);
     theta.resize(static_cast<std::size_t>(d_) + 1);
-    room_.resize(8 * n + 40);
+    room_.resize(4 * n + 64);
     rows_.resize(n);
     order_.resize(n);
     // Rows that lie side by side are often alike (sorted by class, say), and to visit them in turn wastes work: rows in

@@ -48,6 +48,15 @@ struct LossFacts {
 };
 LossFacts facts(LossSpec);
 
+// Mean of s |x|^2 over some rows from everywhere.
+double sampled_mean(const Table&, const Rows&, const Targets&);
+// Primal and dual value from the sums of a closing pass (closing.hpp), without the rounding allowance. The dual point is made
+// feasible for a free intercept by shrinking the heavier side.
+struct ClosedValues {
+    double primal, dual;
+};
+ClosedValues closed_values(const double* sums, const double* theta, std::int64_t d, double lam, bool intercept);
+
 // A first dual point with one u for each class (beginning.hpp).
 struct ClassStart {
     double plus, minus, dual;
@@ -105,13 +114,12 @@ class Ascent {
     void begin(const double* theta);
     void count_sides();
     bool promising() const;
-    double sampled_mean() const;
     void first_read(bool useful);
     bool guess(double b, double* w);
     void centred(const double* w);
     void start_near(const double* theta);
     void start_from_classes(double b);
-    void in_order(const std::vector<double>& w);
+    void in_order();
     double alone(double b);
     bool far_off() const;
     double mean() const { return total_ > 0.0 ? size_ / total_ : 0.0; }
@@ -161,9 +169,12 @@ class Ascent {
     Crew crew_;
     TwoParts parts_;
 
-    std::vector<double> norms_, before_, room_;
-    std::vector<double> plus_, minus_, steps_;  // steps: of the multiplier, the last three
-    std::vector<std::int64_t> rows_, order_, own_;
+    Room<double> norms_, room_;
+    std::vector<double> before_;
+    std::vector<double> sums_, steps_;                 // of the classes; of the multiplier, the last three
+    const double *plus_ = nullptr, *minus_ = nullptr;  // in sums_
+    Room<std::int64_t> rows_, order_;
+    std::vector<std::int64_t> own_;
     std::int64_t count_ = 0, bucket_ = 1, buckets_ = 0;
     std::uint64_t walks_ = 0;
     Walking walking_{};

@@ -100,25 +100,36 @@ void Ascent::count_sides() {
     total_ = sides_[0] + sides_[1];
 }
 
-// Mean of s |x|^2 over some rows from everywhere.
-double Ascent::sampled_mean() const {
-    std::vector<double> norms(static_cast<std::size_t>(n_));
+double sampled_mean(const Table& table, const Rows& rows, const Targets& t) {
+    Room<double> norms(static_cast<std::size_t>(rows.n));
+    const bool some = rows.n >= 1024;
     double sum = 0;
     i64 seen = 0;
-    for (i64 k = 0; k < (n_ >= 1024 ? 16 : 1); ++k) {
-        const i64 lo = k * (n_ / 16), hi = n_ >= 1024 ? std::min(n_, lo + 64) : n_;
-        table_.row_norms(rows_of_, lo, hi, norms.data());
-        for (i64 i = lo; i < hi; ++i) sum += weight(i) * norms[static_cast<std::size_t>(i)];
+    for (i64 k = 0; k < (some ? 16 : 1); ++k) {
+        const i64 lo = k * (rows.n / 16), hi = some ? std::min(rows.n, lo + 64) : rows.n;
+        table.row_norms(rows, lo, hi, norms.data());
+        for (i64 i = lo; i < hi; ++i) sum += (t.weight ? t.weight[i] : 1.0) * norms[static_cast<std::size_t>(i)];
         seen += hi - lo;
     }
     return sum / static_cast<double>(std::max<i64>(1, seen));
+}
+
+ClosedValues closed_values(const double* sums, const double* theta, i64 d, double lam, bool intercept) {
+    double plus = 1.0, minus = 1.0, square = 0;
+    if (intercept && sums[3] > sums[4]) plus = sums[4] / sums[3];
+    if (intercept && sums[4] > sums[3]) minus = sums[3] / sums[4];
+    for (i64 j = 0; j < d; ++j) {
+        const double v = plus * sums[8 + j] + minus * sums[8 + d + j];
+        square += v * v;
+    }
+    return {sums[0] + 0.5 * lam * dot(theta, theta, d), -(plus * sums[1] + minus * sums[2]) - 0.5 * square / lam};
 }
 
 // Whether a start from the class sums is likely to be near.
 bool Ascent::promising() const {
     const bool even = std::min(sides_[0], sides_[1]) >= kEven * std::max(sides_[0], sides_[1]);
     if (!loss_.smooth && !even) return false;
-    return 4.0 * loss_.steep * sampled_mean() / lam_ <= kEasy;
+    return 4.0 * loss_.steep * sampled_mean(table_, rows_of_, t_) / lam_ <= kEasy;
 }
 
 // Sums over very many features cost more than an epoch is worth where the start will not be near.
@@ -127,17 +138,18 @@ void Ascent::first_read(bool useful) {
     const i64 d = d_;
     if (useful) {
         std::vector<double> other;
-        parts_.sum(n_, entries_, 2 * d, plus_, other,
+        parts_.sum(n_, entries_, 2 * d, sums_, other,
                    [&](i64 lo, i64 hi, double* out) { table_.class_sums(rows_of_, lo, hi, t_, norms_.data(), out); });
-        minus_.assign(plus_.begin() + d, plus_.end());
-        plus_.resize(static_cast<std::size_t>(d));
+        plus_ = sums_.data();
+        minus_ = plus_ + d;
     } else {
         parts_.each(n_, entries_, [&](i64 lo, i64 hi, int) { table_.row_norms(rows_of_, lo, hi, norms_.data()); });
     }
     for (i64 i = 0; i < n_; ++i) size_ += weight(i) * norms_[static_cast<std::size_t>(i)];
-    c.assign(static_cast<std::size_t>(d), 0.0);
     if (!useful) return;
-    for (std::size_t j = 0; j < c.size(); ++j) c[j] = total_ > 0.0 ? (plus_[j] + minus_[j]) / total_ : plus_[j];
+    c.resize(static_cast<std::size_t>(d));
+    const double share = total_ > 0.0 ? 1.0 / total_ : 1.0;
+    for (i64 j = 0; j < d; ++j) c[static_cast<std::size_t>(j)] = share * (plus_[j] + minus_[j]);
     c_size_ = dot(c.data(), c.data(), d);
 }
 
@@ -158,15 +170,20 @@ void Ascent::begin(const double* at) {
     else
         start_near(at);
     stiffness = job_.intercept && total_ > 0.0 ? kStiffness * mean() / lam_ : 0.0;
-    plus_ = minus_ = {};
+    plus_ = minus_ = nullptr;
+    sums_ = {};
+    if (!centred()) c = {};
 }
 
 // The scores (x - c).w, and the norms of x - c (one read of X).
 void Ascent::centred(const double* w) {
     passes += 0.5;
     along.resize(static_cast<std::size_t>(n_));
-    parts_.each(n_, entries_,
-                [&](i64 lo, i64 hi, int) { table_.two_scores(rows_of_, lo, hi, c.data(), w, along.data(), z.data()); });
+    Room<double> pairs(2 * c.size());
+    for (std::size_t j = 0; j < c.size(); ++j) pairs[2 * j] = c[j], pairs[2 * j + 1] = w[j];
+    parts_.each(n_, entries_, [&](i64 lo, i64 hi, int) {
+        table_.two_scores(rows_of_, lo, hi, c.data(), w, pairs.data(), along.data(), z.data());
+    });
     const double shifted = dot(c.data(), w, d_);
     for (std::size_t i = 0; i < along.size(); ++i) {
         norms_[i] = std::max(norms_[i] + (c_size_ - 2.0 * along[i]), 0.0);
@@ -220,7 +237,7 @@ double Ascent::alone(double at) {
 
 // The best multiple of the dual point at w = 0 and the intercept b, and its w; false where it does not apply.
 bool Ascent::guess(double at, double* w) {
-    if (!loss_.classes || t_.offset || plus_.empty() || !(sides_[0] > 0.0 && sides_[1] > 0.0)) return false;
+    if (!loss_.classes || t_.offset || !plus_ || !(sides_[0] > 0.0 && sides_[1] > 0.0)) return false;
     double each[2] = {1.0, 1.0};
     if (loss_.smooth) {
         const double m[2] = {at, -at};
@@ -233,10 +250,7 @@ bool Ascent::guess(double at, double* w) {
         each[0] = std::min(up, um * sides_[1] / sides_[0]);
         each[1] = std::min(um, up * sides_[0] / sides_[1]);
     }
-    for (i64 j = 0; j < d_; ++j) {
-        const std::size_t k = static_cast<std::size_t>(j);
-        w[j] = each[0] * plus_[k] - each[1] * minus_[k];
-    }
+    for (i64 j = 0; j < d_; ++j) w[j] = each[0] * plus_[j] - each[1] * minus_[j];
     const double square = dot(w, w, d_) / lam_;
     if (!(square > 0.0 && std::isfinite(square) && each[0] > 0.0 && each[1] > 0.0)) return false;
     const Best found = job_.loss.id == LossId::logistic ? best_logistic(sides_, each, square)
@@ -270,7 +284,7 @@ void Ascent::start_from_classes(double at) {
         slacks.push_back(primal - start_.dual);
         begun_near = true;
         there = slacks[0] <= kSafety * job_.tol * primal;
-        if (!loss_.smooth && !there) in_order(theta);
+        if (!loss_.smooth && !there) in_order();
     }
     theta[static_cast<std::size_t>(d_)] = best;
     std::fill(b.begin(), b.end(), best);
@@ -278,8 +292,7 @@ void Ascent::start_from_classes(double at) {
 
 // The hinge: all u = 1 but in the larger class, of which the rows farthest beyond the kink give u = 0. So few rows are
 // near the kink that epochs may begin with those alone.
-void Ascent::in_order(const std::vector<double>& begun) {
-    const std::vector<double> w(begun.begin(), begun.begin() + d_);
+void Ascent::in_order() {
     std::fill(u.begin(), u.end(), 1.0);
     table_.balance(n_, t_, job_.loss, z.data(), b.data(), u.data(), room_.data());
     i64 given = 0, kept = 0;
@@ -297,8 +310,9 @@ void Ascent::in_order(const std::vector<double>& begun) {
     passes += 0.5 * static_cast<double>(list.size()) / static_cast<double>(std::max<i64>(1, n_));
     double moved = 0;
     for (std::size_t j = 0; j < v.size(); ++j) {
+        const double before = theta[j];
         theta[j] = ((less ? plus_[j] - minus_[j] : 0.0) + v[j]) / lam_;
-        moved += (theta[j] - w[j]) * (theta[j] - w[j]);
+        moved += (theta[j] - before) * (theta[j] - before);
     }
     recount();
     const double reach = std::sqrt(moved * mean());

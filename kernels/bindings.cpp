@@ -640,6 +640,17 @@ struct PyAscent {
         return std::tuple(found->plus, found->minus, found->dual, found->near);
     }
 };
+double mean_of_some(const PyRows& x, const PyTargets& t) {
+    t.match(x);
+    return sampled_mean(*table, x.rows, t.view);
+}
+std::tuple<double, double> values_of(In sums, In theta, double lam, bool intercept) {
+    const int64_t d = static_cast<int64_t>(theta.shape(0)) - 1;
+    need(d >= 0 && lam > 0.0, "theta has d + 1 entries, lam is positive");
+    need(static_cast<int64_t>(sums.shape(0)) == 8 + 2 * d, "sums has 8 + 2 d entries");
+    const ClosedValues found = closed_values(sums.data(), theta.data(), d, lam, intercept);
+    return {found.primal, found.dual};
+}
 template <std::vector<double> Ascent::* member>
 nb::ndarray<nb::numpy, double, nb::ndim<1>> array_of(PyAscent& ascent) {
     std::vector<double>& values = (*ascent.self).*member;
@@ -666,7 +677,9 @@ void two_scores(const PyRows& x, int64_t lo, int64_t hi, In a, In b, Out za, Out
     vector_of(za, x.n(), "za has n entries");
     vector_of(zb, x.n(), "zb has n entries");
     nb::gil_scoped_release release;
-    table->two_scores(x.rows, lo, hi, a.data(), b.data(), za.data(), zb.data());
+    const auto pairs = scratch(2 * x.d());
+    for (int64_t j = 0; j < x.d(); ++j) pairs[2 * j] = a.data()[j], pairs[2 * j + 1] = b.data()[j];
+    table->two_scores(x.rows, lo, hi, a.data(), b.data(), pairs.get(), za.data(), zb.data());
 }
 
 // The rows that have not left the list, moved to its front; their number.
@@ -1233,6 +1246,9 @@ NB_MODULE(_kernels, m) {
         .def_prop_ro("centre", &array_of<&Ascent::c>)
         .def_prop_ro("slacks", &array_of<&Ascent::slacks>);
     nb::class_<PyLoss>(m, "Loss").def(nb::init<const std::string&, double>(), nb::arg("name"), nb::arg("width") = 1.0);
+    m.def("sampled_mean", &mean_of_some, nb::arg("rows"), nb::arg("targets"));
+    m.def("closed_values", &values_of, nb::arg("sums").noconvert(), nb::arg("theta").noconvert(), nb::arg("lam"),
+          nb::arg("intercept"));
     m.def("sweep", &sweep, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("theta").noconvert(), nb::arg("out").noconvert(),
           nb::arg("curvature").noconvert().none() = nb::none(), nb::arg("gradient") = true, nb::arg("blend") = 0.0);

@@ -33,8 +33,9 @@ void do_dual_cd(Rows rows, i64 k0, i64 k1, Targets t, LossSpec l, CdJob job, con
 void do_class_sums(Rows rows, i64 lo, i64 hi, Targets t, double* norms, double* out) {
     visit(rows, [&](const auto& X) { class_sums(X, lo, hi, t, norms, out); });
 }
-void do_two_scores(Rows rows, i64 lo, i64 hi, const double* a, const double* b, double* za, double* zb) {
-    visit(rows, [&](const auto& X) { two_scores(X, lo, hi, a, b, za, zb); });
+void do_two_scores(Rows rows, i64 lo, i64 hi, const double* a, const double* b, const double* pairs, double* za,
+                   double* zb) {
+    visit(rows, [&](const auto& X) { two_scores(X, lo, hi, a, b, pairs, za, zb); });
 }
 void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b, double* out) {
     shifted(lo, hi, t, l, z, b, out);

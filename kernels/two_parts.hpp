@@ -1,9 +1,32 @@
 // Work on 0 .. n-1 in two parts that two threads may make at once. Where the cut is depends on the data alone, so that the
 // bits do not depend on the number of threads. Like halves.hpp, for files that are compiled once.
 #pragma once
+#include <memory>
+#include <new>
+#include <vector>
+
 #include "api.hpp"
 
 namespace linsep {
+
+// Room for numbers that are written before they are read: large ones cost their pages when they are set to 0.
+template <class T>
+struct Unset : std::allocator<T> {
+    template <class U>
+    struct rebind {
+        using other = Unset<U>;
+    };
+    template <class U>
+    void construct(U* at) noexcept {
+        ::new (static_cast<void*>(at)) U;
+    }
+    template <class U, class V>
+    void construct(U* at, V&& value) {
+        ::new (static_cast<void*>(at)) U(static_cast<V&&>(value));
+    }
+};
+template <class T>
+using Room = std::vector<T, Unset<T>>;
 
 struct TwoParts {
     Helper helper{};

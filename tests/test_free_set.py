@@ -462,6 +462,25 @@ def test_many_dense_features_are_better_not_factorised(monkeypatch):
     assert choose(Sample(narrow, sign).problem(hinge, 1.0), "auto", stop).name == "interior"
 
 
+def test_classes_far_apart_are_left_to_ascent(monkeypatch):
+    """The perceptron is asked where the penalty is weak: an interior point method would take long there."""
+    monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
+    rng = np.random.default_rng(5)
+    X = sp.csr_matrix((rng.random((1500, 40)) < 0.3).astype(float))
+    z = dense(X) @ rng.normal(size=40)
+    far = np.abs(z - np.median(z)) > 1.5
+    X, sign = X[far], np.where(z > np.median(z), 1.0, -1.0)[far]
+    noisy = np.where(rng.random(len(sign)) < 0.2, -sign, sign)
+    hinge, stop = get("hinge"), Stop(1e-6)
+    assert choose(Sample(X, sign).problem(hinge, 1e3), "auto", stop).name == "dual-cd"
+    assert choose(Sample(X, noisy).problem(hinge, 1e3), "auto", stop).name == "interior"
+    assert not dual_cd.parted_soon(Sample(X, sign).problem(get("absolute"), 1e3))
+    empty = Sample(sp.csr_matrix((1500, 40)), np.ones(1500)).problem(hinge, 1e3, False)
+    assert not dual_cd.parted_soon(empty)
+    model = LinearClassifier("hinge", C=1e3).fit(X, sign)
+    assert model.certificate_.certified and model.solver_ == "dual-cd"
+
+
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
 def test_slow_ascent_hands_a_loss_with_a_kink_over_to_the_interior_point_method(loss):
     """Ascent alone would make thousands of epochs here."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep import _kernels
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import smoothed, wide
 from linsep.solvers.ascent import Ascent, Next
@@ -19,6 +20,7 @@ from linsep.solvers.hardness import (
     interior_epochs,
     kinked_epochs,
     newton_passes,
+    row_norms,
     sampled_mean,
 )
 from linsep.solvers.run import LimitReached, Run
@@ -39,6 +41,8 @@ LOSSES = (
 WORTHWHILE = 100_000  # entries below which a fit in one native call is hard to beat
 FEW = 500  # features up to which a matrix of that order costs little
 WIDE = 0.5  # relative gap from which a better start is worth its price
+WEAK = 100.0  # hardness from which the perceptron is asked whether the classes are far apart
+_PERCEPTRON_PASSES, _FALLING, _FEW_ERRORS = 15, 0.7, 4  # inseparable sets tried: 0.8 to 1
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 
 
@@ -88,7 +92,52 @@ def beats_interior(problem: Problem, tol: float) -> bool:
     if not applies(problem) or problem.data.n_entries < WORTHWHILE:
         return False
     hard = hardness(problem, sampled_mean(problem))
-    return kinked_epochs(hard, tol) <= interior_epochs(problem, tol)
+    if kinked_epochs(hard, tol) <= interior_epochs(problem, tol):
+        return True
+    return hard >= WEAK and problem.data.sparse and parted_soon(problem)
+
+
+def parted_soon(problem: Problem) -> bool:
+    """Whether the perceptron parts the classes, its errors falling quickly from pass to pass.
+
+    Then few rows matter, and ascent finds them in less than a hundred passes however weak the penalty is, where an
+    interior point method takes hundreds (sparse, 6,513 x 126, hinge, C = 100: 18 against 165 ms).
+    """
+    data, block = problem.data, problem.data.whole
+    if problem.loss.native != "hinge" or block is None:
+        return False
+    theta, order, lengths = np.zeros(data.d + 1), np.arange(data.n), row_norms(problem)
+    lengths += float(problem.fit_intercept)
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        return False
+    counts, errors = np.array([0, 0, 0, 0, -1]), math.inf
+    for started in range(_PERCEPTRON_PASSES):
+        _kernels.shuffle(order, started)
+        before, counts[:2] = int(counts[2]), 0
+        _kernels.perceptron(
+            block.rows,
+            data.sign,
+            lengths,
+            select="listed",
+            normalised=True,
+            intercept=problem.fit_intercept,
+            online=False,
+            max_updates=2**62,
+            budget=data.n,
+            order=order,
+            theta=theta,
+            counts=counts,
+            numbers=np.zeros(2),
+            updated=np.zeros(0, np.int64),
+            norms=np.zeros(0),
+            sum=None,
+        )
+        problem.passes += 1
+        made = int(counts[2]) - before
+        if made == 0 or made > _FALLING * errors + _FEW_ERRORS:
+            return made == 0
+        errors = made
+    return False
 
 
 def prefers(problem: Problem, tol: float) -> bool:
@@ -135,6 +184,11 @@ def _hands_over(ascent: Ascent, run: Run[Problem]) -> bool:
     return ascent.problem.loss.smooth
 
 
+def _gap(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
+    """Primal and dual value from the sums of a closing pass, as in run.py."""
+    return _kernels.closed_values(sums, theta, problem.lam, problem.fit_intercept)
+
+
 def solve(
     problem: Problem,
     theta: FloatArray,
@@ -150,7 +204,7 @@ def solve(
     is a good start for Newton's method if the gap, which the last record of the trace shows, is below 0.3 of the
     objective.
     """
-    run = Run(problem, stop)
+    run = Run(problem, stop, _gap)
     ascent = Ascent(problem, theta, seed, stop.tol)
     native, closed_at = ascent.native, 0
     others = newton_passes(problem, native.hardness, stop.tol)
