@@ -141,18 +141,6 @@ struct Settled {
     double b, loss;
 };
 
-// The system of the free rows `list`: free_set.hpp. ridge and inverse (of the diagonal) have an entry for each.
-struct FreeJob {
-    double lam, stiffness;
-    const std::int64_t* list;
-    std::int64_t count;
-    const double* ridge;
-    const double* inverse;
-    const double* along = nullptr;  // x.c of each, for a centre c
-    double centre = 0.0;            // |c|^2
-    Helper helper{};                // for very long dense rows
-};
-
 // A class 0 .. k-1 for each row, counted weight_i times (null weight means 1).
 struct Classes {
     const std::int64_t* label;
@@ -383,12 +371,9 @@ struct Table {
                                   double* step, double* scratch, std::int64_t* lists);
     // a seeded permutation, in place
     void (*shuffle)(std::int64_t count, std::uint64_t seed, std::int64_t* order);
-    // rows by their numbers: out[k] = x.v, v += sum a_k x (free_set.hpp)
+    // rows by their numbers: out[k] = x.v, v += sum a_k x (dual_cd.hpp)
     void (*list_dots)(Rows, const std::int64_t* list, std::int64_t count, const double* v, double* out);
     void (*list_add)(Rows, const std::int64_t* list, std::int64_t count, const double* a, double* v);
-    // some steps of conjugate gradients on the free rows: free_set.hpp
-    int (*free_cg)(Rows, FreeJob, int steps, double enough, double* x, double* r, double* y, double* state,
-                   double* product, double* v);
     // weighted order statistic; permutes its arguments: intercept.hpp
     double (*quantile)(std::int64_t n, double* x, double* weight, double target);
     // drops the rows that have left a list; how many remain
@@ -408,8 +393,8 @@ struct Table {
                     std::int64_t* spare);
     // |x|^2 of each row and the sums of s x of either sign; products of each row with two vectors: dual_cd.hpp
     void (*class_sums)(Rows, std::int64_t lo, std::int64_t hi, Targets, double* norms, double* out);
-    void (*two_scores)(Rows, std::int64_t lo, std::int64_t hi, const double* a, const double* b, double* za,
-                       double* zb);
+    void (*two_scores)(Rows, std::int64_t lo, std::int64_t hi, const double* a, const double* b, const double* pairs,
+                       double* za, double* zb);
     // the best intercept for the rows of a list, whose u may follow it while the others stay. Room for 8 count + 32.
     Settled (*best_among)(const std::int64_t* rows, std::int64_t count, Targets, LossSpec, int free, const double* z,
                           const double* u, double e, double b, double reach, double fine, double* room);

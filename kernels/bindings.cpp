@@ -13,8 +13,10 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "api.hpp"
+#include "ascent.hpp"
 #include "crew.hpp"
 #include "enclosing.hpp"
 #include "labels.hpp"
@@ -600,6 +602,73 @@ void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, i
                    state.data());
 }
 
+// Holds what it reads. Arrays that it hands out are its own memory: they live as long as it does.
+struct PyAscent {
+    PyRows rows;
+    PyTargets targets;
+    std::unique_ptr<Ascent> self;
+
+    PyAscent(const PyRows& x, const PyTargets& t, const PyLoss& l, In theta, double lam, double tol, bool intercept,
+             bool two, std::uint64_t seed, double large, double leave)
+        : rows(x), targets(t) {
+        t.match(x);
+        need(l.spec.id != LossId::exponential && l.spec.id != LossId::perceptron, "this loss has no dual step");
+        need(lam > 0.0, "lam is positive");
+        need(x.n() < (int64_t{1} << 31), "too many rows to shuffle");
+        vector_of(theta, x.d() + 1, "theta has d + 1 entries");
+        const AscentJob job{x.rows, t.view, l.spec, lam, tol, intercept, two, seed, large, leave};
+        nb::gil_scoped_release release;
+        self = std::make_unique<Ascent>(*table, job, theta.data());
+    }
+    int advance(double entries, double limit) {
+        nb::gil_scoped_release release;
+        return static_cast<int>(self->advance(entries, limit));
+    }
+    void missed(double gap) {
+        nb::gil_scoped_release release;
+        self->missed(gap);
+    }
+    void halt() { self->halt(); }
+    void epoch() { self->epoch(); }
+    void improve() { self->improve(); }
+    void point(Out theta, Out u) {
+        vector_of(theta, rows.d() + 1, "theta has d + 1 entries");
+        vector_of(u, rows.n(), "u has n entries");
+        nb::gil_scoped_release release;
+        self->point(theta.data(), u.data());
+    }
+    void restart(In u, double b) {
+        vector_of(u, rows.n(), "u has n entries");
+        nb::gil_scoped_release release;
+        self->restart(u.data(), b);
+    }
+    std::optional<std::tuple<double, double, double, bool>> begun() const {
+        const ClassStart* found = self->begun();
+        if (!found) return std::nullopt;
+        return std::tuple(found->plus, found->minus, found->dual, found->near);
+    }
+};
+double mean_of_some(const PyRows& x, const PyTargets& t) {
+    t.match(x);
+    return sampled_mean(*table, x.rows, t.view);
+}
+std::tuple<double, double> values_of(In sums, In theta, double lam, bool intercept) {
+    const int64_t d = static_cast<int64_t>(theta.shape(0)) - 1;
+    need(d >= 0 && lam > 0.0, "theta has d + 1 entries, lam is positive");
+    need(static_cast<int64_t>(sums.shape(0)) == 8 + 2 * d, "sums has 8 + 2 d entries");
+    const ClosedValues found = closed_values(sums.data(), theta.data(), d, lam, intercept);
+    return {found.primal, found.dual};
+}
+template <std::vector<double> Ascent::* member>
+nb::ndarray<nb::numpy, double, nb::ndim<1>> array_of(PyAscent& ascent) {
+    std::vector<double>& values = (*ascent.self).*member;
+    return {values.data(), {values.size()}, nb::find(ascent)};
+}
+template <class T, T Ascent::* member>
+T number_of(const PyAscent& ascent) {
+    return (*ascent.self).*member;
+}
+
 void class_sums(const PyRows& x, const PyTargets& t, int64_t lo, int64_t hi, Out norms, Out out) {
     x.range(lo, hi);
     t.match(x);
@@ -616,7 +685,9 @@ void two_scores(const PyRows& x, int64_t lo, int64_t hi, In a, In b, Out za, Out
     vector_of(za, x.n(), "za has n entries");
     vector_of(zb, x.n(), "zb has n entries");
     nb::gil_scoped_release release;
-    table->two_scores(x.rows, lo, hi, a.data(), b.data(), za.data(), zb.data());
+    const auto pairs = scratch(2 * x.d());
+    for (int64_t j = 0; j < x.d(); ++j) pairs[2 * j] = a.data()[j], pairs[2 * j + 1] = b.data()[j];
+    table->two_scores(x.rows, lo, hi, a.data(), b.data(), pairs.get(), za.data(), zb.data());
 }
 
 // The rows that have not left the list, moved to its front; their number.
@@ -819,31 +890,6 @@ void list_add(const PyRows& x, Labels list, In a, Out v) {
     vector_of(v, x.d(), "v has d entries");
     nb::gil_scoped_release release;
     table->list_add(x.rows, list.data(), count, a.data(), v.data());
-}
-int free_cg(const PyRows& x, Labels list, double lam, double stiffness, In ridge, In inverse, int steps, double enough,
-            Out solution, Out residual, Out search, Out state, std::optional<In> along, double centre) {
-    listed(x, list);
-    need(lam > 0.0 && stiffness >= 0.0 && steps >= 0, "lam is positive, stiffness and steps are not negative");
-    const auto count = static_cast<int64_t>(list.shape(0));
-    vector_of(ridge, count, "ridge has an entry for each row of the list");
-    vector_of(inverse, count, "inverse has an entry for each row of the list");
-    vector_of(solution, count, "solution has an entry for each row of the list");
-    vector_of(residual, count, "residual has an entry for each row of the list");
-    vector_of(search, count, "search has an entry for each row of the list");
-    vector_of(state, 1, "state has one entry");
-    if (along) vector_of(*along, count, "along has an entry for each row of the list");
-    nb::gil_scoped_release release;
-    const auto room = std::make_unique<double[]>(static_cast<std::size_t>(count + x.d() + 1));
-    const FreeJob job{lam,
-                      stiffness,
-                      list.data(),
-                      count,
-                      ridge.data(),
-                      inverse.data(),
-                      along ? along->data() : nullptr,
-                      along ? centre : 0.0};
-    return table->free_cg(x.rows, job, steps, enough, solution.data(), residual.data(), search.data(), state.data(),
-                          room.get(), room.get() + count);
 }
 double quantile(Out x, Out weight, double target) {
     need(x.shape(0) == weight.shape(0), "x and weight differ in length");
@@ -1166,7 +1212,51 @@ NB_MODULE(_kernels, m) {
     nb::class_<PyTargets>(m, "Targets")
         .def(nb::init<In, std::optional<In>, std::optional<In>>(), nb::arg("sign"),
              nb::arg("offset").none() = nb::none(), nb::arg("weight").none() = nb::none());
+    nb::class_<PyAscent>(m, "Ascent")
+        .def(nb::init<const PyRows&, const PyTargets&, const PyLoss&, In, double, double, bool, bool, std::uint64_t,
+                      double, double>(),
+             nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("theta").noconvert(), nb::arg("lam"),
+             nb::arg("tol"), nb::arg("intercept"), nb::arg("two"), nb::arg("seed"), nb::arg("large"), nb::arg("leave"))
+        .def("advance", &PyAscent::advance, nb::arg("entries"), nb::arg("limit"))
+        .def("missed", &PyAscent::missed, nb::arg("gap"))
+        .def("halt", &PyAscent::halt)
+        .def("epoch", &PyAscent::epoch)
+        .def("improve", &PyAscent::improve)
+        .def("point", &PyAscent::point, nb::arg("theta").noconvert(), nb::arg("u").noconvert())
+        .def("restart", &PyAscent::restart, nb::arg("u").noconvert(), nb::arg("b"))
+        .def("foretold", [](const PyAscent& a) { return a.self->foretold(); })
+        .def("free", [](const PyAscent& a) { return a.self->free(); })
+        .def_static(
+            "stalled",
+            [](In slacks, int64_t lately) {
+                return Ascent::stalled(slacks.data(), static_cast<int64_t>(slacks.shape(0)), lately);
+            },
+            nb::arg("slacks").noconvert(), nb::arg("lately"))
+        .def_static("jump", &Ascent::jump, nb::arg("first"), nb::arg("second"), nb::arg("third"))
+        .def_prop_ro("begun", &PyAscent::begun)
+        .def_prop_ro("listed", [](const PyAscent& a) { return a.self->listed(); })
+        .def_prop_ro("epochs", &number_of<int64_t, &Ascent::epochs>)
+        .def_prop_ro("primal", &number_of<double, &Ascent::primal>)
+        .def_prop_ro("hardness", &number_of<double, &Ascent::hardness>)
+        .def_prop_ro("stiffness", &number_of<double, &Ascent::stiffness>)
+        .def_prop_ro("begun_near", &number_of<bool, &Ascent::begun_near>)
+        .def_prop_ro("overflown", &number_of<bool, &Ascent::overflown>)
+        .def_prop_rw("passes", &number_of<double, &Ascent::passes>,
+                     [](PyAscent& a, double passes) { a.self->passes = passes; })
+        .def_prop_rw("patience", &number_of<double, &Ascent::patience>,
+                     [](PyAscent& a, double patience) { a.self->patience = patience; })
+        .def_prop_rw("most", &number_of<int64_t, &Ascent::most>, [](PyAscent& a, int64_t most) { a.self->most = most; })
+        .def_prop_ro("e", [](const PyAscent& a) { return a.self->state[0]; })
+        .def_prop_ro("u", &array_of<&Ascent::u>)
+        .def_prop_ro("theta", &array_of<&Ascent::theta>)
+        .def_prop_ro("z", &array_of<&Ascent::z>)
+        .def_prop_ro("along", &array_of<&Ascent::along>)
+        .def_prop_ro("centre", &array_of<&Ascent::c>)
+        .def_prop_ro("slacks", &array_of<&Ascent::slacks>);
     nb::class_<PyLoss>(m, "Loss").def(nb::init<const std::string&, double>(), nb::arg("name"), nb::arg("width") = 1.0);
+    m.def("sampled_mean", &mean_of_some, nb::arg("rows"), nb::arg("targets"));
+    m.def("closed_values", &values_of, nb::arg("sums").noconvert(), nb::arg("theta").noconvert(), nb::arg("lam"),
+          nb::arg("intercept"));
     m.def("sweep", &sweep, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("theta").noconvert(), nb::arg("out").noconvert(),
           nb::arg("curvature").noconvert().none() = nb::none(), nb::arg("gradient") = true, nb::arg("blend") = 0.0);
@@ -1282,10 +1372,6 @@ NB_MODULE(_kernels, m) {
           nb::arg("list").noconvert(), nb::arg("l1"), nb::arg("l2"), nb::arg("tol"), nb::arg("max_steps"),
           nb::arg("intercept"), nb::arg("theta").noconvert(), nb::arg("z").noconvert(), nb::arg("base").noconvert(),
           nb::arg("step").noconvert());
-    m.def("free_cg", &free_cg, nb::arg("rows"), nb::arg("list").noconvert(), nb::arg("lam"), nb::arg("stiffness"),
-          nb::arg("ridge"), nb::arg("inverse"), nb::arg("steps"), nb::arg("enough"), nb::arg("solution").noconvert(),
-          nb::arg("residual").noconvert(), nb::arg("search").noconvert(), nb::arg("state").noconvert(),
-          nb::arg("along").none() = nb::none(), nb::arg("centre") = 0.0);
     m.def("quantile", &quantile, nb::arg("x").noconvert(), nb::arg("weight").noconvert(), nb::arg("target"));
     m.def("perceptron", &perceptron, nb::arg("rows"), nb::arg("sign").noconvert(), nb::arg("lengths").noconvert(),
           nb::arg("select"), nb::arg("normalised"), nb::arg("intercept"), nb::arg("online"), nb::arg("max_updates"),

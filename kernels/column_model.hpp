@@ -14,7 +14,7 @@
 #include <cstdlib>
 
 #include "block_cholesky.hpp"
-#include "free_set.hpp"
+#include "dual_cd.hpp"
 #include "kinks.hpp"
 
 namespace linsep::LINSEP_ARCH {

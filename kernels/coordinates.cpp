@@ -2,7 +2,7 @@
 // Compiled once per instruction set: see kernels.cpp.
 #include "column_newton.hpp"
 #include "crammer_singer.hpp"
-#include "free_set.hpp"
+#include "dual_cd.hpp"
 #include "intercept.hpp"
 #include "lasso_newton.hpp"
 #include "quadratic_cd.hpp"
@@ -33,8 +33,9 @@ void do_dual_cd(Rows rows, i64 k0, i64 k1, Targets t, LossSpec l, CdJob job, con
 void do_class_sums(Rows rows, i64 lo, i64 hi, Targets t, double* norms, double* out) {
     visit(rows, [&](const auto& X) { class_sums(X, lo, hi, t, norms, out); });
 }
-void do_two_scores(Rows rows, i64 lo, i64 hi, const double* a, const double* b, double* za, double* zb) {
-    visit(rows, [&](const auto& X) { two_scores(X, lo, hi, a, b, za, zb); });
+void do_two_scores(Rows rows, i64 lo, i64 hi, const double* a, const double* b, const double* pairs, double* za,
+                   double* zb) {
+    visit(rows, [&](const auto& X) { two_scores(X, lo, hi, a, b, pairs, za, zb); });
 }
 void do_shifted(i64 lo, i64 hi, Targets t, LossSpec l, const double* z, double b, double* out) {
     shifted(lo, hi, t, l, z, b, out);
@@ -57,10 +58,6 @@ void do_list_dots(Rows rows, const i64* list, i64 count, const double* v, double
 }
 void do_list_add(Rows rows, const i64* list, i64 count, const double* a, double* v) {
     visit(rows, [&](const auto& X) { list_add(X, list, count, a, v); });
-}
-int do_free_cg(Rows rows, FreeJob job, int steps, double enough, double* x, double* r, double* y, double* state,
-               double* product, double* v) {
-    return visit(rows, [&](const auto& X) { return free_cg(X, job, steps, enough, x, r, y, state, product, v); });
 }
 Settled do_best_intercept(i64 n, Targets t, LossSpec l, int free, const double* z, double b, double reach, double fine,
                           double* room) {
@@ -89,7 +86,6 @@ void fill_coordinates(Table& table) {
     table.shuffle = do_shuffle;
     table.list_dots = do_list_dots;
     table.list_add = do_list_add;
-    table.free_cg = do_free_cg;
     table.quantile = do_quantile;
     table.remaining = do_remaining;
     table.best_intercept = do_best_intercept;

@@ -14,7 +14,7 @@
 // such rows leave the list, and epochs become as cheap as the rows that remain. They are asked again before the end.
 //
 // Hsieh et al. 2008 (the method, and how rows leave), Yu, Huang, Lin 2011 (logistic), Shalev-Shwartz, Zhang 2013 (rates).
-// The intercept's multiplier b0 is moved between epochs by src/linsep/solvers/ascent.py.
+// The intercept's multiplier b0 is moved between epochs by ascent.cpp.
 #pragma once
 #include "halves.hpp"
 #include "sweep.hpp"
@@ -300,20 +300,81 @@ void walk_over(const R& X, i64 k0, i64 k1, const Targets& t, const L& loss, cons
     ascend(X, k0, k1, from, theta, state);
 }
 
+// |x|^2 of row i, whose multiple by a is added to `out`.
+template <class T>
+double length_and_add(const DenseRows<T>& X, i64 i, double a, double* out) {
+    X.axpy(i, a, out);
+    return X.norm2(i);
+}
+template <class T, class I>
+double length_and_add(const CsrRows<T, I>& X, i64 i, double a, double* out) {
+    double s = 0, t = 0;
+    i64 p = X.start[i];
+    const i64 end = X.start[i + 1];
+    for (; p + 2 <= end; p += 2) {
+        const double x = (double)X.x[p], y = (double)X.x[p + 1];
+        out[X.index[p]] += a * x;
+        out[X.index[p + 1]] += a * y;
+        s += x * x;
+        t += y * y;
+    }
+    if (p < end) {
+        const double x = (double)X.x[p];
+        out[X.index[p]] += a * x;
+        s += x * x;
+    }
+    return s + t;
+}
 // Setting out: |x|^2 of each row, and the sums of s x over the rows of either sign (out: 2 d numbers, added to).
 template <class R>
 void class_sums(const R& X, i64 lo, i64 hi, const Targets& t, double* norms, double* out) {
-    for (i64 i = lo; i < hi; ++i) {
-        norms[i] = X.norm2(i);
-        X.axpy(i, t.weight ? t.weight[i] : 1.0, t.sign[i] > 0.0 ? out : out + X.d);
-    }
+    for (i64 i = lo; i < hi; ++i)
+        norms[i] = length_and_add(X, i, t.weight ? t.weight[i] : 1.0, t.sign[i] > 0.0 ? out : out + X.d);
 }
-// x.a and x.b of each row, in one read of it.
-template <class R>
-void two_scores(const R& X, i64 lo, i64 hi, const double* a, const double* b, double* za, double* zb) {
+
+// x.a and x.b of each row, in one read of it. pairs: a and b again, entry by entry, for rows that pick theirs.
+template <class T>
+void two_scores(const DenseRows<T>& X, i64 lo, i64 hi, const double* a, const double* b, const double*, double* za,
+                double* zb) {
     for (i64 i = lo; i < hi; ++i) {
         za[i] = X.dot_row(i, a);
         zb[i] = X.dot_row(i, b);
+    }
+}
+template <class T, class I>
+void two_scores(const CsrRows<T, I>& X, i64 lo, i64 hi, const double*, const double*, const double* pairs, double* za,
+                double* zb) {
+    for (i64 i = lo; i < hi; ++i) {
+        double sums[4] = {};
+        i64 p = X.start[i];
+        const i64 end = X.start[i + 1];
+        const auto add = [&](i64 at, double* sum) {
+            const double x = (double)X.x[at], *pair = pairs + 2 * (i64)X.index[at];
+            sum[0] += x * pair[0];
+            sum[1] += x * pair[1];
+        };
+        for (; p + 2 <= end; p += 2) add(p, sums), add(p + 1, sums + 2);
+        if (p < end) add(p, sums);
+        za[i] = sums[0] + sums[2];
+        zb[i] = sums[1] + sums[3];
+    }
+}
+
+// Rows by their numbers: their products with v, and their sum with factors a, added to v.
+constexpr i64 kAhead = 3;  // rows fetched before their turn: the gaps of the list defeat the hardware
+
+template <class R>
+void list_dots(const R& X, const i64* list, i64 count, const double* v, double* out) {
+    for (i64 k = 0; k < count; ++k) {
+        if (k + kAhead < count) fetch_row(X, list[k + kAhead]);
+        out[k] = X.dot_row(list[k], v);
+    }
+}
+template <class R>
+void list_add(const R& X, const i64* list, i64 count, const double* a, double* v) {
+    for (i64 k = 0; k < count; ++k) {
+        if (k + kAhead < count) fetch_row(X, list[k + kAhead]);
+        if (a[k] != 0.0) X.axpy(list[k], a[k], v);
     }
 }
 

@@ -14,8 +14,6 @@ from linsep.certificates import certify
 from linsep.losses import get
 from linsep.solution import Status, Stop
 from linsep.solvers import ascent, dual_cd
-from linsep.solvers.beginning import Beginning
-from linsep.solvers.intercept import Intercept
 
 CLASSES = ["logistic", "squared", "squared_hinge", "huberised_hinge", "hinge"]
 
@@ -73,32 +71,38 @@ def test_the_start_is_the_best_multiple_of_the_slopes_at_zero(name, fit_intercep
     weight = np.random.default_rng(2).choice([0.0, 1.0, 2.5], size=400)
     sample = Sample(text().X, text().sign, weight=weight)
     problem = sample.problem(loss, C, fit_intercept)
-    begin = Beginning(problem, problem.data.whole)
+    begun = ascent.Ascent(problem, np.zeros(problem.order), 0).native
     X, positive = dense(sample.X), sample.sign > 0
-    assert begin.norms == pytest.approx((X**2).sum(axis=1))
-    assert begin.plus == pytest.approx(X[positive].T @ weight[positive])
-    assert begin.minus == pytest.approx(X[~positive].T @ weight[~positive])
-    b, _ = Intercept(problem, problem.data.whole, K.Loss(name)).alone(np.zeros(400), 0.0)
-    start = begin.guess(b)
+    norms, sums, block = np.zeros(400), np.zeros(2 * X.shape[1]), problem.data.whole
+    K.class_sums(block.rows, block.targets, 0, 400, norms, sums)
+    assert norms == pytest.approx((X**2).sum(axis=1))
+    assert sums[: X.shape[1]] == pytest.approx(X[positive].T @ weight[positive])
+    assert sums[X.shape[1] :] == pytest.approx(X[~positive].T @ weight[~positive])
+    zeros, kernel = np.zeros(400), K.Loss(name)
+    b, _ = K.best_intercept(block.targets, kernel, fit_intercept, zeros, 0.0, np.inf, 1e-6)
+    start = begun.begun
     if name == "hinge" and (C == 1.0 or not fit_intercept):
         assert start is None, "the hinge begins there only if that is near"
         return
+    plus, minus, value, near = start
 
     def dual(t):
-        u = t * np.where(positive, start.plus, start.minus)
+        u = t * np.where(positive, plus, minus)
         v = X.T @ (weight * sample.sign * u)
         return -weight @ loss.conjugate(-u) - 0.5 * C * v @ v
 
     slopes = -loss.slope(np.array([b, -b])) if loss.smooth else np.ones(2)
-    whole = max(start.plus / slopes[0], start.minus / slopes[1])
-    assert dual(1.0) == pytest.approx(start.dual, rel=1e-9)
+    whole = max(plus / slopes[0], minus / slopes[1])
+    assert dual(1.0) == pytest.approx(value, rel=1e-9)
     assert dual(1.0) >= dual(0.97) and 0.0 < whole <= 1.0 + 1e-6
     if whole < 0.98:  # a part of the slopes, and the best one
         assert dual(1.0) >= dual(1.02)
-    mass = weight * sample.sign * np.where(positive, start.plus, start.minus)
+    mass = weight * sample.sign * np.where(positive, plus, minus)
     if fit_intercept:
         assert abs(mass.sum()) <= 1e-12 * np.abs(mass).sum()
-    assert start.w == pytest.approx(C * X.T @ mass, abs=1e-12)
+    if loss.smooth:  # the hinge goes on from there
+        assert begun.theta[:-1] == pytest.approx(C * X.T @ mass, abs=1e-12)
+    assert near == (whole >= 0.5 and C * np.sum((X.T @ mass) ** 2) <= value)
 
 
 def test_regression_and_single_classes_start_from_zero():
@@ -110,7 +114,7 @@ def test_regression_and_single_classes_start_from_zero():
         Sample(sp.csr_matrix((400, 5)), rows.sign),
     ):
         problem = sample.problem(get("squared_hinge"), 0.01)
-        assert Beginning(problem, problem.data.whole).guess(0.0) is None
+        assert ascent.Ascent(problem, np.zeros(problem.order), 0).native.begun is None
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -120,8 +124,8 @@ def test_strong_penalties_take_few_passes(name):
     rows = np.argsort(uneven.sign, kind="stable")[-1700:]  # 900 of them positive
     sample = Sample(uneven.X[rows], uneven.sign[rows])
     problem = sample.problem(get(name), 0.001)
-    begun = ascent.Ascent(problem, np.zeros(problem.order), 0)
-    assert begun.begun_near and begun.centre is not None
+    begun = ascent.Ascent(problem, np.zeros(problem.order), 0).native
+    assert begun.begun_near and len(begun.along) == len(sample.sign)
     again = sample.problem(get(name), 0.001)
     found = dual_cd.solve(again, np.zeros(problem.order), Stop(1e-6))
     assert certify(again, found, 1e-6).certified and again.passes <= 8.0

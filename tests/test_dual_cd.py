@@ -28,7 +28,6 @@ from linsep.losses import Huber, HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import ascent as ascent_module
 from linsep.solvers import dual_cd
-from linsep.solvers.intercept import Intercept
 
 LOSSES = [get(name) for name in dual_cd.LOSSES] + [HuberisedHinge(0.25), Huber(0.3)]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=naming)
@@ -249,10 +248,13 @@ def test_who_leaves_decides_about_time_alone(name, factor, monkeypatch):
     """Let every row at rest leave, or none: the gap closes all the same, since they are asked again."""
     sample, loss = text(), get(name)
     monkeypatch.setattr(ascent_module, "LEAVE", factor)
+    monkeypatch.setattr(ascent_module, "_ENTRIES_PER_CALL", 2 * sample.X.nnz)
     counts = []
-    real = ascent_module.Ascent.epoch
+    real = ascent_module.Ascent.advance
     monkeypatch.setattr(
-        ascent_module.Ascent, "epoch", lambda a, r=None: (counts.append(a.count), real(a, r))[1]
+        ascent_module.Ascent,
+        "advance",
+        lambda a, r: (counts.append(a.native.listed), real(a, r))[1],
     )
     for C in (0.05, 1.0):
         assert fit(sample, loss, C, "dual-cd", tol=1e-7).certificate.certified
@@ -593,10 +595,9 @@ def test_the_best_intercept_alone_is_that_of_rows_without_features(name, weighte
     sample = plain(80, 3)
     weight = np.random.default_rng(0).uniform(0.0, 2.0, 80) if weighted else None
     sample = replace(sample, weight=weight)
-    problem = sample.problem(get(name))
-    block = problem.data.whole
-    best = Intercept(problem, block, K.Loss(name))
-    b, value = best.alone(np.zeros(80), 0.0)
+    problem = replace(sample, X=np.zeros((80, 3))).problem(get(name))
+    begun = ascent_module.Ascent(problem, np.zeros(problem.order), 0).native
+    b, value = begun.theta[-1], begun.primal
     grid = b + np.array([-1e-3, 0.0, 1e-3])
     s = np.ones(80) if weight is None else weight
     values = [s @ get(name).value(sample.sign * at) for at in grid]

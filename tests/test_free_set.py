@@ -12,8 +12,7 @@ from linsep.certificates import certify
 from linsep.losses import HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import ascent as ascent_module
-from linsep.solvers import choose, dual_cd, free_rows, hardness, smoothed
-from linsep.solvers.intercept import Intercept
+from linsep.solvers import choose, dual_cd, hardness, smoothed
 
 HINGES = [get("hinge"), get("squared_hinge"), HuberisedHinge(0.2)]
 each_hinge = pytest.mark.parametrize("loss", HINGES, ids=naming)
@@ -61,33 +60,48 @@ def gap(sample, loss, C, W, u, fit_intercept=True):
 
 @pytest.mark.parametrize("name", INSTRUCTION_SETS)
 @pytest.mark.parametrize("kind", STORAGES)
-def test_conjugate_gradients_solve_the_system_of_the_free_rows(kind, name):
+@pytest.mark.parametrize("large", [0.0, 1e9])
+def test_rounds_solve_the_system_of_the_free_rows(kind, name, large, monkeypatch):
+    """Once the set of free rows has settled they are stationary, whether they are copied or lie where they lay."""
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 11)) * (rng.random((40, 11)) < 0.7)
-    X = X.astype(np.float32).astype(float)
-    sample = Sample(X, np.ones(40)).stored(kind)
-    rows = sample.memory().whole.rows
+    X = (rng.normal(size=(40, 60)) * (rng.random((40, 60)) < 0.5)).astype(np.float32).astype(float)
+    weight = rng.choice([0.0, 1.0, 2.0], size=40)
+    sample = Sample(X, np.where(rng.random(40) < 0.5, 1.0, -1.0), weight=weight).stored(kind)
+    monkeypatch.setattr(ascent_module, "LARGE", large)
+    problem, before = sample.problem(get("squared_hinge"), 3.0), K.instruction_set()
+    K.use_instruction_set(name)
+    try:
+        native = ascent_module.Ascent(problem, np.zeros(problem.order), 0).native
+        for _ in range(6):
+            native.epoch()
+            native.improve()
+        u, theta, e = native.u, native.theta, native.e
+        c = native.centre if len(native.along) else np.zeros(60)
+        w = theta[:-1] - e * 3.0 * c
+        z = (X - c) @ w + theta[-1] + native.stiffness * e
+        free = (u > 0.0) & (weight > 0.0)
+        assert free.sum() > 5
+        assert np.abs(1.0 - sample.sign * z - 0.5 * u)[free].max() <= 1e-6
+    finally:
+        K.use_instruction_set(before)
+
+
+@pytest.mark.parametrize("name", INSTRUCTION_SETS)
+@pytest.mark.parametrize("kind", STORAGES)
+def test_products_with_the_rows_of_a_list(kind, name):
+    rng = np.random.default_rng(1)
+    X = (rng.normal(size=(40, 11)) * (rng.random((40, 11)) < 0.7)).astype(np.float32).astype(float)
+    rows = Sample(X, np.ones(40)).stored(kind).memory().whole.rows
     chosen = np.array([3, 4, 9, 17, 30, 39], np.int64)
-    lam, stiffness, ridge = 0.3, 0.7, rng.random(6)
-    A = X[chosen] @ X[chosen].T / lam + stiffness + np.diag(ridge)
-    r, x, y, state = rng.normal(size=6), np.zeros(6), np.zeros(6), np.zeros(1)
-    want, inverse, first = np.linalg.solve(A, r), 1.0 / np.diag(A), r.copy()
+    a, v, out = rng.normal(size=6), np.zeros(11), np.zeros(6)
     before = K.instruction_set()
     K.use_instruction_set(name)
     try:
-        made = [
-            K.free_cg(rows, chosen, lam, stiffness, ridge, inverse, steps, 1e-26, x, r, y, state)
-            for steps in (2, 1, 30)
-        ]
-        v, out = np.zeros(11), np.zeros(6)
-        K.list_add(rows, chosen, first, v)
+        K.list_add(rows, chosen, a, v)
         K.list_dots(rows, chosen, v, out)
     finally:
         K.use_instruction_set(before)
-    assert made[:2] == [2, 1] and made[2] < 30
-    assert np.abs(x - want).max() <= 1e-10 * np.abs(want).max()
-    assert np.abs(first - A @ x - r).max() <= 1e-10
-    assert v == pytest.approx(X[chosen].T @ first, rel=1e-12, abs=1e-12)
+    assert v == pytest.approx(X[chosen].T @ a, rel=1e-12, abs=1e-12)
     assert out == pytest.approx(X[chosen] @ v, rel=1e-12, abs=1e-12)
 
 
@@ -115,10 +129,9 @@ def test_the_intercept_of_a_kinked_loss_is_the_best_one(name):
         sign = np.where(rng.random(n) < 0.4, 1.0, -1.0)
         offset, weight = 0.2 * rng.normal(size=n), rng.choice([0.0, 0.5, 1.0, 3.0], size=n)
         sample = Sample(np.ones((n, 1)), sign, offset, weight)
-        problem = sample.problem(loss)
-        kinked = Intercept(problem, problem.data.whole, K.Loss(name))
+        targets, kernel = sample.memory().whole.targets, K.Loss(name)
         z = rng.normal(size=n).round(1)
-        b, value = kinked.best(z, 0.0, 1e-9)
+        b, value = K.best_intercept(targets, kernel, True, z, 0.0, np.inf, 1e-9)
         points = sign * (1.0 - offset) - z
 
         def total(b, z=z, sign=sign, offset=offset, weight=weight):
@@ -126,10 +139,12 @@ def test_the_intercept_of_a_kinked_loss_is_the_best_one(name):
 
         assert value == pytest.approx(total(b))
         for reach in (0.0, 1e-9, 0.3, 5.0):  # where it is looked for first does not matter
-            assert kinked.best(z, b + 0.2, 1e-9, reach) == (b, value)
+            found = K.best_intercept(targets, kernel, True, z, b + 0.2, reach, 1e-9)
+            assert found == (b, value)
         assert value <= min(total(p) for p in points) + 1e-12
         u = rng.choice([*loss.domain, 0.5], size=n)
-        balanced = kinked.balanced(u, z, np.zeros(n))
+        balanced = u.copy()
+        K.balance(targets, kernel, z, np.zeros(n), balanced)
         low, high = loss.domain
         assert low <= balanced.min() and balanced.max() <= high
         possible = (weight * high)[sign > 0].sum() - (weight * low)[sign < 0].sum()
@@ -141,10 +156,10 @@ def test_the_intercept_of_a_kinked_loss_is_the_best_one(name):
 def test_balance_costs_less_than_shrinking_a_class():
     sample = text()
     problem, found = solve(sample, get("hinge"), 10.0, 1e-8)
-    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
     u = np.clip(found.dual.u * (1.0 + 1e-3 * sample.sign), 0.0, 1.0)
     z = sample.X @ found.W[:-1, 0]
-    balanced = ascent.intercept.balanced(u, z, np.zeros_like(z))
+    balanced = u.copy()
+    K.balance(problem.data.whole.targets, K.Loss("hinge"), z, np.zeros_like(z), balanced)
     e = sample.sign @ u
     heavy = sample.sign * e > 0
     shrunk = np.where(heavy, u * (1.0 - abs(e) / u[heavy].sum()), u)
@@ -200,26 +215,41 @@ def test_complementarity():
 def test_rounds_never_lower_the_augmented_dual(loss):
     sample = text(noise=1.0)
     problem = sample.problem(loss, 100.0)
-    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0).native
     for _ in range(3):
         ascent.epoch()
 
     def dual():
         mass = sample.sign * ascent.u
         v, e = sample.X.T @ mass, mass.sum()
-        if ascent.centre is not None:
-            v = v - e * ascent.centre.c
+        if len(ascent.along):
+            v = v - e * ascent.centre
         penalty = 50.0 * v @ v + ascent.theta[-1] * e + 0.5 * ascent.stiffness * e**2
         return -loss.conjugate(-ascent.u).sum() - penalty
 
     for _ in range(5):
         value = dual()
-        ascent.rounds.improve()
+        ascent.improve()
         assert dual() > value
         v = sample.X.T @ (sample.sign * ascent.u)
         assert np.abs(ascent.theta[:-1] - 100.0 * v).max() <= 1e-10 * np.abs(ascent.theta).max()
-        assert ascent.state[0] == pytest.approx(sample.sign @ ascent.u, abs=1e-10)
+        assert ascent.e == pytest.approx(sample.sign @ ascent.u, abs=1e-10)
         ascent.epoch()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bent_move_never_goes_backwards(seed):
+    """Many free rows in few dimensions: the direction is long, and bent onto the intervals it may point downhill."""
+    rng = np.random.default_rng(seed)
+    X, sign = rng.normal(size=(300, 2)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
+    problem = Sample(X, sign).problem(get("absolute"), 0.01)
+    native = dual_cd.Ascent(problem, np.zeros(problem.order), 0).native
+    for _ in range(10):
+        native.epoch()
+        native.improve()
+        assert np.abs(native.u).max() <= 1.0
+        assert native.e == pytest.approx(sign @ native.u, abs=1e-10)
+        assert native.theta[:-1] == pytest.approx(0.01 * X.T @ (sign * native.u), abs=1e-12)
 
 
 @each_hinge
@@ -243,7 +273,7 @@ def test_the_number_of_threads_and_the_cuts_do_not_change_a_bit(monkeypatch):
         answers = []
         for threads, entries in ((1, 10**9), (2, 10**9), (3, 50)):
             monkeypatch.setattr(ascent_module, "_ENTRIES_PER_CALL", entries)
-            monkeypatch.setattr(free_rows, "_ENTRIES_PER_CALL", entries)
+            monkeypatch.setattr(ascent_module, "LARGE", 0)
             problem = sample.problem(loss, 100.0)
             problem.data.n_threads = threads
             answers.append(dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-6)))
@@ -287,15 +317,14 @@ def test_the_same_rows_with_both_labels(loss):
         assert proof.primal == pytest.approx(200 * C * float(loss.value(np.zeros(1))[0]), rel=1e-5)
 
 
-def test_the_price_grows_with_the_free_rows():
+def test_free_rows_are_counted():
     problem = text().problem(get("hinge"))
-    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
+    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0).native
     ascent.u[:] = 0.0
-    assert ascent.free() == 0 and ascent.rounds.price(0.5) > ascent.rounds.price(0.0) >= 1.0
+    assert ascent.free() == 0
     ascent.u[:7] += 0.5
     assert ascent.free() == 7
     assert hardness.newton_passes(problem, 1.0, 1e-6) == np.inf
-    assert np.isfinite(ascent.intercept.best(ascent.z, 0.0, 1e-6)[0])
 
 
 def test_a_classifier_with_the_hinge_loss():
@@ -327,42 +356,13 @@ def test_the_kernels_check_what_they_are_given():
     with pytest.raises(TypeError):
         K.quantile(np.zeros(2, np.float32), np.zeros(2), 1.0)
 
-    def cg(**changed):
-        given = {
-            "rows": rows,
-            "list": two,
-            "lam": 1.0,
-            "stiffness": 0.0,
-            "ridge": np.ones(2),
-            "inverse": np.ones(2),
-            "steps": 1,
-            "enough": 0.0,
-            "solution": np.zeros(2),
-            "residual": np.ones(2),
-            "search": np.zeros(2),
-            "state": np.zeros(1),
-        }
-        return K.free_cg(**{**given, **changed})
-
-    assert cg() == 1
-    for changed in (
-        {"lam": 0.0},
-        {"stiffness": -1.0},
-        {"steps": -1},
-        {"list": np.array([0, 9])},
-        *({name: np.zeros(1)} for name in ("ridge", "inverse", "solution", "residual", "search")),
-        {"state": np.zeros(0)},
-    ):
-        with pytest.raises(ValueError, match=r"positive|beyond|entry"):
-            cg(**changed)
-
 
 def test_large_data_are_solved_in_a_copy_of_their_free_rows(monkeypatch):
     """The same answer by the same iteration, and the same bits for any number of threads."""
     sample = text(noise=1.0)
     for loss in HINGES:
         problem, listed = solve(sample, loss, 100.0, 1e-8)
-        monkeypatch.setattr(free_rows, "COPIED", 0)
+        monkeypatch.setattr(ascent_module, "LARGE", 0)
         copies = []
         for threads in (1, 3):
             problem = sample.problem(loss, 100.0)
@@ -375,22 +375,6 @@ def test_large_data_are_solved_in_a_copy_of_their_free_rows(monkeypatch):
         assert np.linalg.norm(copies[0].W[:-1] - listed.W[:-1]) <= 2.0 * proof.coef_error
 
 
-def test_copy_and_list_make_the_same_products():
-    sample, rng = text(), np.random.default_rng(0)
-    problem = sample.problem(get("hinge"))
-    rows = np.flatnonzero(rng.random(300) < 0.4)
-    listed, copied = free_rows.Listed(problem, rows), free_rows.Copied(problem, rows)
-    v, a = rng.normal(size=701), rng.normal(size=len(rows))
-    assert listed.dots(v) == pytest.approx(copied.dots(v), abs=1e-12)
-    assert listed.add(a) == pytest.approx(copied.add(a), abs=1e-12)
-    system = free_rows.System(0.1, 0.3, np.full(len(rows), 0.01), np.ones(len(rows)))
-    x = listed.solve(system, a.copy(), 300, 1e-9, None)
-    assert x == pytest.approx(copied.solve(system, a.copy(), 300, 1e-9, None), abs=1e-6)
-    K_F = (sample.X[rows] @ sample.X[rows].T).toarray()
-    A = K_F / 0.1 + 0.3 + 0.01 * np.eye(len(rows))
-    assert np.abs(A @ x - a).max() <= 1e-6
-
-
 @pytest.mark.parametrize("name", ["hinge", "absolute"])
 def test_crowded_problems_start_from_a_smooth_one(name, monkeypatch):
     """Many noisy rows, few features, a weak penalty: more rows are free than there are features."""
@@ -398,7 +382,9 @@ def test_crowded_problems_start_from_a_smooth_one(name, monkeypatch):
     starts = []
     monkeypatch.setattr(dual_cd, "FEW", 30)  # features from which a start is dearer by other means
     real = smoothed.start
-    monkeypatch.setattr(smoothed, "start", lambda a, r: (starts.append(a.free()), real(a, r)))
+    monkeypatch.setattr(
+        smoothed, "start", lambda a, r: (starts.append(a.native.free()), real(a, r))
+    )
     problem, found = solve(sample, loss, 100.0, 1e-3)
     assert starts and starts[0] > problem.data.d, "more free rows than features"
     assert found.status is Status.CERTIFIED and certify(problem, found, 1e-3).certified
@@ -417,12 +403,8 @@ def test_crowded_smooth_problems_are_left_to_newton():
 
 
 def test_progress_that_has_ended_is_noticed():
-    problem = text().problem(get("hinge"))
-    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
-
     def stalled(slacks, asked=0):
-        ascent.slacks, ascent.epochs, ascent._asked = slacks, len(slacks), asked
-        return ascent.stalled()
+        return K.Ascent.stalled(np.array(slacks), len(slacks) - asked)
 
     assert not stalled([1.0] * 90)
     assert stalled([1.0] * 60 + [0.95] * 60)
@@ -432,8 +414,6 @@ def test_progress_that_has_ended_is_noticed():
 
 
 def test_the_multiplier_is_extrapolated_only_where_its_steps_are_steady():
-    problem = text().problem(get("hinge"))
-    ascent = dual_cd.Ascent(problem, np.zeros(problem.order), 0)
     for steps, expected in (
         ((1.0, 0.8, 0.64), 0.64 * 4.0),  # the rest of a geometric series
         ((1.0, 0.1, 0.01), 0.0),
@@ -442,10 +422,7 @@ def test_the_multiplier_is_extrapolated_only_where_its_steps_are_steady():
         ((1.0, 0.99, 0.9801), 0.9801 * 8.0),
         ((0.0, 0.0, 0.0), 0.0),
     ):
-        ascent.theta[-1], ascent._steps = 0.0, []
-        for step in steps:
-            ascent._extrapolate(step)
-        assert ascent.theta[-1] == pytest.approx(expected)
+        assert K.Ascent.jump(*steps) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -483,6 +460,25 @@ def test_many_dense_features_are_better_not_factorised(monkeypatch):
     assert choose(Sample(wide, sign).problem(hinge, 1.0), "auto", stop).name == "dual-cd"
     assert choose(Sample(wide, sign).problem(hinge, 1e5), "auto", stop).name == "interior"
     assert choose(Sample(narrow, sign).problem(hinge, 1.0), "auto", stop).name == "interior"
+
+
+def test_classes_far_apart_are_left_to_ascent(monkeypatch):
+    """The perceptron is asked where the penalty is weak: an interior point method would take long there."""
+    monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
+    rng = np.random.default_rng(5)
+    X = sp.csr_matrix((rng.random((1500, 40)) < 0.3).astype(float))
+    z = dense(X) @ rng.normal(size=40)
+    far = np.abs(z - np.median(z)) > 1.5
+    X, sign = X[far], np.where(z > np.median(z), 1.0, -1.0)[far]
+    noisy = np.where(rng.random(len(sign)) < 0.2, -sign, sign)
+    hinge, stop = get("hinge"), Stop(1e-6)
+    assert choose(Sample(X, sign).problem(hinge, 1e3), "auto", stop).name == "dual-cd"
+    assert choose(Sample(X, noisy).problem(hinge, 1e3), "auto", stop).name == "interior"
+    assert not dual_cd.parted_soon(Sample(X, sign).problem(get("absolute"), 1e3))
+    empty = Sample(sp.csr_matrix((1500, 40)), np.ones(1500)).problem(hinge, 1e3, False)
+    assert not dual_cd.parted_soon(empty)
+    model = LinearClassifier("hinge", C=1e3).fit(X, sign)
+    assert model.certificate_.certified and model.solver_ == "dual-cd"
 
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])

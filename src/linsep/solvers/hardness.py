@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.problem import dot
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -38,16 +37,9 @@ def row_norms(problem: Problem) -> FloatArray:
 
 def sampled_mean(problem: Problem) -> float:
     """Mean of s |x|^2 over some rows from everywhere."""
-    block, n = problem.data.whole, problem.data.n
+    block = problem.data.whole
     assert block is not None
-    norms = np.zeros(n)
-    seen = 0
-    for k in range(16 if n >= 1024 else 1):
-        lo = k * (n // 16)
-        hi = min(n, lo + 64) if n >= 1024 else n
-        _kernels.row_norms(block.rows, lo, hi, norms)
-        seen += hi - lo
-    return dot(block.weights(), norms) / max(1, seen)
+    return _kernels.sampled_mean(block.rows, block.targets)
 
 
 def hardness(problem: Problem, mean: float) -> float:
