@@ -8,139 +8,18 @@
 #include <type_traits>
 
 #include "closing.hpp"
+#include "grid_products.hpp"
 #include "near.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
-
-// ---- two matrix products over a list of rows
-
-// Z (R rows, V vectors of columns) = X W + W[d]
-template <int R, int V, class T>
-inline void score_tile(const T* const* rows, i64 d, const double* W, i64 k, i64 c, double* Z) {
-    vd acc[R][V];
-    for (int q = 0; q < R; ++q)
-        for (int v = 0; v < V; ++v) acc[q][v] = load(W + d * k + c + v * VL);
-    for (i64 j = 0; j < d; ++j) {
-        vd wv[V];
-        for (int v = 0; v < V; ++v) wv[v] = load(W + j * k + c + v * VL);
-        for (int q = 0; q < R; ++q) {
-            const vd s = splat((double)rows[q][j]);
-            for (int v = 0; v < V; ++v) acc[q][v] += s * wv[v];
-        }
-    }
-    for (int q = 0; q < R; ++q)
-        for (int v = 0; v < V; ++v) store(Z + q * k + c + v * VL, acc[q][v]);
-}
-template <int V, class T>
-void score_columns(const T* const* rows, int nr, i64 d, const double* W, i64 k, i64 c, double* Z) {
-    int i = 0;
-    for (; i + 4 <= nr; i += 4) score_tile<4, V>(rows + i, d, W, k, c, Z + i * k);
-    for (; i < nr; ++i) score_tile<1, V>(rows + i, d, W, k, c, Z + i * k);
-}
-template <class T>
-void list_scores(const DenseRows<T>& X, const i64* list, int nr, const double* W, i64 k, double* Z) {
-    const T* rows[kGridRows];
-    for (int i = 0; i < nr; ++i) rows[i] = X.row(list[i]);
-    i64 c = 0;
-    for (; c + 3 * VL <= k && c + 4 * VL != k; c += 3 * VL) score_columns<3>(rows, nr, X.d, W, k, c, Z);
-    for (; c + 2 * VL <= k; c += 2 * VL) score_columns<2>(rows, nr, X.d, W, k, c, Z);
-    if (c < k) score_columns<1>(rows, nr, X.d, W, k, c, Z);
-}
-template <class T, class I>
-void list_scores(const CsrRows<T, I>& X, const i64* list, int nr, const double* W, i64 k, double* Z) {
-    for (int i = 0; i < nr; ++i) X.dots_k(list[i], 1, W, k, Z + i * k);
-}
-
-// G (J features from j, V vectors of columns) += X'A
-template <int J, int V, class T>
-inline void outer_tile(const T* const* rows, int nr, i64 j, const double* A, i64 k, i64 c, double* G) {
-    vd acc[J][V] = {};
-    for (int i = 0; i < nr; ++i) {
-        const T* p = rows[i] + j;
-        vd av[V];
-        for (int v = 0; v < V; ++v) av[v] = load(A + i * k + c + v * VL);
-        for (int q = 0; q < J; ++q) {
-            const vd s = splat((double)p[q]);
-            for (int v = 0; v < V; ++v) acc[q][v] += s * av[v];
-        }
-    }
-    for (int q = 0; q < J; ++q)
-        for (int v = 0; v < V; ++v) {
-            double* g = G + (j + q) * k + c + v * VL;
-            store(g, load(g) + acc[q][v]);
-        }
-}
-template <int V, class T>
-void outer_columns(const T* const* rows, int nr, i64 d, const double* A, i64 k, i64 c, double* G) {
-    i64 j = 0;
-    for (; j + 6 <= d; j += 6) outer_tile<6, V>(rows, nr, j, A, k, c, G);
-    for (; j + 2 <= d; j += 2) outer_tile<2, V>(rows, nr, j, A, k, c, G);
-    if (j < d) outer_tile<1, V>(rows, nr, j, A, k, c, G);
-}
-template <class T>
-void add_list(const DenseRows<T>& X, const i64* list, int nr, const double* A, i64 k, double* G) {
-    const T* rows[kGridRows];
-    for (int i = 0; i < nr; ++i) rows[i] = X.row(list[i]);
-    i64 c = 0;
-    for (; c + 3 * VL <= k && c + 4 * VL != k; c += 3 * VL) outer_columns<3>(rows, nr, X.d, A, k, c, G);
-    for (; c + 2 * VL <= k; c += 2 * VL) outer_columns<2>(rows, nr, X.d, A, k, c, G);
-    if (c < k) outer_columns<1>(rows, nr, X.d, A, k, c, G);
-}
-template <class T, class I>
-void add_list(const CsrRows<T, I>& X, const i64* list, int nr, const double* A, i64 k, double* G) {
-    for (int i = 0; i < nr; ++i) X.add_k(list[i], 1, A + i * k, k, G);
-}
-
-// VL vectors of VL numbers, rows and columns exchanged.
-inline void transpose(vd* a) {
-#if defined(__AVX512F__)
-    vd b[8], c[8];
-    for (int i = 0; i < 8; i += 2) {
-        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-    }
-    for (int i = 0; i < 8; i += 4)
-        for (int v = 0; v < 2; ++v) {
-            c[i + v] = __builtin_shufflevector(b[i + v], b[i + v + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-            c[i + v + 2] = __builtin_shufflevector(b[i + v], b[i + v + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    for (int v = 0; v < 4; ++v) {
-        a[v] = __builtin_shufflevector(c[v], c[v + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        a[v + 4] = __builtin_shufflevector(c[v], c[v + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    }
-#elif defined(__AVX2__)
-    vd b[4];
-    for (int i = 0; i < 4; i += 2) {
-        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 4, 2, 6);
-        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 5, 3, 7);
-    }
-    for (int v = 0; v < 2; ++v) {
-        a[v] = __builtin_shufflevector(b[v], b[v + 2], 0, 1, 4, 5);
-        a[v + 2] = __builtin_shufflevector(b[v], b[v + 2], 2, 3, 6, 7);
-    }
-#else
-    const vd b = __builtin_shufflevector(a[0], a[1], 0, 2);
-    a[1] = __builtin_shufflevector(a[0], a[1], 1, 3);
-    a[0] = b;
-#endif
-}
-// to (b, a) = from (a, b) transposed, both multiples of VL; rows are apart by the strides.
-inline void transposed(i64 a, i64 b, const double* from, i64 from_stride, double* to, i64 to_stride) {
-    for (i64 q = 0; q < b; q += VL)
-        for (i64 i = 0; i < a; i += VL) {
-            vd t[VL];
-            for (int v = 0; v < VL; ++v) t[v] = load(from + (i + v) * from_stride + q);
-            transpose(t);
-            for (int v = 0; v < VL; ++v) store(to + (q + v) * to_stride + i, t[v]);
-        }
-}
 
 // ---- the rows of a chunk
 
 // Columns of a part: the models trained on it, the bases, the models it is held out from. Planes hold a number for each
 // row of a chunk.
 struct GridRoom {
+    bool plain = true;             // all steps are 0: base and model are one, and have one column
     i64 bases = 0, width;          // named bases; columns at most
     i64 active = 0, held = 0, k;   // of this part: models and columns
     i64 *models, *starts, *order;  // active first, then held; where the lists of rows begin; the lists
@@ -148,7 +27,8 @@ struct GridRoom {
     double sign[kGridRows], offset[kGridRows], weight[kGridRows], norm[kGridRows];
 
     GridRoom(const GridJob& job, i64 d, double* scratch, i64* lists) : width(grid_width(job)) {
-        for (i64 q = 0; q < job.models; ++q) bases = job.base_of[q] < bases ? bases : job.base_of[q] + 1;
+        for (i64 e = 0; e < (d + 1) * job.padded_models; ++e) plain &= job.steps[e] == 0.0;
+        for (i64 q = 0; q < job.models && !plain; ++q) bases = job.base_of[q] < bases ? bases : job.base_of[q] + 1;
         W = scratch + (64 - (reinterpret_cast<std::uintptr_t>(scratch) & 63)) / 8 % 8;
         rowwise = W + (d + 1) * width;
         planes = rowwise + kGridRows * width;
@@ -189,13 +69,11 @@ struct GridRoom {
         k = padded_to_vectors(active + bases + held);
         for (i64 j = 0; j <= d; ++j) {
             double* w = W + j * k;
-            for (i64 c = 0; c < active; ++c) w[c] = job.steps[j * job.padded_models + models[c]];
+            const auto step = [&](i64 q) { return job.steps[j * job.padded_models + q]; };
+            const auto end = [&](i64 q) { return job.bases_at[j * job.padded_bases + job.base_of[q]] + step(q); };
+            for (i64 c = 0; c < active; ++c) w[c] = plain ? end(models[c]) : step(models[c]);
             for (i64 b = 0; b < bases; ++b) w[active + b] = job.bases_at[j * job.padded_bases + b];
-            for (i64 h = 0; h < held; ++h) {
-                const i64 q = models[active + h];
-                const double at = job.bases_at[j * job.padded_bases + job.base_of[q]];
-                w[active + bases + h] = at + job.steps[j * job.padded_models + q];
-            }
+            for (i64 h = 0; h < held; ++h) w[active + bases + h] = end(models[active + h]);
             for (i64 c = active + bases + held; c < k; ++c) w[c] = 0.0;
         }
     }
@@ -255,10 +133,18 @@ inline Closed closed_at(vd m1, vd u, vd weight, double width) {
     return {p.value, u, c.value};
 }
 
-// Adds to the sums of model number c of the part; its plane of score changes becomes its masses s sign u.
+// The same for a step of 0: u is the slope itself.
 template <class L>
+inline Closed slope_at(vd m, vd weight, double width) {
+    const Point p = L::at(m, width);
+    const vd u = select(weight != 0.0, -p.slope, vd{});
+    return {p.value, u, L::conjugate(u, width).value};
+}
+
+// Adds to the sums of model number c of the part; its plane of score changes becomes its masses s sign u.
+template <class L, bool plain>
 void close_model(const GridJob& job, const GridRoom& room, double width, i64 c, int np) {
-    const i64 q = room.models[c], b = job.base_of[q];
+    const i64 q = room.models[c], b = plain ? 0 : job.base_of[q];
     double* dz = room.planes + c * kGridRows;
     double* sums = room.sums + q * kGridSums * VL;
     const double* m0 = room.base_plane(b, kMargin);
@@ -267,7 +153,11 @@ void close_model(const GridJob& job, const GridRoom& room, double width, i64 c, 
     for (int i = 0; i < np; i += VL) {
         const vd weight = load(room.weight + i), sign = load(room.sign + i), offset = load(room.offset + i);
         const vd t = sign * load(dz + i);
-        const Closed at = closed_at<L>(load(m0 + i) + t, -(load(slope0 + i) + load(curve0 + i) * t), weight, width);
+        Closed at;
+        if (plain)
+            at = slope_at<L>(t + offset, weight, width);
+        else
+            at = closed_at<L>(load(m0 + i) + t, -(load(slope0 + i) + load(curve0 + i) * t), weight, width);
         const vd value = weight * at.value, mass = weight * sign * at.u, shift = at.u * offset;
         const vd term = weight * (at.conj + shift), large = vabs(mass);
         const vi negative = mass < 0.0;
@@ -342,8 +232,8 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
                   double* scratch, i64* lists) {
     constexpr bool two_sided = std::is_same_v<L, Squared> || std::is_same_v<L, Huber> || std::is_same_v<L, Absolute>;
     constexpr bool one_sided = !two_sided;  // u >= 0: the side of a row is its sign
-    const bool series = std::is_same_v<L, Logistic> && !t.offset;
     GridRoom room(job, X.d, scratch, lists);
+    const bool series = std::is_same_v<L, Logistic> && !t.offset && !room.plain;
     room.sort_rows(job, t, one_sided, lo, hi);
     double* v[2] = {out + 8 * job.padded_models, out + (8 + X.d) * job.padded_models};
     for (i64 list = 0; list < 2 * (job.parts + 1); ++list) {
@@ -365,8 +255,10 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
                 const int far = series ? distance(room.planes + c * kGridRows, np) : 2;
                 if (far < 2)
                     close_near(job, room, c, np, side, far == 0);
+                else if (room.plain)
+                    close_model<L, true>(job, room, spec.width, c, np);
                 else
-                    close_model<L>(job, room, spec.width, c, np);
+                    close_model<L, false>(job, room, spec.width, c, np);
             }
             transposed(K, np, room.planes, kGridRows, room.rowwise, K);
             if (one_sided) {

@@ -15,7 +15,7 @@ from linsep.errors import NonFinite
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised, Stop
-from linsep.solvers import grid, grid_walk
+from linsep.solvers import grid, grid_kinks, grid_walk
 from linsep.solvers.run import linearised
 
 STORED = ["dense64", "dense32", "csr64-int32", "csr32-int64"]
@@ -56,10 +56,11 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
         assert np.allclose(base.hessian[f + 1], H, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("stepping", [True, False], ids=["steps", "no-steps"])
 @pytest.mark.parametrize("instructions", INSTRUCTION_SETS)
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("loss", NATIVE, ids=naming)
-def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructions):
+def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructions, stepping):
     sample = weighted().stored(kind)
     if loss.regression:
         sample = replace(sample, offset=np.linspace(-1.0, 1.0, len(sample.sign)))
@@ -67,8 +68,9 @@ def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructio
     part = parted(n)
     rng = np.random.default_rng(3)
     bases = [0.3 * rng.normal(size=d + 1) for _ in range(2)]
+    size = 0.05 if stepping else 0.0
     plans = [
-        grid.Plan(c, f, bases[c % 2], 0.05 * rng.normal(size=d + 1))
+        grid.Plan(c, f, bases[c % 2], size * rng.normal(size=d + 1))
         for c in range(4)
         for f in range(-1, 3)
     ]
@@ -207,7 +209,7 @@ def test_the_newton_step_of_a_model_solves_its_own_system():
     models = grid_of(sample, losses.get("logistic"), part)
     base = models.at(np.array([0.2, -0.1, 0.3, 0.1]))
     C, f = 0.3, 1
-    delta, half, value, _ = models.step(base, C, f)
+    delta, half, _, value = models.step(base, C, f)
     outside = part != f
     A = np.column_stack([sample.X, np.ones(200)])[outside]
     m = sample.sign[outside] * (A @ base.theta)
@@ -220,7 +222,68 @@ def test_the_newton_step_of_a_model_solves_its_own_system():
     assert np.isclose(value, loss.value(m).sum() + 0.5 * base.theta @ ridge @ base.theta)
 
 
-def test_any_number_of_threads_gives_the_same_bits():
+BENT = [loss for loss in SMOOTH if grid_kinks.kinks_of(loss)]
+
+
+def tall_bent(loss, n=6000, d=5, seed=0):
+    """Many rows with weights and an uneven column, posed for a grid; and its parts."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.array([1.0, 1.0, 30.0, 0.1, 1.0]) + 2.0
+    z = X @ np.array([0.5, -0.5, 0.03, 5.0, 0.2])
+    z += rng.normal(size=n) - z.mean()
+    weight = rng.choice([0.5, 1.0, 2.0], n)
+    if loss.classification:
+        data = Memory(X, np.where(z > 0, 1.0, -1.0), None, weight)
+    else:
+        data = Memory(X, np.ones(n), 1.0 - z, weight)
+    return Problem(loss, ElasticNet(1.0), data), parted(n, 3, some_without=False)
+
+
+@pytest.mark.parametrize("loss", BENT, ids=naming)
+def test_a_model_made_of_parabolas_is_at_its_optimum_from_one_base(loss):
+    problem, part = tall_bent(loss)
+    data = problem.data
+    found = grid_walk.solve(grid.Grid(problem, part, CS), Stop(1e-9))
+    assert all(model.closed for model in found.values())
+    for (c, f), model in found.items():
+        outside = data.weight * (part != f)
+        own = Problem(loss, ElasticNet(CS[c]), Memory(data.X, data.sign, data.offset, outside))
+        value, g = own.value_gradient(model.theta)
+        assert 0.5 * CS[c] * g[:-1] @ g[:-1] <= 1e-9 * value
+        assert abs(g[-1]) <= 1e-7 * value
+
+
+def test_rows_that_cross_a_kink_are_all_in_the_band():
+    loss = losses.get("squared_hinge")
+    problem, part = tall_bent(loss)
+    models = grid.Grid(problem, part, [1.0])
+    base = models.at(0.9 * grid_walk.solve(models, Stop(1e-6))[0, 0].theta, exact=True)
+    plans = [grid.Plan(0, f, base.theta, models.step(base, 1.0, f).delta) for f in range(3)]
+    for plan, end in zip(plans, grid_kinks.ends(models, base, plans, 1e-9), strict=True):
+        outside = problem.data.weight * (part != plan.part)
+        own = Problem(
+            loss, ElasticNet(1.0), Memory(problem.data.X, problem.data.sign, None, outside)
+        )
+        assert not end.step.any()
+        near, far = (np.abs(own.value_gradient(t)[1]).max() for t in (end.base, base.theta))
+        assert near <= 1e-6 * far
+        first = np.abs(own.value_gradient(base.theta + plan.step)[1]).max()
+        assert near < 1e-3 * first  # one step from the base is not the optimum
+
+
+def test_no_row_near_a_kink_or_too_many():
+    loss = losses.get("squared_hinge")
+    problem, part = tall_bent(loss)
+    models = grid.Grid(problem, part, [1e-12])
+    start = models.at(np.zeros(6), exact=True)
+    (end,) = grid_kinks.ends(models, start, [grid.Plan(0, 0, start.theta, np.zeros(6))], 1e-6)
+    assert np.array_equal(end.base, start.theta)
+    far = grid.Plan(0, 0, start.theta, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 5.0]))
+    assert grid_kinks.ends(models, start, [far], 1e-6) is None
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge"])
+def test_any_number_of_threads_gives_the_same_bits(name):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60_000, 20))
     sign = np.where(X @ rng.normal(size=20) + rng.normal(size=60_000) > 0, 1.0, -1.0)
@@ -229,7 +292,7 @@ def test_any_number_of_threads_gives_the_same_bits():
     for threads in (1, 2, 5):
         data = Memory(X, sign, n_threads=threads)
         held = np.zeros((60_000, 2))
-        problem = Problem(losses.get("logistic"), ElasticNet(1.0), data)
+        problem = Problem(losses.get(name), ElasticNet(1.0), data)
         found = grid_walk.solve(grid.Grid(problem, part, [0.01, 1.0]), Stop(1e-6), held)
         data.close()
         answers.append((held, *(found[key].theta for key in sorted(found))))

@@ -179,6 +179,15 @@ def test_a_strong_penalty_on_many_features_is_proven_to_leave_none():
     assert LogisticRegression(C=1.02 / top, l1_ratio=1.0).fit(X, y).coef_.any()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_few_features_are_certified_where_the_gap_rounds_below_zero(seed):
+    X, y = text(n=120, d=600, seed=seed)
+    top = np.abs(X.T @ (2.0 * y * (1.0 - y * y.mean()))).max()
+    for times in (1.1, 1.3, 2.0, 3.0):
+        few = LinearClassifier("squared_hinge", C=times / top, l1_ratio=1.0).fit(X, y)
+        assert few.coef_.any() and verify(few, X, y).certified
+
+
 def test_that_no_feature_enters_takes_one_pass():
     X, y = text(n=200, d=600, seed=6)
     top = np.abs(X.T @ ((y > 0) - (y > 0).mean())).max()

@@ -91,7 +91,7 @@ def test_dense_and_sparse_rows_agree_and_a_test_part_is_set_aside(cancer):
     assert plain.test_score is not None
     model = LogisticRegressionCV(CS, cv=LOO, scoring="log_loss").fit(X, y)
     assert model.tuning_.curve.approximate
-    assert model.scores_.shape == (3, 1)
+    assert model.scores_.shape == (1, 3)
 
 
 def test_a_row_of_weight_zero_is_not_missed(cancer):

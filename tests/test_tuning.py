@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import binom
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.linear_model import LogisticRegressionCV as SklearnCV
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import (
     GroupKFold,
@@ -296,12 +297,58 @@ def test_the_estimator_that_tunes_itself(cancer):
     model = LogisticRegressionCV(CS).fit(X, y)
     tuning = tune(LogisticRegression(), X, y, CS)
     assert model.C_ == tuning.best_C
-    assert np.array_equal(model.scores_, tuning.curve.scores)
+    assert np.array_equal(model.scores_, tuning.curve.scores.T)
     assert np.array_equal(model.coef_, tuning.best_estimator_.coef_)
     assert model.predict_proba(X).shape == (len(y), 2)
     assert verify(model, X, y).certified
     nested = cross_val_score(make_pipeline(StandardScaler(), LogisticRegressionCV(CS)), X, y, cv=3)
     assert nested.min() > 0.85
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["two-classes", "three-classes"])
+def test_attributes_are_those_of_scikit_learn(cancer, several):
+    X, y = load_iris(return_X_y=True) if several else cancer
+    X = StandardScaler().fit_transform(X)
+    theirs = SklearnCV(
+        Cs=CS, cv=3, scoring="neg_log_loss", use_legacy_attributes=False, l1_ratios=(0.0,),
+        tol=1e-8, max_iter=10_000,
+    ).fit(X, y)  # fmt: skip
+    ours = LogisticRegressionCV(CS, cv=3, scoring="neg_log_loss").fit(X, y)
+    assert theirs.C_ == ours.C_ and np.array_equal(theirs.Cs_, ours.Cs_)
+    np.testing.assert_allclose(ours.scores_, theirs.scores_[:, 0], rtol=1e-4)
+    np.testing.assert_allclose(ours.coefs_paths_, theirs.coefs_paths_[:, 0], rtol=1e-2, atol=1e-3)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-2, atol=1e-3)
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), rel=1e-4)  # by scoring
+
+
+def test_the_score_is_what_the_model_was_chosen_by(cancer):
+    X, y = cancer
+    weight = np.linspace(0.5, 2.0, len(y))
+    model = LogisticRegressionCV(CS, cv=3, scoring="log_loss", fit_intercept=False).fit(X, y)
+    assert model.coefs_paths_.shape == (3, len(CS), 1, X.shape[1])
+    expected = -log_loss(y, model.predict_proba(X), sample_weight=weight)
+    assert model.score(X, y, weight) == pytest.approx(expected)
+    model.set_params(scoring="auc")
+    assert model.score(X, y) == pytest.approx(roc_auc_score(y, model.decision_function(X)))
+    model.set_params(scoring=None)
+    assert model.score(X, y) == (model.predict(X) == y).mean()
+    svm = LinearSVCCV([0.01, 0.1], cv=3, scoring="roc_auc").fit(X, y)
+    assert svm.score(X, y) == pytest.approx(roc_auc_score(y, svm.decision_function(X)))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_the_models_of_the_grid_can_be_kept(cancer, loss):
+    X, y = cancer
+    estimator = LinearClassifier(loss)
+    tuning = tune(estimator, X, y, CS, cv=3, refit=False, keep=True)
+    assert tuning.coefs.shape == (len(CS), 3, 1, X.shape[1])
+    assert tuning.intercepts.shape == (len(CS), 3, 1)
+    folds = StratifiedKFold(3).split(X, y)
+    for f, (_, held) in enumerate(folds):
+        z = X[held] @ tuning.coefs[:, f, 0].T + tuning.intercepts[:, f, 0]
+        wrong = ((z >= 0) != (y[held] == "malignant")[:, None]).mean(axis=0)
+        np.testing.assert_allclose(wrong, tuning.curve.scores[:, f])
+    assert tune(estimator, X, y, CS, cv=3, refit=False).coefs is None
 
 
 def test_the_support_vector_machine_that_tunes_itself(cancer):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from linsep.estimators.classification import Classification
 from linsep.estimators.logistic import LogisticRegression
 from linsep.estimators.svm import LinearSVC
 from linsep.tuning import tune
+from linsep.tuning.scoring import ERROR, resolve
 
 _CHOICES = frozenset({"Cs", "cv", "scoring", "rule"})
 
@@ -28,12 +32,28 @@ def _choose(
         sample_weight=sample_weight,
         groups=groups,
         random_state=model.random_state,
+        keep=True,
     )
     fitted = vars(tuning.best_estimator_)
     state = vars(model)
     state.pop("feature_names_in_", None)
     state.update({k: v for k, v in fitted.items() if k.endswith("_") or k.startswith("_")})
-    state.update(C_=tuning.best_C, Cs_=tuning.curve.Cs, scores_=tuning.curve.scores, tuning_=tuning)
+    scores = np.ascontiguousarray(tuning.curve.scores.T)
+    assert tuning.coefs is not None and tuning.intercepts is not None
+    paths = np.moveaxis(tuning.coefs, 1, 0)
+    if model.fit_intercept:
+        paths = np.concatenate([paths, np.moveaxis(tuning.intercepts, 1, 0)[..., None]], axis=-1)
+    state.update(C_=tuning.best_C, Cs_=tuning.curve.Cs, scores_=scores, coefs_paths_=paths)
+    state.update(tuning_=replace(tuning, coefs=None, intercepts=None))
+
+
+def _score(model: Any, X: Any, y: Any, sample_weight: Any) -> float | None:
+    """What the model was chosen by, the larger the better; None if that is the share of right answers."""
+    chosen = resolve(model.scoring, regression=False)
+    if chosen is ERROR:
+        return None
+    value = chosen.of(model, X, np.asarray(y), sample_weight)
+    return value if chosen.greater_is_better else -value
 
 
 class LogisticRegressionCV(LogisticRegression):
@@ -58,8 +78,10 @@ n_threads, warm_start, random_state
     C_ : float
         The chosen C.
     Cs_ : ndarray (c,)
-    scores_ : ndarray (c, folds)
-        Held-out scores.
+    scores_ : ndarray (folds, c)
+        Held-out scores; smaller is better for "error" and "log_loss".
+    coefs_paths_ : ndarray (folds, c, classes or 1, d + 1)
+        Coefficients of every model of the grid, the intercept last (without one, d).
     tuning_ : Tuning
         Curve, certificates of the whole grid, timings.
     coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
@@ -130,6 +152,21 @@ feature_names_in_
         _choose(self, LogisticRegression, X, y, sample_weight, groups)
         return self
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The score by ``scoring``, the larger the better: "log_loss" is negated, "error" is the share right.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+
+        Returns
+        -------
+        float
+        """
+        value = _score(self, X, y, sample_weight)
+        return super().score(X, y, sample_weight) if value is None else value
+
 
 class LinearSVCCV(LinearSVC):
     """Linear support vector machine whose C is chosen by cross-validation; every model on the way is certified.
@@ -146,7 +183,7 @@ warm_start, random_state
 
     Attributes
     ----------
-    C_, Cs_, scores_, tuning_
+    C_, Cs_, scores_, coefs_paths_, tuning_
         As in ``LogisticRegressionCV``.
     alpha_, support_, free_support_, bounded_support_, support_vectors_, margin_, margin_width_
         As in ``LinearSVC``, of the model with ``C_``, fitted to all rows.
@@ -217,3 +254,18 @@ feature_names_in_
         """
         _choose(self, LinearSVC, X, y, sample_weight, groups)
         return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The score by ``scoring``, the larger the better: "log_loss" is negated, "error" is the share right.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+
+        Returns
+        -------
+        float
+        """
+        value = _score(self, X, y, sample_weight)
+        return super().score(X, y, sample_weight) if value is None else value

@@ -109,7 +109,9 @@ class Columns:
         for whole, part in ((self.theta, at), (self.base, base), (self.step, step)):
             whole[:] = 0.0
             whole[chosen], whole[-1] = part[:-1], part[-1]
-        return status, gap if gap > 0.0 else np.inf
+        if status == _CLOSED:
+            return status, max(gap, 0.0)  # rounding may put the bound above P
+        return status, gap if gap > 0.0 else np.inf  # 0: no bound was found
 
     def wishes(self) -> FloatArray:
         """|sum s sigma l' x| of every feature at theta (a pass)."""

@@ -90,33 +90,43 @@ class Plan:
 
 
 class Move(NamedTuple):
-    """The Newton step of a model from a base, half its squared decrement, P at the base, the smallest pivot."""
+    """The Newton step of a model from a base, half its squared decrement, the smallest pivot, P at the base."""
 
     delta: FloatArray
     half: float
-    value: float
     pivot: float
+    value: float
 
 
 class Grid:
     """The models of one loss on one data set, by C (rising) and by part."""
 
-    def __init__(self, problem: Problem, part: IntArray, Cs: Sequence[float]) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        part: IntArray,
+        Cs: Sequence[float],
+        parts: int | None = None,
+        mu: FloatArray | None = None,
+    ) -> None:
         self.problem = problem  # any C: it lends its data, its loss and its passes
         self.part = np.ascontiguousarray(part, dtype=np.int64)
-        self.parts = int(self.part.max(initial=-1)) + 1
+        self.parts = int(self.part.max(initial=-1)) + 1 if parts is None else parts
         self.held_out = (
             range(self.parts) if self.parts else (-1,)
         )  # what models are trained without
         self.Cs = list(Cs)
-        weight = problem.data.weight
-        total = len(part) if weight is None else weight.sum()
-        inside = float((part >= 0).sum() if weight is None else weight[part >= 0].sum())
-        self.share = 1.0 - inside / (max(1, self.parts) * total)  # of the weight that a model sees
-        self.mu = problem.centre()
+        self.mu = problem.centre() if mu is None else mu
         self.single = not problem.data.sparse and problem.data.d >= SINGLE
         assert problem.loss.native is not None
         self._loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
+
+    def share(self) -> float:
+        """Of the weight of all rows, what a model sees on average."""
+        part, weight = self.part, self.problem.data.weight
+        total = len(part) if weight is None else weight.sum()
+        inside = float((part >= 0).sum() if weight is None else weight[part >= 0].sum())
+        return float(1.0 - inside / (max(1, self.parts) * total))
 
     def at(self, theta: FloatArray, exact: bool = False) -> Base:
         """The sums of each part at theta, in one read of X; ``exact``: the Hessians in double precision."""
@@ -193,12 +203,13 @@ class Grid:
         if single and not np.isfinite(H).all():
             return self.at(theta, exact=True)
         H = H.reshape(self.parts + 1, order, order)
-        return Base(theta, sums[:, 0], sums[:, 1:], self._symmetric(H), single)
+        return Base(theta, sums[:, 0], sums[:, 1:], self.whole(H), single)
 
     def _part_of(self, block: Block) -> IntArray:
         return self.part[block.first : block.first + block.rows.n]
 
-    def _symmetric(self, H: FloatArray) -> FloatArray:
+    def whole(self, H: FloatArray) -> FloatArray:
+        """Both triangles of the Gram matrices of some parts."""
         upper = np.triu(H, 1)
         if self.problem.data.sparse:
             upper = upper + np.tril(H, -1).transpose(0, 2, 1)
@@ -217,10 +228,13 @@ class Grid:
         lam = 1.0 / C
         value, g, H = base.without(part)
         w = base.theta[:-1]
-        value += 0.5 * lam * dot(w, w)
         g = g.copy()
         g[:-1] += lam * w
-        at = np.arange(len(w))
+        return Move(*self.newton(H, g, lam), value + 0.5 * lam * dot(w, w))
+
+    def newton(self, H: FloatArray, g: FloatArray, lam: float) -> tuple[FloatArray, float, float]:
+        """-(H + lam)^-1 g, half its squared decrement and the smallest pivot; H, without the penalty, is written to."""
+        at = np.arange(len(g) - 1)
         H[at, at] += lam
         if not self.problem.fit_intercept:
             g[-1], H[-1], H[:, -1] = 0.0, 0.0, 0.0
@@ -229,7 +243,15 @@ class Grid:
         delta, pivot = solved_with_pivot(H, rhs, definite=True)
         half = 0.5 * dot(rhs, delta)
         delta[-1] -= dot(self.mu, delta[:-1])
-        return Move(delta, half, value, pivot)
+        return delta, half, pivot
+
+    def quadratic(self, H: FloatArray, step: FloatArray) -> FloatArray:
+        """The change of the gradient along the step, by (w, b), of rows with this Hessian, which is by (w, c)."""
+        e = step.copy()
+        e[-1] += dot(self.mu, step[:-1])
+        bent: FloatArray = H @ e
+        bent[:-1] += self.mu * bent[-1]
+        return bent
 
     def blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
         """Whether single precision may show in the gap: its residual r enters that by |r|^2/(2 lam).
@@ -245,7 +267,7 @@ class Grid:
     def reach(self, C: float, part: int, base: Base, near: float, run: Run[Problem]) -> Base:
         """Newton's method until one step of the model is short; the base it ends at."""
         for _ in range(_STEPS):
-            delta, half, value, _ = self.step(base, C, part)
+            delta, half, _, value = self.step(base, C, part)
             if not half > near * value:
                 break
             length = 1.0

@@ -9,11 +9,11 @@ import numpy as np
 
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
-from linsep.solvers import small
+from linsep.solvers import grid_kinks, small
 from linsep.solvers.directions import solved
 from linsep.solvers.grid import Base, Grid, GridModel, Plan
 from linsep.solvers.run import LimitReached, Run
-from linsep.watching import advance
+from linsep.watching import advance, note
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray, Stop
@@ -64,7 +64,8 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
     near which most of the others are, and where steps must be the most exact; else at the smallest, near zero.
     """
     problem = grid.problem
-    Cs = [C * grid.share for C in grid.Cs]
+    share = grid.share()
+    Cs = [C * share for C in grid.Cs]
     order = list(range(len(Cs)))
     pilot: _Pilot | None = None
     if _many_rows(problem):
@@ -74,7 +75,7 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
     else:
         base = grid.at(np.zeros(problem.order))
     optimum = base.theta  # as far as known, of the C where the pilot was solved last
-    plans: list[Plan] = []
+    planned: list[tuple[Base, list[Plan]]] = []
     for c in order:
         before = base
         move = grid.step(base, Cs[c], -1)
@@ -83,11 +84,24 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
             base = trial if grid.step(trial, Cs[c], -1).half < move.half else base
         base = grid.reach(Cs[c], -1, base, near, run)
         base, mine = _plans(grid, base, c, list(grid.held_out), run.stop.tol)
-        plans += mine
-        advance(0.5 * len(plans))  # planned, not closed
+        if planned and planned[-1][0] is base:
+            planned[-1][1].extend(mine)
+        else:
+            planned.append((base, mine))
+        advance(0.5 * sum(len(plans) for _, plans in planned))  # planned, not closed
         if c == order[0] or base is not before:
             optimum = base.theta + grid.step(base, Cs[c], -1).delta
-    return plans
+    if grid_kinks.kinks_of(problem.loss):
+        return [plan for base, plans in planned for plan in _ended(grid, base, plans, run)]
+    return [plan for _, plans in planned for plan in plans]
+
+
+def _ended(grid: Grid, base: Base, plans: list[Plan], run: Run[Problem]) -> list[Plan]:
+    """The steps carried on to the optima, if few rows cross a kink on the way."""
+    run.check_limits()
+    found = grid_kinks.ends(grid, base, plans, run.stop.tol)
+    note(grid.problem.passes)
+    return plans if found is None else found
 
 
 def _plans(grid: Grid, base: Base, c: int, parts: list[int], tol: float) -> tuple[Base, list[Plan]]:
@@ -153,7 +167,7 @@ def _along_parts(
         base: Base | None = None
         for c in (c for c, part in todo if part == f):
             if base is not None:
-                _, half, value, _ = grid.step(base, grid.Cs[c], f)
+                _, half, _, value = grid.step(base, grid.Cs[c], f)
             if base is None or half > near * value:
                 base = grid.at(found[c, f].theta)
             base = grid.reach(grid.Cs[c], f, base, near, run)

@@ -16,6 +16,7 @@ from linsep.certificates import Optimality
 from linsep.data import Scan
 from linsep.data.cluster import held, on_cluster
 from linsep.errors import BadInput, ConvergenceWarning
+from linsep.train import Fit
 from linsep.tuning import leave_one_out, rejecting, separate, shared, splits
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
@@ -42,6 +43,7 @@ def tune(  # noqa: PLR0913
     rule: str = "best",
     reject: bool = False,
     refit: bool = True,
+    keep: bool = False,
     sample_weight: Any = None,
     groups: Any = None,
     random_state: Any = None,
@@ -74,6 +76,8 @@ def tune(  # noqa: PLR0913
         rule "best"); ``Tuning.rejected`` says which. Where the whole grid is fitted together all are finished.
     refit : bool
         Fit the chosen C to all rows but those of the test part.
+    keep : bool
+        Keep the coefficients of every model of the grid (``Tuning.coefs``, ``Tuning.intercepts``).
     sample_weight : array (n,), optional
         Weight of each row, in the fits and in "error", "log_loss" and "auc".
     groups : array (n,), optional
@@ -125,7 +129,7 @@ def tune(  # noqa: PLR0913
     approximate = not parts.pairs
     grid_scores = _left_out_scores if approximate else _grid_scores
     some = _rows_of(X, target, weight, parts.rest)
-    found = _Found(grid, max(1, len(parts.pairs)), began, reject)
+    found = _Found(grid, max(1, len(parts.pairs)), began, reject, keep)
     with Job("tune", total=found.scores.size) as found.job:
         numbered = parts if separate.far(X) else parts.renumbered()
         grid_scores(estimator, *some, numbered, score, found)
@@ -150,6 +154,8 @@ def tune(  # noqa: PLR0913
         seconds=perf_counter() - began,
         trace=tuple(found.trace),
         rejected=found.rejected,
+        coefs=found.kept(0),
+        intercepts=found.kept(1),
     )
 
 
@@ -196,16 +202,39 @@ def _rows_of(
 class _Found:
     """What is known of the grid so far: scores and certificates (c, folds), and the order of the models."""
 
-    def __init__(self, Cs: FloatArray, folds: int, began: float, reject: bool) -> None:
+    def __init__(self, Cs: FloatArray, folds: int, began: float, reject: bool, keep: bool) -> None:
         self.Cs, self._began, self.reject = Cs, began, reject
         self.rejected: dict[float, tuple[float, float]] = {}
         self.scores = np.full((len(Cs), folds), np.nan)
         self.certificates = np.empty(self.scores.shape, dtype=object)
         self.trace: list[GridRecord] = []
         self.job: Job | None = None
+        self._keep = keep
+        self._weights: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
 
-    def add(self, c: int, f: int, score: float, proof: Optimality, passes: float) -> None:
+    def kept(self, which: int) -> FloatArray | None:
+        """The coefficients (c, folds, k, d) or the intercepts (c, folds, k), if they were to be kept."""
+        if not self._keep:
+            return None
+        c, folds = self.scores.shape
+        rows = [[self._weights[i, f][which] for f in range(folds)] for i in range(c)]
+        return np.array(rows)
+
+    def add_fit(self, c: int, f: int, score: float, fit: Fit) -> None:
+        """One model of a grid that was fitted together is done."""
+        self.add(c, f, score, fit.certificate, fit.n_passes, fit.W[:-1].T, fit.W[-1])
+
+    def add_model(self, c: int, f: int, score: float, model: Any) -> None:
+        """One model that was fitted on its own is done."""
+        proof, passes = model.certificate_, model.n_passes_
+        self.add(c, f, score, proof, passes, model.coef_, model.intercept_)
+
+    def add(
+        self, c: int, f: int, score: float, proof: Optimality, passes: float, coef: Any, b: Any
+    ) -> None:
         """One model is done."""
+        if self._keep:
+            self._weights[c, f] = np.atleast_2d(coef).copy(), np.atleast_1d(b).copy()
         self.scores[c, f], self.certificates[c, f] = score, proof
         seconds = perf_counter() - self._began
         self.trace.append(GridRecord(float(self.Cs[c]), f, seconds, passes, proof.relative_gap))
@@ -236,15 +265,14 @@ def _grid_scores(
         for c, f, model in models:
             rows = parts.pairs[f][1]
             value = separate.held_out(score, model, X, y, weight, rows)
-            found.add(c, f, value, model.certificate_, model.n_passes_)
+            found.add_model(c, f, value, model)
         return
     if score is ERROR and is_classifier(estimator) and given.weight is None:
         errors = np.zeros(found.scores.shape, dtype=np.int64)
         fits = shared.fit_grid(given, Cs.tolist(), part, None, errors)
         for f, (_, rows) in enumerate(parts.pairs):
             for c in range(len(Cs)):
-                fit = fits[c, f]
-                found.add(c, f, errors[c, f] / len(rows), fit.certificate, fit.n_passes)
+                found.add_fit(c, f, errors[c, f] / len(rows), fits[c, f])
         return
     many = len(y) * len(Cs) > _HELD and isinstance(given.rows, np.ndarray)
     held = None if many else np.zeros((len(y), len(Cs)))
@@ -258,7 +286,7 @@ def _grid_scores(
         for c in range(len(Cs)):
             fit = fits[c, f]
             value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
-            found.add(c, f, value, fit.certificate, fit.n_passes)
+            found.add_fit(c, f, value, fit)
 
 
 def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
@@ -292,7 +320,7 @@ def _left_out_scores(
     for c, fit in enumerate(leave_one_out.fits_of(given, found.Cs.tolist())):
         z = leave_one_out.scores(given, fit)
         value = score.of(estimator._judge(given, fit), z[:, None], y, weight)
-        found.add(c, 0, value, fit.certificate, fit.n_passes)
+        found.add_fit(c, 0, value, fit)
 
 
 def _tested(

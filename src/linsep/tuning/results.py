@@ -131,6 +131,8 @@ class Tuning:
     rejected : dict of C to (least, largest)
         With reject=True: the values of C whose models were left unfinished, and proven bounds on their mean error.
         Their scores are those of the unfinished models, and their certificates hold for the tol these were left at.
+    coefs, intercepts : ndarray (c, folds, k, d) and (c, folds, k), or None
+        Of every model of the grid, with keep=True.
     """
 
     best_C: float
@@ -143,6 +145,8 @@ class Tuning:
     seconds: float
     trace: tuple[GridRecord, ...] = ()
     rejected: dict[float, tuple[float, float]] = field(default_factory=dict)
+    coefs: FloatArray | None = None
+    intercepts: FloatArray | None = None
 
     @property
     def certified(self) -> bool:
