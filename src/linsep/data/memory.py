@@ -213,7 +213,7 @@ class Memory(Dataset):
         X = filled(self.X[:, chosen])
         if sp.issparse(X):
             X.sort_indices()  # rows with many columns may come unsorted
-        return Memory(X, self._sign, self.offset, self._weight, None, self.n_threads)
+        return Memory(X, self._sign, self.offset, self._weight, self.labels, self.n_threads)
 
     @property
     def whole(self) -> Block | None:

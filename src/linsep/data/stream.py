@@ -162,7 +162,8 @@ class Stream(Dataset):
             shutil.rmtree(home, ignore_errors=True)
             raise
         remove = weakref.finalize(rows, shutil.rmtree, home, ignore_errors=True)
-        return Stream(rows, self._sign, self.offset, self._weight, None, self.n_threads, remove)
+        vectors = self._sign, self.offset, self._weight, self.labels
+        return Stream(rows, *vectors, self.n_threads, remove)
 
     def close(self) -> None:
         """End the threads; the rows stay open for whoever opened them, and those of our own are removed."""

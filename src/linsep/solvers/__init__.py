@@ -243,15 +243,6 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
             f"solver={name!r} does not take the {problem.loss.name} loss, which couples the classes. "
             f"Use solver={own!r} or 'auto', or multiclass='ovr'."
         )
-    if hinge and not isinstance(problem.data, Memory):
-        raise Refused(
-            f"The {problem.loss.name} loss needs rows in memory; for rows on disk use LogisticRegression, or "
-            "loss='squared_hinge' with multiclass='ovr'."
-        )
-    if absolute and not isinstance(problem.data, Memory):
-        raise Refused(
-            f"The {problem.loss.name} loss with l1_ratio > 0 needs rows in memory; for rows on disk use l1_ratio=0."
-        )
     if hinge and problem.lam == 0.0:
         raise Refused(
             f"The {problem.loss.name} loss needs a finite C. Give a large one, for instance C=1e6, or use "

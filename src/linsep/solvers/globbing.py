@@ -20,6 +20,7 @@ Zhang, Communication-efficient distributed optimization using an approximate New
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -265,10 +266,10 @@ def _between(
 
 
 def _here(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """All rows of a cluster, brought to the client; the certificate is made where they were."""
-    data = problem.data.sample(np.arange(problem.data.n))
-    sub = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
-    found = replace(interior.solve(sub, theta, stop, seed), sums=None)
+    """All rows of a cluster, brought to the client or to its disk; the certificate is made where they were."""
+    with closing(problem.data.brought()) as data:
+        sub = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
+        found = replace(interior.solve(sub, theta, stop, seed), sums=None)
     problem.passes += sub.passes
     return found
 
@@ -287,9 +288,9 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         if first.theta is not None:
             theta = first.theta
             closed = _Search(run, first, theta).solve()
-        if not closed and problem.data.remote and problem.data.at_hand:
+        if not closed and problem.data.remote:
             return _here(problem, theta, stop, seed)
-        if not closed and not problem.data.remote:
+        if not closed:
             theta, _, _ = problem.start(theta)
             closed = interior.iterate(run, theta)
         if closed:
