@@ -339,6 +339,14 @@ def test_nonfinite_numbers_are_named(table, tmp_path):
             model.predict(rows)
 
 
+def test_lines_of_a_csv_file_may_be_long(tmp_path):
+    text = "x" * 700_000
+    lines = ["a,note,y", *(f"{k},{text}{k},{k % 2}" for k in range(4))]
+    (tmp_path / "long.csv").write_text("\n".join(lines))
+    with scan(tmp_path / "long.csv", target="y", ignore=["note"]) as rows:
+        assert rows.rows[:].ravel().tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
 def test_rows_where_classes_compete_must_fit_into_memory(table, npy, monkeypatch):
     monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "AT_HAND", 1000)
     with scan(npy, target=np.arange(N) % 3) as rows:

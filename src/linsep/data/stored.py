@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from threading import Lock, local
 from typing import Any
@@ -101,11 +101,11 @@ class StoredRows(ABC):
         key = np.asarray(key)
         return self.take(np.flatnonzero(key) if key.dtype == np.bool_ else key)
 
-    def take(self, rows: npt.NDArray[np.int64], n_threads: int = 1) -> Any:
-        """The given rows, block by block; blocks without any of them are not read."""
+    def take(self, rows: npt.NDArray[np.int64], rooms: Sequence[Scratch] = ()) -> Any:
+        """The given rows, block by block, by a thread for each of the rooms; blocks without any are not read."""
         if len(rows) and (np.diff(rows) < 0).any():
             order = np.argsort(rows, kind="stable")
-            return self.take(rows[order], n_threads)[np.argsort(order, kind="stable")]
+            return self.take(rows[order], rooms)[np.argsort(order, kind="stable")]
         cuts = np.searchsorted(rows, self.edges)
         blocks = np.flatnonzero(np.diff(cuts))
         parts: list[Any] = [None] * len(blocks)
@@ -124,8 +124,9 @@ class StoredRows(ABC):
                 room[cuts[k] : cuts[k + 1]] = found
             return True
 
-        scratch = _each_thread(Scratch)
-        in_parallel(work, len(blocks), n_threads)
+        rooms = rooms or [Scratch()]
+        scratch = _each_thread(iter(rooms).__next__)
+        in_parallel(work, len(blocks), len(rooms))
         if room is not None:
             return room
         return _stacked(parts) if parts else self.read(0, 0)

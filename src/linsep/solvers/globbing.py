@@ -28,7 +28,7 @@ import numpy as np
 
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers import interior
+from linsep.solvers import interior, pilot
 from linsep.solvers.band import Band
 from linsep.solvers.central_path import Path
 from linsep.solvers.crossover import crossable, exact
@@ -52,6 +52,7 @@ SHORT = 0.02  # steps that show a band to be too narrow: its problem has run awa
 ROUNDS = 16
 WHOLE = 1.5  # rows of a band that is not thinned out, as a multiple of those of the pilot
 SPARE = 1.3  # a band that is solved whole at once had better have all rows: another one would cost as much
+COPIES = 8  # of the pilot's rows in memory, at most: the pilot, a band of WHOLE times its rows, and either on its way
 WIDEN = 4.0  # the next band after one that was too narrow, as a multiple
 # The error of a sample of m rows, as a share of the width from which they were drawn, is about this times sqrt(d/m). A
 # start from a model nearby (the C before) is far closer.
@@ -64,7 +65,9 @@ LEAST = 20  # rows of a band per feature
 def pilot_rows(problem: Problem) -> int:
     """Rows of the pilot and of every thinned band."""
     n, d = problem.data.n, problem.data.d
-    return int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000))
+    return pilot.bounded(
+        int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)), problem.data, COPIES
+    )
 
 
 def worthwhile(problem: Problem) -> bool:
@@ -84,6 +87,7 @@ class _Search:
         self.band = Band(run, first.mu, first.scale)
         self.n, self.d = run.problem.data.n, run.problem.data.d
         self.m = float(first.size)
+        self.most = float(pilot.bounded(self.n, run.problem.data, COPIES))  # that m may be
         self.best, self.value = theta, np.inf
         self.near: tuple[FloatArray, FloatArray] | None = (
             None  # theta and u of the band, all but solved
@@ -110,7 +114,7 @@ class _Search:
         Where w = 0 is as good as optimal, no side of the others tells where their dual variables end. Moved by a share
         of tol, the intercept has all of them at 0.
         """
-        self.m *= WIDEN
+        self.m = min(WIDEN * self.m, self.most)
         if self.problem.loss.native == "hinge" and self.problem.fit_intercept:
             side = 1.0 if self.best[-1] > 0.0 else -1.0
             self.best = np.zeros_like(self.best)
@@ -133,7 +137,7 @@ class _Search:
         if self._crowded():
             self._flatten()
             return
-        self.m *= 2.0
+        self.m = min(2.0 * self.m, self.most)
         rows = WIDEN * max(self.first.expected(self.far, self.tau), LEAST * self.d)
         wider = self.first.tau(self.far, rows) if rows < self.n else np.inf
         self.tau = max(WIDEN * self.tau, wider)
@@ -179,8 +183,8 @@ class _Search:
                 continue
             if 2 * len(self.band.rows) > self.n:
                 break
-            path, whole = self.band.path(), self.band.share is None
-            point = self._solved(path, whole)
+            whole = self.band.share is None
+            point = self._solved(self.band.path(), whole)
             if point is None:
                 self.widen()
                 theta, sorted_ = self.best, False

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data.space import available_memory
 from linsep.problem import Problem
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 MOST_ENTRIES = 1 << 27  # of a pilot, which lies in memory wherever the rows are: 1 GiB
+KEPT = 40.0  # bytes for each row that a fit keeps in memory, wherever the rows are
 RARE = 0.1  # a class with a smaller share of the rows is drawn separately
 
 
@@ -53,9 +55,15 @@ def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], Float
     return rows[order], share[order]
 
 
-def bounded(m: int, data: Dataset) -> int:
-    """m rows, or as many as a pilot may hold."""
-    return min(m, max(1000, MOST_ENTRIES * data.n // max(1, data.n_entries)))
+def bounded(m: int, data: Dataset, copies: int = 4) -> int:
+    """m rows, or as many as a pilot may hold.
+
+    Of rows that are not in memory no more than it has room for, with as many ``copies`` of them as the method makes.
+    """
+    most = float(MOST_ENTRIES)
+    if data.far:
+        most = min(most, (available_memory() - KEPT * data.n) / (8.0 * copies))
+    return min(m, max(1000, int(most * data.n / max(1, data.n_entries))))
 
 
 def sub_problem(problem: Problem, m: int, seed: int) -> Problem:
