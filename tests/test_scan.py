@@ -2,10 +2,12 @@
 
 import importlib
 import os
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 from linsep import (
@@ -22,9 +24,9 @@ from linsep import (
     tune,
     verify,
 )
-from linsep.data import Memory, Stream
+from linsep.data import Memory, Stream, shelf
 from linsep.errors import BadInput, CertificateError, Refused
-from linsep.solvers import lasso
+from linsep.solvers import lasso, multinomial
 
 N, D = 30_000, 24  # two blocks of float64 and more
 STREAMED = ("newton", "newton-pilot", "newton-cg")
@@ -280,6 +282,47 @@ def test_a_step_reads_the_rows_once(table, npy):
         before = rows.reads
         np.testing.assert_array_equal(rows.rows[[3, 70, 20_000]], table[0][[3, 70, 20_000]])
         assert rows.reads - before < 0.001
+
+
+def test_a_shelf_has_one_row_of_eight_whatever_the_portions():
+    whole = shelf.between(0, 10_003)
+    assert (np.diff(whole // 8) == 1).all() and len(set(whole[:64] % 8)) == 8
+    cuts = [0, 1, 7, 8, 8, 23, 4000, 10_003]
+    assert np.array_equal(whole, np.concatenate([shelf.between(*cut) for cut in pairwise(cuts)]))
+    assert np.array_equal(shelf.places(whole), np.arange(len(whole)))
+    assert shelf.places(whole + 1) is None
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_pilots_are_set_aside_by_the_first_reading(several, table, npy, tmp_path, monkeypatch):
+    monkeypatch.setattr(multinomial, "_PILOT_WORK", 0)
+    X, y, _ = table
+    y = np.digitize(X[:, 0] + X[:, 1] + y, [0.3, 1.2]) if several else y
+    model = LogisticRegression() if several else LogisticRegression(solver="newton")
+    np.save(tmp_path / "all.npy", np.column_stack([X, y]))
+    with scan(npy, target=y) as rows:
+        model.fit(rows)
+        in_place = rows.reads
+    with scan(tmp_path / "all.npy", target=X.shape[1]) as rows:
+        first = clone(model).fit(rows)
+        assert same(first, model) and rows.reads <= in_place - 0.8
+
+
+def test_rows_of_the_shelf_are_those_of_the_table(table, tmp_path):
+    X = np.where(np.abs(table[0]) < 1.0, 0.0, table[0])[:5001]
+    np.save(tmp_path / "all.npy", np.column_stack([table[1][:5001], X]))
+    dump_svmlight_file(sp.csr_matrix(X), table[1][:5001], str(tmp_path / "rows.svm"))
+    some = shelf.between(0, 5001)[3::2]
+    for name, target in (("all.npy", 0), ("rows.svm", None)):
+        with scan(tmp_path / name, target=target, cache=tmp_path / "cache") as rows:
+            found = rows.rows[some]
+            assert 0.0 < rows.reads < 0.2
+            np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, X[some])
+            damaged = next(rows.cache.glob("shelf*"))
+            damaged.write_bytes(bytes(damaged.stat().st_size))
+            with pytest.raises(BadInput, match="damaged"):
+                rows.rows.refuse_change()
+                rows.rows[some]
 
 
 def test_several_sums_in_one_reading_have_the_bits_of_each(npy, table):

@@ -95,14 +95,14 @@ def test_a_disk_without_room_is_told_before_or_while_it_is_filled(client, monkey
     model = LogisticRegression(l1_ratio=1.0, C=0.01)
     with spilling(monkeypatch, tmp_path, **{"linsep.spill-limit": "1 MB"}):
         with pytest.raises(
-            Refused, match=r"take 4,032,000 bytes .* linsep.spill-limit is 1,000,000"
+            Refused, match=r"take 4,536,000 bytes .* linsep.spill-limit is 1,000,000"
         ):
             model.fit(parts(X), parts(y))
     spill = importlib.import_module("linsep.data.cluster.spilling")
-    usage = type("usage", (), {"free": 4_000_000})
+    usage = type("usage", (), {"free": 4_500_000})
     with spilling(monkeypatch, tmp_path), monkeypatch.context() as patch:
         patch.setattr(spill.shutil, "disk_usage", lambda path: usage)
-        with pytest.raises(Refused, match="has room for 4,000,000"):
+        with pytest.raises(Refused, match="has room for 4,500,000"):
             model.fit(parts(X), parts(y))
     writer = importlib.import_module("linsep.data.pieces").PieceWriter
     write = writer.write

@@ -216,6 +216,11 @@ class Memory(Dataset):
             n_threads=self.n_threads,
         )
 
+    def reweighted(self, share: FloatArray) -> Memory:
+        """The same rows, their weights multiplied by ``share``."""
+        weight = share if self._weight is None else self._weight * share
+        return Memory(self.X, self._sign, self.offset, weight, self.labels, self.n_threads)
+
     def columns(self, chosen: npt.NDArray[np.int64]) -> Memory:
         """A copy of them, dense if they are mostly filled."""
         X = filled(self.X[:, chosen])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data import shelf
 from linsep.data.space import available_memory
 from linsep.problem import Problem
 
@@ -35,6 +36,12 @@ def _spread(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     return out
 
 
+def evenly(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """About m of n row numbers, through all of them and from the shelf, if that has so many."""
+    stretches = n // shelf.STRETCH
+    return shelf.on_shelf(_spread(stretches, m, rng)) if m <= stretches else _spread(n, m, rng)
+
+
 def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Row numbers (ascending) and the number of rows that each stands for."""
     n = data.n
@@ -44,7 +51,7 @@ def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], Float
     counts = data.counts()
     rare = int(counts.min())
     if not 0 < rare < RARE * n:
-        rows = _spread(n, m, rng)
+        rows = evenly(n, m, rng)
         return rows, np.full(len(rows), n / len(rows))
     ranks = [_spread(int(k), max(1, min(int(k), m // 2)), rng) for k in counts[::-1]][::-1]
     rows = np.concatenate(data.find(ranks))
