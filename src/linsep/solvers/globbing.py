@@ -62,12 +62,10 @@ CROWDED = 1e-3  # distance from the kink, in units of q and of the margin, that 
 LEAST = 20  # rows of a band per feature
 
 
-def pilot_rows(problem: Problem) -> int:
+def pilot_rows(data: pilot.Size) -> int:
     """Rows of the pilot and of every thinned band."""
-    n, d = problem.data.n, problem.data.d
-    return pilot.bounded(
-        int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)), problem.data, COPIES
-    )
+    n, d = data.n, data.d
+    return pilot.bounded(int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)), data, COPIES)
 
 
 def worthwhile(problem: Problem) -> bool:
@@ -76,7 +74,7 @@ def worthwhile(problem: Problem) -> bool:
     Sparse rows are often alike, many of them on the kink: there the band grows into the whole.
     """
     data = problem.data
-    return not data.sparse and data.n * data.d >= ENTRIES and 3 * pilot_rows(problem) <= data.n
+    return not data.sparse and data.n * data.d >= ENTRIES and 3 * pilot_rows(data) <= data.n
 
 
 class _Search:
@@ -287,7 +285,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     status = Status.WORKING_PRECISION
     try:
         run.check_limits()
-        first = Pilot(run, theta, pilot_rows(problem), seed)
+        first = Pilot(run, theta, pilot_rows(problem.data), seed)
         closed = None
         if first.theta is not None:
             theta = first.theta

@@ -131,7 +131,7 @@ def _pilot(
 ) -> tuple[FloatArray, FloatArray | None]:
     """The optimum of a pilot to three digits, where that saves passes, and the centre of its rows."""
     data, k = problem.data, problem.k
-    m = int(max(0.05 * data.n, _PILOT_ROWS * data.d * (k - 1)))
+    m = max(data.n // 20, _PILOT_ROWS * data.d * (k - 1))
     if few:
         m = max(m, min(_PILOT_ENTRIES_FEW // data.d, int(_PILOT_SHARE_FEW * data.n)))
     small = m > _PILOT_SHARE_FEW * data.n

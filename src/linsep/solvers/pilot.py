@@ -7,7 +7,7 @@ at random from each stretch); a class with a small share is drawn more densely, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -62,7 +62,20 @@ def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], Float
     return rows[order], share[order]
 
 
-def bounded(m: int, data: Dataset, copies: int = 4) -> int:
+class Size(Protocol):
+    """How much there is of some rows, and whether it is in memory."""
+
+    n: int
+    d: int
+    far: bool
+
+    @property
+    def n_entries(self) -> int:
+        """Stored numbers."""
+        ...
+
+
+def bounded(m: int, data: Size, copies: int = 4) -> int:
     """m rows, or as many as a pilot may hold.
 
     Of rows that are not in memory no more than it has room for, with as many ``copies`` of them as the method makes.
