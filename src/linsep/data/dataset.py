@@ -15,7 +15,7 @@ from linsep.data.block import Block, FloatArray
 if TYPE_CHECKING:
     from typing import Unpack
 
-AT_HAND = 1 << 27  # entries of rows on a cluster that may be brought to the client: 1 GiB
+AT_HAND = 1 << 27  # entries of rows on disk or on a cluster that may be brought to memory: 1 GiB
 
 
 Sum = Callable[[Block, FloatArray], Any]
@@ -139,7 +139,11 @@ class Dataset(ABC):
     @property
     def at_hand(self) -> bool:
         """Whether all rows are in this process, or few enough to be brought here."""
-        return not self.remote or self.n_entries <= AT_HAND
+        return not self.remote or self.holds(self.n)
+
+    def holds(self, count: int) -> bool:
+        """Whether so many of the rows may be brought to memory."""
+        return count * self.n_entries <= AT_HAND * self.n
 
     @property
     @abstractmethod

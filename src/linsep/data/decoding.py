@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +21,10 @@ from linsep.errors import BadInput, Refused
 
 _ENTRIES = 1 << 19  # numbers in a batch: 4 MB
 _CHUNK = 2 << 20  # bytes of text parsed together
+_CSV_BLOCK, _CSV_LINES = (
+    256 << 10,
+    16,
+)  # bytes of CSV parsed together (Arrow reads 32 blocks ahead), and lines, at least
 
 Column = str | int | None
 
@@ -203,7 +208,10 @@ def _records(pa: Any, path: Path) -> Iterator[Any]:
     if name.endswith(".csv"):
         from pyarrow import csv  # noqa: PLC0415
 
-        with csv.open_csv(path, csv.ReadOptions(use_threads=False)) as reader:
+        with path.open("rb") as file:
+            block = max(_CSV_BLOCK, _CSV_LINES * max(map(len, islice(file, 3)), default=0))
+        options = csv.ReadOptions(use_threads=False, block_size=min(block, 1 << 30))
+        with csv.open_csv(path, options) as reader:
             yield from reader
     elif name.endswith(".parquet"):
         from pyarrow import parquet  # noqa: PLC0415

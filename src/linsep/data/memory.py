@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -68,17 +68,25 @@ def kernel_rows(X: Any) -> _kernels.Rows:
 
 
 def room(
-    data: Dataset,
     kept: dict[str, FloatArray],
+    n: int,
+    planes: Callable[[int, int], FloatArray],
     part: slice,
     name: str,
     k: int | None = None,
 ) -> FloatArray:
-    """Room for one number per row of the part, or for k, made on first use."""
+    """Room for one number per row of the part, or for k, made on first use.
+
+    It must not know the data set, which knows its blocks: rows would stay in memory until the next search for cycles.
+    """
     found = kept.get(name)
     if found is None:
-        found = kept.setdefault(name, np.zeros(data.n) if k is None else data.planes(k))
+        found = kept.setdefault(name, np.zeros(n) if k is None else planes(k, n))
     return found[..., part]
+
+
+def _planes(k: int, n: int) -> FloatArray:
+    return np.empty((k, n))
 
 
 class Memory(Dataset):
@@ -160,7 +168,7 @@ class Memory(Dataset):
             lo=lo,
             hi=hi,
             first=self.origin + first,
-            kept=partial(room, self, self._kept, part),
+            kept=partial(room, self._kept, self.n, _planes, part),
         )
 
     def _open(self, k: int) -> Block:
@@ -208,12 +216,17 @@ class Memory(Dataset):
             n_threads=self.n_threads,
         )
 
+    def reweighted(self, share: FloatArray) -> Memory:
+        """The same rows, their weights multiplied by ``share``."""
+        weight = share if self._weight is None else self._weight * share
+        return Memory(self.X, self._sign, self.offset, weight, self.labels, self.n_threads)
+
     def columns(self, chosen: npt.NDArray[np.int64]) -> Memory:
         """A copy of them, dense if they are mostly filled."""
         X = filled(self.X[:, chosen])
         if sp.issparse(X):
             X.sort_indices()  # rows with many columns may come unsorted
-        return Memory(X, self._sign, self.offset, self._weight, None, self.n_threads)
+        return Memory(X, self._sign, self.offset, self._weight, self.labels, self.n_threads)
 
     @property
     def whole(self) -> Block | None:
@@ -223,7 +236,7 @@ class Memory(Dataset):
         return self._open(0).rows
 
     def planes(self, k: int) -> FloatArray:
-        return np.empty((k, self.n))
+        return _planes(k, self.n)
 
     def place(self, name: str, values: FloatArray) -> None:
         self._kept[name] = values

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def available_memory() -> float:
-    """Bytes that this process may still take: of the machine, and of its container."""
+    """Bytes that this process may still take: of the machine, of its container, and by its own limits."""
     try:
         lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         free = 1024.0 * int(lines["MemAvailable"].split()[0])
@@ -16,7 +16,29 @@ def available_memory() -> float:
             free = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
         except (AttributeError, ValueError, OSError):
             return float("inf")
-    return min(free, _container())
+    return min(free, _container(), _limits())
+
+
+def _limits() -> float:
+    """What ``ulimit`` leaves, of addresses and of data."""
+    try:
+        import resource  # noqa: PLC0415 - not on every platform
+
+        bounds = {
+            "VmSize": resource.getrlimit(resource.RLIMIT_AS)[0],
+            "VmData": resource.getrlimit(resource.RLIMIT_DATA)[0],
+        }
+        if all(bound == resource.RLIM_INFINITY for bound in bounds.values()):
+            return float("inf")
+        lines = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    except (ImportError, OSError, ValueError):
+        return float("inf")
+    left = [
+        bound - 1024.0 * int(lines[name].split()[0])
+        for name, bound in bounds.items()
+        if bound != resource.RLIM_INFINITY and name in lines
+    ]
+    return max(0.0, min(left))
 
 
 def _container() -> float:

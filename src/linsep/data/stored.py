@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from threading import Lock, local
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.data import shelf
 from linsep.data.layout import Edges, dense_edges, sparse_edges
 from linsep.data.pieces import PieceFile, Scratch
 from linsep.data.threads import in_parallel
@@ -43,7 +44,8 @@ def _stacked(parts: list[Any]) -> Any:
 class StoredRows(ABC):
     """n rows of d numbers on disk. ``X[a:b]`` and ``X[rows]`` read some of them into memory.
 
-    ``read_bytes`` counts what was read so far, by all threads.
+    ``read_bytes`` counts what was read so far, by all threads. ``aside`` holds a copy of those on the
+    shelf (``shelf.py``), if there is one.
     """
 
     ndim = 2
@@ -51,7 +53,8 @@ class StoredRows(ABC):
     dtype: np.dtype[Any]
     edges: Edges  #: row numbers where blocks begin, and n
 
-    def __init__(self) -> None:
+    def __init__(self, aside: StoredRows | None = None) -> None:
+        self.aside = aside
         self.read_bytes = 0
         self._counting = Lock()
 
@@ -101,11 +104,14 @@ class StoredRows(ABC):
         key = np.asarray(key)
         return self.take(np.flatnonzero(key) if key.dtype == np.bool_ else key)
 
-    def take(self, rows: npt.NDArray[np.int64], n_threads: int = 1) -> Any:
-        """The given rows, block by block; blocks without any of them are not read."""
+    def take(self, rows: npt.NDArray[np.int64], rooms: Sequence[Scratch] = ()) -> Any:
+        """The given rows, block by block, by a thread for each of the rooms; blocks without any are not read."""
         if len(rows) and (np.diff(rows) < 0).any():
             order = np.argsort(rows, kind="stable")
-            return self.take(rows[order], n_threads)[np.argsort(order, kind="stable")]
+            return self.take(rows[order], rooms)[np.argsort(order, kind="stable")]
+        places = None if self.aside is None else shelf.places(rows)
+        if places is not None:
+            return self._set_aside(places, rooms)
         cuts = np.searchsorted(rows, self.edges)
         blocks = np.flatnonzero(np.diff(cuts))
         parts: list[Any] = [None] * len(blocks)
@@ -124,11 +130,20 @@ class StoredRows(ABC):
                 room[cuts[k] : cuts[k + 1]] = found
             return True
 
-        scratch = _each_thread(Scratch)
-        in_parallel(work, len(blocks), n_threads)
+        rooms = rooms or [Scratch()]
+        scratch = _each_thread(iter(rooms).__next__)
+        in_parallel(work, len(blocks), len(rooms))
         if room is not None:
             return room
         return _stacked(parts) if parts else self.read(0, 0)
+
+    def _set_aside(self, places: npt.NDArray[np.int64], rooms: Sequence[Scratch]) -> Any:
+        """Rows from the shelf."""
+        assert self.aside is not None
+        before = self.aside.read_bytes
+        found = self.aside.take(places, rooms)
+        self._count(self.aside.read_bytes - before)
+        return found
 
     def fingerprint(self) -> list[Any]:
         """What tells these rows from any others."""
@@ -144,20 +159,29 @@ class StoredRows(ABC):
         """Raise if a file is no longer what it was."""
         for file in self.files():
             file.refuse_change()
+        if self.aside is not None:
+            self.aside.refuse_change()
 
     def close(self) -> None:
         """Let go of the files."""
         for file in self.files():
             file.close()
+        if self.aside is not None:
+            self.aside.close()
 
 
 class DenseRows(StoredRows):
     """Rows one after another, in C order, in files of ``heights`` rows."""
 
     def __init__(
-        self, parts: list[PieceFile], heights: list[int], d: int, dtype: npt.DTypeLike
+        self,
+        parts: list[PieceFile],
+        heights: list[int],
+        d: int,
+        dtype: npt.DTypeLike,
+        aside: StoredRows | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(aside)
         self._files, self.dtype = parts, np.dtype(dtype)
         self._starts = np.cumsum([0, *heights])
         self.shape = int(self._starts[-1]), d
@@ -212,8 +236,9 @@ class CsrRows(StoredRows):
         d: int,
         dtype: npt.DTypeLike,
         shift: int = 0,
+        aside: StoredRows | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(aside)
         self._values, self._columns, self._starts = values, columns, starts
         self.dtype, self._shift = np.dtype(dtype), shift
         self.shape = len(starts) - 1, d

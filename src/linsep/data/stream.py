@@ -35,6 +35,14 @@ if TYPE_CHECKING:
     from typing import Unpack
 
 
+def _planes(k: int, n: int) -> FloatArray:
+    """In a nameless file: k numbers per row may be as much as the rows themselves."""
+    if k * n == 0:
+        return np.empty((k, n))
+    with tempfile.TemporaryFile(prefix="linsep-") as file:  # the map outlives the file's name
+        return np.memmap(file, np.float64, "w+", shape=(k, n))
+
+
 class Stream(Dataset):
     """Rows on disk, with their targets. The bits are those of the same rows in memory."""
 
@@ -81,11 +89,7 @@ class Stream(Dataset):
         return None
 
     def planes(self, k: int) -> FloatArray:
-        """In a nameless file: k numbers per row may be as much as the rows themselves."""
-        if k * self.n == 0:
-            return np.empty((k, self.n))
-        with tempfile.TemporaryFile(prefix="linsep-") as file:  # the map outlives the file's name
-            return np.memmap(file, np.float64, "w+", shape=(k, self.n))
+        return _planes(k, self.n)
 
     def place(self, name: str, values: FloatArray) -> None:
         self._kept[name] = values
@@ -136,7 +140,7 @@ class Stream(Dataset):
             lo=0,
             hi=rows.n,
             first=first,
-            kept=partial(room, self, self._kept, part),
+            kept=partial(room, self._kept, self.n, _planes, part),
         )
 
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Memory:
@@ -145,7 +149,7 @@ class Stream(Dataset):
         if share is not None:
             weight = share if weight is None else weight * share
         return Memory(
-            self.X.take(rows, self.n_threads),
+            self.X.take(rows, self._scratch),
             self._sign[rows],
             None if self.offset is None else self.offset[rows],
             weight,
@@ -162,7 +166,8 @@ class Stream(Dataset):
             shutil.rmtree(home, ignore_errors=True)
             raise
         remove = weakref.finalize(rows, shutil.rmtree, home, ignore_errors=True)
-        return Stream(rows, self._sign, self.offset, self._weight, None, self.n_threads, remove)
+        vectors = self._sign, self.offset, self._weight, self.labels
+        return Stream(rows, *vectors, self.n_threads, remove)
 
     def close(self) -> None:
         """End the threads; the rows stay open for whoever opened them, and those of our own are removed."""

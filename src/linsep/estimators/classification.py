@@ -89,7 +89,7 @@ class Classification(ByScores):
         recipe = parameters.recipe(self, self._two_class_loss())
         scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
         if on_cluster(X):
-            rows = remote.opened(X, y, sample_weight, owner, numbers=False)
+            rows = remote.opened(X, y, sample_weight, owner, numbers=False, recipe=recipe)
             names, known = rows.names, remote.encode(rows, owner)
             weight = remote.weigh(known, self.class_weight, owner)
         else:

@@ -203,7 +203,7 @@ random_state
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         owner = type(self).__name__
         if on_cluster(X):
-            rows = remote.opened(X, y, sample_weight, owner, numbers=True)
+            rows = remote.opened(X, y, sample_weight, owner, numbers=True, recipe=recipe)
             names = rows.names
         else:
             rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)

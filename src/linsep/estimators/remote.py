@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,18 +22,26 @@ from linsep.data.cluster.partition import Task, length, naming
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels
 from linsep.estimators.finite import refuse_nonfinite
+from linsep.solvers import foreseen
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from linsep.estimators.inputs import FloatArray
+    from linsep.train import Recipe
 
 
-def opened(X: Any, y: Any, sample_weight: Any, owner: str, numbers: bool) -> ClusterRows:
-    """Rows, labels (or targets, if they are ``numbers``) and weights on the workers."""
+def opened(
+    X: Any, y: Any, sample_weight: Any, owner: str, numbers: bool, recipe: Recipe | None = None
+) -> ClusterRows:
+    """Rows, labels (or targets, if they are ``numbers``) and weights on the workers.
+
+    The rows come along that a fit by the ``recipe`` will ask for first.
+    """
     if y is None and not isinstance(X, ClusterScan):
         raise BadInput(f"This {owner} estimator requires y to be passed, but the target y is None.")
-    rows = open_rows(X, y, sample_weight, prepare, owner=owner, numbers=numbers)
+    ahead = None if recipe is None else partial(_ahead, recipe)
+    rows = open_rows(X, y, sample_weight, prepare, ahead, owner=owner, numbers=numbers)
     if rows.weighted and max(fact.weight[1] for fact in rows.facts if fact.weight) == 0.0:
         raise BadInput(
             "sample_weight is zero in every row, so nothing is left to learn from; give at least "
@@ -40,13 +50,22 @@ def opened(X: Any, y: Any, sample_weight: Any, owner: str, numbers: bool) -> Clu
     return rows
 
 
+def _ahead(recipe: Recipe, sizes: Sequence[int], d: int) -> Any:
+    """Numbers of the rows that a fit of that many will ask for first."""
+    how = recipe.loss, recipe.penalty, recipe.solver
+    return foreseen.pilot_rows(*how, sizes, d, recipe.seed or 0)
+
+
 def prepare(
-    x: Any, y: Any, weight: Any, *, number: int, owner: str, numbers: bool
-) -> tuple[Partition | None, Facts | None]:
-    """On a worker: a partition in a layout the kernels read, and what there is to know of it; None if it is empty."""
+    x: Any, y: Any, weight: Any, some: Any, *, number: int, owner: str, numbers: bool
+) -> tuple[Partition | None, Facts | None, Partition | None]:
+    """On a worker: a partition in a layout the kernels read, and what there is to know of it; None if it is empty.
+
+    And ``some`` of its rows, if these are asked for.
+    """
     with naming(Task(number, 0, "")):
         if length(x) == 0:
-            return None, None
+            return None, None, None
         X, names = inputs.rows(x, owner)
         refuse_nonfinite(X, names)
         X = readable(X)
@@ -72,7 +91,15 @@ def prepare(
             weight=None if s is None else (float(s.min()), float(s.max()), float(s.sum())),
             names=names,
         )
-        return Partition(X, codes, classes, target, s), facts
+        part = Partition(X, codes, classes, target, s)
+        return part, facts, None if some is None else _some(part, some)
+
+
+def _some(part: Partition, rows: npt.NDArray[np.int64]) -> Partition:
+    """Some rows of a partition."""
+    vectors: Any = (part.codes, part.target, part.weight)
+    codes, target, weight = (None if v is None else v[rows] for v in vectors)
+    return Partition(part.X[rows], codes, part.classes, target, weight)
 
 
 class RemoteLabels:

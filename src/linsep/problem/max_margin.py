@@ -4,7 +4,7 @@
 
     P(W) = lam/2 |W_w|^2 + sum_i s_i max_c (z_ic + 1[c != y_i]) - z_{i,y_i},   z_i = W'(x_i, 1),   W = (W_w; b')
 
-Scores Z and simplex points P, (n, K), lie in memory between the passes: K is k padded to whole vectors.
+Scores Z and simplex points P, (n, K), are kept between the passes: K is k padded to whole vectors.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
+from linsep.errors import Refused
 from linsep.losses import Multinomial
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Explicit
@@ -29,8 +30,10 @@ class MaxMarginProblem(CoupledProblem):
     """One objective, and the smooth ones of the proximal point method around it (crammer_singer.hpp)."""
 
     def room(self) -> FloatArray:
-        """Zeros (n, K)."""
-        return np.zeros((self.data.n, self._width))
+        """Zeros (n, K), where the data set keeps as much as the rows themselves may be."""
+        room = self.data.planes(self._width).reshape(self.data.n, self._width)
+        room[:] = 0.0
+        return room
 
     def scores(self, W: FloatArray) -> FloatArray:
         """Z = X W + b (n, K)."""
@@ -74,7 +77,7 @@ class MaxMarginProblem(CoupledProblem):
                 out,
             )
 
-        value, slope, moved, slack = self.data.sum(add, 4).tolist()
+        value, slope, moved, slack = self.data.sum(add, 4, features=False).tolist()
         return value, slope, moved, slack
 
     def gradient(self, P: FloatArray) -> FloatArray:
@@ -158,6 +161,12 @@ class MaxMarginProblem(CoupledProblem):
         With a the indicator of the active classes of a row, the curvature sigma (diag a - a a'/|a|) is that of
         a softmax with p = a/|a|, sigma |a| times.
         """
+        if self.data.far and not self.data.holds(len(rows)):
+            raise Refused(
+                f"At {len(rows):,} of {self.data.n:,} rows two classes or more compete, and the {self.loss.name} loss "
+                "needs those in memory, which are more than 1 GiB. Fit fewer rows or columns, or use "
+                "LogisticRegression, or loss='squared_hinge' with multiclass='ovr', which leave all rows on disk."
+            )
         count = active.sum(axis=1)
         data = self.data.sample(rows, sigma * count)
         curved = CoupledProblem(Multinomial(self.k), self.penalty, data, self.fit_intercept)

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linsep.data import Dataset, Memory
+from linsep.data import Memory
 from linsep.errors import BadInput, Refused
 from linsep.problem import CoupledProblem, MaxMarginProblem
 from linsep.solvers import (
@@ -153,7 +153,6 @@ _FACTORISE = 120  # features up to which a Hessian costs only a few passes
 # The same where a pilot would have few rows per feature, and the rows are many.
 _FACTORISE_SOME = 450
 _FACTORISE_AT_ALL = 4000
-_FACTORISE_REMOTE = 1000  # the same where rounds count, not passes
 _SPARSE_FACTORISE = 500
 
 
@@ -181,7 +180,7 @@ def _preferred_for_many(problem: Problem, stop: Stop) -> str:
         if cheap_gram or unpenalised:
             return "newton"
         return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
-    if data.remote and data.d <= _FACTORISE_REMOTE and _gram_in_seconds(data):
+    if data.remote and newton_rounds.worthwhile(data.d, data.largest_part):
         return "newton-rounds"
     few_per_feature = data.d <= _FACTORISE_SOME and 20 * data.d <= data.n < 200 * data.d
     if data.d <= _FACTORISE or few_per_feature or unpenalised:
@@ -203,11 +202,6 @@ def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
     if globbing.worthwhile(problem):
         return "dual-cd" if dual_cd.beats_globbing(problem, stop.tol) else "globbing"
     return "dual-cd" if dual_cd.beats_interior(problem, stop.tol) else "interior"
-
-
-def _gram_in_seconds(data: Dataset) -> bool:
-    """Whether the Hessian of a partition takes a worker no more than about two seconds: a round costs as much."""
-    return data.largest_part * float(data.d) ** 2 <= 2e10
 
 
 def wants_rows_here(problem: Problem | CoupledProblem, name: str) -> bool:
@@ -243,15 +237,6 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
         raise Refused(
             f"solver={name!r} does not take the {problem.loss.name} loss, which couples the classes. "
             f"Use solver={own!r} or 'auto', or multiclass='ovr'."
-        )
-    if hinge and not isinstance(problem.data, Memory):
-        raise Refused(
-            f"The {problem.loss.name} loss needs rows in memory; for rows on disk use LogisticRegression, or "
-            "loss='squared_hinge' with multiclass='ovr'."
-        )
-    if absolute and not isinstance(problem.data, Memory):
-        raise Refused(
-            f"The {problem.loss.name} loss with l1_ratio > 0 needs rows in memory; for rows on disk use l1_ratio=0."
         )
     if hinge and problem.lam == 0.0:
         raise Refused(

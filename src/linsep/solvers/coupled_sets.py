@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from linsep.data import Memory
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import prox_newton
@@ -112,10 +111,10 @@ def _on(
     check: Callable[[], None],
 ) -> _Point:
     """The problem on the chosen features; the answer with all of them."""
-    data: Any = problem.data
+    data = problem.data
     if len(chosen) == data.d:
         return _ProxNewton(problem, W, check).solve(tol)
-    rows = Memory(data.X[:, chosen], None, None, data.weight, data.labels, data.n_threads)
+    rows = data.columns(chosen)
     sub = CoupledProblem(problem.loss, problem.penalty, rows, problem.fit_intercept)
     found = _ProxNewton(sub, np.vstack([W[chosen], W[-1:]]), check).solve(tol)
     problem.passes += 1.0 + sub.passes * rows.n_entries / max(1, data.n_entries)

@@ -20,6 +20,7 @@ Zhang, Communication-efficient distributed optimization using an approximate New
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ import numpy as np
 
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers import interior
+from linsep.solvers import interior, pilot
 from linsep.solvers.band import Band
 from linsep.solvers.central_path import Path
 from linsep.solvers.crossover import crossable, exact
@@ -52,6 +53,7 @@ SHORT = 0.02  # steps that show a band to be too narrow: its problem has run awa
 ROUNDS = 16
 WHOLE = 1.5  # rows of a band that is not thinned out, as a multiple of those of the pilot
 SPARE = 1.3  # a band that is solved whole at once had better have all rows: another one would cost as much
+COPIES = 8  # of the pilot's rows in memory, at most: the pilot, a band of WHOLE times its rows, and either on its way
 WIDEN = 4.0  # the next band after one that was too narrow, as a multiple
 # The error of a sample of m rows, as a share of the width from which they were drawn, is about this times sqrt(d/m). A
 # start from a model nearby (the C before) is far closer.
@@ -61,10 +63,10 @@ CROWDED = 1e-3  # distance from the kink, in units of q and of the margin, that 
 LEAST = 20  # rows of a band per feature
 
 
-def pilot_rows(problem: Problem) -> int:
+def pilot_rows(data: pilot.Size) -> int:
     """Rows of the pilot and of every thinned band."""
-    n, d = problem.data.n, problem.data.d
-    return int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000))
+    n, d = data.n, data.d
+    return pilot.bounded(int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)), data, COPIES)
 
 
 def worthwhile(problem: Problem) -> bool:
@@ -86,6 +88,7 @@ class _Search:
         self.band = Band(run, first.mu, first.scale)
         self.n, self.d = run.problem.data.n, run.problem.data.d
         self.m = float(first.size)
+        self.most = float(pilot.bounded(self.n, run.problem.data, COPIES))  # that m may be
         self.best, self.value = theta, np.inf
         self.near: tuple[FloatArray, FloatArray] | None = (
             None  # theta and u of the band, all but solved
@@ -112,7 +115,7 @@ class _Search:
         Where w = 0 is as good as optimal, no side of the others tells where their dual variables end. Moved by a share
         of tol, the intercept has all of them at 0.
         """
-        self.m *= WIDEN
+        self.m = min(WIDEN * self.m, self.most)
         if self.problem.loss.native == "hinge" and self.problem.fit_intercept:
             side = 1.0 if self.best[-1] > 0.0 else -1.0
             self.best = np.zeros_like(self.best)
@@ -135,7 +138,7 @@ class _Search:
         if self._crowded():
             self._flatten()
             return
-        self.m *= 2.0
+        self.m = min(2.0 * self.m, self.most)
         rows = WIDEN * max(self.first.expected(self.far, self.tau), LEAST * self.d)
         wider = self.first.tau(self.far, rows) if rows < self.n else np.inf
         self.tau = max(WIDEN * self.tau, wider)
@@ -181,8 +184,8 @@ class _Search:
                 continue
             if 2 * len(self.band.rows) > self.n:
                 break
-            path, whole = self.band.path(), self.band.share is None
-            point = self._solved(path, whole)
+            whole = self.band.share is None
+            point = self._solved(self.band.path(), whole)
             if point is None:
                 self.widen()
                 theta, sorted_ = self.best, False
@@ -268,10 +271,10 @@ def _between(
 
 
 def _here(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """All rows of a cluster, brought to the client; the certificate is made where they were."""
-    data = problem.data.sample(np.arange(problem.data.n))
-    sub = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
-    found = replace(interior.solve(sub, theta, stop, seed), sums=None)
+    """All rows of a cluster, brought to the client or to its disk; the certificate is made where they were."""
+    with closing(problem.data.brought()) as data:
+        sub = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
+        found = replace(interior.solve(sub, theta, stop, seed), sums=None)
     problem.passes += sub.passes
     return found
 
@@ -285,14 +288,14 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     status = Status.WORKING_PRECISION
     try:
         run.check_limits()
-        first = Pilot(run, theta, pilot_rows(problem), seed)
+        first = Pilot(run, theta, pilot_rows(problem.data), seed)
         closed = None
         if first.theta is not None:
             theta = first.theta
             closed = _Search(run, first, theta).solve()
-        if not closed and problem.data.remote and problem.data.at_hand:
+        if not closed and problem.data.remote:
             return _here(problem, theta, stop, seed)
-        if not closed and not problem.data.remote:
+        if not closed:
             theta, _, _ = problem.start(theta)
             closed = interior.iterate(run, theta)
         if closed:

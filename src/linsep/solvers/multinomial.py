@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data import Memory
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.coupled_directions import (
@@ -31,7 +32,7 @@ from linsep.solvers.coupled_directions import (
     zero_sum,
 )
 from linsep.solvers.coupled_recession import refuse_separable, shortest
-from linsep.solvers.pilot import bounded
+from linsep.solvers.pilot import bounded, evenly
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _PILOT_WORK = 4_000_000  # n d k from which a pilot pays
 _PILOT_TOL = 1e-3
 _MOST_EXACT_FEW = 1500  # unknowns whose Hessian is formed where rounds count
 _PILOT_SHARE_FEW = 0.5  # of the rows, likewise
+_PILOT_ENTRIES_FEW = 1 << 20  # of a pilot, likewise: 8 MB at least
 _PILOT_ROWS = 50  # per unknown: the pilot's optimum then exceeds the minimum by 1 % of a row's loss
 _PILOT_SHARE = 0.15  # of the rows, at most
 _SAMPLE_ROWS = 20  # per feature, for the preconditioner
@@ -53,6 +55,7 @@ _SAMPLE_LEAST = 4096
 _SAMPLE_SHARE = 1 / 16  # of the rows, at most: they lie in memory even if the others are on disk
 _SAMPLE_PRICE = 3  # products that the blocks may cost before fewer rows are taken
 _PER_CLASS = 20  # rows of each class in a sample, at least (all of them if there are fewer)
+_COMMON = 100  # the same from which a sample of all rows will do
 _STALLS = 3  # steps of rounding noise that are enough
 _RECESSION = 8  # without a penalty: every so many steps missing minimisers are looked for
 
@@ -97,20 +100,29 @@ def _is_small(problem: CoupledProblem) -> bool:
 
 
 def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
-    """The problem on about m rows, drawn evenly through each class and counted for those they stand for."""
-    m = bounded(m, problem.data)
-    rng = np.random.default_rng(seed)
+    """The problem on about m rows, drawn evenly through each class and counted for those they stand for.
+
+    Where no class is rare they are drawn from all rows alike.
+    """
+    data, m = problem.data, bounded(m, problem.data)
+    rng, counts = np.random.default_rng(seed), problem.data.counts(problem.k)
+    if m < data.n and m * int(counts.min()) >= _COMMON * data.n:
+        drawn = data.sample(evenly(data.n, m, rng))
+        assert isinstance(drawn, Memory) and drawn.labels is not None
+        stands = counts / np.maximum(1, drawn.counts(problem.k))
+        drawn = drawn.reweighted(stands[drawn.labels])
+        return CoupledProblem(problem.loss, problem.penalty, drawn, problem.fit_intercept)
     ranks, share = [], []
-    for count in problem.data.counts(problem.k):
+    for count in counts:
         size = min(int(count), max(_PER_CLASS, round(m * int(count) / problem.data.n)))
         at = np.zeros(0, dtype=np.int64)
         if size:
             at = ((np.arange(size) + rng.random(size)) * (count / size)).astype(np.int64)
             share.append(np.full(size, count / size))
         ranks.append(np.minimum(at, count - 1))
-    chosen = np.concatenate(problem.data.find(ranks))
+    chosen = np.concatenate(data.find(ranks))
     ascending = np.argsort(chosen, kind="stable")
-    data = problem.data.sample(chosen[ascending], np.concatenate(share)[ascending])
+    data = data.sample(chosen[ascending], np.concatenate(share)[ascending])
     return CoupledProblem(problem.loss, problem.penalty, data, problem.fit_intercept)
 
 
@@ -119,7 +131,9 @@ def _pilot(
 ) -> tuple[FloatArray, FloatArray | None]:
     """The optimum of a pilot to three digits, where that saves passes, and the centre of its rows."""
     data, k = problem.data, problem.k
-    m = int(max(0.05 * data.n, _PILOT_ROWS * data.d * (k - 1)))
+    m = max(data.n // 20, _PILOT_ROWS * data.d * (k - 1))
+    if few:
+        m = max(m, min(_PILOT_ENTRIES_FEW // data.d, int(_PILOT_SHARE_FEW * data.n)))
     small = m > _PILOT_SHARE_FEW * data.n
     if not few:
         small = _work(problem) < _PILOT_WORK or m > _PILOT_SHARE * data.n

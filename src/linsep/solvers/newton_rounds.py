@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
     from linsep.solvers.run import Run
 
+FEATURES = 1000
 PILOT_ROWS = 50  # per feature, of a pilot whose optimum leaves two or three rounds
 PILOT_SHARE = 20  # one row of so many, at least
 PILOT_ENTRIES = 1 << 20  # of a pilot, at least: 8 MB
@@ -44,11 +45,21 @@ ATTEMPTS = 3  # rounds for one step, each with more odd rows
 MODEL_STEPS = 50  # to minimise a model, at most: no rounds
 
 
+def worthwhile(d: int, largest: int) -> bool:
+    """Whether the Hessian of the largest part takes a worker no more than about two seconds: a round costs as much."""
+    return d <= FEATURES and largest * float(d) ** 2 <= 2e10
+
+
+def pilot_rows(data: pilot.Size) -> int:
+    """Rows of the pilot."""
+    least = max(PILOT_ROWS * data.d, PILOT_ENTRIES // data.d)
+    return pilot.bounded(max(data.n // PILOT_SHARE, least), data)
+
+
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """The whole fit. A table that is no larger than its pilot comes whole, and is certified where it lies."""
     data, mu = problem.data, None
-    least = max(PILOT_ROWS * data.d, PILOT_ENTRIES // data.d)
-    m = pilot.bounded(max(data.n // PILOT_SHARE, least), data)
+    m = pilot_rows(data)
     if not theta.any():
         first = small.pilot_of(problem, seed, m)
         tol = stop.tol if m >= data.n else PILOT_TOL

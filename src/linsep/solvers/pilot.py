@@ -7,10 +7,12 @@ at random from each stretch); a class with a small share is drawn more densely, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from linsep.data import shelf
+from linsep.data.space import available_memory
 from linsep.problem import Problem
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 MOST_ENTRIES = 1 << 27  # of a pilot, which lies in memory wherever the rows are: 1 GiB
+KEPT = 40.0  # bytes for each row that a fit keeps in memory, wherever the rows are
 RARE = 0.1  # a class with a smaller share of the rows is drawn separately
 
 
@@ -33,6 +36,12 @@ def _spread(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     return out
 
 
+def evenly(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """About m of n row numbers, through all of them and from the shelf, if that has so many."""
+    stretches = n // shelf.STRETCH
+    return shelf.on_shelf(_spread(stretches, m, rng)) if m <= stretches else _spread(n, m, rng)
+
+
 def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Row numbers (ascending) and the number of rows that each stands for."""
     n = data.n
@@ -42,7 +51,7 @@ def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], Float
     counts = data.counts()
     rare = int(counts.min())
     if not 0 < rare < RARE * n:
-        rows = _spread(n, m, rng)
+        rows = evenly(n, m, rng)
         return rows, np.full(len(rows), n / len(rows))
     ranks = [_spread(int(k), max(1, min(int(k), m // 2)), rng) for k in counts[::-1]][::-1]
     rows = np.concatenate(data.find(ranks))
@@ -53,9 +62,28 @@ def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], Float
     return rows[order], share[order]
 
 
-def bounded(m: int, data: Dataset) -> int:
-    """m rows, or as many as a pilot may hold."""
-    return min(m, max(1000, MOST_ENTRIES * data.n // max(1, data.n_entries)))
+class Size(Protocol):
+    """How much there is of some rows, and whether it is in memory."""
+
+    n: int
+    d: int
+    far: bool
+
+    @property
+    def n_entries(self) -> int:
+        """Stored numbers."""
+        ...
+
+
+def bounded(m: int, data: Size, copies: int = 4) -> int:
+    """m rows, or as many as a pilot may hold.
+
+    Of rows that are not in memory no more than it has room for, with as many ``copies`` of them as the method makes.
+    """
+    most = float(MOST_ENTRIES)
+    if data.far:
+        most = min(most, (available_memory() - KEPT * data.n) / (8.0 * copies))
+    return min(m, max(1000, int(most * data.n / max(1, data.n_entries))))
 
 
 def sub_problem(problem: Problem, m: int, seed: int) -> Problem:

@@ -14,7 +14,7 @@ from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 from linsep.data.cluster import partition as on_worker
 from linsep.data.cluster.at_hand import AtHand, Columns, stacked
-from linsep.data.cluster.partition import Target
+from linsep.data.cluster.partition import Partition, Target
 from linsep.data.cluster.rows import ClusterRows, Facts, RowVector
 from linsep.data.dataset import Dataset, Notes, Sum
 from linsep.data.layout import FAN, dense_edges, longest_ordered, longest_sum
@@ -54,7 +54,9 @@ class Cluster(Dataset):
         self._tasks = X.tasks(self.n_threads)
         self._numbers = range(len(X.parts))
         self._counts: IntArray | None = None  # rows of each class in each partition
-        self._aims = self._aimed(self._target(sign, weight, labels))
+        self._aim = self._target(sign, weight, labels)
+        self._aims = self._aimed(self._aim)
+        self._brought = X.brought  # until somebody asks for rows
 
     @staticmethod
     def _target(sign: Any, weight: Any, labels: Any) -> Target:
@@ -77,6 +79,16 @@ class Cluster(Dataset):
             key=[f"linsep-aim-{uuid.uuid4().hex[:12]}-{i}" for i in self._numbers],
             pure=False,
         )
+
+    def _receive(self, brought: list[tuple[IntArray, Partition]]) -> None:
+        """Put rows at hand that came when the partitions were opened."""
+        parts = zip(brought, self.X.starts[:-1], self.X.places, strict=True)
+        numbers, columns = [], []
+        for (rows, part), start, place in parts:
+            numbers.append(rows + start)
+            columns.append((part.X, *on_worker.vectors(on_worker.aim(part, self._aim, place))))
+        found = tuple(stacked(column) for column in zip(*columns, strict=True))
+        self._at_hand.add(np.concatenate(numbers), found)
 
     def __reduce__(self) -> Any:
         raise TypeError("Rows on a cluster stay there: a function sent to them must not hold them.")
@@ -273,6 +285,9 @@ class Cluster(Dataset):
     def sample(self, rows: IntArray, share: FloatArray | None = None) -> Memory:
         """The given rows, brought here (one round)."""
         rows = np.asarray(rows, dtype=np.int64)
+        if self._brought is not None:
+            self._receive(self._brought)
+            self._brought = None
         missing = self._at_hand.missing(rows)
         if len(missing) == len(rows) and len(rows) * self.d > FEW:
             columns = self._taken(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,8 @@ from linsep.data.cluster.rounds import Rounds
 from linsep.data.cluster.rows import ClusterRows, Facts
 from linsep.errors import BadInput, ClusterError
 
-Prepare = Callable[..., "tuple[Any, Facts | None]"]
+Prepare = Callable[..., "tuple[Any, Facts | None, Any]"]
+Foreseen = Callable[[Sequence[int], int], Any]  # of sizes and d: numbers of rows
 
 
 def on_cluster(X: Any) -> bool:
@@ -29,10 +31,13 @@ def _of_dask(X: Any) -> bool:
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr", "distributed")
 
 
-def open_rows(X: Any, y: Any, weight: Any, prepare: Prepare, **facts: Any) -> ClusterRows:
+def open_rows(
+    X: Any, y: Any, weight: Any, prepare: Prepare, foreseen: Foreseen | None = None, **facts: Any
+) -> ClusterRows:
     """The rows of X with y and weights on the workers, each partition checked there (one round).
 
-    ``prepare(x, y, weight, **facts)`` runs on a worker and makes a partition of its part.
+    ``prepare(x, y, weight, some, **facts)`` runs on a worker and makes a partition of its part, and one of ``some`` of
+    its rows: those that are ``foreseen`` to be asked for first come along, where it is known how many there are.
     """
     rounds = Rounds(client_of(X))
     if isinstance(X, ClusterScan):
@@ -42,12 +47,28 @@ def open_rows(X: Any, y: Any, weight: Any, prepare: Prepare, **facts: Any) -> Cl
         None if v is None else aligned(v, X, columns, name, rounds)
         for v, name in ((y, "y"), (weight, "sample_weight"))
     ]
-    parts, found = _opened(rounds, columns, vectors, prepare, facts)
+    wanted = _wanted(X, foreseen)
+    parts, found, brought = _opened(rounds, columns, [*vectors, wanted], prepare, facts)
     kept = [i for i, fact in enumerate(found) if fact is not None]
     if not kept:
         raise BadInput("X has no rows: every partition is empty.")
     _refuse_unlike(found, kept)
-    return ClusterRows(rounds, [parts[i] for i in kept], [found[i] for i in kept])
+    rows = ClusterRows(rounds, [parts[i] for i in kept], [found[i] for i in kept])
+    rows.brought = None if wanted is None else [(wanted[i], brought[i]) for i in kept]
+    return rows
+
+
+def _wanted(X: Any, foreseen: Foreseen | None) -> list[Any] | None:
+    """For each partition of a dense array the rows that are foreseen to be asked for; None if that cannot be told."""
+    sizes = known_sizes(X)
+    if foreseen is None or sizes is None or not isinstance(getattr(X, "_meta", None), np.ndarray):
+        return None
+    starts = np.cumsum([0, *sizes])
+    rows = foreseen(sizes, int(X.shape[1])) if X.ndim == 2 and starts[-1] else ()
+    if not len(rows):
+        return None
+    parts = np.split(rows, np.searchsorted(rows, starts[1:-1]))
+    return [part - start for part, start in zip(parts, starts, strict=False)]
 
 
 def connected(address: str) -> Any:
@@ -166,26 +187,31 @@ def _opened(
     vectors: Sequence[list[Any] | None],
     prepare: Prepare,
     facts: dict[str, Any],
-) -> tuple[Any, list[Any]]:
-    """Partitions on the workers, and what they say about themselves."""
+) -> tuple[Any, list[Any], list[Any]]:
+    """Partitions on the workers, what they say about themselves, and some of their rows."""
     from dask.delayed import delayed  # noqa: PLC0415
 
     run, numbers = uuid.uuid4().hex[:12], range(len(columns))
     nothing: list[Any] = [None] * len(columns)
-    y, weight = (nothing if v is None else v for v in vectors)
+    y, weight, some = (nothing if v is None else v for v in vectors)
     lazily = delayed(prepare, pure=False)
     made = [
         lazily(
-            columns[i], y[i], weight[i], number=i, dask_key_name=f"linsep-open-{run}-{i}", **facts
+            *(columns[i], y[i], weight[i], some[i]),
+            number=i,
+            dask_key_name=f"linsep-open-{run}-{i}",
+            **facts,
         )
         for i in numbers
     ]
     rounds.origins = {str(getattr(one, "key", "")): i for i, one in enumerate(columns)}
     futures = rounds.client.compute(made)
     parts = rounds.map("part", on_worker.pick, numbers, futures, at=0)
-    found = rounds.map("fact", on_worker.pick, numbers, futures, at=1)
+    told = [rounds.map(f"told{at}", on_worker.pick, numbers, futures, at=at) for at in (1, 2)]
     rounds.traffic.rounds += 1
-    return parts, rounds.results(found)
+    found, brought = (rounds.results(one) for one in told)
+    rounds.traffic.received += sum(sys.getsizeof(one) for one in brought if one is not None)
+    return parts, found, brought
 
 
 def _refuse_unlike(found: Sequence[Any], kept: Sequence[int]) -> None:

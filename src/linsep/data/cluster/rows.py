@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data.block import FloatArray
-from linsep.data.cluster.partition import Target, Task
+from linsep.data.cluster.partition import Partition, Target, Task
 
 if TYPE_CHECKING:
     from linsep.data.cluster.rounds import Rounds, Traffic
@@ -51,6 +51,9 @@ class ClusterRows:
         self.classes: npt.NDArray[Any] | None = None
         self.fetched: dict[Target, npt.NDArray[Any]] = {}  # vectors that were brought here
         self.places: list[IntArray | None] = [None] * len(facts)
+        self.brought: list[tuple[IntArray, Partition]] | None = (
+            None  # rows that came when they were opened
+        )
 
     @property
     def size(self) -> int:

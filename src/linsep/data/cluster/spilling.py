@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from linsep.data.cache import write_rows
 from linsep.data.cluster import partition as on_worker
 from linsep.data.dataset import AT_HAND
+from linsep.data.shelf import STRETCH
 from linsep.data.stream import Stream
 from linsep.errors import Refused
 
@@ -48,6 +49,7 @@ def _place(data: Cluster) -> Path:
     from dask.utils import parse_bytes  # noqa: PLC0415
 
     size = data.n_entries * (data.X.dtype.itemsize + 4 * data.sparse)
+    size += size // STRETCH  # which are there twice, for pilots
     chosen, limit = dask.config.get(DIRECTORY, None), dask.config.get(LIMIT, None)
     if chosen is None:
         raise Refused(
