@@ -8,7 +8,7 @@ from catalogue import Sample, fit, objective, plain
 
 from linsep import LinearClassifier, verify
 from linsep.losses import get
-from linsep.solution import Linearised, Status, Stop
+from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import dual_cd, sparse, wide
 
 PARABOLAS = ("squared_hinge", "squared", "huberised_hinge")
@@ -28,7 +28,7 @@ def test_the_answer_in_the_span_of_the_rows_is_the_answer(loss, C, intercept):
     sample = unscaled()
     problem = sample.problem(get(loss), C, fit_intercept=intercept)
     found = wide.solve_smooth(problem, Stop(1e-8))
-    assert found.status is Status.CERTIFIED and isinstance(found.dual, Linearised)
+    assert found.status is Status.CERTIFIED and isinstance(found.dual, Explicit)
     theta = found.W[:, 0]
     _, g, H = objective(get(loss), C, sample, theta, intercept)
     if not intercept:

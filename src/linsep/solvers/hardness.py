@@ -62,8 +62,8 @@ def interior_epochs(problem: Problem, tol: float = 1e-6) -> float:
     epoch = 30.0 + 1.3 * entries if sparse else 60.0 + 0.6 * entries
     if (
         n < d
-    ):  # in coordinates of the rows' own span, whose eigenvectors cost more than all that follows
-        return 5.0 * n * n / epoch
+    ):  # in the span of the rows: a product of all with all, some tens of factorisations of their order
+        return n * (0.06 * entries + 0.5 * n) / epoch
     gram = 0.5 * entries**2 * (1.0 + (d / 200.0) ** 2 if sparse else 0.05)
     iteration = 40.0 + 1.6 * entries + gram + 0.05 * float(d) ** 3 / n
     return (15.0 if tol >= ROUGH else 20.0) * iteration / epoch

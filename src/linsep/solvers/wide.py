@@ -2,7 +2,8 @@
 
 With mu a point amid the rows and K = (X - mu)(X - mu)' = V E V', the rows L = V E^(1/2) have the same inner
 products: min lam/2 |w|^2 + sum s l(sigma (x.w + b) + o) has the same dual on L as on X, with at most n features.
-Its answer y gives w = (X - mu)' V E^(-1/2) y.
+Its answer y gives w = (X - mu)' V E^(-1/2) y. Losses made of lines and parabolas need no more than K
+(``span_newton.py``).
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data import Memory
 from linsep.problem import Problem, dot
-from linsep.solution import Linearised, Solution, Status, Stop
-from linsep.solvers import newton, small
-from linsep.solvers.directions import Cholesky
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers import span_newton
 from linsep.solvers.imbalance import begin
-from linsep.solvers.run import Run
+from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 LARGEST = 6000  # rows, or features, up to which a matrix of that order is factorised
 LARGEST_SMOOTH = 3000  # the same for smooth losses, which have other ways
 DROP = 1e-14
+SHARE = 0.3  # of tol that the inner products may leave
 
 Attempt = Callable[["Run[Problem]", "FloatArray"], bool]
 
@@ -50,7 +51,7 @@ def price(problem: Problem) -> float:
         return math.inf
     if not problem.loss.smooth or problem.loss.native == "logistic":
         return math.inf
-    return 20.0 + n / 8 + 2.0 * n * n / d
+    return 10.0 + n / 8 + 0.5 * n * n / d
 
 
 def _products(problem: Problem) -> FloatArray:
@@ -78,22 +79,46 @@ class Reduced:
     def lift(self, theta: FloatArray) -> FloatArray:
         """The point, or the step, in all coordinates (one pass)."""
         problem = self.whole
-        combination = self._vectors @ (theta[:-1] / self._roots)
-
-        def add(b: Block, out: FloatArray) -> None:
-            part = combination[b.first : b.first + b.rows.n]
-            _kernels.combine(b.rows, b.lo, b.hi, part, out)
-
-        problem.passes += 1
-        at = problem.data.sum(add, problem.order)
+        at = _combined(problem, self._vectors @ (theta[:-1] / self._roots))
         mu = problem.centre()
         at[:-1] -= at[-1] * mu
         at[-1] = theta[-1] - dot(mu, at[:-1]) if problem.fit_intercept else 0.0
         return at
 
 
+def _spanned(run: Run[Problem]) -> tuple[FloatArray, Explicit]:
+    """The answer from the inner products of the rows alone, in all coordinates (two passes)."""
+    problem, data = run.problem, run.problem.data
+    n, mu = data.n, problem.centre()
+    offset = np.zeros(n) if data.offset is None else data.offset
+    weight = np.ones(n) if data.weight is None else data.weight
+    span = span_newton.Span(
+        problem.loss, _products(problem), data.sign, offset, weight, problem.fit_intercept
+    )
+    found = span_newton.solve(span, problem.lam, SHARE * run.stop.tol, None, run.check_limits)
+    mass = (found.stretch / problem.lam) * weight * data.sign * found.u
+    at = _combined(problem, mass)
+    at[:-1] -= at[-1] * mu
+    at[-1] = found.stretch * found.b - dot(mu, at[:-1]) if problem.fit_intercept else 0.0
+    return at, Explicit(found.u)
+
+
+def _combined(problem: Problem, mass: FloatArray) -> FloatArray:
+    """sum mass x~ (one pass)."""
+    problem.passes += 1
+
+    def add(b: Block, out: FloatArray) -> None:
+        part = mass[b.first : b.first + b.rows.n]
+        _kernels.combine(b.rows, b.lo, b.hi, part, out)
+
+    return problem.data.sum(add, problem.order)
+
+
 def solve(run: Run[Problem], attempt: Attempt) -> bool:
-    """``attempt`` on the reduced problem, then the point in all coordinates. Whether the gap closed."""
+    """By inner products; if that falls short ``attempt`` on the reduced problem. Whether the gap closed."""
+    if span_newton.applies(run.problem.loss) and run.problem.lam > 0.0:
+        if run.close(*_spanned(run)):
+            return True
     reduced = Reduced(run.problem)
     inner = begin(reduced.problem, Stop(run.stop.tol * 0.1, run.stop.time_limit, None))
     inner.began = run.began
@@ -104,21 +129,13 @@ def solve(run: Run[Problem], attempt: Attempt) -> bool:
     return run.close(reduced.lift(found), dual)
 
 
-def solve_smooth(problem: Problem, stop: Stop, seed: int = 0) -> Solution:
-    """Newton's method with Cholesky on the reduced problem; its dual point comes back with the answer."""
+def solve_smooth(problem: Problem, stop: Stop) -> Solution:
+    """A loss made of parabolas, by inner products alone."""
     run = Run(problem, stop)
-    reduced = Reduced(problem)
-    sub, rest = reduced.problem, stop.time_limit
-    limits = Stop(0.1 * stop.tol, None if rest is None else max(1e-3, rest - run.seconds))
-    start = np.zeros(sub.order)
-    if small.fits(sub):
-        found = small.solve(sub, start, limits, seed)
-    else:
-        found = newton.solve(sub, start, limits, Cholesky(sub.centre()))
-    at, dual = reduced.lift(found.W[:, 0]), found.dual
-    if isinstance(dual, Linearised):
-        base, step = (reduced.lift(part[:, 0]) for part in (dual.base, dual.step))
-        dual = Linearised(base.reshape(-1, 1), step.reshape(-1, 1))
-    closed = run.close(at, dual)
-    limit = Status.TIME_LIMIT if found.status is Status.TIME_LIMIT else Status.WORKING_PRECISION
-    return run.solution(Status.CERTIFIED if closed else limit, at, dual)
+    theta, dual = np.zeros(problem.order), Explicit(np.zeros(problem.data.n))
+    try:
+        theta, dual = _spanned(run)
+        closed = run.close(theta, dual)
+    except LimitReached as limit:
+        return run.solution(limit.status, theta, dual)
+    return run.solution(Status.CERTIFIED if closed else Status.WORKING_PRECISION, theta, dual)

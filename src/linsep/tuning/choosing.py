@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +18,7 @@ from linsep.data import Scan
 from linsep.data.cluster import held, on_cluster
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.train import Fit
-from linsep.tuning import leave_one_out, rejecting, separate, shared, splits
+from linsep.tuning import leave_one_out, rejecting, separate, shared, spanned, splits
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
 from linsep.tuning.scoring import ERROR, Score, resolve
@@ -256,7 +257,10 @@ def _grid_scores(
     part = parts.parts(len(y))
     pose = None if on_cluster(X) else getattr(estimator, "_shared_problem", None)
     given = pose(X, y, weight) if pose is not None and part is not None else None
-    if given is None or part is None or not shared.applies(given, Cs.tolist(), part):
+    together = None
+    if given is not None and part is not None:
+        together = engine(given, Cs.tolist(), part)
+    if given is None or part is None or together is None:
         given_rows = (estimator, X, y, weight, Cs, parts.pairs)
         if found.reject:
             models = rejecting.models(*given_rows, found.rejected)
@@ -269,14 +273,14 @@ def _grid_scores(
         return
     if score is ERROR and is_classifier(estimator) and given.weight is None:
         errors = np.zeros(found.scores.shape, dtype=np.int64)
-        fits = shared.fit_grid(given, Cs.tolist(), part, None, errors)
+        fits = together(given, Cs.tolist(), part, None, errors)
         for f, (_, rows) in enumerate(parts.pairs):
             for c in range(len(Cs)):
                 found.add_fit(c, f, errors[c, f] / len(rows), fits[c, f])
         return
     many = len(y) * len(Cs) > _HELD and isinstance(given.rows, np.ndarray)
     held = None if many else np.zeros((len(y), len(Cs)))
-    fits = shared.fit_grid(given, Cs.tolist(), part, held)
+    fits = together(given, Cs.tolist(), part, held)
     for f, (_, rows) in enumerate(parts.pairs):
         if held is not None:
             z = np.ascontiguousarray(held[rows].T)
@@ -287,6 +291,14 @@ def _grid_scores(
             fit = fits[c, f]
             value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
             found.add_fit(c, f, value, fit)
+
+
+def engine(given: shared.Shared, Cs: Sequence[float], part: npt.NDArray[np.int64]) -> Any:
+    """What fits such a grid together; None if nothing does."""
+    for able in (shared, spanned):
+        if able.applies(given, Cs, part):
+            return able.fit_grid
+    return None
 
 
 def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from linsep.data.cluster import on_cluster
 from linsep.errors import BadInput, ConvergenceWarning
-from linsep.tuning import separate, shared
-from linsep.tuning.choosing import examined
+from linsep.tuning import separate
+from linsep.tuning.choosing import engine, examined
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import Path
 from linsep.watching import Job
@@ -53,9 +53,10 @@ def path(
     pose = None if on_cluster(X) else getattr(estimator, "_shared_problem", None)
     given = pose(X, target, weight) if pose is not None else None
     nowhere = np.full(len(target), -1, dtype=np.int64)
-    if given is not None and shared.applies(given, grid.tolist(), nowhere):
+    together = None if given is None else engine(given, grid.tolist(), nowhere)
+    if together is not None:
         with Job("path", total=len(grid)):
-            fits = shared.fit_grid(given, grid.tolist(), nowhere, None)
+            fits = together(given, grid.tolist(), nowhere, None)
         ordered = [fits[c, -1] for c in range(len(grid))]
         coefs = np.stack([fit.W[:-1].T for fit in ordered])
         intercepts = np.stack([fit.W[-1] for fit in ordered])

@@ -53,10 +53,10 @@ def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
     n, d = given.rows.shape
     if _sparse(given.rows) or d > grid.FEATURES or n < _ROWS * d:
         return False
-    return not loss.classification or given.sigma is None or _both_classes(given, part)
+    return not loss.classification or given.sigma is None or both_classes(given, part)
 
 
-def _both_classes(given: Shared, part: IntArray) -> bool:
+def both_classes(given: Shared, part: IntArray) -> bool:
     """Whether every model sees rows of both classes."""
     assert given.sigma is not None
     kind = 2 * (part + 1) + (given.sigma > 0)
@@ -107,10 +107,10 @@ def fit_grid(
                 if errors is not None:
                     errors[c, f] = model.errors
             else:
-                fits[c, f] = _alone(given, mine, part, f, fit, held, errors, c)
+                fits[c, f] = alone(given, mine, part, f, fit, held, errors, c)
     for key in ((c, f) for c in range(len(Cs)) for f in models.held_out if (c, f) not in fits):
         mine = replace(recipe, penalty=ElasticNet(Cs[key[0]]))
-        fits[key] = _alone(given, mine, part, key[1], None, held, errors, key[0])
+        fits[key] = alone(given, mine, part, key[1], None, held, errors, key[0])
     return fits
 
 
@@ -150,7 +150,7 @@ def _certified(
     )
 
 
-def _alone(
+def alone(
     given: Shared,
     recipe: Recipe,
     part: IntArray,

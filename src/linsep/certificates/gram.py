@@ -1,0 +1,155 @@
+"""Certificates from inner products alone, for coefficients in the span of the rows.
+
+With K = X X' (rows about any centre) a model is w = X'a and b, a dual point the masses p = s sigma u with sum p = 0::
+
+    P(a, b) = lam/2 a'K a + sum s l(sigma (K a + b) + offset)
+    D(u)    = -sum s (l*(-u) + u offset) - p'K p / (2 lam)
+
+No row is read: a grid of models that share the rows is proven by products with one matrix. What counts are the rows,
+not the K that was computed: each of its entries errs by at most a small share of |x_i| |x_j|, by Cauchy and Schwarz
+whatever the order of the additions, and the allowance pays for that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates.closing import ROUNDOFF, balance
+from linsep.certificates.optimality import Optimality, enclose
+from linsep.losses import Loss
+from linsep.penalties import ElasticNet
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GramRows:
+    """Inner products of some rows about a centre, and what goes with each row.
+
+    ``d`` is the number of products in each inner product, ``far`` the length of the centre.
+    """
+
+    K: FloatArray
+    d: int
+    far: float
+    sigma: FloatArray
+    offset: FloatArray | None
+    weight: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Spanned:
+    """A proven model: w = X'a about the centre, with the intercept b there."""
+
+    a: FloatArray
+    b: float
+    certificate: Optimality
+
+
+def from_gram(
+    loss: Loss,
+    rows: GramRows,
+    u: FloatArray,
+    b: float,
+    *,
+    penalty: ElasticNet,
+    fit_intercept: bool,
+    tol: float,
+    longer: float = 0.0,
+) -> Spanned:
+    """The model that the dual point ``u`` believes in, a = s sigma u / lam, and its certificate.
+
+    Where u is outside the domain of the conjugate, 0 takes its place; of the heavier side all u are shrunk. A model of
+    the hinge is stretched by the share ``longer``, and by as much as rounding may move a margin: its rows on the kink
+    then have no loss that might be made up of rounding, however large C is.
+    """
+    lam = penalty.l2
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by ``enclose``
+        p, side, share = _feasible(loss, rows, u, fit_intercept)
+        a, stretch = p / lam, 1.0
+        Ka = rows.K @ a
+        if not loss.smooth and loss.domain[0] == 0.0:
+            stretch += max(longer, 2.0 * float(_errors(rows, a, b, Ka).max(initial=0.0)))
+            a, b, Ka = stretch * a, stretch * b, stretch * Ka
+        model = a, b, Ka
+        primal, bound, rounding = _values(loss, rows, model, side, share, lam, stretch)
+    distance = math.sqrt(2.0 / lam)
+    proof = enclose(
+        primal, bound, rounding, scale=penalty.scale, tol=tol, distance=distance, kind="dual"
+    )
+    return Spanned(a, b, proof)
+
+
+def _errors(rows: GramRows, a: FloatArray, b: float, Ka: FloatArray) -> FloatArray:
+    """Bounds on the rounding errors of the margins.
+
+    With r_i = |x_i| and R = sum |a_i| r_i, the error of one product with K is at most e r_i R, e = (d + n + 32) u: that
+    of its entries and of the product; once more that of w = X'a where it is written down in numbers, with an
+    intercept that takes back the centre.
+    """
+    e, r = _share(rows), np.sqrt(np.maximum(np.diag(rows.K), 0.0))
+    R = float(np.abs(a) @ r)
+    length = math.sqrt(max(0.0, float(a @ Ka)) + e * R * R)
+    offset = 0.0 if rows.offset is None else np.abs(rows.offset)
+    return np.asarray(2.0 * e * (r * R + abs(b) + rows.far * length + offset))
+
+
+def _share(rows: GramRows) -> float:
+    return 1.01 * (rows.d + len(rows.K) + 32) * ROUNDOFF
+
+
+def _feasible(
+    loss: Loss, rows: GramRows, u: FloatArray, fit_intercept: bool
+) -> tuple[FloatArray, npt.NDArray[np.bool_], FloatArray]:
+    """The masses p = s sigma u in balance, which of them are on the plus side, and s (l*(-u) + u offset)."""
+    s = np.ones(len(u)) if rows.weight is None else rows.weight
+    u = np.where(np.isfinite(u) & np.isfinite(loss.conjugate(-u)), u, 0.0)
+    plus = rows.sigma * u >= 0.0
+    if fit_intercept:
+        mass = s * np.abs(u)
+        k_plus, k_minus = balance(float(mass[plus].sum()), float(mass[~plus].sum()))
+        u = u * np.where(plus, k_plus, k_minus)
+    share = s * loss.conjugate(-u)
+    if rows.offset is not None:
+        share = share + s * u * rows.offset
+    return s * rows.sigma * u, plus, share
+
+
+def _values(
+    loss: Loss,
+    rows: GramRows,
+    model: tuple[FloatArray, float, FloatArray],
+    plus: npt.NDArray[np.bool_],
+    share: FloatArray,
+    lam: float,
+    stretch: float,
+) -> tuple[float, float, float]:
+    """P, its lower bound, and what rounding may have done to both.
+
+    The masses p = lam a / stretch are in balance to a share of themselves, and closing it costs no more than
+    ``closing.repair`` says.
+    """
+    a, b, Ka = model
+    n = len(a)
+    e, chain = _share(rows), (n + 16) * ROUNDOFF
+    R = float(np.abs(a) @ np.sqrt(np.maximum(np.diag(rows.K), 0.0)))
+    square = max(0.0, float(a @ Ka))
+    s = np.ones(n) if rows.weight is None else rows.weight
+    m = rows.sigma * (Ka + b) + (0.0 if rows.offset is None else rows.offset)
+    errs = _errors(rows, a, b, Ka)
+    steep = np.maximum(np.abs(loss.slope(m - errs)), np.abs(loss.slope(m + errs)))
+    live = s > 0.0
+    value = np.where(live, s * loss.value(m), 0.0)
+    primal = 0.5 * lam * square + float(value.sum())
+    bound = -float(share.sum()) - 0.5 * lam * square / stretch**2
+    rounding = float(np.where(live, s * steep * errs, 0.0).sum())
+    rounding += chain * float(value.sum() + np.abs(share).sum()) + 2.0 * lam * e * R * R
+    off, far = 2.0 * chain, lam * np.abs(a * Ka)
+    dearest = max(
+        off * float(np.abs(share[side]).sum() + far[side].sum()) for side in (plus, ~plus)
+    )
+    return primal, bound, rounding + dearest + 0.5 * lam * off * off * R * R

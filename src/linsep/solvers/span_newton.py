@@ -1,0 +1,281 @@
+"""Semismooth Newton in the span of the rows, for losses whose conjugate is a parabola or a line on an interval.
+
+With K the inner products of the rows, w = X'a, m = sigma (K a + b) + offset, the loss is made smooth by a proximal term
+about a dual point u0 (for the hinge and the absolute loss; the others are smooth already, with bend and u0 = 0)::
+
+    u(m) = (1 - m)/bend + u0, cut to [lo, hi],      stationary: lam a = s sigma u(m), sum s sigma u(m) = 0.
+
+Newton's method on this takes the rows F inside the interval as free and the others as they are cut, and solves
+
+    (K_FF/lam + diag(bend/s)) p_F + b = sigma (1 - offset + bend u0) - K_FR p_R/lam,      sum p = 0,     p = s sigma u:
+
+one Cholesky factor of the order of F. The objective is piecewise quadratic along a step, so its minimum there is found
+exactly; steps end when F stays, at the solution. The proximal term then moves to the u found and its bend shrinks: the
+gap of the loss with the kink is at most sum s bend |u - u0|. From the model of another C, few steps are left.
+
+Chapelle, Training a support vector machine in the primal, 2007. Rockafellar, Augmented Lagrangians and applications of
+the proximal point algorithm, 1976. Li, Sun and Toh, A highly efficient semismooth Newton augmented Lagrangian method,
+2018.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from linsep.losses import Loss
+    from linsep.solution import FloatArray
+
+LOSSES = ("squared", "squared_hinge", "huberised_hinge", "huber", "hinge", "absolute")
+STEPS = 60  # of Newton's method for one proximal term
+ROUNDS = 14  # proximal terms
+FIRST, NEXT, LEAST = 1.0, 0.1, 1e-12  # their bends, as a share of |x|^2/lam; the factor; the last
+NEAR = 1e-5  # the same from a solution to some digits
+SMALL = 1e-3  # change of the objective, as a share of tol, that is none
+STRETCH = 0.03  # share of tol by which a model of a loss with a kink is stretched: see ``Found``
+_HALVINGS = 60
+
+
+def applies(loss: Loss) -> bool:
+    """Whether the loss has such a conjugate."""
+    return loss.native in LOSSES
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """The rows by their inner products: a problem but for the penalty."""
+
+    loss: Loss
+    K: FloatArray
+    sigma: FloatArray
+    offset: FloatArray
+    weight: FloatArray
+    fit_intercept: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A dual point, the intercept, the relative gap and the Newton steps made.
+
+    The model is a = stretch s sigma u/lam, with the intercept stretch b. For the hinge it is a little longer than the
+    dual point believes: rows on the kink then have no loss that rounding could make up, however large C is.
+    """
+
+    u: FloatArray
+    b: float
+    stretch: float
+    gap: float
+    steps: int
+
+
+class _Newton:
+    """Where the method is: a = p/lam, b, and K a."""
+
+    def __init__(
+        self, span: Span, lam: float, tol: float, check: Callable[[], None] | None
+    ) -> None:
+        self.span, self.lam, self.tol, self._check = span, lam, tol, check
+        self.low, self.high = span.loss.domain
+        self.mass = span.weight * span.sigma
+        self.size = max(float(np.mean(np.diag(span.K))) / lam, 1e-300)
+        self.a, self.Ka = np.zeros_like(span.sigma), np.zeros_like(span.sigma)
+        self.b, self.steps = 0.0, 0
+        self.stretch = 1.0 + STRETCH * tol if span.loss.native == "hinge" else 1.0
+
+    def found(self) -> Found:
+        """The model as it is."""
+        u = self.dual()
+        return Found(u, self.b, self.stretch, self.gap(u), self.steps)
+
+    def place(self, u: FloatArray, b: float) -> None:
+        """Begin at the model that u believes in."""
+        self.a, self.b = self.mass * u / self.lam, b
+        self.Ka = self.span.K @ self.a
+
+    def _wanted(self, bend: float, u0: FloatArray, Ka: FloatArray, b: float) -> FloatArray:
+        """u before it is cut."""
+        span = self.span
+        return (1.0 - span.offset - span.sigma * (Ka + b)) / bend + u0
+
+    def dual(self) -> FloatArray:
+        """u of the model, a = s sigma u/lam: from the margins it would come with the errors of these over bend."""
+        live = self.mass != 0.0
+        u = np.divide(self.lam * self.a, self.mass, out=np.zeros_like(self.a), where=live)
+        cut: FloatArray = np.clip(u, self.low, self.high)
+        return cut
+
+    def minimise(self, bend: float, u0: FloatArray) -> bool:
+        """Newton steps until the free rows stay; whether they did."""
+        for _ in range(STEPS):
+            if self._check is not None:
+                self._check()
+            self.steps += 1
+            c = self._wanted(bend, u0, self.Ka, self.b)
+            free = (c > self.low) & (c < self.high)
+            found = self._target(bend, u0, np.clip(c, self.low, self.high), free)
+            if found is None:
+                return False
+            a, b = found
+            Ka = self.span.K @ a
+            t, gain = self._length(bend, c, a - self.a, Ka - self.Ka, b - self.b)
+            small = gain <= SMALL * self.tol * self.lam * float(a @ Ka)
+            if t >= 1.0:
+                self.a, self.b, self.Ka = a, b, Ka
+                c = self._wanted(bend, u0, Ka, b)
+                if small or np.array_equal(free, (c > self.low) & (c < self.high)):
+                    return True
+            elif small:
+                return True
+            elif t <= 1e-14:
+                return False
+            else:
+                self.a = self.a + t * (a - self.a)
+                self.b += t * (b - self.b)
+                self.Ka = self.Ka + t * (Ka - self.Ka)
+        return False
+
+    def _target(
+        self, bend: float, u0: FloatArray, u: FloatArray, free: npt.NDArray[np.bool_]
+    ) -> tuple[FloatArray, float] | None:
+        """Where the objective would have its minimum if the rows stayed free, or cut, as they are."""
+        span, lam = self.span, self.lam
+        F = np.flatnonzero(free & (span.weight > 0.0))
+        p = self.mass * u
+        p[F] = 0.0
+        if not len(F):
+            b = self._intercept(bend, u0, span.K @ (p / lam)) if span.fit_intercept else 0.0
+            return p / lam, b
+        M = span.K[np.ix_(F, F)]
+        M *= 1.0 / lam
+        M[np.diag_indices(len(F))] += bend / span.weight[F]
+        fixed = np.flatnonzero(p)
+        rhs = span.sigma[F] * (1.0 - span.offset[F] + bend * u0[F])
+        if len(fixed):
+            rhs -= span.K[np.ix_(F, fixed)] @ (p[fixed] / lam)
+        factor, info = dpotrf(M.T, lower=1, overwrite_a=1, clean=0)
+        if info:
+            return None
+        both, info = dpotrs(factor, np.stack([rhs, np.ones(len(F))], axis=1), lower=1)
+        b = 0.0
+        if span.fit_intercept:
+            b = float((both[:, 0].sum() + p.sum()) / both[:, 1].sum())
+        p[F] = both[:, 0] - b * both[:, 1]
+        return p / lam, b
+
+    def _intercept(self, bend: float, u0: FloatArray, Ka: FloatArray) -> float:
+        """The best intercept for these scores."""
+
+        def slope(b: float) -> float:
+            u = np.clip(self._wanted(bend, u0, Ka, b), self.low, self.high)
+            return float(self.mass @ u)  # falls as b rises
+
+        reach = 1.0
+        while not slope(self.b + reach) <= 0.0 <= slope(self.b - reach) and reach < 1e300:
+            reach *= 4.0
+        low, high = self.b - reach, self.b + reach
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if slope(middle) > 0.0 else (low, middle)
+        return 0.5 * (low + high)
+
+    def _length(
+        self, bend: float, c: FloatArray, da: FloatArray, dKa: FloatArray, db: float
+    ) -> tuple[float, float]:
+        """The step to the least objective along a direction, 1 if that is where it points, and the slope there."""
+        lam, span = self.lam, self.span
+        dm = span.sigma * (dKa + db)
+        first, second = lam * float(self.a @ dKa), lam * float(da @ dKa)
+
+        def slope(t: float) -> float:
+            u = np.clip(c - (t / bend) * dm, self.low, self.high)
+            return first + t * second - float((span.weight * u) @ dm)
+
+        start, end = slope(0.0), slope(1.0)
+        if not start < 0.0:
+            return (1.0 if abs(end) <= abs(start) else 0.0), abs(start)
+        if end <= 1e-9 * abs(start):
+            return 1.0, abs(start)
+        low, high, f_low, f_high = 0.0, 1.0, start, end
+        t = 1.0
+        for _ in range(_HALVINGS):  # regula falsi, halved where one end stays
+            t = low - f_low * (high - low) / (f_high - f_low)
+            f = slope(t)
+            if abs(f) <= 1e-3 * abs(start) or high - low < 1e-12:
+                break
+            if f < 0.0:
+                low, f_low, f_high = t, f, 0.5 * f_high
+            else:
+                high, f_high, f_low = t, f, 0.5 * f_low
+        return t, abs(start)
+
+    def gap(self, u: FloatArray) -> float:
+        """Relative gap of the model that u believes in; terms of either sign do not cancel to less than they are."""
+        span, lam = self.span, self.lam
+        a = self.mass * u / lam
+        Ka = span.K @ a
+        m = self.stretch * span.sigma * (Ka + self.b) + span.offset
+        square = lam * float(a @ Ka)
+        loss = float(span.weight @ span.loss.value(m))
+        dual = -float(span.weight @ (span.loss.conjugate(-u) + u * span.offset)) - 0.5 * square
+        primal = loss + 0.5 * self.stretch**2 * square
+        off = abs(float(a.sum()) * lam * self.b) if span.fit_intercept else 0.0
+        return (abs(primal - dual) + off) / max(abs(primal), 1e-300)
+
+
+def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
+    """What u/lam and b of a larger lam are here, if their gap is at most tol.
+
+    A hinge without rows at the upper end has the same solution for every smaller lam.
+    """
+    method = _Newton(span, lam, tol, None)
+    method.place(np.clip(lam * mass, method.low, method.high), b)
+    found = method.found()
+    return found if found.gap <= tol else None
+
+
+def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Found:
+    """A solution of a loss with a kink, made exact where its free rows are the right ones but for a few."""
+    method = _Newton(span, lam, tol, None)
+    method.place(u, b)
+    before = method.found()
+    method.minimise(NEAR * method.size, u)
+    after = method.found()
+    return after if after.gap < before.gap else before
+
+
+def solve(
+    span: Span,
+    lam: float,
+    tol: float,
+    start: tuple[FloatArray, float] | None = None,
+    check: Callable[[], None] | None = None,
+) -> Found:
+    """The dual point whose gap is at most tol, or the best one found. ``check`` may raise, to end it early.
+
+    ``start`` is u/lam and b of a larger lam, of use to a smooth loss.
+    """
+    method = _Newton(span, lam, tol, check)
+    nothing = np.zeros_like(span.sigma)
+    if span.loss.smooth:
+        if start is not None:
+            method.place(np.clip(lam * start[0], method.low, method.high), start[1])
+        method.minimise(1.0 / span.loss.curvature_bound, nothing)
+        return method.found()
+    best, share, u0 = method.found(), FIRST, nothing
+    for _ in range(ROUNDS):
+        settled = method.minimise(share * method.size, u0)
+        found = method.found()
+        if found.gap < best.gap:
+            best = found
+        if found.gap <= tol or (share <= LEAST and not settled):
+            break
+        share, u0 = max(LEAST, NEXT * share), found.u
+    return best
