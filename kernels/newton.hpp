@@ -99,7 +99,7 @@ struct NewtonFit {
     Cholesky chol;
     double P = 0, closed = 0;
     double blend = 0;  // 1: secant curvatures, for a few steps after curvature was missing
-    int hold = 1, held = 0;
+    int hold = 1, held = 0, shorts = 0;
     bool lost = false;  // the last direction ignores part of the gradient, for want of curvature
     bool exact;         // Grams in double precision from now on
     // The gap after a step is about the square of its decrement, as shares of P: earlier closing passes are in vain.
@@ -328,7 +328,12 @@ struct NewtonFit {
         return true;
     }
 
-    // status: 0 step limit, 1 gap <= tol, 2 working precision, 3 separable (theta separates), 4 not finite
+    // Whether short steps are so dear that another method is to go on (src/linsep/solvers/slack_path.py).
+    bool dawdles() const {
+        return spec.id == LossId::squared_hinge && R::dense && job.lam > 0.0 && n * d * (d + 8) > 4'000'000;
+    }
+
+    // status: 0 step limit or many short steps, 1 gap <= tol, 2 working precision, 3 separable (theta separates), 4 not finite
     NewtonReport run(double* base, double* step, double* closing_out) {
         const bool bent = spec.id == LossId::huberised_hinge || spec.id == LossId::huber;
         const bool unbounded = job.lam == 0.0 && (spec.id == LossId::logistic || spec.id == LossId::exponential);
@@ -357,6 +362,8 @@ struct NewtonFit {
                 continue;
             }
             if (unbounded && smallest_margin() > 0.0) return finish(3);
+            shorts += length < 0.3;
+            if (shorts == 6 && dawdles()) return finish(0);
             if (blend > 0.0) {
                 settled = tiny;
                 if (++held >= hold || tiny) to_newton();

@@ -18,7 +18,7 @@ import numpy as np
 
 from linsep.problem import Tried, dot
 from linsep.solution import Linearised, Solution, Status, Stop
-from linsep.solvers import recession
+from linsep.solvers import recession, slack_path
 from linsep.solvers.run import NEAR, LimitReached, Run, linearised
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def solve(
     dual = linearised(theta, np.zeros_like(theta))
     status = Status.WORKING_PRECISION
     curvatures = _Curvatures(problem.straight_tails)
+    dawdling = slack_path.Dawdling(problem)
     try:
         theta, value, g = problem.start(theta)
         run.record(value)
@@ -179,6 +180,9 @@ def solve(
                 if not curvatures.blend and (tiny or value == 0.0):
                     break
                 changed = curvatures.after_step(length, tiny)
+                if dawdling.ends(run, theta, length):
+                    status = Status.CERTIFIED
+                    break
             else:
                 changed = curvatures.to_secant()
                 if not changed:
@@ -188,10 +192,15 @@ def solve(
     except LimitReached as limit:
         status = limit.status
     if status is Status.WORKING_PRECISION:
-        recession.refuse_receding(problem, theta)
-        if problem.lam > 0.0 and run.settle(theta, dual):
-            status = Status.CERTIFIED
+        status = _last_word(run, theta, dual)
     return run.solution(status, theta, dual)
+
+
+def _last_word(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status:
+    """Where no step helps: a proof after all, the refusal that is due, or working precision."""
+    recession.refuse_receding(run.problem, theta)
+    closed = run.problem.lam > 0.0 and run.settle(theta, dual)
+    return Status.CERTIFIED if closed else Status.WORKING_PRECISION
 
 
 def _closed(

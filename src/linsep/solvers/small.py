@@ -15,7 +15,7 @@ import numpy as np
 from linsep import _kernels
 from linsep.data import Memory
 from linsep.solution import Linearised, Solution, Status, Stop
-from linsep.solvers import newton, pilot, recession, shortest
+from linsep.solvers import newton, pilot, recession, shortest, slack_path
 from linsep.solvers.directions import Cholesky
 from linsep.solvers.hardness import hardness, sampled_mean
 from linsep.solvers.run import SAFETY, Run
@@ -38,7 +38,7 @@ WORTH_A_PILOT = 200  # rows per feature
 # Then it has more rows; for the logistic loss, slow to take back large weights, many more, or is left out.
 _SPARSE_WORTH = 150
 _WEAK, _WEAK_ROWS, _WEAKER, _MANY_ROWS = 1.0, 60, 100.0, 100
-GAP_CLOSED, _PRECISION, _SEPARABLE = 1, 2, 3
+_UNFINISHED, GAP_CLOSED, _PRECISION, _SEPARABLE = 0, 1, 2, 3
 
 
 def fits(problem: Problem) -> bool:
@@ -157,4 +157,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         run.best = (primal - run.lower, theta, dual, sums)
         run.record(primal)
         return run.solution(Status.CERTIFIED, theta, dual)
+    if status == _UNFINISHED and slack_path.applies(problem):
+        if slack_path.finish(run, theta) is Status.CERTIFIED:
+            return run.solution(Status.CERTIFIED, theta, dual)
     return newton.solve(problem, start, stop, Cholesky(problem.centre()))
