@@ -57,6 +57,16 @@ def test_same_bits_and_proof_as_the_long_road(loss, C, kind, weighted, intercept
     assert ours.coef_error == pytest.approx(theirs.coef_error, rel=1e-2)
 
 
+@pytest.mark.parametrize("loss", [Squared(), Huber(1.0)], ids=lambda loss: loss.name)
+def test_same_bits_for_numbers(loss):
+    X, _, weight = table()
+    offset = 1.0 - X @ np.arange(5.0) + weight
+    recipe = Recipe(loss, ElasticNet(10.0))
+    quick = fit_at_once(recipe, X, None, offset, weight)
+    np.testing.assert_array_equal(quick.W, train(recipe, Memory(X, None, offset, weight)).W)
+    assert quick.certificate.certified
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     d=st.integers(1, 6),

@@ -46,13 +46,18 @@ def fit_at_once(
     offset: FloatArray | None,
     weight: FloatArray | None,
 ) -> Fit | None:
-    """The fit of ``train``; None if it is not for the short road. Both signs are there, with some weight."""
+    """The fit of ``train``; None if it is not for the short road.
+
+    Of classes both signs are there, with some weight; without ``sigma`` all signs are +1.
+    """
     lam, loss = recipe.penalty.l2, recipe.loss
-    if sigma is None or not lam > 0.0 or isinstance(loss, CoupledLoss) or not _plain(recipe, X):
+    if not lam > 0.0 or isinstance(loss, CoupledLoss) or not _plain(recipe, X):
         return None
     if watched():
         return None  # who watches is told of the passes
     began = perf_counter()
+    if sigma is None:
+        sigma = np.ones(len(X))
     if loss.smooth and loss.convex and loss.native is not None:
         found = _smooth(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
     elif (
