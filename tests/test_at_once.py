@@ -165,3 +165,12 @@ def test_the_certificate_holds_for_an_independent_check():
         again = verify(model, X, y, sample_weight=weight)
         assert again.certified
         assert again.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
+
+
+def test_ascent_is_left_to_the_long_road():
+    X, sigma, _ = table(n=600, d=30)
+    for C, name in ((1e-3, "dual-cd"), (1.0, "interior")):
+        recipe = Recipe(Hinge(), ElasticNet(C))
+        quick = fit_at_once(recipe, X, sigma, None, None)
+        assert (quick is None) == (name == "dual-cd")
+        assert train(recipe, Memory(X, sigma)).solver == name

@@ -21,9 +21,9 @@ from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
 from linsep.losses import CoupledLoss, Hinge, Loss
 from linsep.solution import Explicit, FloatArray, Linearised, Status, TraceRecord
-from linsep.solvers import small
+from linsep.solvers import dual_cd, small
 from linsep.solvers.central_path import LIMIT
-from linsep.solvers.dual_cd import WORTHWHILE
+from linsep.solvers.hardness import hardness_of
 from linsep.solvers.interior import NO_POINT
 from linsep.solvers.run import SAFETY
 from linsep.train import Fit, Recipe
@@ -60,9 +60,7 @@ def fit_at_once(
         sigma = np.ones(len(X))
     if loss.smooth and loss.convex and loss.native is not None:
         found = _smooth(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
-    elif (
-        type(loss) is Hinge and X.shape[1] <= X.shape[0] and X.size < WORTHWHILE and offset is None
-    ):
+    elif type(loss) is Hinge and offset is None and _for_interior(X):
         found = _hinge(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
     else:
         return None
@@ -124,11 +122,15 @@ def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _F
 
 
 def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
-    """The interior point method and its exact end (kernels/interior_fit.hpp)."""
-    n, d = X.shape
+    """The interior point method and its exact end (kernels/interior_fit.hpp), unless ascent is quicker."""
+    (n, d), rows = X.shape, _kernels.Rows(X)
+    if X.size >= dual_cd.WORTHWHILE_KINKED:
+        hard = hardness_of(loss, recipe.penalty.l2, _kernels.sampled_mean(rows, targets))
+        if dual_cd.easy(hard, X.size, recipe.tol):
+            return None
     theta, u, sums = np.zeros(d + 1), np.zeros(n), np.empty(8 + 2 * d)
     status, _, sweeps, grams, _ = _kernels.interior(
-        _kernels.Rows(X),
+        rows,
         targets,
         _compiled("hinge", ()),
         recipe.penalty.l2,
@@ -141,6 +143,11 @@ def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Fo
         sums,
     )
     return None if status == NO_POINT else _Found(theta, Explicit(u), sums, float(sweeps + grams))
+
+
+def _for_interior(X: Any) -> bool:
+    """Whether few entries and at least as many rows as features are for the interior point method."""
+    return bool(X.shape[1] <= X.shape[0] and X.size < dual_cd.WORTHWHILE)
 
 
 def _plain(recipe: Recipe, X: Any) -> bool:

@@ -14,6 +14,7 @@ from linsep import _kernels
 
 if TYPE_CHECKING:
     from linsep.data import Block
+    from linsep.losses import Loss
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
@@ -44,8 +45,12 @@ def sampled_mean(problem: Problem) -> float:
 
 def hardness(problem: Problem, mean: float) -> float:
     """k for this mean of s |x|^2. A loss with a kink counts like the huberised hinge of width 1."""
-    bend = problem.loss.curvature_bound if problem.loss.smooth else 1.0
-    return 4.0 * bend * mean / problem.lam
+    return hardness_of(problem.loss, problem.lam, mean)
+
+
+def hardness_of(loss: Loss, lam: float, mean: float) -> float:
+    """The same for a loss and the weight of |w|^2/2."""
+    return 4.0 * (loss.curvature_bound if loss.smooth else 1.0) * mean / lam
 
 
 def interior_epochs(problem: Problem, tol: float = 1e-6) -> float:
