@@ -286,6 +286,9 @@ void Ascent::start_from_classes(double at) {
         there = slacks[0] <= kSafety * job_.tol * primal;
         if (!loss_.smooth && !there) in_order();
     }
+    const bool even = std::min(sides_[0], sides_[1]) >= kEven * std::max(sides_[0], sides_[1]);
+    if (loss_.classes && !loss_.smooth && !has_start_ && job_.intercept && !t_.offset && (even || hardness > kEasy))
+        best = (sides_[0] - sides_[1]) / total_;  // the best at w = 0 has all rows of the larger class on the kink
     theta[static_cast<std::size_t>(d_)] = best;
     std::fill(b.begin(), b.end(), best);
 }
