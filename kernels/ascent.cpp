@@ -27,7 +27,7 @@ constexpr i64 kEnough = 32;
 constexpr double kWithin = 0.1;
 constexpr double kNear = 0.1;         // relative gap from which Newton's method gains by a start: from 0.4 on it loses
 constexpr double kInCache = 8 << 20;  // bytes of data within which visiting rows at random costs little
-constexpr double kSpare = 10.0;       // passes between closing ones while the gap is not foretold to be near tol
+constexpr double kSpare = 20.0;       // passes between closing ones while the gap is not foretold to be near tol
 constexpr i64 kSpareRounds = 4;       // epochs between them, at least, where each comes with a round on the free rows
 // Where so few rows are on the list, the gap must be foretold to be so much smaller.
 constexpr double kFewLeft = 3.0, kSurely = 1.6;
@@ -228,14 +228,17 @@ bool Ascent::walk(double* entries) {
 // Visits the few rows that moved farthest, again and again: rows that are nearly alike trade their u in small steps, and
 // keep all others waiting until they have done.
 void Ascent::revisit() {
+    const auto moved = [&](i64 i) {  // those that leave are negative, and have not moved
+        const std::size_t k = static_cast<std::size_t>(i);
+        return i < 0 ? 0.0 : std::fabs(u[k] - before_[k]);
+    };
     double most = 0;
-    for (std::size_t i = 0; i < u.size(); ++i) {
-        before_[i] = std::fabs(u[i] - before_[i]);
-        most = std::max(most, before_[i]);
-    }
+    for (i64 k = 0; k < count_; ++k) most = std::max(most, moved(rows_[static_cast<std::size_t>(k)]));
     std::vector<i64> few;
-    for (std::size_t i = 0; i < u.size() && static_cast<i64>(few.size()) <= kAlike; ++i)
-        if (before_[i] >= 0.25 * most) few.push_back(static_cast<i64>(i));
+    for (i64 k = 0; k < count_ && static_cast<i64>(few.size()) <= kAlike; ++k) {
+        const i64 i = rows_[static_cast<std::size_t>(k)];
+        if (moved(i) >= 0.25 * most && i >= 0) few.push_back(i);
+    }
     const i64 count = static_cast<i64>(few.size());
     if (count < 2 || count > kAlike) return;
     std::vector<i64> order;
@@ -410,7 +413,7 @@ void Ascent::missed(double gap) {
             all_back();
         recalled_ = gap;
     }
-    bias_ = std::min(4.0, std::max(0.5, amiss));
+    bias_ = std::min(4.0, std::max(0.7, amiss));
 }
 
 FreeView Ascent::view() {

@@ -278,7 +278,7 @@ void Ascent::start_from_classes(double at) {
         recount();
     }
     if (near) {
-        const Settled found = table_.best_intercept(n_, t_, job_.loss, true, z.data(), best, kInf, 1e-6, room_.data());
+        const Settled found = table_.best_intercept(n_, t_, job_.loss, true, z.data(), best, kInf, 1e-3, room_.data());
         best = found.b;
         primal = found.loss + 0.5 * lam_ * dot(theta.data(), theta.data(), d_);
         slacks.push_back(primal - start_.dual);
@@ -286,6 +286,9 @@ void Ascent::start_from_classes(double at) {
         there = slacks[0] <= kSafety * job_.tol * primal;
         if (!loss_.smooth && !there) in_order();
     }
+    const bool even = std::min(sides_[0], sides_[1]) >= kEven * std::max(sides_[0], sides_[1]);
+    if (loss_.classes && !loss_.smooth && !has_start_ && job_.intercept && !t_.offset && (even || hardness > kEasy))
+        best = (sides_[0] - sides_[1]) / total_;  // the best at w = 0 has all rows of the larger class on the kink
     theta[static_cast<std::size_t>(d_)] = best;
     std::fill(b.begin(), b.end(), best);
 }
@@ -298,7 +301,7 @@ void Ascent::in_order() {
     i64 given = 0, kept = 0;
     for (double each : u) given += each != 1.0, kept += each != 0.0;
     const bool less = given <= kept;  // whose sums are sooner made
-    std::vector<double> mass, v(static_cast<std::size_t>(d_));
+    std::vector<double> mass;
     std::vector<i64> list;
     for (i64 i = 0; i < n_; ++i) {
         const double each = u[static_cast<std::size_t>(i)];
@@ -306,15 +309,21 @@ void Ascent::in_order() {
         list.push_back(i);
         mass.push_back(weight(i) * t_.sign[i] * (less ? each - 1.0 : each));
     }
-    table_.list_add(rows_of_, list.data(), static_cast<i64>(list.size()), mass.data(), v.data());
+    for (i64 j = 0; j < d_; ++j) theta[static_cast<std::size_t>(j)] = less ? plus_[j] - minus_[j] : 0.0;
+    table_.list_add(rows_of_, list.data(), static_cast<i64>(list.size()), mass.data(), theta.data());
     passes += 0.5 * static_cast<double>(list.size()) / static_cast<double>(std::max<i64>(1, n_));
     double moved = 0;
-    for (std::size_t j = 0; j < v.size(); ++j) {
-        const double before = theta[j];
-        theta[j] = ((less ? plus_[j] - minus_[j] : 0.0) + v[j]) / lam_;
-        moved += (theta[j] - before) * (theta[j] - before);
+    for (i64 j = 0; j < d_; ++j) {
+        double& w = theta[static_cast<std::size_t>(j)];
+        w /= lam_;
+        const double off = w - (start_.plus * plus_[j] - start_.minus * minus_[j]) / lam_;
+        moved += off * off;
     }
     recount();
+    double dual = -0.5 * lam_ * dot(theta.data(), theta.data(), d_);
+    for (i64 i = 0; i < n_; ++i) dual += weight(i) * u[static_cast<std::size_t>(i)];
+    slacks[0] = primal - dual;  // with the w of the class sums this is a gap, and the new w is nearer
+    there = slacks[0] <= kSafety * job_.tol * primal;
     const double reach = std::sqrt(moved * mean());
     count_ = 0;
     for (i64 i = 0; i < n_; ++i)

@@ -435,9 +435,13 @@ void arrange(const R& X, i64 count, const i64* list, std::uint64_t seed, i64* or
     for (i64 lo = 0; lo < count; lo += stretch) {
         const i64 size = min64(stretch, count - lo);
         i64 at[kLengths + 1] = {};
-        for (i64 k = 0; k < size; ++k) ++at[key(spare[k] = order[lo + k]) + 1];
+        for (i64 k = 0; k < size; ++k) {  // a place and its key in one number
+            const i64 j = order[lo + k], length = key(j);
+            spare[k] = kLengths * j + length;
+            ++at[length + 1];
+        }
         for (i64 v = 0; v < kLengths; ++v) at[v + 1] += at[v];
-        for (i64 k = 0; k < size; ++k) order[lo + at[key(spare[k])]++] = spare[k];
+        for (i64 k = 0; k < size; ++k) order[lo + at[spare[k] % kLengths]++] = spare[k] / kLengths;
     }
 }
 
