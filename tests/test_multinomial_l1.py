@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.special import entr, softmax
 from sklearn.datasets import load_iris, load_wine
 
-from linsep import LinearClassifier, LogisticRegression, path, verify
+from linsep import ConvergenceWarning, LinearClassifier, LogisticRegression, path, verify
 from linsep.errors import CertificateError, Refused
 
 
@@ -106,6 +106,58 @@ def test_working_sets_of_features_and_a_tampered_model():
     model.coef_ = model.coef_ * 1.01
     with pytest.raises(CertificateError):
         verify(model, X, y)
+
+
+def topics(n=240, d=900, k=4, seed=0):
+    """Sparse rows of several classes, more columns than rows."""
+    rng = np.random.default_rng(seed)
+    X = sp.random(n, d, 0.03, format="csr", random_state=seed)
+    W = np.zeros((d, k))
+    W[:80] = 4.0 * rng.normal(size=(80, k))
+    return X, np.argmax(X @ W + 0.3 * rng.gumbel(size=(n, k)), axis=1)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("C", "l1_ratio"), [(1.0, 1.0), (30.0, 1.0), (5.0, 0.5), (300.0, 0.1)])
+def test_many_features_class_by_class_and_all_together(C, l1_ratio, fit_intercept):
+    X, y = topics()
+    options = {"fit_intercept": fit_intercept, "tol": 1e-8}
+    model = LogisticRegression(C=C, l1_ratio=l1_ratio, **options).fit(X, y)
+    assert verify(model, X, y).certified
+    assert 0 < np.count_nonzero(model.coef_) < model.coef_.size
+    dense = X.toarray()
+    assert np.isclose(
+        model.certificate_.primal, objective(model, dense, y, C, l1_ratio), rtol=1e-11
+    )
+    at_features, at_intercepts = conditions(model, dense, y, C, l1_ratio)
+    assert at_features <= 1e-2  # the objective is known to 1e-8, conditions to its root
+    assert at_intercepts <= 1e-2 or not fit_intercept
+
+
+def test_laws_hold_on_many_features():
+    X, y = topics()
+    weight = np.array([0.0, 1.0, 2.0])[np.arange(len(y)) % 3]
+    rows = np.repeat(np.arange(len(y)), weight.astype(int))
+    options = {"C": 5.0, "l1_ratio": 0.7, "tol": 1e-9}
+    a = LogisticRegression(**options).fit(X, y, sample_weight=weight)
+    b = LogisticRegression(**options).fit(X[rows], y[rows])
+    assert np.isclose(a.certificate_.primal, b.certificate_.primal, rtol=1e-8)
+    one = LogisticRegression(n_threads=1, **options).fit(X, y, sample_weight=weight)
+    assert np.array_equal(one.coef_, a.coef_)
+    full = LogisticRegression(**options).fit(X.toarray(), y, sample_weight=weight)
+    assert np.isclose(a.certificate_.primal, full.certificate_.primal, rtol=1e-8)
+    again = LogisticRegression(warm_start=True, **options).fit(X, y)
+    passes = again.n_passes_
+    assert again.fit(X, y).n_passes_ < passes and again.certificate_.certified
+    none = LogisticRegression(C=1e-3, l1_ratio=1.0).fit(X, y)
+    assert not none.coef_.any() and verify(none, X, y).certified
+
+
+def test_a_limit_leaves_the_weights_reached():
+    X, y = topics()
+    with pytest.warns(ConvergenceWarning):
+        model = LogisticRegression(C=30.0, l1_ratio=1.0, max_passes=60).fit(X, y)
+    assert model.coef_.any() and 0.0 < model.certificate_.relative_gap < 1.0
 
 
 def test_a_weak_penalty_frees_and_a_strong_one_leaves_the_class_shares():

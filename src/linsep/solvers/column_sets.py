@@ -26,7 +26,7 @@ from linsep import _kernels
 from linsep.solvers.run import SAFETY, LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
-    from linsep.data import Block
+    from linsep.data import Block, Dataset
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
@@ -44,8 +44,44 @@ ROUGH = 1e-2  # relative gap of the first set at the penalty that was asked for
 _UNFINISHED, _CLOSED = 0, 1
 
 
+class Stored:
+    """The columns of the data, for kernels that read one at a time."""
+
+    def __init__(self, data: Dataset) -> None:
+        self.data = data
+        self._all = np.arange(data.d)
+        self._sparse: _kernels.Rows | None = None
+        if data.sparse:
+            by_column = sp.csc_matrix(data.X)
+            self._counts = np.diff(by_column.indptr)
+            self._sparse = _rows(by_column)
+
+    def read(self, chosen: IntArray) -> tuple[_kernels.Rows, IntArray, float]:
+        """The chosen columns, their numbers there, and their share of the entries of X."""
+        data = self.data
+        if self._sparse is not None:
+            return self._sparse, chosen, float(self._counts[chosen].sum()) / max(1, data.n_entries)
+        kind = data.X.dtype if data.X.dtype in (np.float32, np.float64) else np.float64
+        part = np.ascontiguousarray(data.X[:, chosen].T, dtype=kind)
+        share = len(chosen) / max(1, data.d)
+        return _kernels.Rows(part), np.arange(len(chosen)), share
+
+    def sums(self, a: FloatArray) -> FloatArray:
+        """X'a (a pass)."""
+        if self._sparse is not None:
+            v = np.empty(self.data.d)
+            _kernels.list_dots(self._sparse, self._all, a, v)
+            return v
+
+        def add(block: Block, out: FloatArray) -> None:
+            part = a[block.first : block.first + block.rows.n]
+            _kernels.combine(block.rows, block.lo, block.hi, part, out)
+
+        return self.data.sum(add, self.data.d + 1)[:-1]
+
+
 class Columns:
-    """The columns of the data; a point theta, zero but on few features, its scores and P there."""
+    """A point theta, zero but on few features, its scores and P there."""
 
     def __init__(self, problem: Problem, theta: FloatArray) -> None:
         data = problem.data
@@ -53,12 +89,7 @@ class Columns:
         self.base, self.step = theta.copy(), np.zeros_like(theta)  # of the last Newton step
         self.targets = _kernels.Targets(data.sign, data.offset, data.weight)
         self.scores, self.value = np.zeros(data.n), np.inf
-        self._all = np.arange(data.d)
-        self._sparse: _kernels.Rows | None = None
-        if data.sparse:
-            by_column = sp.csc_matrix(data.X)
-            self._counts = np.diff(by_column.indptr)
-            self._sparse = _rows(by_column)
+        self._stored = Stored(data)
         self._read_scores()
 
     def _read_scores(self) -> None:
@@ -74,20 +105,10 @@ class Columns:
         data.sum(add, 1)
         self.problem.passes += 1
 
-    def _read(self, chosen: IntArray) -> tuple[_kernels.Rows, IntArray, float]:
-        """The chosen columns, their numbers there, and their share of the entries of X."""
-        data = self.problem.data
-        if self._sparse is not None:
-            return self._sparse, chosen, float(self._counts[chosen].sum()) / max(1, data.n_entries)
-        kind = data.X.dtype if data.X.dtype in (np.float32, np.float64) else np.float64
-        part = np.ascontiguousarray(data.X[:, chosen].T, dtype=kind)
-        share = len(chosen) / max(1, data.d)
-        return _kernels.Rows(part), np.arange(len(chosen)), share
-
     def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
         """Some Newton steps on the chosen features, which include the support: their status, and the gap among them."""
         problem = self.problem
-        columns, numbers, share = self._read(chosen)
+        columns, numbers, share = self._stored.read(chosen)
         at = np.append(self.theta[chosen], self.theta[-1])
         base, step = at.copy(), np.zeros_like(at)
         status, steps, sweeps, gradients, self.value, gap = _kernels.column_newton(
@@ -121,16 +142,7 @@ class Columns:
         slope = sign * self.problem.loss.slope(m)
         slope = slope if data.weight is None else slope * data.weight
         self.problem.passes += 1
-        if self._sparse is not None:
-            v = np.empty(data.d)
-            _kernels.list_dots(self._sparse, self._all, slope, v)
-            return np.abs(v)
-
-        def add(block: Block, out: FloatArray) -> None:
-            part = slope[block.first : block.first + block.rows.n]
-            _kernels.combine(block.rows, block.lo, block.hi, part, out)
-
-        return np.abs(data.sum(add, data.d + 1)[:-1])
+        return np.abs(self._stored.sums(slope))
 
 
 def solve(run: Run[Problem], theta: FloatArray) -> bool:

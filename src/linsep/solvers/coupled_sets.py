@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised, Solution, Status, Stop
-from linsep.solvers import prox_newton
+from linsep.solvers import coupled_columns, prox_newton
 from linsep.solvers.multinomial import gap_of
 from linsep.solvers.run import LimitReached, Run
 
@@ -57,6 +57,10 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
             W[-1] = _null_intercepts(problem)
         value, g = problem.start(W)
         run.record(value + problem.penalty.l1 * float(np.abs(W[:-1]).sum()))
+        if _by_columns(problem):
+            if coupled_columns.solve(run, W):
+                status = Status.CERTIFIED
+            return run.solution(status, W, dual)
         score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
         inner, relative, chosen = 0.3, 0.3, np.arange(0)
         for _ in range(ROUNDS):
@@ -82,6 +86,13 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, W, dual)
+
+
+def _by_columns(problem: CoupledProblem) -> bool:
+    """Whether there are too many features for Hessians, and their columns are at hand."""
+    data, unknowns = problem.data, problem.data.d * problem.k
+    many = unknowns > (UNKNOWNS if data.n < data.d else MOST)
+    return many and isinstance(data, Memory)
 
 
 def _null_intercepts(problem: CoupledProblem) -> FloatArray:
