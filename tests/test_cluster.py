@@ -297,11 +297,11 @@ def test_rows_of_weight_0_are_left_out_of_separability(client, tmp_path):
 
 
 ROUNDS = [
-    (LogisticRegression(), 20, 5),
-    (LogisticRegression(C=100.0), 60, 6),
-    (LinearSVC(), 20, 7),
-    (LinearSVC(C=100.0), 8, 7),
-    ("multinomial", 20, 6),
+    (LogisticRegression(), 20, 4),
+    (LogisticRegression(C=100.0), 60, 4),
+    (LinearSVC(), 20, 5),
+    (LinearSVC(C=100.0), 8, 6),
+    ("multinomial", 20, 5),
     ("separable", 20, 10),
     ("inseparable", 20, 6),
 ]
@@ -357,7 +357,7 @@ def test_the_pilot_comes_when_the_partitions_are_opened(client, kind):
 
 
 @pytest.mark.filterwarnings("ignore:Sending large graph")
-@pytest.mark.parametrize("tails, most", [("normal", 8), ("heavy", 9)])
+@pytest.mark.parametrize("tails, most", [("normal", 6), ("heavy", 8)])
 def test_columns_of_any_scale_take_few_rounds_of_the_hinge(client, tails, most):
     rng = np.random.default_rng(0)
     X = rng.standard_cauchy((60_000, 20)) if tails == "heavy" else rng.normal(size=(60_000, 20))
@@ -369,7 +369,7 @@ def test_columns_of_any_scale_take_few_rounds_of_the_hinge(client, tails, most):
 
 
 def test_rows_come_to_the_client_when_bands_fail(client, rows, monkeypatch):
-    monkeypatch.setattr(globbing, "ROUNDS", 0)
+    monkeypatch.setattr(globbing, "FEW_ROUNDS", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 20)) * 10.0 ** rng.uniform(-3, 3, 20)
     X += 10.0 ** rng.uniform(-3, 3, 20) * 5

@@ -10,6 +10,7 @@ from linsep.problem import Problem
 from linsep.solution import Status, Stop
 from linsep.solvers import newton_rounds
 from linsep.solvers.newton_rounds import Look, Model
+from linsep.solvers.run import gap_of
 
 
 class Counted(Memory):
@@ -82,6 +83,19 @@ def test_six_rounds_are_enough(kind):
         _, g = problem.value_gradient(solution.W[:, 0])
         H = problem.hessian(np.zeros(40))
         assert 0.5 * g @ np.linalg.solve(H, g) <= 1e-6 * problem.value_gradient(solution.W[:, 0])[0]
+
+
+def test_rows_that_are_soon_here_come_when_steps_are_many(monkeypatch):
+    X, sign = table("outliers", 20_000, 60)
+    data, problem, solution = fitted(X, sign, 100.0, "huberised_hinge")
+    # brought: a fit in memory, whose last point is certified by all rows where they are
+    assert data.rounds <= 14 and solution.sums is None and solution.status is Status.CERTIFIED
+    at = solution.W[:, 0]
+    primal, dual = gap_of(problem, at, problem.closing(at, solution.dual))
+    assert 0.0 <= primal - dual <= 1e-6 * primal
+    monkeypatch.setattr(newton_rounds, "FEW_ENTRIES", 0)
+    data, _, slow = fitted(X, sign, 100.0, "huberised_hinge")
+    assert slow.sums is not None and data.rounds > 28
 
 
 @pytest.mark.parametrize("kind", ["scales and offsets", "rare class", "rare columns"])

@@ -7,6 +7,7 @@ intercept sum_i y_i alpha_i = 0, and w = sum_i y_i alpha_i x_i at the optimum.
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data import StoredRows, Stream
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import by_pieces, native_rows, product
 from linsep.losses import Loss
@@ -117,10 +119,14 @@ def _closed(
 
 def _scores(fit: Fit, X: Any) -> FloatArray:
     """x.w + b of each row."""
-    rows = native_rows(X)
+    rows, z = native_rows(X), np.empty(X.shape[0])
+    theta = np.ascontiguousarray(fit.W[:, 0])
+    if isinstance(X, StoredRows):
+        with closing(Stream(X, n_threads=fit.recipe.n_threads)) as data:
+            data.sum(lambda b, _: _kernels.scores(b.rows, 0, b.hi, theta, z[b.first :][: b.hi]), 1)
+        return z
     if rows is None:
         return np.asarray(product(X, fit.W[:-1])[:, 0] + fit.W[-1])
-    z, theta = np.empty(rows.n), np.ascontiguousarray(fit.W[:, 0])
     score = _kernels.scores
     by_pieces(fit.recipe.n_threads, X, rows.n, lambda lo, hi: score(rows, lo, hi, theta, z[lo:hi]))
     return z

@@ -51,6 +51,7 @@ SAMPLE_TOL = 1e-5  # of a thinned band, whose solution is a guess
 BAND_STEPS = 30
 SHORT = 0.02  # steps that show a band to be too narrow: its problem has run away
 ROUNDS = 16
+FEW_ROUNDS, FEW_ENTRIES = 3, 1 << 24  # of rows on a cluster: so few (128 MB) are soon brought here
 WHOLE = 1.5  # rows of a band that is not thinned out, as a multiple of those of the pilot
 SPARE = 1.3  # a band that is solved whole at once had better have all rows: another one would cost as much
 COPIES = 8  # of the pilot's rows in memory, at most: the pilot, a band of WHOLE times its rows, and either on its way
@@ -177,7 +178,10 @@ class _Search:
     def solve(self) -> bool | None:
         """Whether the gap closed, without a penalty whether the vertex was found; None: all rows are to be taken."""
         theta, sorted_, closed = self.best, False, False
-        for _ in range(ROUNDS):
+        soon_here = self.problem.data.remote and self.problem.data.n_entries <= FEW_ENTRIES
+        for number in range(ROUNDS):
+            if soon_here and not sorted_ and number >= FEW_ROUNDS:
+                break
             if not sorted_ and not self.sort(theta):
                 self.widen()
                 theta = self.best

@@ -15,12 +15,13 @@ which is exact for B and Newton's for the others. The dual point of the certific
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linsep.problem import dot
+from linsep.problem import Problem, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import newton, pilot, small
 from linsep.solvers.directions import Cholesky, solved
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
     from linsep.data import Block, Dataset
     from linsep.losses import Loss
-    from linsep.problem import Problem, Tried
+    from linsep.problem import Tried
     from linsep.solution import FloatArray
+    from linsep.solvers.directions import Step
     from linsep.solvers.run import Run
 
 FEATURES = 1000
@@ -42,6 +44,11 @@ PILOT_TOL = 1e-3
 ODD = 1e-2  # of a unit of loss: the error of the quadratic model that makes a row odd
 ODD_ENTRIES, ODD_ROWS = 1 << 20, 4  # of the odd rows of a round, about: in all, or rows per feature
 ATTEMPTS = 3  # rounds for one step, each with more odd rows
+FEW_STEPS, FEW_STRAIGHT = (
+    4,
+    2,
+)  # steps after which few rows are brought to the client; of losses with straight tails
+FEW_ENTRIES = 1 << 24  # of few rows: 128 MB
 MODEL_STEPS = 50  # to minimise a model, at most: no rounds
 
 
@@ -66,18 +73,51 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         theta, mu = small.pilot_optimum(first, theta, tol), first.centre()
     mu = problem.centre() if mu is None else mu
     problem.expect_hessian(mu, single=False)
-    direction = Cholesky(mu, exact=True)
-    solution = newton.solve(problem, theta, stop, direction, Rounds(direction))
-    if theta.any() and solution.status is Status.WORKING_PRECISION:  # the pilot led astray
-        zero = np.zeros_like(theta)
-        solution = newton.solve(problem, zero, stop, direction, Rounds(direction))
+    direction = _Steps(mu, exact=True)
+    try:
+        solution = newton.solve(problem, theta, stop, direction, Rounds(direction))
+        if theta.any() and solution.status is Status.WORKING_PRECISION:  # the pilot led astray
+            zero = np.zeros_like(theta)
+            solution = newton.solve(problem, zero, stop, direction, Rounds(direction))
+    except _TooMany as reached:
+        return _brought(problem, reached.theta, stop, seed)
     return solution
+
+
+class _TooMany(Exception):
+    """More steps than it is worth (control flow: users never see it)."""
+
+    def __init__(self, theta: FloatArray) -> None:
+        super().__init__()
+        self.theta = theta
+
+
+class _Steps(Cholesky):
+    """Newton's steps, no more than a few where the rows themselves are soon here."""
+
+    tries = 0
+
+    def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
+        few = FEW_STRAIGHT if run.problem.straight_tails else FEW_STEPS
+        if self.tries >= few and run.problem.data.n_entries <= FEW_ENTRIES:
+            raise _TooMany(theta)
+        self.tries += 1
+        return super().__call__(run, theta, value, g)
+
+
+def _brought(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """All rows at the client: one round, whatever makes Newton's method slow. They are certified where they lie."""
+    with closing(problem.data.brought()) as data:
+        sub = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
+        found = newton.solve(sub, theta, stop, Cholesky(sub.centre()))
+    problem.passes += sub.passes
+    return replace(found, sums=None)
 
 
 class Rounds:
     """The rounds of a fit, and the odd rows that they have brought."""
 
-    def __init__(self, direction: Cholesky) -> None:
+    def __init__(self, direction: _Steps) -> None:
         self._direction = direction
         self._odd: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
@@ -97,6 +137,7 @@ class Rounds:
                 self._odd = np.union1d(self._odd, odd)
             if tried.value < value or not len(odd) or attempt == ATTEMPTS:
                 break
+            self._direction.tries += 1
         return tried
 
     def _trial(
