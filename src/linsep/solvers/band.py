@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Rows = npt.NDArray[np.int64]
 
-_V, _U = "kink-distance", "kink-dual"  # room for v, and u of every row as it was sorted
+_V, SORTED = "kink-distance", "kink-dual"  # room for v, and u of every row as it was sorted
 _BALANCING = 4  # times that the dual variables are moved to balance; one nearly always does
 
 
@@ -65,7 +65,7 @@ class Band:
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
             where = b.rows, b.targets, _kernels.Loss(loss), b.lo, b.hi
-            v, u = b.kept(_V), b.kept(_U)
+            v, u = b.kept(_V), b.kept(SORTED)
             _kernels.sort_rows(*where, at, tau, mu, scale, v, u, out)
             band = b.lo + np.flatnonzero(u[b.lo : b.hi] > high)
             share = np.zeros(0)
@@ -75,7 +75,9 @@ class Band:
             return b.first + band, v[band], share
 
         data, size = self.problem.data, 1 + self.problem.order
-        sums, found = data.visit(add, 1 + 2 * size, fills=(_U,), bring=_unless_more(data.n // 2))
+        sums, found = data.visit(
+            add, 1 + 2 * size, fills=(SORTED,), bring=_unless_more(data.n // 2)
+        )
         self.rows, self.v, share = (np.concatenate(part) for part in zip(*found, strict=True))
         self.share = None if thin is None else share
         self.constant, self.linear = float(sums[1]), sums[2 : 1 + size]
@@ -95,7 +97,7 @@ class Band:
     def contradicted(self, theta: FloatArray) -> tuple[float, Wrong]:
         """One pass: the objective at theta, and the fixed rows whose side is not the one they were fixed for."""
         self.problem.passes += 1
-        sums, wrong = self._against(self._sides(theta), 1, uses=(_U,))
+        sums, wrong = self._against(self._sides(theta), 1, uses=(SORTED,))
         return float(sums[0]) + self.problem.penalty_value(theta), wrong
 
     def judged(self, theta: FloatArray, part: FloatArray) -> tuple[float, Wrong, FloatArray]:
@@ -113,13 +115,13 @@ class Band:
                 b.kept(DUAL),
                 np.searchsorted(rows, (b.first + b.lo, b.first + b.hi)),
             )
-            dual[b.lo : b.hi] = b.kept(_U)[b.lo : b.hi]
+            dual[b.lo : b.hi] = b.kept(SORTED)[b.lo : b.hi]
             dual[rows[first:last] - b.first] = part[first:last]
             close(b, out[1:])
             return found
 
         size = 9 + 2 * self.problem.data.d
-        sums, wrong = self._against(add, size, uses=(_U,), fills=(DUAL,), soon=(DUAL,))
+        sums, wrong = self._against(add, size, uses=(SORTED,), fills=(DUAL,), soon=(DUAL,))
         return float(sums[0]) + self.problem.penalty_value(theta), wrong, sums[1:]
 
     def _sides(self, theta: FloatArray) -> Callable[[Block, FloatArray], Any]:
@@ -127,7 +129,7 @@ class Band:
         loss, low, high, at = self.loss, self.low, self.high, theta.copy()
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
-            v, u = b.kept(_V), b.kept(_U)
+            v, u = b.kept(_V), b.kept(SORTED)
             _kernels.kink_margins(b.rows, b.targets, _kernels.Loss(loss), b.lo, b.hi, at, v, out)
             v, u = v[b.lo : b.hi], u[b.lo : b.hi]
             wrong = np.where(v < 0.0, u == low, (u == high) & (v > 0.0))
@@ -190,13 +192,17 @@ class Band:
         self.rows, self._band = both[order], merged(self._band, part, order)
         self.problem.passes += len(wrong.rows) / data.n
 
-    def path(self) -> Path:
-        """The reduced problem."""
+    def rows_of_it(self) -> Dataset:
+        """The rows of the band side by side."""
         if self._band is None:
             self._band = self.problem.data.sample(self.rows)
+        return self._band
+
+    def path(self) -> Path:
+        """The reduced problem."""
         self.problem.passes += len(self.rows) / self.problem.data.n
         sub = Problem(
-            self.problem.loss, self.problem.penalty, self._band, self.problem.fit_intercept
+            self.problem.loss, self.problem.penalty, self.rows_of_it(), self.problem.fit_intercept
         )
         return Path(self.run, sub, self.linear, self.constant)
 

@@ -216,7 +216,7 @@ class _Search:
                 return None  # else slow, and near enough for a guess
         point = path.theta.copy(), path.dual(), path.value - path.gap
         if whole and (tol < ROUGH or self.problem.lam == 0.0):
-            point = _sharpen(path, min(0.1 * tol, NEAR), point)
+            point = sharpen(path, min(0.1 * tol, NEAR), point)
         return point
 
     def _judge(self, point: Point) -> tuple[bool, bool | None]:
@@ -242,7 +242,7 @@ class _Search:
         return done, True if count else False if done else None
 
 
-def _sharpen(path: Path, target: float, point: Point) -> Point:
+def sharpen(path: Path, target: float, point: Point) -> Point:
     """The solution of the band far below tol, exactly if possible; else what is given.
 
     With a penalty an inexact end will do, as its gap is far below tol. Without one the vertex is worth two more

@@ -1,8 +1,9 @@
 """Choosing C: paths, validation curves and cross-validation, every model of the grid certified.
 
-Two engines give the same numbers. ``shared`` fits the whole grid of C and folds together, with one pass over the
-data for all models (dense rows, two classes, a smooth loss). ``separate`` fits the models one after another, each
-from the one before; it serves every estimator with a parameter ``C``.
+Several engines give the same numbers. Three fit the whole grid of C and folds together: ``shared`` with one pass over
+the data for all models (dense rows, two classes, a smooth loss), ``spanned`` with one matrix of inner products (more
+features than rows), ``banded`` with one band about the kink (the hinge, many rows). ``separate`` fits the models one
+after another, each from the one before; it serves every estimator with a parameter ``C``.
 """
 
 from __future__ import annotations

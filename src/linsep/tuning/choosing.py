@@ -18,7 +18,7 @@ from linsep.data import Scan
 from linsep.data.cluster import held, on_cluster
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.train import Fit
-from linsep.tuning import leave_one_out, rejecting, separate, shared, spanned, splits
+from linsep.tuning import banded, leave_one_out, rejecting, separate, shared, spanned, splits
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
 from linsep.tuning.scoring import ERROR, Score, resolve
@@ -295,7 +295,7 @@ def _grid_scores(
 
 def engine(given: shared.Shared, Cs: Sequence[float], part: npt.NDArray[np.int64]) -> Any:
     """What fits such a grid together; None if nothing does."""
-    for able in (shared, spanned):
+    for able in (shared, spanned, banded):
         if able.applies(given, Cs, part):
             return able.fit_grid
     return None
