@@ -169,7 +169,7 @@ class _Grid:
         self.base = np.ascontiguousarray(found.W[:, 0])
         problem = self.problem(C)
         self.run = Run(problem, Stop(self.recipe.tol))
-        m = globbing.pilot_rows(problem)
+        m = globbing.pilot_rows(problem.data)
         self.first = Pilot(self.run, self.base, m, self.recipe.seed or 0)
         # theta of a sample of m rows errs by 1/m - 1/n of the variance of a row, one without a fold by 1/(n (k - 1))
         share = np.sqrt(1.0 / (len(self.folds) - 1.0) / max(self.n / m - 1.0, 1e-3))
