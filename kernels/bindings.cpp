@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "api.hpp"
@@ -75,17 +77,23 @@ void need(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
 }
 
+// Whether 0 <= index < bound for all. One of x and bound - 1 - x is negative where that does not hold: an "or" of all of
+// them, which every instruction set does on whole vectors, tells by its sign.
+template <class I>
+bool all_within(const I* indices, int64_t count, int64_t bound) {
+    using U = std::make_unsigned_t<I>;
+    const U last = static_cast<U>(std::min<int64_t>(bound, std::numeric_limits<I>::max()) - 1);
+    U found = 0;
+    for (int64_t p = 0; p < count; ++p) found |= static_cast<U>(indices[p]) | (last - static_cast<U>(indices[p]));
+    return static_cast<I>(found) >= 0 && (count == 0 || bound > 0);
+}
+
 template <class I>
 void check_csr(const I* starts, const I* indices, int64_t n, int64_t d, int64_t nnz) {
     need(n == 0 || starts[0] == 0, "CSR: indptr must begin with 0");
     for (int64_t i = 0; i < n; ++i) need(starts[i] <= starts[i + 1], "CSR: indptr must not decrease");
     need(starts[n] <= nnz, "CSR: indptr ends beyond the stored entries");
-    I low = 0, high = 0;
-    for (int64_t p = 0; p < static_cast<int64_t>(starts[n]); ++p) {
-        low = indices[p] < low ? indices[p] : low;
-        high = indices[p] > high ? indices[p] : high;
-    }
-    need(low >= 0 && (starts[n] == 0 || static_cast<int64_t>(high) < d), "CSR: a column index is out of range");
+    need(all_within(indices, static_cast<int64_t>(starts[n]), d), "CSR: a column index is out of range");
 }
 
 // Holds references to the arrays it points into.
@@ -407,6 +415,15 @@ std::tuple<int, int, int, int, double, double> newton(const PyRows& x, const PyT
     const NewtonReport r =
         table->newton(x.rows, t.view, l.spec, job, theta.data(), base.data(), step.data(), sums.data(), room.get());
     return {r.status, r.steps, r.sweeps, r.grams, r.primal, r.dual};
+}
+
+bool within(Any indices, int64_t bound) {
+    need(indices.ndim() == 1, "indices are a 1-D array");
+    const int64_t count = static_cast<int64_t>(indices.shape(0));
+    if (indices.dtype() == nb::dtype<std::int32_t>())
+        return all_within(static_cast<const std::int32_t*>(indices.data()), count, bound);
+    need(indices.dtype() == nb::dtype<int64_t>(), "indices are int32 or int64");
+    return all_within(static_cast<const int64_t*>(indices.data()), count, bound);
 }
 
 std::tuple<double, double, double> enclosed(In sums, In theta, double lam, bool intercept, double rows) {
@@ -1298,6 +1315,7 @@ NB_MODULE(_kernels, m) {
     m.def("newton", &newton, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"), nb::arg("tol"),
           nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("two"), nb::arg("theta").noconvert(),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
+    m.def("within", &within, nb::arg("indices"), nb::arg("bound"));
     m.def("enclosed", &enclosed, nb::arg("sums"), nb::arg("theta"), nb::arg("lam"), nb::arg("intercept"),
           nb::arg("rows"));
     m.def("kink_margins", &kink_margins, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"),
