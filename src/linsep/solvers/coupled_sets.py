@@ -59,8 +59,8 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
         value, g = problem.start(W)
         run.record(value + problem.penalty.l1 * float(np.abs(W[:-1]).sum()))
         if _by_columns(problem):
-            if coupled_columns.solve(run, W):
-                status = Status.CERTIFIED
+            closed = coupled_columns.solve(run, W)
+            status = Status.CERTIFIED if closed else run.short_of(stop.tol)
             return run.solution(status, W, dual)
         score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
         inner, relative, chosen = 0.3, 0.3, np.arange(0)
@@ -83,7 +83,8 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
                 if inner < 1e-4:
                     break
             if wanting.any() and 2 * len(chosen) * k > MOST:
-                break  # a model of that size is not worth it
+                status = Status.GIVEN_UP  # a model of that size is not worth it
+                break
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, W, dual)
