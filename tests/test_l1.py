@@ -344,6 +344,17 @@ def test_straight_tails_on_many_sparse_features(C, l1_ratio):
     assert verify(model, X, y).certified
 
 
+@pytest.mark.parametrize("C", [0.3, 1.0, 3.0])
+def test_features_whose_rows_are_all_on_straight_tails_may_enter(C):
+    rng = np.random.default_rng(0)
+    X = sp.random(500, 2_000, 0.01, format="csr", random_state=0)
+    target = 20.0 * (
+        X[:, :15] @ rng.normal(size=15)
+    )  # most rows that are not 0 are far beyond the width
+    model = LinearRegressor("huber", C=C, l1_ratio=1.0).fit(X, target)
+    assert model.coef_.any() and verify(model, X, target).certified
+
+
 def test_giving_up_is_not_called_rounding(monkeypatch):
     X, y = text(n=200, d=600, seed=6)
     monkeypatch.setattr(column_sets, "ROUNDS", 1)
