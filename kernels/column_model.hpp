@@ -102,6 +102,12 @@ struct ColumnModel {
         for (i64 a = 0; a < k; ++a) x[a] = w[a];
         return most;
     }
+    // Whether a feature wants in whose rows are all on straight pieces of the loss: the model does not say how far.
+    bool flat() const {
+        for (i64 a = 0; a < k; ++a)
+            if (!(curve[a] > 0.0) && breach(w[a], g[a]) > 0.0) return true;
+        return false;
+    }
     double breach(double at, double slope) const { return breach_of(at, slope, job.l1); }
     double slope_at(i64 a) const { return X.dot_row(job.list[a], q) + beta * hx[a] + job.l2 * x[a]; }
 

@@ -10,7 +10,8 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-constexpr double kFar = 0.3;  // breach of the conditions, as a share of l1, above which a model is solved roughly
+constexpr double kFar = 0.3;   // breach of the conditions, as a share of l1, above which a model is solved roughly
+constexpr double kFlat = 0.1;  // of its bound: curvature to go by where there is none
 constexpr int kHalvings = 30;
 
 template <class R>
@@ -113,7 +114,12 @@ struct ColumnFit {
         double best = 1e300;
         for (report.steps = 0; report.steps < job.max_steps && model.work < kBudget; ++report.steps) {
             if (!(P - P == 0.0)) return finish(4);
-            const double share = model.pose() / job.l1;
+            double share = model.pose() / job.l1;
+            if (damping == 0.0 && model.flat()) {
+                damping = kFlat;
+                losses(0.0, true);
+                share = model.pose() / job.l1;
+            }
             const double eta = larger(0.25 * job.tol, share < 1.0 ? 0.1 * share : 0.1);
             model.minimise(eta, share > kFar);
             const double decrease = -model.slope_b * model.beta - penalty_change();

@@ -28,7 +28,7 @@ from linsep.errors import CertificateError, Refused
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised
-from linsep.solvers import lasso, prox_newton
+from linsep.solvers import column_sets, lasso, prox_newton
 from linsep.train import Recipe, train
 
 
@@ -342,6 +342,25 @@ def test_straight_tails_on_many_sparse_features(C, l1_ratio):
     model = LinearClassifier("huberised_hinge", C=C, l1_ratio=l1_ratio).fit(X, y)
     assert model.solver_ == "working-set"
     assert verify(model, X, y).certified
+
+
+@pytest.mark.parametrize("C", [0.3, 1.0, 3.0])
+def test_features_whose_rows_are_all_on_straight_tails_may_enter(C):
+    rng = np.random.default_rng(0)
+    X = sp.random(500, 2_000, 0.01, format="csr", random_state=0)
+    target = 20.0 * (
+        X[:, :15] @ rng.normal(size=15)
+    )  # most rows that are not 0 are far beyond the width
+    model = LinearRegressor("huber", C=C, l1_ratio=1.0).fit(X, target)
+    assert model.coef_.any() and verify(model, X, target).certified
+
+
+def test_giving_up_is_not_called_rounding(monkeypatch):
+    X, y = text(n=200, d=600, seed=6)
+    monkeypatch.setattr(column_sets, "ROUNDS", 1)
+    with pytest.warns(ConvergenceWarning, match="gave up.*Lower C"):
+        model = LinearClassifier("squared_hinge", C=1e3, l1_ratio=1.0).fit(X, y)
+    assert model.coef_.any() and model.certificate_.relative_gap > 1e-4
 
 
 def test_a_limit_leaves_the_weights_reached_and_not_those_of_the_start():

@@ -28,6 +28,7 @@ class Status(Enum):
     WORKING_PRECISION = "optimal to working precision"
     TIME_LIMIT = "time limit"
     PASS_LIMIT = "pass limit"
+    GIVEN_UP = "given up"
 
     @property
     def message(self) -> str:
@@ -49,6 +50,11 @@ _MESSAGES = {
     Status.PASS_LIMIT: (
         "max_passes was reached first; the gap proven so far is in the certificate. "
         "Raise max_passes or tol, or continue with warm_start=True."
+    ),
+    Status.GIVEN_UP: (
+        "The solver gained too little from round to round and gave up; the gap proven so far is in the certificate. "
+        "With so weak an absolute penalty hardly a row is left that curves the objective. Lower C, or give "
+        "the penalty a ridge part (l1_ratio below 1)."
     ),
 }
 

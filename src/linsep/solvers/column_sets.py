@@ -153,7 +153,8 @@ def solve(run: Run[Problem], theta: FloatArray) -> bool:
     try:
         if not theta[:-1].any():
             wish = _come_down(run, columns, wish)
-        return _in_earnest(run, columns, wish)
+        closed = _in_earnest(run, columns, wish)
+        return closed or run.settle(columns.theta, linearised(columns.base, columns.step))
     except LimitReached:  # of the user, who is to have what there is
         run.settle(columns.theta, linearised(columns.base, columns.step))
         raise

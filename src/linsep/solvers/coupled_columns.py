@@ -26,6 +26,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data import Memory
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised
 from linsep.solvers.column_sets import NEARLY, Stored
@@ -232,6 +233,13 @@ class _System:
         at.problem.passes += 2.0 * steps * entries / max(1, at.problem.data.n_entries)
         bent = self._bent(self._forth(x)).sum(axis=1)
         return self._split(x), first - self._B @ bent, -float(g @ x)
+
+
+def applies(problem: CoupledProblem, few: int, most: int) -> bool:
+    """Whether the columns are at hand and the weights too many for a Hessian, which with many rows may be larger."""
+    data = problem.data
+    many = data.d * problem.k > (few if data.n < data.d else most)
+    return many and isinstance(data, Memory)
 
 
 def solve(run: Run[CoupledProblem], W: FloatArray) -> bool:

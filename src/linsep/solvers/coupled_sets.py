@@ -58,9 +58,9 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
             W[-1] = _null_intercepts(problem)
         value, g = problem.start(W)
         run.record(value + problem.penalty.l1 * float(np.abs(W[:-1]).sum()))
-        if _by_columns(problem):
-            if coupled_columns.solve(run, W):
-                status = Status.CERTIFIED
+        if coupled_columns.applies(problem, UNKNOWNS, MOST):
+            closed = coupled_columns.solve(run, W)
+            status = Status.CERTIFIED if closed else run.short_of(stop.tol)
             return run.solution(status, W, dual)
         score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
         inner, relative, chosen = 0.3, 0.3, np.arange(0)
@@ -83,17 +83,11 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
                 if inner < 1e-4:
                     break
             if wanting.any() and 2 * len(chosen) * k > MOST:
-                break  # a model of that size is not worth it
+                status = Status.GIVEN_UP  # a model of that size is not worth it
+                break
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, W, dual)
-
-
-def _by_columns(problem: CoupledProblem) -> bool:
-    """Whether there are too many features for Hessians, and their columns are at hand."""
-    data, unknowns = problem.data, problem.data.d * problem.k
-    many = unknowns > (UNKNOWNS if data.n < data.d else MOST)
-    return many and isinstance(data, Memory)
 
 
 def _null_intercepts(problem: CoupledProblem) -> FloatArray:

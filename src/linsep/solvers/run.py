@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NEAR = (
     2e-3  # half the squared decrement, as a share of P, below which a Newton step may close the gap
 )
+FAR_FROM_CLOSED = 100.0  # times tol: a gap that rounding alone does not explain
 SAFETY = 0.9  # solvers stop a little below tol: the certificate adds its rounding allowance
 
 
@@ -123,6 +124,15 @@ class Run(Generic[P]):
         if not done and self.best_dual is not None and self.best_dual is not dual:
             done = self.close(at, self.best_dual)
         return done
+
+    def short_of(self, tol: float) -> Status:
+        """Why a run with an absolute penalty ended above tol: by rounding, if by little; else it was given up."""
+        relative = (
+            self.best[0] * self.problem.penalty.scale / abs(self.trace[-1].primal or 1.0)
+            if self.best
+            else 1.0
+        )
+        return Status.GIVEN_UP if relative > FAR_FROM_CLOSED * tol else Status.WORKING_PRECISION
 
     def solution(self, status: Status, at: FloatArray, dual: Linearised | Explicit) -> Solution:
         """What is handed over: the best closed point, or (at, dual) if none was closed."""

@@ -55,14 +55,13 @@ def is_small(problem: Problem) -> bool:
 
 def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: bool) -> Solution:
     run = Run(problem, stop)
-    status = Status.WORKING_PRECISION
     theta = theta.copy()
     try:
         closed = False
         if native:
             closed, theta = lasso.attempt(run, _start(problem, theta), seed)
-        if closed or _begin(run, theta) or _rounds(run, seed):
-            status = Status.CERTIFIED
+        closed = closed or _begin(run, theta) or _rounds(run, seed)
+        status = Status.CERTIFIED if closed else run.short_of(stop.tol)
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, theta, linearised(theta, np.zeros_like(theta)))

@@ -17,7 +17,6 @@ from linsep.certificates import Optimality
 from linsep.data import Scan
 from linsep.data.cluster import held, on_cluster
 from linsep.errors import BadInput, ConvergenceWarning
-from linsep.train import Fit
 from linsep.tuning import banded, leave_one_out, rejecting, separate, shared, spanned, splits
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
@@ -221,7 +220,7 @@ class _Found:
         rows = [[self._weights[i, f][which] for f in range(folds)] for i in range(c)]
         return np.array(rows)
 
-    def add_fit(self, c: int, f: int, score: float, fit: Fit) -> None:
+    def add_fit(self, c: int, f: int, score: float, fit: Any) -> None:
         """One model of a grid that was fitted together is done."""
         self.add(c, f, score, fit.certificate, fit.n_passes, fit.W[:-1].T, fit.W[-1])
 
