@@ -58,3 +58,14 @@ def stacked(parts: Sequence[Any]) -> Any:
     if parts[0] is None:
         return None
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def bytes_of(found: Any) -> int:
+    """About how many bytes of numbers there are in what came back."""
+    if isinstance(found, np.ndarray):
+        return int(found.nbytes)
+    if sp.issparse(found):
+        return int(found.data.nbytes + found.indices.nbytes + found.indptr.nbytes)
+    if isinstance(found, list | tuple):
+        return sum(bytes_of(one) for one in found)
+    return 8

@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
 from linsep.data.cluster import partition as on_worker
-from linsep.data.cluster.at_hand import AtHand, Columns, stacked
-from linsep.data.cluster.partition import Partition, Target
+from linsep.data.cluster.asking import Asking
+from linsep.data.cluster.at_hand import bytes_of
+from linsep.data.cluster.partition import Target
 from linsep.data.cluster.rows import ClusterRows, Facts, RowVector
 from linsep.data.dataset import Dataset, Notes, Sum
 from linsep.data.layout import FAN, dense_edges, longest_ordered, longest_sum
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.int64]
 
 LARGE = 4096  # bytes of a function that had better not be in every task
-FEW = 1 << 20  # numbers of rows that stay here once they have come
 
 
 class Cluster(Dataset):
@@ -50,13 +50,12 @@ class Cluster(Dataset):
         self._vectors = {"sign": sign, "offset": offset, "weight": weight, "labels": labels}
         self._kept: dict[str, list[Any]] = {}
         self._fetched: dict[str, FloatArray] = {}  # of what is kept, what has come here
-        self._at_hand = AtHand()
         self._tasks = X.tasks(self.n_threads)
         self._numbers = range(len(X.parts))
         self._counts: IntArray | None = None  # rows of each class in each partition
-        self._aim = self._target(sign, weight, labels)
-        self._aims = self._aimed(self._aim)
-        self._brought = X.brought  # until somebody asks for rows
+        target = self._target(sign, weight, labels)
+        self._aims = self._aimed(target)
+        self._asking = Asking(X, target, self._aims)
 
     @staticmethod
     def _target(sign: Any, weight: Any, labels: Any) -> Target:
@@ -79,16 +78,6 @@ class Cluster(Dataset):
             key=[f"linsep-aim-{uuid.uuid4().hex[:12]}-{i}" for i in self._numbers],
             pure=False,
         )
-
-    def _receive(self, brought: list[tuple[IntArray, Partition]]) -> None:
-        """Put rows at hand that came when the partitions were opened."""
-        parts = zip(brought, self.X.starts[:-1], self.X.places, strict=True)
-        numbers, columns = [], []
-        for (rows, part), start, place in parts:
-            numbers.append(rows + start)
-            columns.append((part.X, *on_worker.vectors(on_worker.aim(part, self._aim, place))))
-        found = tuple(stacked(column) for column in zip(*columns, strict=True))
-        self._at_hand.add(np.concatenate(numbers), found)
 
     def __reduce__(self) -> Any:
         raise TypeError("Rows on a cluster stay there: a function sent to them must not hold them.")
@@ -166,10 +155,10 @@ class Cluster(Dataset):
         found = self._picked(made, 1)
         totals = self._collected(self._keep(made, notes), wanted)
         parts = self.rounds.results(found)
-        self.rounds.traffic.received += _bytes(parts)
+        self.rounds.traffic.received += bytes_of(parts)
         for _, brought in parts:
             if brought is not None:
-                self._at_hand.add(*brought)
+                self._asking.at_hand.add(*brought)
         for name in notes.get("soon", ()):
             self._fetched[name] = self._gathered(name)
         return totals, [one for part, _ in parts for one in part]
@@ -239,7 +228,7 @@ class Cluster(Dataset):
             *(self.X.parts, self._aims, self._tasks, blob, *kept),
         )
         found = self.rounds.results(futures)
-        self.rounds.traffic.received += _bytes(found)
+        self.rounds.traffic.received += bytes_of(found)
         return found
 
     def place(self, name: str, values: FloatArray) -> None:
@@ -267,7 +256,7 @@ class Cluster(Dataset):
         """Whoever wants it wants the signs and weights too, mostly: all come together."""
         self._gather()
         parts = self.rounds.results(self._kept[name])
-        self.rounds.traffic.received += _bytes(parts)
+        self.rounds.traffic.received += bytes_of(parts)
         return np.concatenate(parts, axis=-1)
 
     def brought(self) -> Dataset:
@@ -283,38 +272,11 @@ class Cluster(Dataset):
         return self.sample(np.arange(self.n)).columns(chosen)
 
     def sample(self, rows: IntArray, share: FloatArray | None = None) -> Memory:
-        """The given rows, brought here (one round)."""
-        rows = np.asarray(rows, dtype=np.int64)
-        if self._brought is not None:
-            self._receive(self._brought)
-            self._brought = None
-        missing = self._at_hand.missing(rows)
-        if len(missing) == len(rows) and len(rows) * self.d > FEW:
-            columns = self._taken(rows)
-        else:
-            if len(missing):
-                self._at_hand.add(missing, self._taken(missing))
-            columns = self._at_hand.take(rows)
-        X, sign, offset, weight, labels = columns
+        """The given rows, brought here (one round, unless they are here already)."""
+        X, sign, offset, weight, labels = self._asking.rows(np.asarray(rows, dtype=np.int64))
         if share is not None:
             weight = share if weight is None else weight * share
         return Memory(X, sign, offset, weight, labels)
-
-    def _taken(self, rows: IntArray) -> Columns:
-        """Rows from their partitions (one round)."""
-        starts = self.X.starts
-        cuts = np.searchsorted(rows, starts)
-        asked = [i for i in self._numbers if cuts[i + 1] > cuts[i]] or [0]
-        local = [rows[cuts[i] : cuts[i + 1]] - starts[i] for i in asked]
-        self.rounds.traffic.rounds += 1
-        self.rounds.traffic.sent += rows.nbytes
-        futures = self.rounds.map(
-            *("take", on_worker.take, asked),
-            *([self.X.parts[i] for i in asked], [self._aims[i] for i in asked], local),
-        )
-        found = self.rounds.results(futures)
-        self.rounds.traffic.received += _bytes(found)
-        return tuple(stacked(column) for column in zip(*found, strict=True))
 
     @property
     def shifted(self) -> bool:
@@ -337,50 +299,12 @@ class Cluster(Dataset):
 
     def counts(self, k: int = 2) -> IntArray:
         """Rows of each class, from what the partitions said when they were opened."""
-        counts: IntArray = self._class_counts(k).sum(axis=0)
+        counts: IntArray = self._asking.counts(k).sum(axis=0)
         return counts
-
-    def _class_counts(self, k: int) -> IntArray:
-        """The same for each partition, (partitions, k)."""
-        found = np.zeros((len(self.X.facts), k), dtype=np.int64)
-        sign, labels = self._vectors["sign"], self._vectors["labels"]
-        for i, (fact, place) in enumerate(zip(self.X.facts, self.X.places, strict=True)):
-            if fact.counts is None or place is None or (sign is None and labels is None):
-                found[i, 1] = fact.n
-            elif labels is not None:
-                found[i, place] = fact.counts
-            else:
-                assert sign is not None
-                ours = place == sign.target.positive
-                found[i] = fact.counts[~ours].sum(), fact.counts[ours].sum()
-        return found
 
     def find(self, ranks: Sequence[IntArray]) -> list[IntArray]:
         """As of rows in memory: every partition is asked for those that it has, and sends them along (one round)."""
-        counts = self._class_counts(len(ranks))
-        before = np.vstack([np.zeros(len(ranks), dtype=np.int64), np.cumsum(counts, axis=0)])
-        cuts = [np.searchsorted(wanted, before[:, c]) for c, wanted in enumerate(ranks)]
-        local = [
-            [
-                w[cut[i] : cut[i + 1]] - before[i, c]
-                for c, (w, cut) in enumerate(zip(ranks, cuts, strict=True))
-            ]
-            for i in self._numbers
-        ]
-        self.rounds.traffic.rounds += 1
-        self.rounds.traffic.sent += sum(wanted.nbytes for wanted in ranks)
-        found = self.rounds.results(
-            self.rounds.map("find", on_worker.find, self._numbers, self.X.parts, self._aims, local)
-        )
-        self.rounds.traffic.received += _bytes(found)
-        first = self.X.starts
-        numbers = np.concatenate([rows + first[i] for i, (_, rows, _) in enumerate(found)])
-        columns = zip(*(columns for _, _, columns in found), strict=True)
-        self._at_hand.add(numbers, tuple(stacked(column) for column in columns))
-        return [
-            np.concatenate([by_class[c] + first[i] for i, (by_class, _, _) in enumerate(found)])
-            for c in range(len(ranks))
-        ]
+        return self._asking.find(ranks)
 
     def _gather(self) -> None:
         """Bring the vectors of all rows here that are not yet."""
@@ -399,7 +323,7 @@ class Cluster(Dataset):
         """Let the workers forget what was kept; the rows stay for whoever opened them."""
         self._kept.clear()
         self._fetched.clear()
-        self._at_hand.forget()
+        self._asking.at_hand.forget()
 
 
 def _longest(fact: Facts, size: int) -> int:
@@ -409,14 +333,3 @@ def _longest(fact: Facts, size: int) -> int:
     return longest_sum(
         dense_edges(fact.n, fact.d, np.dtype(fact.dtype).itemsize), fact.entries, size
     )
-
-
-def _bytes(found: Any) -> int:
-    """About how many bytes of numbers there are in what came back."""
-    if isinstance(found, np.ndarray):
-        return int(found.nbytes)
-    if sp.issparse(found):
-        return int(found.data.nbytes + found.indices.nbytes + found.indptr.nbytes)
-    if isinstance(found, list | tuple):
-        return sum(_bytes(one) for one in found)
-    return 8
