@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,15 @@ import pytest
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, path, tune
+from linsep import (
+    ConvergenceWarning,
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LogisticRegression,
+    path,
+    tune,
+)
 from linsep.certificates import closing_sums_numpy, from_sums
 from linsep.certificates.gram import GramRows, from_gram
 from linsep.losses import get
@@ -206,3 +215,22 @@ def test_who_goes_there(change, goes):
     part = np.arange(60) % 3
     assert spanned.applies(given, CS, part) is goes
     assert not spanned.applies(replace(given, rows=X[:, :50]), CS, part)
+
+
+@pytest.mark.parametrize("kind", ["constant", "tiny", "outlier", "scales"])
+def test_hostile_rows_end_in_a_proof_or_a_word_and_nothing_else(kind):
+    X, y = wide(40, 90)
+    if kind == "constant":
+        X[:] = 1.0
+    elif kind == "tiny":
+        X *= 1e-150
+    elif kind == "outlier":
+        X[3, 5] = 1e8
+    else:
+        X *= 10.0 ** np.linspace(-3, 3, 90)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        tuning = tune(LinearSVC(), X, y, [1e-6, 1.0, 1e8], cv=3, refit=False)
+    assert {w.category for w in heard} <= {ConvergenceWarning}
+    assert bool(heard) is not tuning.certified
+    assert tuning.certified or kind == "outlier"

@@ -194,7 +194,8 @@ def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
     """The same for losses with a kink, whose dual coordinates settle quickly only while C |x|^2 is small."""
     data = problem.data
     if dual_cd.applies(problem):
-        many = (data.sparse and data.d > _SPARSE_FACTORISE) or data.n < data.d
+        wide_and_large = data.n < data.d and data.n_entries >= dual_cd.WORTHWHILE
+        many = (data.sparse and data.d > _SPARSE_FACTORISE) or wide_and_large
         if many or dual_cd.quick(problem, stop.tol):
             return "dual-cd"
     if not isinstance(data, Memory):

@@ -166,8 +166,9 @@ class Path:
         def solve(rhs: FloatArray) -> FloatArray:
             centred = rhs.copy()
             centred[:-1] -= mu * rhs[-1]
-            x = factor.solve(centred) if factor is not None else solved(H, centred, definite)
-            x[-1] -= float(mu @ x[:-1])
+            with np.errstate(over="ignore", invalid="ignore"):  # ``advance`` sees it
+                x = factor.solve(centred) if factor is not None else solved(H, centred, definite)
+                x[-1] -= float(mu @ x[:-1])
             return x
 
         return solve

@@ -125,6 +125,8 @@ class _Newton:
                 return False
             a, b = found
             Ka = self.span.K @ a
+            if not np.isfinite(b + float(a @ Ka)):
+                return False
             t, gain = self._length(bend, c, a - self.a, Ka - self.Ka, b - self.b)
             small = gain <= SMALL * self.tol * self.lam * float(a @ Ka)
             if t >= 1.0:
@@ -230,6 +232,9 @@ class _Newton:
         return (abs(primal - dual) + off) / max(abs(primal), 1e-300)
 
 
+@np.errstate(
+    over="ignore", invalid="ignore", divide="ignore"
+)  # a gap that is not finite closes nothing
 def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
     """What u/lam and b of a larger lam are here, if their gap is at most tol.
 
@@ -241,6 +246,9 @@ def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Fou
     return found if found.gap <= tol else None
 
 
+@np.errstate(
+    over="ignore", invalid="ignore", divide="ignore"
+)  # a gap that is not finite closes nothing
 def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Found:
     """A solution of a loss with a kink, made exact where its free rows are the right ones but for a few."""
     method = _Newton(span, lam, tol, None)
@@ -251,6 +259,9 @@ def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Fou
     return after if after.gap < before.gap else before
 
 
+@np.errstate(
+    over="ignore", invalid="ignore", divide="ignore"
+)  # a gap that is not finite closes nothing
 def solve(
     span: Span,
     lam: float,

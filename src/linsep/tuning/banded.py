@@ -29,12 +29,12 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import globbing
-from linsep.solvers.band import SORTED, Band, Wrong
 from linsep.solvers.central_path import Path
 from linsep.solvers.interior import NEAR
 from linsep.solvers.run import Run
 from linsep.solvers.scouting import Pilot
 from linsep.train import Fit, train
+from linsep.tuning.fold_bands import ROWS, Part, Together
 from linsep.tuning.shared import Shared, alone, both_classes
 from linsep.watching import advance
 
@@ -46,12 +46,9 @@ FOLDS = 3  # at least
 BASE = 1e-5  # tol of the model about which rows are sorted
 SPARE = 1.5  # the width of a band, as a multiple of what the folds should need
 LEAST = 20  # rows of a band per feature
-AFAR, NEARBY = (
-    0.1,
-    0.01,
-)  # mu to begin with, as a share of the width of the band, from the base and from the C above
+# mu to begin with, as a share of the width of the band: from the base, and from the model of the C above.
+AFAR, NEARBY = 0.1, 0.01
 ROUNDS = 4  # times that rows join a band
-_ROWS = 4096  # scored together
 
 
 def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
@@ -70,43 +67,6 @@ def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
     return enough and both_classes(given, part)
 
 
-class _Part:
-    """The rows of one fold: their band, and what the others add up to."""
-
-    def __init__(self, given: Shared, rows: IntArray) -> None:
-        loss, recipe = given.recipe.loss, given.recipe
-        assert given.sigma is not None and not isinstance(loss, CoupledLoss)
-        self.rows, self.sign = rows, given.sigma[rows]
-        self.X = np.ascontiguousarray(given.rows[rows])
-        data = Memory(self.X, self.sign, n_threads=given.recipe.n_threads)
-        self.problem = Problem(loss, recipe.penalty, data, recipe.fit_intercept)
-        self.lengths = np.sqrt(np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64))
-
-    def sort(self, theta: FloatArray, tau: float, first: Pilot) -> None:
-        self.band = Band(Run(self.problem, Stop()), first.mu, first.scale)
-        self.band.sort(theta, tau)
-        self.u = self.problem.data.fetch(SORTED).copy()
-        self.gather()
-
-    def gather(self) -> None:
-        """The rows of the band side by side; of the others, by sign: how many are at 1, their sums, their lengths."""
-        self.band.rows_of_it()
-        u = np.where(self.u > 1.0, 0.0, self.u)
-        sides = np.stack([u * (self.sign > 0.0), -u * (self.sign < 0.0)])
-        self.sums = np.zeros((2, self.X.shape[1]))
-        for low in range(0, len(u), _ROWS):
-            self.sums += sides[:, low : low + _ROWS] @ self.X[low : low + _ROWS]
-        self.counts = np.abs(sides).sum(axis=1)
-        self.long = float(u @ self.lengths)
-
-    def admit(self, wrong: IntArray) -> None:
-        """Let these rows join the band."""
-        if len(wrong):
-            self.band.admit(Wrong(wrong, self.u[wrong]))
-            self.u[wrong] = 2.0
-            self.gather()
-
-
 @dataclass(eq=False)
 class _Model:
     """One (C, fold): where it is, and what is proven of it."""
@@ -121,25 +81,6 @@ class _Model:
     scores: FloatArray | None = None
 
 
-class _Together:
-    """The bands of all parts but one, side by side, and what the rows outside them add up to."""
-
-    def __init__(self, parts: list[_Part], n_threads: int | None) -> None:
-        bands = [part.band.rows_of_it() for part in parts]
-        self.X = np.concatenate([band.X for band in bands])
-        self.sign = np.concatenate([band.sign for band in bands])
-        self.data = Memory(self.X, self.sign, n_threads=n_threads)
-        self.lengths = np.concatenate([part.lengths[part.band.rows] for part in parts])
-        v = np.concatenate([part.band.v for part in parts])
-        self.reach = 2.0 * float(np.median(np.abs(v))) if len(v) else 1.0
-        self.linear = np.sum([part.band.linear for part in parts], axis=0)
-        self.constant = float(sum(part.band.constant for part in parts))
-        self.sums = np.sum([part.sums for part in parts], axis=0)
-        self.counts = np.sum([part.counts for part in parts], axis=0)
-        self.long = float(sum(part.long for part in parts))
-        self.n = sum(len(part.rows) for part in parts)
-
-
 class _Grid:
     """The parts, and the models that are being made."""
 
@@ -149,13 +90,13 @@ class _Grid:
         self.loss = self.recipe.loss
         self.folds = list(range(int(part.max()) + 1))
         self.parts = {
-            int(g): _Part(given, np.flatnonzero(part == g)) for g in np.unique(part).tolist()
+            int(g): Part(given, np.flatnonzero(part == g)) for g in np.unique(part).tolist()
         }
         self.data = Memory(given.rows, given.sigma, n_threads=self.recipe.n_threads)
         self.n, self.d = self.data.n, self.data.d
         self.base = np.zeros(self.d + 1)
         self.passes = 0.0
-        self._together: dict[int, _Together] = {}
+        self._together: dict[int, Together] = {}
 
     def problem(self, C: float) -> Problem:
         return Problem(self.loss, ElasticNet(C), self.data, self.recipe.fit_intercept)
@@ -185,11 +126,11 @@ class _Grid:
         """Whether the rows have not moved by more than the width of the band."""
         return self.first.moved(self.base, theta, self.tau) <= self.tau
 
-    def without(self, f: int) -> _Together:
+    def without(self, f: int) -> Together:
         """What a model without fold f sees."""
         if f not in self._together:
             parts = [part for g, part in self.parts.items() if g != f]
-            self._together[f] = _Together(parts, self.recipe.n_threads)
+            self._together[f] = Together(parts, self.recipe.n_threads)
         return self._together[f]
 
     def admit(self) -> None:
@@ -221,8 +162,8 @@ class _Grid:
             inside = fold != g
             found: list[IntArray] = []
             scores = np.empty((len(part.rows), int((~inside).sum()))) if keep else None
-            for low in range(0, len(part.rows), _ROWS):
-                here = slice(low, low + _ROWS)
+            for low in range(0, len(part.rows), ROWS):
+                here = slice(low, low + ROWS)
                 z = part.X[here] @ W[:-1] + W[-1]
                 sign, u = part.sign[here], part.u[here]
                 out = z[:, ~inside]
@@ -243,9 +184,9 @@ class _Grid:
                 for k, column in zip(np.flatnonzero(~inside), scores.T, strict=True):
                     models[k].scores = column
         self.passes += 2.0
+        self.wrong = wrong
         for model, loss in zip(models, losses.tolist(), strict=True):
             model.proof = self._proof(model, loss)
-        self.wrong = wrong
 
     def _proof(self, model: _Model, loss: float) -> Optimality:
         """The certificate by the sums of the parts and of the band."""
@@ -262,15 +203,19 @@ class _Grid:
         plus, minus = u * (sign > 0.0), u * (sign < 0.0)
         mass = counts + np.array([plus.sum(), minus.sum()])
         w, total = model.theta[:-1], float(mass.sum())
-        long = seen.long + float(u @ seen.lengths)
+        long, count = seen.long + float(seen.lengths.sum()), float(counts.sum()) + len(u)
+        for g, rows in self.wrong.items():
+            if g != model.f:
+                long += float(self.parts[g].lengths[rows].sum())
+                count += len(rows)
         closing = ClosingSums(
             loss=loss,
             conj_plus=-float(mass[0]),
             conj_minus=-float(mass[1]),
             mass_plus=float(mass[0]),
             mass_minus=float(mass[1]),
-            # |slope| <= 1 where the loss is not 0; rows on the kink are counted by their u
-            magnitude=float(np.linalg.norm(w)) * long + abs(float(model.theta[-1])) * total,
+            # every row whose loss may have a slope counts as if it were 1
+            magnitude=float(np.linalg.norm(w)) * long + abs(float(model.theta[-1])) * count,
             absolute=loss + total,
             v_plus=seen.sums[0] + plus @ X,
             v_minus=seen.sums[1] - minus @ X,
