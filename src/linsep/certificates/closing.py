@@ -133,9 +133,11 @@ def _values(
         dual_penalty = 0.5 * lam * dot(at, at)
         bound = -conj[0] - conj[1] - dual_penalty
     else:
-        # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance.
+        # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance. v is rounded, and
+        # moves once more when ``repair`` shrinks one of the sides.
         largest = float(np.abs(v).max(initial=0.0))
-        doubt = (rows_per_sum + 8) * ROUNDOFF * sums.spread
+        share = 2.0 * (rows_per_sum + 9) if fit_intercept else 0.0
+        doubt = (rows_per_sum + 8 + share) * ROUNDOFF * sums.spread
         shrink = l1 / max(largest, l1) if l1 > 0.0 else 0.0
         surely = l1 / max(largest + doubt, l1) if l1 > 0.0 else 0.0
         at, dual_penalty = w, 0.0
