@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep import _kernels
 from linsep.certificates import ClosingSums, Optimality, from_sums
 from linsep.data import Memory
 from linsep.losses import CoupledLoss
@@ -155,7 +156,9 @@ class _Grid:
 
     def judge(self, models: list[_Model], keep: bool) -> None:
         """One pass: the proof of every model, its held-out scores; rows that contradict their side join the band."""
-        W = np.stack([model.theta for model in models], axis=1)
+        W = np.zeros((self.d + 1, -(-len(models) // 8) * 8))  # the kernels take columns by eights
+        W[:, : len(models)] = np.stack([model.theta for model in models], axis=1)
+        room = np.empty((ROWS, W.shape[1]))
         fold = np.array([model.f for model in models])
         losses, wrong = np.zeros(len(models)), {}
         for g, part in self.parts.items():
@@ -163,8 +166,10 @@ class _Grid:
             found: list[IntArray] = []
             scores = np.empty((len(part.rows), int((~inside).sum()))) if keep else None
             for low in range(0, len(part.rows), ROWS):
-                here = slice(low, low + ROWS)
-                z = part.X[here] @ W[:-1] + W[-1]
+                here = slice(low, min(low + ROWS, len(part.rows)))
+                z = room[: here.stop - low]
+                _kernels.scores_k(part.kernel_rows, low, here.stop, W, z.reshape(-1))
+                z = z[:, : len(models)]
                 sign, u = part.sign[here], part.u[here]
                 out = z[:, ~inside]
                 for k, count in zip(

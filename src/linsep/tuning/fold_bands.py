@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from linsep import _kernels
 from linsep.data import Memory
+from linsep.data.memory import readable
 from linsep.losses import CoupledLoss
 from linsep.problem import Problem
 from linsep.solution import Stop
@@ -27,10 +29,17 @@ class Part:
         loss, recipe = given.recipe.loss, given.recipe
         assert given.sigma is not None and not isinstance(loss, CoupledLoss)
         self.rows, self.sign = rows, given.sigma[rows]
-        self.X = np.ascontiguousarray(given.rows[rows])
+        self.X = readable(np.ascontiguousarray(given.rows[rows]))
         data = Memory(self.X, self.sign, n_threads=given.recipe.n_threads)
         self.problem = Problem(loss, recipe.penalty, data, recipe.fit_intercept)
         self.lengths = np.sqrt(np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64))
+
+    @property
+    def kernel_rows(self) -> _kernels.Rows:
+        """The rows as the kernels read them."""
+        whole = self.problem.data.whole
+        assert whole is not None
+        return whole.rows
 
     def sort(self, theta: FloatArray, tau: float, first: Pilot) -> None:
         """Lay the band |v| <= tau q about the kink of theta."""
@@ -44,9 +53,10 @@ class Part:
         self.band.rows_of_it()
         u = np.where(self.u > 1.0, 0.0, self.u)
         sides = np.stack([u * (self.sign > 0.0), -u * (self.sign < 0.0)])
-        self.sums = np.zeros((2, self.X.shape[1]))
-        for low in range(0, len(u), ROWS):
-            self.sums += sides[:, low : low + ROWS] @ self.X[low : low + ROWS]
+        totals = np.zeros((2, self.X.shape[1] + 1))
+        for side, total in zip(sides, totals, strict=True):
+            _kernels.combine(self.kernel_rows, 0, len(u), side, total)
+        self.sums = totals[:, :-1]
         self.counts = np.abs(sides).sum(axis=1)
         self.long = float(u @ self.lengths)
 
