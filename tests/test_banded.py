@@ -80,16 +80,15 @@ def test_most_models_come_from_a_band():
 
 def test_the_curve_is_that_of_the_other_engine(monkeypatch):
     X, y = rows("plain")
-    shared = tune(LinearSVC(), X, y, CS, refit=False)
-    by_area = tune(LinearSVC(), X, y, CS, scoring="auc", refit=False)
+    shared = tune(LinearSVC(tol=1e-9), X, y, CS, refit=False)
+    by_area = tune(LinearSVC(tol=1e-9), X, y, CS, scoring="auc", refit=False)
     monkeypatch.setattr(banded, "applies", lambda *a: False)
-    alone = tune(LinearSVC(), X, y, CS, refit=False)
+    alone = tune(LinearSVC(tol=1e-9), X, y, CS, refit=False)
     # the largest C have their exact solution either way; of the others a row may be on the other side of zero
-    assert np.array_equal(shared.curve.scores[2:], alone.curve.scores[2:])
-    assert np.abs(shared.curve.scores - alone.curve.scores).max() <= 2.5 / (len(y) / 5)
+    assert np.array_equal(shared.curve.scores[1:], alone.curve.scores[1:])
     assert np.abs(shared.curve.scores - alone.curve.scores).max() <= 2 / 1320
     assert shared.best_C == alone.best_C and shared.certified
-    area = tune(LinearSVC(), X, y, CS, scoring="auc", refit=False)
+    area = tune(LinearSVC(tol=1e-9), X, y, CS, scoring="auc", refit=False)
     assert np.allclose(by_area.curve.scores, area.curve.scores, atol=1e-5)
 
 
