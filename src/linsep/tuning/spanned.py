@@ -98,7 +98,7 @@ def fit_grid(
     for k, (c, f) in enumerate((c, f) for f in folds for c in range(len(Cs))):
         fits[c, f] = fit = found[k // len(Cs)][c].fit(W[:, k : k + 1], whole.reading / A.shape[1])
         if not fit.certificate.certified:
-            fits[c, f] = alone(given, fit.recipe, part, f, fit, held, errors, c)
+            fits[c, f] = alone(given, fit.recipe, part, f, None, held, errors, c)
             continue
         inside = part == f
         if held is not None and f >= 0:
