@@ -441,6 +441,7 @@ def test_the_multiplier_is_extrapolated_only_where_its_steps_are_steady():
 )
 def test_where_ascent_is_quick(loss, C, tol, expected, monkeypatch):
     monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
+    monkeypatch.setattr(dual_cd, "WORTHWHILE_KINKED", 1000)
     few, many = text(d=60), text(d=700)
     assert dual_cd.quick(few.problem(get(loss), C), tol) is expected
     if loss in ("hinge", "absolute"):

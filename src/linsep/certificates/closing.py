@@ -136,8 +136,10 @@ def _values(
         # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance. v is rounded, and
         # moves once more when ``repair`` shrinks one of the sides.
         largest = float(np.abs(v).max(initial=0.0))
-        share = 2.0 * (rows_per_sum + 9) if fit_intercept else 0.0
-        doubt = (rows_per_sum + 8 + share) * ROUNDOFF * sums.spread
+        doubt = (rows_per_sum + 8) * ROUNDOFF * sums.spread
+        if fit_intercept:
+            longest = max(float(np.abs(side).max(initial=0.0)) for side in (v_plus, v_minus))
+            doubt += 2.0 * (rows_per_sum + 9) * ROUNDOFF * (longest + doubt)
         shrink = l1 / max(largest, l1) if l1 > 0.0 else 0.0
         surely = l1 / max(largest + doubt, l1) if l1 > 0.0 else 0.0
         at, dual_penalty = w, 0.0

@@ -27,7 +27,7 @@ Sums = TypeVar("Sums", bound=Any)
 #: Stored numbers of X in a chunk.
 _CHUNK = 1 << 20
 #: Rows that a chunk has in any case, where memory allows.
-_SHORT = 1024
+_SHORT = 256
 
 
 def chunk_height(X: Any) -> int:
@@ -37,7 +37,7 @@ def chunk_height(X: Any) -> int:
 
 
 def _height(n: int, per_row: float) -> int:
-    return int(max(1, min(n, _CHUNK // max(per_row, 1), max(_SHORT, 4 * math.isqrt(n)))))
+    return int(max(1, min(n, _CHUNK // max(per_row, 1), max(_SHORT, 2 * math.isqrt(n)))))
 
 
 def longest_sum(X: Any) -> float:
