@@ -453,7 +453,7 @@ def test_conjugate_gradients_serve_where_nothing_can_be_factorised(monkeypatch):
         assert model.certificate_.certified
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("C", [0.01, pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_many_features_begin_with_ascent(monkeypatch, C, fit_intercept):
     rng = np.random.default_rng(16)

@@ -73,6 +73,7 @@ def hostile():
     yield "one class", Sample(base.X, np.ones(20_000))
 
 
+@pytest.mark.slow
 def test_hostile_problems():
     hinge = get("hinge")
     for name, sample in hostile():

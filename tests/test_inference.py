@@ -85,6 +85,7 @@ def test_logistic_by_differences_of_the_likelihood():
     assert np.isclose(found.facts["log-likelihood"], -minus_log_likelihood(theta))
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_as_often_as_they_say():
     inside = 0
     for seed in range(300):
