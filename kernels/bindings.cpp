@@ -89,9 +89,16 @@ bool all_within(const I* indices, int64_t count, int64_t bound) {
 }
 
 template <class I>
+bool never_falls(const I* starts, int64_t n) {
+    I found = 0;
+    for (int64_t i = 0; i < n; ++i) found |= starts[i + 1] < starts[i];
+    return found == 0;
+}
+
+template <class I>
 void check_csr(const I* starts, const I* indices, int64_t n, int64_t d, int64_t nnz) {
     need(n == 0 || starts[0] == 0, "CSR: indptr must begin with 0");
-    for (int64_t i = 0; i < n; ++i) need(starts[i] <= starts[i + 1], "CSR: indptr must not decrease");
+    need(never_falls(starts, n), "CSR: indptr must not decrease");
     need(starts[n] <= nnz, "CSR: indptr ends beyond the stored entries");
     need(all_within(indices, static_cast<int64_t>(starts[n]), d), "CSR: a column index is out of range");
 }
@@ -424,6 +431,22 @@ bool within(Any indices, int64_t bound) {
         return all_within(static_cast<const std::int32_t*>(indices.data()), count, bound);
     need(indices.dtype() == nb::dtype<int64_t>(), "indices are int32 or int64");
     return all_within(static_cast<const int64_t*>(indices.data()), count, bound);
+}
+
+// Whether the pointers of a CSR or CSC matrix begin with 0, never fall and end within what is stored, and all indices
+// are below the bound: who finds out that they do not says where, in Python.
+bool sound(Any starts, Any indices, int64_t bound) {
+    const bool i32 = indices.dtype() == nb::dtype<std::int32_t>();
+    need(starts.ndim() == 1 && indices.ndim() == 1 && starts.shape(0) >= 1, "indptr and indices are 1-D arrays");
+    need((i32 || indices.dtype() == nb::dtype<int64_t>()) && starts.dtype() == indices.dtype(),
+         "indptr and indices are both int32 or int64");
+    const auto check = [&]<class I>(const I* p, const I* x) {
+        const int64_t n = static_cast<int64_t>(starts.shape(0)) - 1, stored = static_cast<int64_t>(indices.shape(0));
+        return p[0] == 0 && never_falls(p, n) && p[n] <= stored && all_within(x, static_cast<int64_t>(p[n]), bound);
+    };
+    if (i32)
+        return check(static_cast<const std::int32_t*>(starts.data()), static_cast<const std::int32_t*>(indices.data()));
+    return check(static_cast<const int64_t*>(starts.data()), static_cast<const int64_t*>(indices.data()));
 }
 
 std::tuple<double, double, double> enclosed(In sums, In theta, double lam, bool intercept, double rows) {
@@ -1315,6 +1338,7 @@ NB_MODULE(_kernels, m) {
     m.def("newton", &newton, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lam"), nb::arg("tol"),
           nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("two"), nb::arg("theta").noconvert(),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
+    m.def("sound", &sound, nb::arg("starts"), nb::arg("indices"), nb::arg("bound"));
     m.def("within", &within, nb::arg("indices"), nb::arg("bound"));
     m.def("enclosed", &enclosed, nb::arg("sums"), nb::arg("theta"), nb::arg("lam"), nb::arg("intercept"),
           nb::arg("rows"));

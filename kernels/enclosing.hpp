@@ -14,6 +14,8 @@ struct Enclosure {
     double primal, bound, rounding;
 };
 
+inline double total(const double (&four)[4]) { return (four[0] + four[1]) + (four[2] + four[3]); }
+
 // sums: [loss, conj+, conj-, mass+, mass-, magnitude, absolute, spare, v+ (d), v- (d)]
 inline Enclosure enclosure(const double* sums, const double* w, int64_t d, double lam, bool intercept, double rows) {
     const double roundoff = 0x1p-53, *side[2] = {sums + 8, sums + 8 + d};
@@ -21,26 +23,29 @@ inline Enclosure enclosure(const double* sums, const double* w, int64_t d, doubl
     if (intercept && sums[3] > sums[4]) scale[0] = sums[4] / sums[3];
     if (intercept && sums[4] > sums[3]) scale[1] = sums[3] / sums[4];
 
-    double norm = 0.0, square = 0.0, conj = scale[0] * sums[1] + scale[1] * sums[2];
+    // Four sums side by side: one alone would wait for each addition.
+    double norms[4] = {}, squares[4] = {}, conj = scale[0] * sums[1] + scale[1] * sums[2];
     for (int64_t j = 0; j < d; ++j) {
         const double v = scale[0] * side[0][j] + scale[1] * side[1][j];
-        norm += w[j] * w[j];
-        square += v * v;
+        norms[j % 4] += w[j] * w[j];
+        squares[j % 4] += v * v;
     }
+    const double norm = total(norms), square = total(squares);
     if (square > 0.0 && conj < 0.0) {  // the best multiple of a dual point that is too long
         const double kappa = std::min(1.0, std::max(0.0, -conj * lam / square));
         for (double& s : scale) s *= kappa;
         conj = scale[0] * sums[1] + scale[1] * sums[2];
     }
-    double believed = 0.0, length[2] = {0.0, 0.0}, along[2] = {0.0, 0.0};  // at = v/lam: |at|^2; |side|^2; side.at
+    double ats[4] = {}, lengths[2][4] = {}, alongs[2][4] = {};  // at = v/lam: |at|^2; |side|^2; side.at
     for (int64_t j = 0; j < d; ++j) {
         const double plus = scale[0] * side[0][j], minus = scale[1] * side[1][j], at = (plus + minus) / lam;
-        believed += at * at;
-        length[0] += plus * plus;
-        length[1] += minus * minus;
-        along[0] += plus * at;
-        along[1] += minus * at;
+        ats[j % 4] += at * at;
+        lengths[0][j % 4] += plus * plus;
+        lengths[1][j % 4] += minus * minus;
+        alongs[0][j % 4] += plus * at;
+        alongs[1][j % 4] += minus * at;
     }
+    const double believed = total(ats);
     const double penalty = 0.5 * lam * norm, conjugate = 0.5 * lam * believed;
     const double magnitude = sums[5], absolute = sums[6];
     double rounding = (static_cast<double>(d) + 6) * roundoff * magnitude;
@@ -50,8 +55,8 @@ inline Enclosure enclosure(const double* sums, const double* w, int64_t d, doubl
         const double share = 2.0 * (rows + 9) * roundoff;
         double dearest = 0.0;
         for (int s = 0; s < 2; ++s) {
-            const double cost = share * (std::fabs(scale[s] * sums[1 + s]) + std::fabs(along[s])) +
-                                0.5 * share * share / lam * length[s];
+            const double cost = share * (std::fabs(scale[s] * sums[1 + s]) + std::fabs(total(alongs[s]))) +
+                                0.5 * share * share / lam * total(lengths[s]);
             if (!(cost <= dearest)) dearest = cost;  // NaN is the dearest of all
         }
         rounding += dearest;

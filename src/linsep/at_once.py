@@ -8,7 +8,6 @@ is not plain: other data, losses and penalties, a start, limits, a gap that does
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep import _kernels
-from linsep.certificates.optimality import enclose
+from linsep.certificates.closing import ridge_certificate
 from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
 from linsep.losses import CoupledLoss, Hinge, Loss
@@ -68,19 +67,17 @@ def fit_at_once(
         return None
     n, d = X.shape
     rows = longest_sum(dense_edges(n, d, X.itemsize), n * d, len(found.sums))
-    primal, bound, rounding = _kernels.enclosed(
-        found.sums, found.theta, lam, recipe.fit_intercept, rows
+    certificate = ridge_certificate(
+        found.sums, found.theta, recipe.penalty, recipe.fit_intercept, recipe.tol, rows
     )
-    if not primal - bound <= SAFETY * recipe.tol * max(abs(primal), abs(bound)):
+    gap = certificate.gap - certificate.rounding
+    if not gap <= SAFETY * recipe.tol * certificate.primal:
         return None
-    scale, distance = recipe.penalty.scale, math.sqrt(2.0 / lam)
-    certificate = enclose(
-        primal, bound, rounding, scale=scale, tol=recipe.tol, distance=distance, kind="dual"
-    )
     if not certificate.certified:
         return None
     seconds = perf_counter() - began
-    line = TraceRecord(found.passes, seconds, scale * primal, scale * max(0.0, min(bound, primal)))
+    lower = certificate.dual + certificate.rounding
+    line = TraceRecord(found.passes, seconds, certificate.primal, min(lower, certificate.primal))
     return Fit(
         recipe,
         found.theta.reshape(-1, 1),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.certificates.closing import ClosingSums, from_sums
+from linsep.certificates.closing import ClosingSums, from_sums, ridge_certificate
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import preference
@@ -69,6 +69,10 @@ def _assemble(
     spread: float,
     tol: float,
 ) -> Optimality:
+    if problem.penalty.l1 == 0.0:
+        return ridge_certificate(
+            sums, theta, problem.penalty, problem.fit_intercept, tol, rows_per_sum
+        )
     flat = ClosingSums.from_flat(sums, problem.data.d)
     return from_sums(
         replace(flat, spread=spread) if spread else flat,

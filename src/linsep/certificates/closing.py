@@ -23,7 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from linsep import _kernels
 from linsep.certificates.optimality import Optimality, enclose
+from linsep.penalties import ElasticNet
 from linsep.problem import dot
 
 FloatArray = npt.NDArray[np.float64]
@@ -104,6 +106,25 @@ def from_sums(
         )
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
     return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
+
+
+def ridge_certificate(
+    sums: FloatArray,
+    theta: FloatArray,
+    penalty: ElasticNet,
+    fit_intercept: bool,
+    tol: float,
+    rows_per_sum: float,
+) -> Optimality:
+    """``from_sums`` of flat sums without an absolute penalty, by its native text (kernels/enclosing.hpp)."""
+    lam = penalty.l2
+    return enclose(
+        *_kernels.enclosed(sums, theta, lam, fit_intercept, rows_per_sum),
+        scale=penalty.scale,
+        tol=tol,
+        distance=math.sqrt(2.0 / lam),
+        kind="dual",
+    )
 
 
 def _values(

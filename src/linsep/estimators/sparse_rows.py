@@ -48,6 +48,8 @@ def _check_structure(X: Any) -> None:
     n, d = X.shape
     if X.format in ("csr", "csc"):
         major, minor = (n, d) if X.format == "csr" else (d, n)
+        if _sound(X, major, minor):
+            return
         _check_pointers(X, major)
         _check_range(X, "indices", X.indices[: X.indptr[-1]], minor)
     elif X.format == "coo":
@@ -58,6 +60,14 @@ def _check_structure(X: Any) -> None:
             X.check_format(full_check=True)
         except ValueError as error:
             raise _damaged(X, str(error)) from error
+
+
+def _sound(X: Any, major: int, minor: int) -> bool:
+    """Whether all is well, of pointers and indices that the kernels can read: the rest finds out what is not."""
+    kinds = {(a.dtype.char, a.dtype.isnative, a.flags.c_contiguous) for a in (X.indptr, X.indices)}
+    plain = len(kinds) == 1 and kinds <= {(kind, True, True) for kind in "ilq"}
+    whole = len(X.indptr) == major + 1 and X.indptr[-1] <= len(X.data)
+    return plain and whole and _kernels.sound(X.indptr, X.indices, minor)
 
 
 def _check_pointers(X: Any, major: int) -> None:
