@@ -80,6 +80,19 @@ def test_newton_hands_over_where_its_steps_are_short(solver):
     assert verify(model, X, y).certified
 
 
+def test_rows_far_beyond_the_kink_keep_their_multipliers_positive():
+    X, y = nearly_separable()
+    X[7], y[7] = 1e9, 1.0
+    theta = np.full(X.shape[1] + 1, 1.0)  # its margin is 9e10: t + sqrt(t^2 + 2 mu) is 0 there
+    with np.errstate(divide="raise", invalid="raise", over="raise"):
+        finished(X, y, C=1.0, theta=theta, tol=1e-6)
+        path = slack_path._Path(
+            Problem(SquaredHinge(), ElasticNet(1.0), Memory(X, y)), 1e-3 * theta
+        )
+    assert (path.u > 0.0).all()
+    np.testing.assert_allclose(path.r, path.u / 2 - path.t, rtol=1e-9)
+
+
 def test_a_limit_ends_it():
     X, y = nearly_separable(n=600, d=250)
     with pytest.warns(UserWarning, match="max_passes"):

@@ -32,10 +32,8 @@ SHARE = 0.995  # of the way to the boundary
 LIMIT = 60  # iterations
 PATIENCE = 8  # iterations without progress
 LARGEST = 4000  # features: a Gram of their order is factorised in every iteration
-SHORT, MANY_SHORT = (
-    0.3,
-    6,
-)  # steps of Newton's method shorter than this, and how many of them are too many
+# Steps of Newton's method shorter than this, and how many of them are too many.
+SHORT, MANY_SHORT = 0.3, 6
 
 
 def applies(problem: Problem) -> bool:
@@ -73,10 +71,12 @@ class _Path:
         self.s = np.ones(data.n) if data.weight is None else data.weight
         self._kink = 1.0 if data.offset is None else 1.0 - data.offset
         self.t = self._kink - self._along(self.theta)
-        value = problem.penalty_value(theta) + float(self.s @ np.square(np.maximum(self.t, 0.0)))
+        value = problem.penalty_value(theta) + dot(self.s, np.square(np.maximum(self.t, 0.0)))
         mu = value / float(self.s.sum())
-        self.u = self.t + np.sqrt(np.square(self.t) + 2.0 * mu)
-        self.r = np.maximum(self.u / 2 - self.t, 1e-300)
+        root = np.sqrt(np.square(self.t) + 2.0 * mu)
+        # the same twice: far beyond the kink the first would cancel to 0
+        self.u = np.where(self.t > 0.0, self.t + root, 2.0 * mu / (root + np.abs(self.t)))
+        self.r = mu / self.u
         self.value, self.gap = value, np.inf
         self._v = np.zeros(problem.order)
 
@@ -110,10 +110,10 @@ class _Path:
         problem, w = self.problem, self.theta[:-1]
         self._v = self._gathered(self.s * self.u)
         active = np.maximum(self.t, 0.0)
-        self.value = problem.penalty_value(self.theta) + float(self.s @ np.square(active))
+        self.value = problem.penalty_value(self.theta) + dot(self.s, np.square(active))
         slack = np.square(active) + np.square(self.u) / 4 - self.u * self.t
         off = problem.lam * w - self._v[:-1]
-        self.gap = float(self.s @ slack) + 0.5 * dot(off, off) / problem.lam
+        self.gap = dot(self.s, slack) + 0.5 * dot(off, off) / problem.lam
         self.gap += abs(float(self._v[-1] * self.theta[-1]))
 
     def advance(self) -> float:
@@ -135,10 +135,10 @@ class _Path:
             du = c - dm / (r / u + 0.5)
             return delta, dm, du, du / 2 + dm - amiss
 
-        both = float(self.s @ (u * r))
+        both = dot(self.s, u * r)
         _, _, du, dr = step(0.0)
         length = min(_reach(u, du), _reach(r, dr))
-        left = float(self.s @ ((u + length * du) * (r + length * dr))) / both
+        left = dot(self.s, (u + length * du) * (r + length * dr)) / both
         delta, dm, du, dr = step(left**3 * both / float(self.s.sum()) - du * dr)
         length = SHARE * min(_reach(u, du), _reach(r, dr))
         length = min(1.0, length)
