@@ -31,6 +31,8 @@ constexpr double kSpare = 20.0;       // passes between closing ones while the g
 constexpr i64 kSpareRounds = 4;       // epochs between them, at least, where each comes with a round on the free rows
 // Where so few rows are on the list, the gap must be foretold to be so much smaller.
 constexpr double kFewLeft = 3.0, kSurely = 1.6;
+constexpr double kStrong = 1.0;                     // hardness up to which the last move is made longer
+constexpr double kVeryStrong = 0.3, kOnward = 0.4;  // and what that leaves of the gap, where it is still smaller
 constexpr double kHelped = 0.7;  // a gap as a multiple of that before, up to which it has helped to ask rows again
 constexpr double kAmiss =
     2.0;  // a gap as a multiple of what was foretold, from which rows that have left are asked again
@@ -253,6 +255,7 @@ void Ascent::revisit() {
 
 void Ascent::finish_epoch() {
     if (slowly_) revisit();
+    if (strong()) went_on_ = onward_.go(view(), z.data(), b.data());
     const double before = theta.back();
     if (far_ < kInf) {
         count_ = table_.remaining(count_, rows_.data());
@@ -265,6 +268,9 @@ void Ascent::finish_epoch() {
     if (loss_.rests && static_cast<double>(lately()) >= stay_)
         far_ = job_.leave * state[2] + 0.5 * std::fabs(theta.back() - before);
 }
+
+// Whether few epochs will do, of a loss whose conjugate is a parabola.
+bool Ascent::strong() const { return hardness <= kStrong && loss_.smooth && job_.loss.id != LossId::logistic; }
 
 void Ascent::halt() {
     if (phase_ != Phase::walk) return;
@@ -337,7 +343,8 @@ double Ascent::foretold() const {
         return last * std::min(0.3, std::max(loss_.smooth ? 0.03 : 0.3, 0.1 * hardness));
     }
     const double shrinking = before > 0.0 ? std::min(1.0, std::max(0.05, last / before)) : 1.0;
-    return last * shrinking * (count == 3 ? 2.0 : 1.15);  // it slows down at first
+    // it slows down at first
+    return last * shrinking * (count == 3 ? 2.0 : 1.15) * (went_on_ && hardness <= kVeryStrong ? kOnward : 1.0);
 }
 
 // Epochs until the gap is that small, if it goes on falling as in the last half of them.

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "crew.hpp"
-#include "free_round.hpp"
+#include "onward.hpp"
 
 namespace linsep {
 
@@ -157,6 +157,7 @@ class Ascent {
     double epochs_to(double gap) const;
     bool many_more() const;
     bool hopeless() const;
+    bool strong() const;
 
     const Table& table_;
     const AscentJob job_;
@@ -187,6 +188,8 @@ class Ascent {
     std::int64_t live_ = 0;
     ClassStart start_{};
     FreeRound round_;
+    Onward onward_;
+    bool went_on_ = false;
 };
 
 }  // namespace linsep
