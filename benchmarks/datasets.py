@@ -65,18 +65,22 @@ def _digits() -> Arrays:
     return X, np.where(y % 2 == 0, 1.0, -1.0)
 
 
-def _stored(name: str, standardised: bool = False) -> Arrays:
-    folder = directory()
-    if folder is None:
-        raise FileNotFoundError(f"{name}: no directory of data sets, see LINSEP_BENCH_DATA")
-    with np.load(folder / f"{name}.npz") as z:
+def _read(file: Path) -> Arrays:
+    with np.load(file) as z:
         y = z["y"].astype(np.float64)
         if "indptr" in z:
             X = sp.csr_matrix((z["data"], z["indices"], z["indptr"]), tuple(z["shape"]))
             X = X.astype(np.float64)
             X.sort_indices()
             return X, y
-        X = np.ascontiguousarray(z["X"], dtype=np.float64)
+        return np.ascontiguousarray(z["X"], dtype=np.float64), y
+
+
+def _stored(name: str, standardised: bool = False) -> Arrays:
+    folder = directory()
+    if folder is None:
+        raise FileNotFoundError(f"{name}: no directory of data sets, see LINSEP_BENCH_DATA")
+    X, y = _read(folder / f"{name}.npz")
     return (_standardised(X) if standardised else X), y
 
 
@@ -164,8 +168,21 @@ def catalogue() -> dict[str, Entry]:
 
 
 def load(name: str) -> Arrays:
-    """X float64 (C order or CSR with int32 indices) and y in {-1.0, +1.0}: the same for everybody."""
+    """X float64 (C order or CSR with int32 indices) and y in {-1.0, +1.0}: the same for everybody.
+
+    LINSEP_BENCH_MADE names a directory in which what has once been made or read is kept for the next process.
+    """
+    folder = os.environ.get("LINSEP_BENCH_MADE")
+    kept = Path(folder) / f"{name}.npz" if folder else None
+    if kept is not None and kept.exists():
+        return _read(kept)
     X, y = catalogue()[name].make()
-    if sp.issparse(X):
-        return sp.csr_matrix(X), y
-    return np.ascontiguousarray(X, dtype=np.float64), y
+    X = sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
+    if kept is not None:
+        parts = (
+            {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+            if sp.issparse(X)
+            else {"X": X}
+        )
+        np.savez(kept, y=y, shape=X.shape, **parts)
+    return X, y

@@ -12,6 +12,7 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,9 +53,10 @@ class Remote:
         self.process: subprocess.Popen[str] | None = None
         self.started = 0
         self.data = ""
+        self.made = tempfile.TemporaryDirectory(prefix="linsep-bench-")
 
     def _start(self) -> subprocess.Popen[str]:
-        env = dict(os.environ, PYTHONHASHSEED="0")
+        env = dict(os.environ, PYTHONHASHSEED="0", LINSEP_BENCH_MADE=self.made.name)
         for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "NUMEXPR"):
             env[f"{name}_NUM_THREADS"] = str(self.threads)
         return subprocess.Popen(
