@@ -424,15 +424,6 @@ std::tuple<int, int, int, int, double, double> newton(const PyRows& x, const PyT
     return {r.status, r.steps, r.sweeps, r.grams, r.primal, r.dual};
 }
 
-bool within(Any indices, int64_t bound) {
-    need(indices.ndim() == 1, "indices are a 1-D array");
-    const int64_t count = static_cast<int64_t>(indices.shape(0));
-    if (indices.dtype() == nb::dtype<std::int32_t>())
-        return all_within(static_cast<const std::int32_t*>(indices.data()), count, bound);
-    need(indices.dtype() == nb::dtype<int64_t>(), "indices are int32 or int64");
-    return all_within(static_cast<const int64_t*>(indices.data()), count, bound);
-}
-
 // Whether the pointers of a CSR or CSC matrix begin with 0, never fall and end within what is stored, and all indices
 // are below the bound: who finds out that they do not says where, in Python.
 bool sound(Any starts, Any indices, int64_t bound) {
@@ -1339,7 +1330,6 @@ NB_MODULE(_kernels, m) {
           nb::arg("max_steps"), nb::arg("intercept"), nb::arg("polish"), nb::arg("two"), nb::arg("theta").noconvert(),
           nb::arg("base").noconvert(), nb::arg("step").noconvert(), nb::arg("sums").noconvert());
     m.def("sound", &sound, nb::arg("starts"), nb::arg("indices"), nb::arg("bound"));
-    m.def("within", &within, nb::arg("indices"), nb::arg("bound"));
     m.def("enclosed", &enclosed, nb::arg("sums"), nb::arg("theta"), nb::arg("lam"), nb::arg("intercept"),
           nb::arg("rows"));
     m.def("kink_margins", &kink_margins, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"),

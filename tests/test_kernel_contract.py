@@ -169,17 +169,3 @@ def test_spd_solve_leaves_dependent_columns_alone_when_asked():
     np.testing.assert_allclose(x, [1, 2, 3, 0, 0], atol=1e-9)
     with pytest.raises(ValueError, match="square"):
         K.spd_solve(np.zeros((2, 3)), np.zeros(2), True, np.zeros(2))
-
-
-@pytest.mark.parametrize("kind", [np.int32, np.int64])
-def test_indices_within(kind):
-    a = np.arange(1000, dtype=kind)
-    assert K.within(a, 1000)
-    assert not K.within(a, 999)
-    assert K.within(a, 2**40)
-    assert K.within(a[:0], 0)
-    assert not K.within(a[:1], 0)
-    for bad in (-1, 1000, np.iinfo(kind).min, np.iinfo(kind).max):
-        b = a.copy()
-        b[123] = bad
-        assert not K.within(b, 1000)

@@ -86,17 +86,11 @@ def _check_pointers(X: Any, major: int) -> None:
 
 
 def _check_range(X: Any, name: str, indices: Any, bound: int) -> None:
-    if not _within(indices, bound):
+    if len(indices) and (indices.min() < 0 or indices.max() >= bound):
         at = int(np.argmax((indices < 0) | (indices >= bound)))
         raise _damaged(
             X, f"{name}[{at}] is {indices[at]}, outside 0..{bound - 1} for shape {X.shape}"
         )
-
-
-def _within(indices: Any, bound: int) -> bool:
-    if indices.dtype.char in "ilq" and indices.dtype.isnative and indices.flags.c_contiguous:
-        return _kernels.within(indices, bound)
-    return not len(indices) or bool(indices.min() >= 0 and indices.max() < bound)
 
 
 def _damaged(X: Any, what: str) -> BadInput:
