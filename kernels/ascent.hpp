@@ -25,6 +25,7 @@
 #pragma once
 #include <vector>
 
+#include "compressed.hpp"
 #include "crew.hpp"
 #include "onward.hpp"
 
@@ -161,14 +162,15 @@ class Ascent {
 
     const Table& table_;
     const AscentJob job_;
-    const Rows rows_of_;
     const Targets t_;
     const LossFacts loss_;
     const std::int64_t n_, d_;
     const double lam_;
-    double entries_;  // stored numbers
     Crew crew_;
     TwoParts parts_;
+    const Compressed compressed_;
+    const Rows& rows_of_;
+    double entries_;  // stored numbers
 
     Room<double> norms_, room_;
     std::vector<double> before_;

@@ -1286,6 +1286,7 @@ NB_MODULE(_kernels, m) {
         .def_prop_ro("slacks", &array_of<&Ascent::slacks>);
     nb::class_<PyLoss>(m, "Loss").def(nb::init<const std::string&, double>(), nb::arg("name"), nb::arg("width") = 1.0);
     m.def("sampled_mean", &mean_of_some, nb::arg("rows"), nb::arg("targets"));
+    m.def("kept_share", [](const PyRows& x) { return kept_share(x.rows); }, nb::arg("rows"));
     m.def("closed_values", &values_of, nb::arg("sums").noconvert(), nb::arg("theta").noconvert(), nb::arg("lam"),
           nb::arg("intercept"));
     m.def("sweep", &sweep, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),

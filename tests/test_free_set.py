@@ -451,6 +451,54 @@ def test_where_ascent_is_quick(loss, C, tol, expected, monkeypatch):
     assert dual_cd.quick(wide, tol) is (expected and not get(loss).smooth)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize(
+    ("d", "k", "zeros", "expected"),
+    [
+        (60, 0.5, 0.0, False),
+        (300, 0.5, 0.0, True),
+        (300, 5.0, 0.0, False),
+        (300, 5.0, 0.9, True),
+        (300, 50.0, 0.9, False),
+    ],
+    ids=["few features", "many", "hard", "hard, mostly zeros", "harder, mostly zeros"],
+)
+def test_smooth_losses_on_dense_rows(loss, d, k, zeros, expected):
+    """Ascent is chosen for many features and a strong penalty, of rows without zeros a stronger one."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((2000, d)) * (rng.random((2000, d)) >= zeros)
+    sign = np.where(X[:, 0] + rng.standard_normal(2000) > 0.0, 1.0, -1.0)
+    C = k / np.square(X).sum(axis=1).mean() / (1.0 if loss == "logistic" else 8.0)
+    problem = Sample(X, sign).problem(get(loss), C)
+    assert dual_cd.quick(problem, 1e-6) is expected
+    assert (choose(problem, "auto", Stop(1e-6)).name == "dual-cd") is expected
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge", "hinge"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_dense_rows_of_mostly_zeros_are_visited_without_them(name, dtype):
+    """To the same bits as the CSR matrix of what is left, down to a row of zeros and a column of them."""
+    rng = np.random.default_rng(2)
+    X = (rng.standard_normal((500, 220)) * (rng.random((500, 220)) < 0.15)).astype(dtype)
+    X[17], X[:, 3] = 0.0, 0.0
+    X[18] = rng.standard_normal(220)
+    sign = np.where(X[:, 0] + X[:, 1] + 0.3 * rng.standard_normal(500) > 0.0, 1.0, -1.0)
+    weight = rng.choice([1.0, 2.0], size=500)
+    found = []
+    for rows in (X, sp.csr_matrix(X)):
+        problem = Sample(rows, sign, weight=weight).problem(get(name), 0.2)
+        share = K.kept_share(problem.data.whole.rows)
+        assert share == 1.0 if sp.issparse(rows) else 0.1 < share < 0.2
+        native = ascent_module.Ascent(problem, np.zeros(problem.order), 0).native
+        for _ in range(4):
+            native.epoch()
+        native.improve()
+        found.append((native.u.copy(), native.theta.copy()))
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+    full = Sample(np.where(X == 0, dtype(1), X), sign).problem(get(name), 0.2)
+    assert K.kept_share(full.data.whole.rows) == 1.0
+
+
 def test_many_dense_features_are_better_not_factorised(monkeypatch):
     monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
     rng = np.random.default_rng(5)

@@ -182,7 +182,7 @@ def _preferred_for_many(problem: Problem, stop: Stop) -> str:
         return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
     if data.remote and newton_rounds.worthwhile(data.d, data.largest_part):
         return "newton-rounds"
-    few_per_feature = data.d <= _FACTORISE_SOME and 20 * data.d <= data.n < 200 * data.d
+    few_per_feature = data.d <= _FACTORISE_SOME and 20 * data.d <= data.n < 100 * data.d
     if data.d <= _FACTORISE or few_per_feature or unpenalised:
         return "newton"
     if data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL:

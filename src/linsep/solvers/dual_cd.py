@@ -16,13 +16,16 @@ from linsep.solvers import smoothed, wide
 from linsep.solvers.ascent import Ascent, Next
 from linsep.solvers.hardness import (
     MANY,
+    epoch_price,
     globbing_epochs,
     hardness,
     interior_epochs,
     kinked_epochs,
     newton_passes,
+    newton_price,
     row_norms,
     sampled_mean,
+    smooth_epochs,
 )
 from linsep.solvers.run import LimitReached, Run
 
@@ -41,6 +44,7 @@ LOSSES = (
 )
 WORTHWHILE = 100_000  # entries below which a fit in one native call is hard to beat
 ROUGHLY = 3e-4  # tol from which on few digits are wanted
+DENSE, MODERATE = 64, 2.0  # dense features, and hardness, from and up to which it is worth asking
 WORTHWHILE_KINKED = 10_000  # the same of an interior point method
 FEW = 500  # features up to which a matrix of that order costs little
 WIDE = 0.5  # relative gap from which a better start is worth its price
@@ -72,19 +76,33 @@ def crowded(ascent: Ascent) -> bool:
 def quick(problem: Problem, tol: float) -> bool:
     """Whether ascent is so quick that even few features are better not factorised.
 
-    Smooth losses on sparse rows: certified 1e-3 takes 5 to 11 passes up to k = 1.5 on every table tried, and a Gram
-    matrix at least as much; to 1e-6 they are better served by Newton's method. Losses with a kink, against
-    an interior point method: 1e-3 is reached about 3 to 18 times faster up to k = 3, and 1e-6 up to k = 1. On less than
-    a hundred thousand entries the others are one native call, and hard to beat; but an interior point method on ten
-    thousand takes half as long again up to k = 2 (569 x 30, 1,000 x 24).
+    Smooth losses on dense rows: see ``beats_newton``. On sparse rows certified 1e-3 takes 5 to 11 passes up to k = 1.5
+    on every table tried, and a Gram matrix at least as much; to 1e-6 they are better served by Newton's method. Losses
+    with a kink, against an interior point method: 1e-3 is reached about 3 to 18 times faster up to k = 3, and 1e-6 up
+    to k = 1. On less than a hundred thousand entries the others are one native call, and hard to beat; but an interior
+    point method on ten thousand takes half as long again up to k = 2 (569 x 30, 1,000 x 24).
     """
     data, smooth = problem.data, problem.loss.smooth
     if not applies(problem) or data.n_entries < (WORTHWHILE if smooth else WORTHWHILE_KINKED):
         return False
-    if smooth and not (tol >= ROUGHLY and data.sparse):
+    if smooth and not data.sparse:
+        return data.d >= DENSE and beats_newton(problem, tol)
+    if smooth and tol < ROUGHLY:
         return False
     hard = hardness(problem, sampled_mean(problem))
     return hard <= 1.5 if smooth else easy(hard, data.n_entries, tol)
+
+
+def beats_newton(problem: Problem, tol: float) -> bool:
+    """Whether ascent is foretold to take less time than Newton's method, for a smooth loss on many dense features.
+
+    With fewer than 100 rows per feature and at least 128 features it takes a third to a half of it up to k = 1, and up
+    to twice as long from k = 10 on. Rows of mostly zeros are visited without them, so there more epochs are worth it.
+    """
+    hard, price = hardness(problem, sampled_mean(problem)), epoch_price(problem)
+    if hard > (MODERATE if price > 0.6 * problem.data.d else 5.0 * MODERATE):
+        return False
+    return smooth_epochs(hard, tol) * price <= newton_price(problem, hard, tol)
 
 
 def easy(hard: float, entries: int, tol: float) -> bool:
@@ -200,6 +218,13 @@ def _hands_over(ascent: Ascent, run: Run[Problem]) -> bool:
     return ascent.problem.loss.smooth
 
 
+def _relative_price(problem: Problem) -> float:
+    """Price of an epoch, in passes of Newton's method: less of dense rows without their zeros."""
+    if problem.data.sparse:
+        return EPOCH
+    return EPOCH * epoch_price(problem) / (60.0 + 0.6 * problem.data.d)
+
+
 def _gap(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
     """Primal and dual value from the sums of a closing pass, as in run.py."""
     return _kernels.closed_values(sums, theta, problem.lam, problem.fit_intercept)
@@ -223,8 +248,8 @@ def solve(
     run = Run(problem, stop, _gap)
     ascent = Ascent(problem, theta, seed, stop.tol)
     native, closed_at = ascent.native, 0
-    others = newton_passes(problem, native.hardness, stop.tol)
-    native.patience = min(patience, min(others, wide.price(problem)) / EPOCH)
+    others = min(newton_passes(problem, native.hardness, stop.tol), wide.price(problem))
+    native.patience = min(patience, others / _relative_price(problem))
     native.most = -1 if epochs is None else epochs
     status = Status.WORKING_PRECISION
     try:
