@@ -25,6 +25,8 @@ from linsep.solvers.hardness import (
     newton_price,
     row_norms,
     sampled_mean,
+    scattered_epochs,
+    scattered_price,
     smooth_epochs,
 )
 from linsep.solvers.run import LimitReached, Run
@@ -44,6 +46,7 @@ LOSSES = (
 )
 WORTHWHILE = 100_000  # entries below which a fit in one native call is hard to beat
 ROUGHLY = 3e-4  # tol from which on few digits are wanted
+SPARSE_MODERATE = 10.0  # hardness up to which few sparse features may be better not factorised
 DENSE, MODERATE = 64, 2.0  # dense features, and hardness, from and up to which it is worth asking
 WORTHWHILE_KINKED = 10_000  # the same of an interior point method
 FEW = 500  # features up to which a matrix of that order costs little
@@ -76,21 +79,23 @@ def crowded(ascent: Ascent) -> bool:
 def quick(problem: Problem, tol: float) -> bool:
     """Whether ascent is so quick that even few features are better not factorised.
 
-    Smooth losses on dense rows: see ``beats_newton``. On sparse rows certified 1e-3 takes 5 to 11 passes up to k = 1.5
-    on every table tried, and a Gram matrix at least as much; to 1e-6 they are better served by Newton's method. Losses
-    with a kink, against an interior point method: 1e-3 is reached about 3 to 18 times faster up to k = 3, and 1e-6 up
-    to k = 1. On less than a hundred thousand entries the others are one native call, and hard to beat; but an interior
-    point method on ten thousand takes half as long again up to k = 2 (569 x 30, 1,000 x 24).
+    Smooth losses on dense rows: see ``beats_newton``. On sparse rows the Gram matrix grows with the square of their
+    entries: 30 entries are better served by ascent, 14 by Newton's method. Losses with a kink, against an interior
+    point method: 1e-3 is reached about 3 to 18 times faster up to k = 3, and 1e-6 up to k = 1. On less than a hundred
+    thousand entries the others are one native call, and hard to beat; but an interior point method on ten thousand
+    takes half as long again up to k = 2 (569 x 30, 1,000 x 24).
     """
     data, smooth = problem.data, problem.loss.smooth
     if not applies(problem) or data.n_entries < (WORTHWHILE if smooth else WORTHWHILE_KINKED):
         return False
     if smooth and not data.sparse:
         return data.d >= DENSE and beats_newton(problem, tol)
-    if smooth and tol < ROUGHLY:
-        return False
     hard = hardness(problem, sampled_mean(problem))
-    return hard <= 1.5 if smooth else easy(hard, data.n_entries, tol)
+    if not smooth:
+        return easy(hard, data.n_entries, tol)
+    return hard <= SPARSE_MODERATE and scattered_epochs(problem, hard, tol) <= scattered_price(
+        problem, tol
+    )
 
 
 def beats_newton(problem: Problem, tol: float) -> bool:
