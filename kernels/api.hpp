@@ -153,13 +153,18 @@ inline int softmax_rows(std::int64_t k) {
     const std::int64_t fit = 8192 / padded_classes(k) / 8 * 8;
     return static_cast<int>(fit < 8 ? 8 : fit > 256 ? 256 : fit);
 }
-inline std::int64_t softmax_scratch(std::int64_t k) { return 4 * padded_classes(k) * softmax_rows(k); }
+inline std::int64_t softmax_scratch(bool dense, std::int64_t d, std::int64_t k) {
+    return 4 * padded_classes(k) * softmax_rows(k) + (dense ? 4 * k * (d + 8) : 0);
+}
+inline std::int64_t softmax_scratch(const Rows& r, std::int64_t k) {
+    return softmax_scratch(r.store == Store::dense64 || r.store == Store::dense32, r.d, k);
+}
 
 // doubles of scratch that a whole native multinomial fit needs
 inline std::int64_t softmax_newton_scratch(const Rows& r, std::int64_t k) {
     const std::int64_t o = r.d + 1, size = o * k;
     return 3 + 3 * o * padded_classes(k) + 4 * size + o + k * r.n + k * (k + 1) / 2 * o * o + 2 * size * size +
-           softmax_scratch(k) + gram_rows<double>(r.d) + gram_scratch(r);
+           softmax_scratch(r, k) + gram_rows<double>(r.d) + gram_scratch(r);
 }
 
 // Many models on the same rows, each near one of a few base points: grid.hpp. Arrays with a column per base or model

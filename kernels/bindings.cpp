@@ -1109,7 +1109,7 @@ void softmax_sweep(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, 
     matrix_of(W, x.d() + 1, y.padded(), "W is (d + 1, k padded to a multiple of 8)");
     vector_of(out, 3 + (x.d() + 1) * y.padded(), "out has 3 + (d + 1) K entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(softmax_scratch(x.rows, y.view.k));
     table->softmax_sweep(x.rows, lo, hi, y.view, W.data(), out.data(), p ? p->data() : nullptr, p ? p->stride(0) : 0,
                          room.get());
 }
@@ -1121,7 +1121,7 @@ void softmax_hess_vec(const PyRows& x, const PyClasses& y, int64_t lo, int64_t h
     matrix_of(V, x.d() + 1, y.padded(), "V is (d + 1, k padded to a multiple of 8)");
     vector_of(out, (x.d() + 1) * y.padded(), "out has (d + 1) K entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(softmax_scratch(x.rows, y.view.k));
     table->softmax_hess_vec(x.rows, lo, hi, y.view, p.data(), p.stride(0), V.data(), out.data(), room.get());
 }
 
@@ -1132,7 +1132,7 @@ void softmax_ray(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In
     matrix_of(D, x.d() + 1, y.padded(), "D is (d + 1, k padded to a multiple of 8)");
     vector_of(out, 2 * static_cast<int64_t>(steps.shape(0)), "out has two entries per step");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(softmax_scratch(x.rows, y.view.k));
     table->softmax_ray(x.rows, lo, hi, y.view, W.data(), D.data(), steps.data(), static_cast<int64_t>(steps.shape(0)),
                        out.data(), room.get());
 }
@@ -1142,7 +1142,7 @@ void softmax_cross(const PyClasses& y, int64_t lo, int64_t hi, Planes p, Out out
     need(0 <= lo && lo <= hi && hi <= static_cast<int64_t>(y.label.shape(0)), "rows out of range");
     vector_of(out, y.padded() * y.padded(), "out has K K entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(256);
     table->softmax_cross(lo, hi, y.view, p.data(), p.stride(0), out.data(), room.get());
 }
 
@@ -1168,7 +1168,7 @@ void softmax_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi
     if (dual) matrix_of(*dual, x.n(), k, "dual is (n, k)");
     vector_of(out, 7 + K + order * K + k * x.d(), "out has 7 + K + (d + 1) K + k d entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(k));
+    const auto room = scratch(softmax_scratch(x.rows, k));
     table->softmax_closing(x.rows, lo, hi, y.view, base.data(), step.data(), W.data(), bound.data(),
                            dual ? dual->data() : nullptr, out.data(), room.get());
 }
@@ -1192,7 +1192,7 @@ void crammer_singer_gradient(const PyRows& x, const PyClasses& y, int64_t lo, in
     matrix_of(p, x.n(), y.padded(), "p is (n, K)");
     vector_of(out, (x.d() + 1) * y.padded(), "out has (d + 1) K entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(softmax_scratch(x.rows, y.view.k));
     table->crammer_singer_gradient(x.rows, lo, hi, y.view, p.data(), out.data(), room.get());
 }
 
@@ -1223,7 +1223,7 @@ void crammer_singer_closing(const PyRows& x, const PyClasses& y, int64_t lo, int
     matrix_of(dual, x.n(), k, "dual is (n, k)");
     vector_of(out, 7 + K + order * K + k * x.d(), "out has 7 + K + (d + 1) K + k d entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(k));
+    const auto room = scratch(softmax_scratch(x.rows, k));
     table->crammer_singer_closing(x.rows, lo, hi, y.view, W.data(), bound.data(), dual.data(), out.data(), room.get());
 }
 

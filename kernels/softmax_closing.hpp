@@ -18,24 +18,27 @@ constexpr int kSoftmaxHeader = 7;
 
 // Plane 0 becomes the proposed p~ off the label.
 template <class R>
-void propose(const R& X, SoftmaxChunk& c, const double* base, const double* step, const double* dual) {
+void propose(SoftmaxChunk<R>& c, const double* dual) {
+    const i64 k = c.y.k;
     if (dual) {
-        for (int i = 0; i < c.nr; ++i)
-            for (i64 a = 0; a < c.y.k; ++a) c.plane(0, a)[i] = -dual[(c.first + i) * c.y.k + a];
+        for (int i = 0; i < c.np; ++i)
+            for (i64 a = 0; a < k; ++a) c.plane(0, a)[i] = i < c.nr ? -dual[(c.first + i) * k + a] : 0.0;
         return;
     }
-    c.scores(X, base, 0);
+    c.scores(1, 0);
     c.softmax(0);
-    c.scores(X, step, 1);
-    double q[kMaxChunk] = {};
-    for (i64 a = 0; a < c.y.k; ++a)
-        for (int i = 0; i < c.nr; ++i) q[i] += c.plane(0, a)[i] * c.plane(1, a)[i];
-    for (i64 a = 0; a < c.y.k; ++a)
-        for (int i = 0; i < c.nr; ++i) c.plane(0, a)[i] *= 1.0 + (c.plane(1, a)[i] - q[i]);
+    c.scores(2, 1);
+    for (int i = 0; i < c.np; i += VL) {
+        vd q{};
+        for (i64 a = 0; a < k; ++a) q += load(c.plane(0, a) + i) * load(c.plane(1, a) + i);
+        for (i64 a = 0; a < k; ++a)
+            store(c.plane(0, a) + i, load(c.plane(0, a) + i) * (1.0 + (load(c.plane(1, a) + i) - q)));
+    }
 }
 
 // Rows of plane 0 outside the simplex take plane 2, whose rest is rest1; rest becomes the sum off the label.
-inline int keep_feasible(SoftmaxChunk& c, const double* rest1) {
+template <class R>
+int keep_feasible(SoftmaxChunk<R>& c, const double* rest1) {
     int outside = 0;
     for (int i = 0; i < c.nr; ++i) {
         c.at_label(0, i) = 0.0;
@@ -58,18 +61,21 @@ inline int keep_feasible(SoftmaxChunk& c, const double* rest1) {
 template <class R>
 void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double* base, const double* step,
                      const double* W, const double* bound, const double* dual, double* out, double* scratch) {
-    SoftmaxChunk c(y, scratch);
+    const i64 K = padded_classes(y.k);
+    double* mass = out + kSoftmaxHeader;
+    double* V = mass + K;
+    double* features = V + (X.d + 1) * K;
+    SoftmaxChunk c(X, y, V, scratch);
     const double score_error = (double)(X.d + 6) * 0x1p-53;
     double loss[kMaxChunk], rest1[kMaxChunk], entropy[kMaxChunk], scores[kRoom], reach[kRoom];
-    double* mass = out + kSoftmaxHeader;
-    double* V = mass + c.K;
-    double* features = V + (X.d + 1) * c.K;
-    for (i64 r = lo; r < hi; r += c.step(X)) {
-        c.open(r, (int)min64(c.step(X), hi - r));
-        c.scores(X, W, 2);
+    c.products.take(0, W);
+    if (!dual) c.products.take(1, base), c.products.take(2, step);
+    for (i64 r = lo; r < hi; r += c.step()) {
+        c.open(r, (int)min64(c.step(), hi - r));
+        c.scores(0, 2);
         c.softmax(2);
         for (int i = 0; i < c.np; ++i) loss[i] = c.loss[i], rest1[i] = c.rest[i], c.rest[i] = 0.0;
-        propose(X, c, base, step, dual);
+        propose(c, dual);
         out[6] += keep_feasible(c, rest1);
         X.reached(r, c.nr, bound, scores, reach);
         double square[kMaxChunk];
@@ -102,8 +108,9 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
             if (s != 0.0) X.axpy(r + i, s, features + label * X.d);
         }
         c.weigh_zero_sum(0);
-        c.add_to(X, 0, V);
+        c.add(0);
     }
+    c.close();
 }
 
 }  // namespace

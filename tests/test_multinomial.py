@@ -138,6 +138,25 @@ class TestPasses:
             penalty = np.diag([problem.lam] * 7 + [0.0])
             np.testing.assert_allclose(own[c], diagonal - penalty, rtol=0, atol=1e-11)
 
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("d", [1, 8, 19, 64, 403])
+    def test_every_width(self, d, dtype):
+        """Rows shorter than a vector, whole vectors, a tail, more columns than are taken at once."""
+        for n, k in ((5, 3), (70, 11)):
+            X, y, s = draw(max(n, k), d, k, seed=d)
+            problem = problem_of(X.astype(dtype), y, weight=s)
+            plain = Plain(problem.data.X, y, s, 1.0)
+            W, V = np.random.default_rng(d).normal(size=(2, d + 1, k)) / np.sqrt(d)
+            value, g = problem.value_gradient(W)
+            assert value == pytest.approx(plain.value(W), rel=1e-13)
+            np.testing.assert_allclose(g, plain.gradient(W), rtol=0, atol=1e-11)
+            expected = plain.hess_vec(W, V)
+            np.testing.assert_allclose(problem.hess_vec(V), expected, rtol=0, atol=1e-11)
+            dual = Linearised(W, 0.1 * V)
+            found = SoftmaxSums.from_flat(problem.closing(W, dual), d, k)
+            sums = softmax_sums_numpy(Multinomial(k), problem.data.X, y, s, W, dual)
+            np.testing.assert_allclose(found.v, sums.v, rtol=0, atol=1e-11)
+
     def test_along(self, case):
         problem, plain, W, V = case
         steps = np.array([0.0, 0.3, 1.0, 2.5])
