@@ -1091,6 +1091,33 @@ std::tuple<int, int, int, int, double> softmax_newton(const PyRows& x, const PyC
     return {r.status, r.steps, r.sweeps, r.grams, r.primal};
 }
 
+// D and R = -g - H D go on by conjugate gradients, preconditioned by the factors U, scale of blocks at mu. accuracy:
+// objective, tol, near, rough, fine, to the end. Returns the products made, the first rho, and whether it is done.
+std::tuple<int, double, bool> softmax_steps(const PyRows& x, const PyClasses& y, Planes p, double lam, bool intercept,
+                                            In mu, In2 U, In2 scale, In accuracy, int most, bool two, In2 g, Out2 D,
+                                            Out2 R, double first) {
+    y.match(x);
+    y.match(p);
+    const int64_t order = x.d() + 1, K = y.padded(), blocks = static_cast<int64_t>(scale.shape(0));
+    need(blocks == 1 || blocks == y.view.k, "one block, or one for each class");
+    matrix_of(g, order, K, "g is (d + 1, k padded to a multiple of 8)");
+    for (const Out2* a : {&D, &R}) matrix_of(In2(*a), order, K, "D and R are as g");
+    vector_of(mu, x.d(), "mu has d entries");
+    matrix_of(U, blocks * order, order, "U has d + 1 rows and columns for each block");
+    matrix_of(scale, blocks, order, "scale has d + 1 entries for each block");
+    vector_of(accuracy, 6, "accuracy has 6 entries");
+    const double* a = accuracy.data();
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_steps_scratch(x.rows, y.view.k));
+    Crew crew(two);
+    const StepJob job{lam,       a[0], a[1],      a[2],     a[3],         a[4],   a[5] != 0.0,
+                      intercept, most, mu.data(), U.data(), scale.data(), blocks, crew.helper()};
+    bool done = false;
+    const int products = table->softmax_steps(x.rows, y.view, job, p.data(), p.stride(0), g.data(), D.data(), R.data(),
+                                              &first, &done, room.get());
+    return {products, first, done};
+}
+
 void scores_k(const PyRows& x, int64_t lo, int64_t hi, In2 W, Out z) {
     x.range(lo, hi);
     const int64_t K = static_cast<int64_t>(W.shape(1));
@@ -1446,6 +1473,9 @@ NB_MODULE(_kernels, m) {
     m.def(
         "softmax_chunk", [](const PyRows& x, int64_t k) { return table->softmax_chunk(x.rows, k); }, nb::arg("rows"),
         nb::arg("k"));
+    m.def("softmax_steps", &softmax_steps, nb::arg("rows"), nb::arg("classes"), nb::arg("p"), nb::arg("lam"),
+          nb::arg("intercept"), nb::arg("mu"), nb::arg("U"), nb::arg("scale"), nb::arg("accuracy"), nb::arg("most"),
+          nb::arg("two"), nb::arg("g"), nb::arg("D").noconvert(), nb::arg("R").noconvert(), nb::arg("first"));
     m.def("softmax_newton", &softmax_newton, nb::arg("rows"), nb::arg("classes"), nb::arg("lam"), nb::arg("max_steps"),
           nb::arg("intercept"), nb::arg("W"), nb::arg("base").noconvert(), nb::arg("step").noconvert(),
           nb::arg("sums").noconvert());

@@ -19,6 +19,7 @@ struct ByClass<DenseRows<T>> {
     static constexpr int kAdded = 5;                  // classes whose sums are kept in registers,
     static constexpr int kStrip = VL > 4 ? 4 : 2;     // so many vectors of features of each
     static constexpr i64 kColumns = 256, kFew = 384;  // of VL rows, that stay in the nearest cache
+    static constexpr i64 kNear = 1 << 20;             // bytes of X that a cache holds
 
     const DenseRows<T>& X;
     i64 k, K, whole, stride;  // features in whole vectors; numbers of a class in `turned`: those, and the tail
@@ -53,9 +54,10 @@ struct ByClass<DenseRows<T>> {
     }
 
     // z + c room (padded to whole vectors of rows) for C classes: VL rows p by the columns [lo, hi), and the tail.
+    // Meanwhile `count` rows from `ahead` on are sent for: the hardware does not foresee many rows read side by side.
     template <int C>
-    void tile(const T* const* p, const double* w, const double* b, i64 lo, i64 hi, bool end, double* z,
-              i64 room) const {
+    void tile(const T* const* p, const double* w, const double* b, i64 lo, i64 hi, bool end, double* z, i64 room,
+              const T* ahead, int count) const {
         vd acc[C][VL] = {};
         const auto add = [&](const auto& at, i64 j) {
             vd wv[C];
@@ -66,21 +68,31 @@ struct ByClass<DenseRows<T>> {
                 for (int c = 0; c < C; ++c) acc[c][q] += x * wv[c];
             }
         };
-        for (i64 j = lo; j < hi; j += VL) add([j](const T* row) { return load(row + j); }, j);
+        for (i64 j = lo; j < hi; j += VL) {
+            for (int q = 0; q < count; ++q) __builtin_prefetch(ahead + q * X.d + j, 0, 2);
+            add([j](const T* row) { return load(row + j); }, j);
+        }
         if (end && whole < X.d) add([d = X.d](const T* row) { return tail(row, d); }, whole);
         for (int c = 0; c < C; ++c) store(z + c * room, reduce(acc[c]) + (lo ? load(z + c * room) : splat(b[c])));
     }
     void scores(int which, i64 r, int nr, double* z, i64 room) const {
-        const i64 columns = whole > kFew ? kColumns : whole;
+        const i64 columns = whole > kFew ? kColumns : whole, groups = (k + kScored - 1) / kScored;
+        const int share = (int)((VL + groups - 1) / groups);  // of the next VL rows
+        const bool far = X.stored() * (i64)sizeof(T) > kNear;
         for (int i = 0; i < nr; i += VL) {
             const T* p[VL];
+            const i64 next = r + i + VL;
+            const bool send = far && next + VL <= X.n;
             for (int q = 0; q < VL; ++q) p[q] = X.row(r + min64(i + q, nr - 1));
             i64 lo = 0;
             do {
                 const i64 hi = min64(whole, lo + columns);
+                i64 sent = 0;
                 shared<kScored>([&](i64 c, auto C) {
+                    const int count = send ? (int)min64(share, VL - sent) : 0;
                     tile<C.value>(p, turned + (which * k + c) * stride, intercepts[which] + c, lo, hi, hi == whole,
-                                  z + c * room + i, room);
+                                  z + c * room + i, room, X.row(next + sent), count);
+                    sent += count;
                 });
                 lo = hi;
             } while (lo < whole);
