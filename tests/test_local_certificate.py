@@ -15,10 +15,9 @@ from linsep.certificates import local, local_certificate, unpenalised
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.metric import bound
 from linsep.certificates.rows import Rows
-from linsep.data import Memory, layout
+from linsep.data import Memory, layout, memory
 from linsep.losses import Absolute, Hinge, Logistic, Squared
 from linsep.penalties import ElasticNet
-from linsep.problem import Problem
 from linsep.solution import Explicit, Linearised
 
 
@@ -251,6 +250,7 @@ class TestUnpenalised:
 STORED = {
     "dense": lambda X: X,
     "single": lambda X: X.astype(np.float32),
+    "by columns": np.asfortranarray,
     "sparse": sp.csr_matrix,
 }
 
@@ -261,13 +261,13 @@ STORED = {
 def test_kernels_find_what_numpy_finds(loss, fit_intercept, storage, monkeypatch):
     """The certificate of a fit, whose sums are made by kernels, and that of ``verify``, in several blocks."""
     monkeypatch.setattr(layout, "BLOCK_BYTES", 1 << 9)
+    monkeypatch.setattr(memory, "CONVERT_BYTES", 1 << 9)
     part = problem(loss, 5, n=600, fit_intercept=fit_intercept, C=math.inf)
     X = STORED[storage](part.X)
     data = Memory(X, part.sigma, part.offset, part.weight, n_threads=2)
     theta = optimum(part) + 1e-5
     theta[-1] *= fit_intercept
-    fitted = Problem(loss, ElasticNet(math.inf), data, fit_intercept)
-    rows = KernelRows.of(fitted, data)
+    rows = KernelRows.of(data, fit_intercept)
     at = rows.visit(loss, theta[: rows.size])
     plain = Rows(X, rows.sigma, rows.offset, rows.weight, fit_intercept, 0.0)
     want = local._visit(loss, plain, theta[: rows.size])

@@ -132,8 +132,8 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
 
 def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
     data, scale = problem.data, problem.penalty.scale
-    if isinstance(data, Memory) and data.whole is not None:
-        part = KernelRows.of(problem, data)
+    if isinstance(data, Memory):
+        part = KernelRows.of(data, problem.fit_intercept, problem.lam)
         theta = np.ascontiguousarray(solution.W[: part.size, 0])
         at = part.visit(problem.loss, theta)
         return judged(problem.loss, part, at, scale=scale, tol=tol, dual=solution.dual)

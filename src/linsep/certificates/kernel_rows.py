@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from linsep.certificates.metric import Metric
     from linsep.data import Block, Memory
     from linsep.losses import Loss
-    from linsep.problem import Problem
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -35,18 +34,11 @@ class KernelRows(Rows):
     data: Memory
 
     @classmethod
-    def of(cls, problem: Problem, data: Memory) -> KernelRows:
-        """The rows of a problem."""
+    def of(cls, data: Memory, fit_intercept: bool, lam: float = 0.0) -> KernelRows:
+        """All rows."""
         everyone = slice(0, data.n)
-        return cls(
-            data.X,
-            data.sign,
-            given(data.offset, everyone, 0.0),
-            given(data.weight, everyone, 1.0),
-            problem.fit_intercept,
-            problem.lam,
-            data,
-        )
+        offset, weight = given(data.offset, everyone, 0.0), given(data.weight, everyone, 1.0)
+        return cls(data.X, data.sign, offset, weight, fit_intercept, lam, data)
 
     @property
     def chain(self) -> float:
@@ -58,7 +50,7 @@ class KernelRows(Rows):
         order, centre = self.data.d + 1, np.zeros(self.data.d)
 
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.gram(block.rows, block.lo, block.hi, h, centre, out)
+            _kernels.gram(block.rows, block.lo, block.hi, _of(block, h), centre, out)
 
         G = self.data.sum(add, order * order, uses=()).reshape(order, order)
         upper = np.triu(G, 1)
@@ -80,7 +72,7 @@ class KernelRows(Rows):
         def put(block: Block, out: FloatArray) -> None:
             Z = np.empty((block.hi - block.lo, width))
             _kernels.scores_k(block.rows, block.lo, block.hi, T, Z.reshape(-1))
-            reach[block.lo : block.hi] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+            _of(block, reach)[block.lo : block.hi] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
 
         self.data.sum(put, 1, uses=())
         return reach * 1.001
@@ -92,17 +84,18 @@ class KernelRows(Rows):
         whole[:size] = theta
 
         def add(block: Block, out: FloatArray) -> None:
-            here, (z, reach) = slice(block.lo, block.hi), np.empty((2, block.hi - block.lo))
+            here = slice(block.first + block.lo, block.first + block.hi)
+            z, reach = np.empty((2, block.hi - block.lo))
             _kernels.scores(block.rows, block.lo, block.hi, whole, z)
             _kernels.reaches(block.rows, block.lo, block.hi, whole, reach)
             s, o, sign = self.weight[here], self.offset[here], self.sigma[here]
             loss_sum, doubt = at.put(loss, here, sign * z + o, margin_error(size, reach, o), s)
             out[:3] += loss_sum, doubt, float(weigh(s, loss.value(o)).sum())
             push[here] = sign * at.push[here]
-            _kernels.combine(block.rows, block.lo, block.hi, push, out[3 : 3 + order])
+            _kernels.combine(block.rows, block.lo, block.hi, _of(block, push), out[3 : 3 + order])
             np.abs(at.push[here], out=push[here])
             for v, part in zip((push, at.wobble), np.split(out[3 + order :], 2), strict=True):
-                _kernels.moments(block.rows, block.lo, block.hi, v, part)
+                _kernels.moments(block.rows, block.lo, block.hi, _of(block, v), part)
 
         out = data.sum(add, 3 + order + 2 * (2 * data.d + 1), uses=())
         at.primal, at.rounding, at.null = (float(v) for v in out[:3])
@@ -113,6 +106,11 @@ class KernelRows(Rows):
         at.spill[:] = _bounds(wobbled, size)
         at.penalise(self.lam, theta, data.d)
         return at
+
+
+def _of(block: Block, values: FloatArray) -> FloatArray:
+    """The entries of a vector over all rows that belong to the rows of the block's array."""
+    return values[block.first : block.first + block.rows.n]
 
 
 def _bounds(moments: FloatArray, size: int) -> FloatArray:
