@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from linsep.certificates import Part
 from linsep.certificates.kernel_rows import KernelRows
@@ -119,8 +119,8 @@ def with_intervals(
     part: Part, names: list[str], spread: FloatArray, freedom: float, level: float
 ) -> tuple[Coefficient, ...]:
     """One line per coefficient: normal law where ``freedom`` is infinite, Student's t elsewhere."""
-    law = stats.norm() if np.isinf(freedom) else stats.t(freedom)
-    reach = float(law.ppf(0.5 + 0.5 * level))
+    normal, upper = np.isinf(freedom), 0.5 + 0.5 * level
+    reach = float(ndtri(upper) if normal else stdtrit(freedom, upper))
     logistic = isinstance(part.loss, Logistic)
     lines = []
     titles = [*names, INTERCEPT] if part.fit_intercept else names
@@ -135,7 +135,7 @@ def with_intervals(
                 value,
                 error,
                 statistic,
-                2.0 * float(law.sf(abs(statistic))),
+                2.0 * float(ndtr(-abs(statistic)) if normal else stdtr(freedom, -abs(statistic))),
                 low,
                 high,
                 *(ratios or ()),
