@@ -72,3 +72,44 @@ def classes(
     X = rng.standard_normal((n, d))
     Z = X @ (rng.standard_normal((d, k)) * (2.0 / np.sqrt(d))) + rng.gumbel(size=(n, k))
     return X, Z.argmax(axis=1)
+
+
+def pictures(
+    n: int = 10_000, side: int = 28, k: int = 10, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Small grey pictures of k kinds, 8 bits a pixel: most of one is 0, and neighbouring pixels go together.
+
+    A picture is the mean of its kind and a mixture of forty smooth patterns, plus noise, cut off at 0 and 1. One
+    label in thirty is drawn anew.
+    """
+    rng = np.random.default_rng(seed)
+    at = np.arange(side)
+
+    def smooth(count: int) -> np.ndarray:
+        """Sums of six Gaussian bumps of either sign."""
+        centres = rng.uniform(0.2 * side, 0.8 * side, (count, 6, 2, 1))
+        radius = rng.uniform(1.5, 4.0, (count, 6, 1, 1))
+        bumps = np.exp(-0.5 * ((at - centres) / radius) ** 2) * rng.standard_normal(
+            (count, 6, 2, 1)
+        )
+        return np.einsum("cby,cbx->cyx", bumps[:, :, 0], bumps[:, :, 1]).reshape(count, -1)
+
+    y = rng.integers(0, k, n)
+    kinds, patterns = smooth(k), smooth(40)
+    X = kinds[y] + (0.25 * rng.standard_normal((n, 40))) @ patterns
+    X += 0.2 * rng.standard_normal(X.shape)
+    X[X < 0.2] = 0.0
+    again = rng.random(n) < 1 / 30
+    y[again] = rng.integers(0, k, int(again.sum()))
+    return np.round(255.0 * np.minimum(X, 1.0)) / 255.0, y
+
+
+def topics(
+    n: int = 10_000, d: int = 20_000, k: int = 8, seed: int = 0
+) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Documents as ``text`` makes them, of k topics drawn from the softmax model of scores of deviation 3."""
+    X, _ = text(n, d, seed=seed)
+    rng = np.random.default_rng(seed + 1)
+    Z = X @ rng.standard_normal((d, k))
+    Z = (Z - Z.mean(axis=0)) * (3.0 / Z.std(axis=0))
+    return X, (Z + rng.gumbel(size=Z.shape)).argmax(axis=1)

@@ -153,13 +153,31 @@ inline int softmax_rows(std::int64_t k) {
     const std::int64_t fit = 8192 / padded_classes(k) / 8 * 8;
     return static_cast<int>(fit < 8 ? 8 : fit > 256 ? 256 : fit);
 }
-inline std::int64_t softmax_scratch(std::int64_t k) { return 4 * padded_classes(k) * softmax_rows(k); }
+inline std::int64_t softmax_scratch(bool dense, std::int64_t d, std::int64_t k) {
+    return 4 * padded_classes(k) * softmax_rows(k) + (dense ? 4 * k * (d + 8) : 0);
+}
+inline std::int64_t softmax_scratch(const Rows& r, std::int64_t k) {
+    return softmax_scratch(r.store == Store::dense64 || r.store == Store::dense32, r.d, k);
+}
 
 // doubles of scratch that a whole native multinomial fit needs
 inline std::int64_t softmax_newton_scratch(const Rows& r, std::int64_t k) {
     const std::int64_t o = r.d + 1, size = o * k;
     return 3 + 3 * o * padded_classes(k) + 4 * size + o + k * r.n + k * (k + 1) / 2 * o * o + 2 * size * size +
-           softmax_scratch(k) + gram_rows<double>(r.d) + gram_scratch(r);
+           softmax_scratch(r, k) + gram_rows<double>(r.d) + gram_scratch(r);
+}
+
+// How a Newton step of the softmax loss is to be solved: softmax_steps.hpp. `rough` and `fine` are squared residuals, as
+// shares of the first; `near` is the decrement from which the residual itself counts.
+struct StepJob {
+    double lam, value, tol, near, rough, fine;
+    int to_the_end, intercept, most;  // most products
+    const double *mu, *U, *scale;     // M^-1: (blocks, d + 1, d + 1) and (blocks, d + 1)
+    std::int64_t blocks;
+    Helper helper{};
+};
+inline std::int64_t softmax_steps_scratch(const Rows& r, std::int64_t k) {
+    return (4 * padded_classes(k) + 2) * (r.d + 1) + 2 * softmax_scratch(r, k);
 }
 
 // Many models on the same rows, each near one of a few base points: grid.hpp. Arrays with a column per base or model
@@ -338,6 +356,9 @@ struct Table {
     // a whole fit: softmax_newton.hpp
     NewtonReport (*softmax_newton)(Rows, Classes, NewtonJob, double* W, double* base, double* step, double* closing,
                                    double* scratch);
+    // conjugate gradients for one of its steps: softmax_steps.hpp
+    int (*softmax_steps)(Rows, Classes, StepJob, const double* p, std::int64_t stride, const double* g, double* D,
+                         double* R, double* first, bool* done, double* scratch);
     // The multiclass hinge: crammer_singer.hpp states the layouts.
     void (*crammer_singer_step)(std::int64_t lo, std::int64_t hi, Classes, const double* z, const double* dz, double t,
                                 const double* p0, double sigma, double* p, double* out);

@@ -1082,6 +1082,33 @@ std::tuple<int, int, int, int, double> softmax_newton(const PyRows& x, const PyC
     return {r.status, r.steps, r.sweeps, r.grams, r.primal};
 }
 
+// D and R = -g - H D go on by conjugate gradients, preconditioned by the factors U, scale of blocks at mu. accuracy:
+// objective, tol, near, rough, fine, to the end. Returns the products made, the first rho, and whether it is done.
+std::tuple<int, double, bool> softmax_steps(const PyRows& x, const PyClasses& y, Planes p, double lam, bool intercept,
+                                            In mu, In2 U, In2 scale, In accuracy, int most, bool two, In2 g, Out2 D,
+                                            Out2 R, double first) {
+    y.match(x);
+    y.match(p);
+    const int64_t order = x.d() + 1, K = y.padded(), blocks = static_cast<int64_t>(scale.shape(0));
+    need(blocks == 1 || blocks == y.view.k, "one block, or one for each class");
+    matrix_of(g, order, K, "g is (d + 1, k padded to a multiple of 8)");
+    for (const Out2* a : {&D, &R}) matrix_of(In2(*a), order, K, "D and R are as g");
+    vector_of(mu, x.d(), "mu has d entries");
+    matrix_of(U, blocks * order, order, "U has d + 1 rows and columns for each block");
+    matrix_of(scale, blocks, order, "scale has d + 1 entries for each block");
+    vector_of(accuracy, 6, "accuracy has 6 entries");
+    const double* a = accuracy.data();
+    nb::gil_scoped_release release;
+    const auto room = scratch(softmax_steps_scratch(x.rows, y.view.k));
+    Crew crew(two);
+    const StepJob job{lam,       a[0], a[1],      a[2],     a[3],         a[4],   a[5] != 0.0,
+                      intercept, most, mu.data(), U.data(), scale.data(), blocks, crew.helper()};
+    bool done = false;
+    const int products = table->softmax_steps(x.rows, y.view, job, p.data(), p.stride(0), g.data(), D.data(), R.data(),
+                                              &first, &done, room.get());
+    return {products, first, done};
+}
+
 void scores_k(const PyRows& x, int64_t lo, int64_t hi, In2 W, Out z) {
     x.range(lo, hi);
     const int64_t K = static_cast<int64_t>(W.shape(1));
@@ -1100,7 +1127,7 @@ void softmax_sweep(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, 
     matrix_of(W, x.d() + 1, y.padded(), "W is (d + 1, k padded to a multiple of 8)");
     vector_of(out, 3 + (x.d() + 1) * y.padded(), "out has 3 + (d + 1) K entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(softmax_scratch(x.rows, y.view.k));
     table->softmax_sweep(x.rows, lo, hi, y.view, W.data(), out.data(), p ? p->data() : nullptr, p ? p->stride(0) : 0,
                          room.get());
 }
@@ -1112,7 +1139,7 @@ void softmax_hess_vec(const PyRows& x, const PyClasses& y, int64_t lo, int64_t h
     matrix_of(V, x.d() + 1, y.padded(), "V is (d + 1, k padded to a multiple of 8)");
     vector_of(out, (x.d() + 1) * y.padded(), "out has (d + 1) K entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(softmax_scratch(x.rows, y.view.k));
     table->softmax_hess_vec(x.rows, lo, hi, y.view, p.data(), p.stride(0), V.data(), out.data(), room.get());
 }
 
@@ -1123,7 +1150,7 @@ void softmax_ray(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In
     matrix_of(D, x.d() + 1, y.padded(), "D is (d + 1, k padded to a multiple of 8)");
     vector_of(out, 2 * static_cast<int64_t>(steps.shape(0)), "out has two entries per step");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(softmax_scratch(x.rows, y.view.k));
     table->softmax_ray(x.rows, lo, hi, y.view, W.data(), D.data(), steps.data(), static_cast<int64_t>(steps.shape(0)),
                        out.data(), room.get());
 }
@@ -1133,7 +1160,7 @@ void softmax_cross(const PyClasses& y, int64_t lo, int64_t hi, Planes p, Out out
     need(0 <= lo && lo <= hi && hi <= static_cast<int64_t>(y.label.shape(0)), "rows out of range");
     vector_of(out, y.padded() * y.padded(), "out has K K entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(256);
     table->softmax_cross(lo, hi, y.view, p.data(), p.stride(0), out.data(), room.get());
 }
 
@@ -1159,7 +1186,7 @@ void softmax_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi
     if (dual) matrix_of(*dual, x.n(), k, "dual is (n, k)");
     vector_of(out, 7 + K + order * K + k * x.d(), "out has 7 + K + (d + 1) K + k d entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(k));
+    const auto room = scratch(softmax_scratch(x.rows, k));
     table->softmax_closing(x.rows, lo, hi, y.view, base.data(), step.data(), W.data(), bound.data(),
                            dual ? dual->data() : nullptr, out.data(), room.get());
 }
@@ -1183,7 +1210,7 @@ void crammer_singer_gradient(const PyRows& x, const PyClasses& y, int64_t lo, in
     matrix_of(p, x.n(), y.padded(), "p is (n, K)");
     vector_of(out, (x.d() + 1) * y.padded(), "out has (d + 1) K entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(y.view.k));
+    const auto room = scratch(softmax_scratch(x.rows, y.view.k));
     table->crammer_singer_gradient(x.rows, lo, hi, y.view, p.data(), out.data(), room.get());
 }
 
@@ -1214,7 +1241,7 @@ void crammer_singer_closing(const PyRows& x, const PyClasses& y, int64_t lo, int
     matrix_of(dual, x.n(), k, "dual is (n, k)");
     vector_of(out, 7 + K + order * K + k * x.d(), "out has 7 + K + (d + 1) K + k d entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(k));
+    const auto room = scratch(softmax_scratch(x.rows, k));
     table->crammer_singer_closing(x.rows, lo, hi, y.view, W.data(), bound.data(), dual.data(), out.data(), room.get());
 }
 
@@ -1437,6 +1464,9 @@ NB_MODULE(_kernels, m) {
     m.def(
         "softmax_chunk", [](const PyRows& x, int64_t k) { return table->softmax_chunk(x.rows, k); }, nb::arg("rows"),
         nb::arg("k"));
+    m.def("softmax_steps", &softmax_steps, nb::arg("rows"), nb::arg("classes"), nb::arg("p"), nb::arg("lam"),
+          nb::arg("intercept"), nb::arg("mu"), nb::arg("U"), nb::arg("scale"), nb::arg("accuracy"), nb::arg("most"),
+          nb::arg("two"), nb::arg("g"), nb::arg("D").noconvert(), nb::arg("R").noconvert(), nb::arg("first"));
     m.def("softmax_newton", &softmax_newton, nb::arg("rows"), nb::arg("classes"), nb::arg("lam"), nb::arg("max_steps"),
           nb::arg("intercept"), nb::arg("W"), nb::arg("base").noconvert(), nb::arg("step").noconvert(),
           nb::arg("sums").noconvert());

@@ -157,15 +157,17 @@ void crammer_singer_gradient(const R& X, i64 lo, i64 hi, const Classes& y, const
 template <class R>
 void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, const double* bound,
                             const double* dual, double* out, double* scratch) {
-    SoftmaxChunk c(y, scratch);
+    const i64 K = padded_classes(y.k);
+    double* mass = out + 7;
+    double* V = mass + K;
+    double* features = V + (X.d + 1) * K;
+    SoftmaxChunk c(X, y, V, scratch);
     const double score_error = (double)(X.d + 6) * 0x1p-53, most = 1.0 + 8.0 * (double)y.k * 0x1p-53;
     double scores[kRoom], reach[kRoom];
-    double* mass = out + 7;
-    double* V = mass + c.K;
-    double* features = V + (X.d + 1) * c.K;
-    for (i64 r = lo; r < hi; r += c.step(X)) {
-        c.open(r, (int)min64(c.step(X), hi - r));
-        c.scores(X, W, 2);
+    c.products.take(0, W);
+    for (i64 r = lo; r < hi; r += c.step()) {
+        c.open(r, (int)min64(c.step(), hi - r));
+        c.scores(0, 2);
         X.reached(r, c.nr, bound, scores, reach);
         for (i64 a = 0; a < y.k; ++a)
             for (int i = c.nr; i < c.np; ++i) c.plane(0, a)[i] = 0.0;
@@ -200,8 +202,9 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
             if (s != 0.0) X.axpy(r + i, s, features + own * X.d);
         }
         c.weigh_zero_sum(0);
-        c.add_to(X, 0, V);
+        c.add(0);
     }
+    c.close();
 }
 
 }  // namespace

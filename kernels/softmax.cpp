@@ -1,6 +1,7 @@
 // The passes of the softmax loss, and a whole fit of it.
 // Compiled once per instruction set: see kernels.cpp.
 #include "softmax_newton.hpp"
+#include "softmax_steps.hpp"
 #include "table.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -36,6 +37,11 @@ NewtonReport do_softmax_newton(Rows rows, Classes y, NewtonJob job, double* W, d
                                double* scratch) {
     return visit(rows, [&](const auto& X) { return SoftmaxNewton(X, y, job, W, scratch).run(base, step, out); });
 }
+int do_softmax_steps(Rows rows, Classes y, StepJob job, const double* p, i64 stride, const double* g, double* D,
+                     double* R, double* first, bool* done, double* scratch) {
+    return visit(rows,
+                 [&](const auto& X) { return SoftmaxSteps(X, y, job, scratch).run(p, stride, g, D, R, first, done); });
+}
 
 }  // namespace
 
@@ -48,6 +54,7 @@ void fill_softmax(Table& table) {
     table.softmax_closing = do_softmax_closing;
     table.softmax_chunk = do_softmax_chunk;
     table.softmax_newton = do_softmax_newton;
+    table.softmax_steps = do_softmax_steps;
 }
 
 }  // namespace linsep::LINSEP_ARCH

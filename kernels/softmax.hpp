@@ -1,14 +1,14 @@
 // Passes of the softmax loss, which couples k classes:  l_i = logsumexp(z_i) - z_{i,y_i},  z_i = W'(x_i, 1).
 //
-// Weights, gradients and scores have K = padded_classes(k) columns, the padding being 0: rows.hpp works on whole
-// vectors of classes. Between its two calls a chunk lies transposed (one plane of rows per class), so that exp and log
-// run over rows, no lane is wasted on padding, and no sum runs across lanes.
+// Weights and gradients have K = padded_classes(k) columns, the padding being 0. A chunk lies in planes, one of its rows
+// per class (by_class.hpp), so that exp and log run over rows, no lane is wasted on padding, and no sum runs across lanes.
 //
 // Everything of a row that sums to zero over the classes is defined by its entries off the label: 1 - p_y is the sum of
 // the other p_c, which keeps full relative accuracy where p_y is near 1, as it is for most rows of a good fit.
 #pragma once
+#include "by_class.hpp"
+#include "cholesky.hpp"
 #include "gram.hpp"
-#include "losses.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
@@ -18,50 +18,51 @@ inline vd vlog1p(vd x) { return select(x < 0.4, twice_atanh(x / (2.0 + x)), vlog
 // -(1 - r) log(1 - r), 0 <= r <= 1.
 inline vd entropy_of_rest(vd r) { return (1.0 - r) * select(r < 0.29, twice_atanh(r / (2.0 - r)), -vlog(1.0 - r)); }
 
-// A chunk of rows: `rowwise` (nr, K) as rows.hpp wants it, planes (k, room) for the arithmetic.
+// A chunk of rows in planes (k, room). What `add` adds up reaches G (d + 1, K), if there is one, when `close` is called.
+template <class R>
 struct SoftmaxChunk {
+    const R& X;
     Classes y;
     i64 K;
-    int room;                  // rows in a plane
-    double *rowwise, *planes;  // scratch
+    int room;        // rows in a plane
+    double* planes;  // scratch
+    double* G;
+    ByClass<R> products;
     i64 first = 0;
     int nr = 0, np = 0;
+    i64 label[kMaxChunk];  // of padding rows -1
     double weight[kMaxChunk], loss[kMaxChunk], rest[kMaxChunk], margin[kMaxChunk];
     double own[kMaxChunk];  // score, after softmax probability, of the label
 
-    SoftmaxChunk(const Classes& classes, double* scratch)
-        : y(classes),
+    SoftmaxChunk(const R& rows, const Classes& classes, double* sums, double* scratch)
+        : X(rows),
+          y(classes),
           K(padded_classes(classes.k)),
           room(softmax_rows(classes.k)),
-          rowwise(scratch),
-          planes(scratch + room * K) {}
+          planes(scratch),
+          G(sums),
+          products(rows, classes.k, sums, scratch + 3 * classes.k * room) {}
 
     // Planes number 0, 1, 2: softmax_scratch has room for three.
     double* plane(int which, i64 c) const { return planes + (which * y.k + c) * room; }
-    double& at_label(int which, int i) const { return plane(which, y.label[first + i])[i]; }
+    double& at_label(int which, int i) const { return plane(which, label[i])[i]; }
 
     void open(i64 r, int rows) {
         first = r;
         nr = rows;
         np = padded(rows);
-        for (int i = 0; i < nr; ++i) weight[i] = y.weight ? y.weight[r + i] : 1.0;
-        for (int i = nr; i < np; ++i) weight[i] = own[i] = 0.0;
+        for (int i = 0; i < nr; ++i) weight[i] = y.weight ? y.weight[r + i] : 1.0, label[i] = y.label[r + i];
+        for (int i = nr; i < np; ++i) weight[i] = own[i] = 0.0, label[i] = -1;
     }
-    // rowwise -> planes; padding rows are 0.
-    void gather(int which) const {
-        double* to = plane(which, 0);
-        for (int i = 0; i < nr; ++i)
-            for (i64 c = 0; c < y.k; ++c) to[c * room + i] = rowwise[i * K + c];
-        for (int i = nr; i < np; ++i)
-            for (i64 c = 0; c < y.k; ++c) to[c * room + i] = 0.0;
+    // Whether rows i, i + 1, .. are of class c.
+    vi of_class(int i, i64 c) const {
+        vi v;
+        std::memcpy(&v, label + i, sizeof v);
+        return v == c;
     }
-    // planes -> rowwise; padding columns are 0.
-    void scatter(int which) const {
-        const double* from = plane(which, 0);
-        for (int i = 0; i < nr; ++i) {
-            for (i64 c = 0; c < y.k; ++c) rowwise[i * K + c] = from[c * room + i];
-            for (i64 c = y.k; c < K; ++c) rowwise[i * K + c] = 0.0;
-        }
+    // Numbers by row of the block, for rows i, i + 1, .. of the chunk; 0 behind its end.
+    vd by_row(const double* a, int i) const {
+        return i + VL <= nr ? load(a + first + i) : load_first(a + first + i, nr - i);
     }
     // Scores in the planes become probabilities; fills own, loss, rest = 1 - p_y and margin.
     void softmax(int which) {
@@ -94,20 +95,21 @@ struct SoftmaxChunk {
 
     // Planes become s times themselves, and the label's entry minus the sum of the others.
     void weigh_zero_sum(int which) const {
-        double* a = plane(which, 0);
-        for (int i = 0; i < nr; ++i) at_label(which, i) = 0.0;
-        double minus[kMaxChunk];
         for (int i = 0; i < np; i += VL) {
             const vd s = load(weight + i);
             vd sum{};
-            for (i64 c = 0; c < y.k; ++c) {
-                const vd v = load(a + c * room + i) * s;
-                store(a + c * room + i, v);
-                sum += v;
-            }
-            store(minus + i, -sum);
+            for (i64 c = 0; c < y.k; ++c) sum += put(which, c, i, load(plane(which, c) + i) * s);
+            put_at_label(which, i, -sum);
         }
-        for (int i = 0; i < nr; ++i) at_label(which, i) = minus[i];
+    }
+    // Plane c takes v off the label and 0 at it; returns what it took.
+    vd put(int which, i64 c, int i, vd v) const {
+        v = select(of_class(i, c), vd{}, v);
+        store(plane(which, c) + i, v);
+        return v;
+    }
+    void put_at_label(int which, int i, vd v) const {
+        for (int q = 0; q < VL && i + q < nr; ++q) at_label(which, i + q) = v[q];
     }
     // out[c] += sum of plane c
     void add_totals(int which, double* out) const {
@@ -123,20 +125,15 @@ struct SoftmaxChunk {
         for (int i = 0; i < np; i += VL) sum += load(a + i) * load(weight + i);
         return total(sum);
     }
-    // G (d + 1, K) += sum (x, 1) a', with a the planes
-    template <class R>
-    void add_to(const R& X, int which, double* G) const {
+    // G += sum (x, 1) a', with a the planes
+    void add(int which) const {
         add_totals(which, G + X.d * K);
-        scatter(which);
-        X.add_k(first, nr, rowwise, K, G);
+        products.add(first, nr, plane(which, 0), room);
     }
-    template <class R>
-    void scores(const R& X, const double* W, int which) const {
-        X.dots_k(first, nr, W, K, rowwise);
-        gather(which);
-    }
-    template <class R>
-    int step(const R& X) const {
+    void close() const { products.close(); }
+    // Planes `which` = scores by the W taken as number `of`
+    void scores(int of, int which) const { products.scores(of, first, nr, plane(which, 0), room); }
+    int step() const {
         const int most = X.chunk();
         return most < room ? most : room;
     }
@@ -147,10 +144,11 @@ struct SoftmaxChunk {
 template <class R>
 void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, double* out, double* p, i64 stride,
                    double* scratch) {
-    SoftmaxChunk c(y, scratch);
-    for (i64 r = lo; r < hi; r += c.step(X)) {
-        c.open(r, (int)min64(c.step(X), hi - r));
-        c.scores(X, W, 0);
+    SoftmaxChunk c(X, y, out + 3, scratch);
+    c.products.take(0, W);
+    for (i64 r = lo; r < hi; r += c.step()) {
+        c.open(r, (int)min64(c.step(), hi - r));
+        c.scores(0, 0);
         c.softmax(0);
         out[0] += c.weighted_total(c.loss);
         for (int i = 0; i < c.nr; ++i) {
@@ -161,44 +159,45 @@ void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W
             for (i64 q = 0; q < y.k; ++q)
                 for (int i = 0; i < c.nr; ++i) p[q * stride + r + i] = c.plane(0, q)[i];
         c.weigh_zero_sum(0);
-        c.add_to(X, 0, out + 3);
+        c.add(0);
     }
+    c.close();
 }
 
 // out (d + 1, K) += sum s (x, 1) ((diag p - p p') V'(x, 1))'
 template <class R>
 void softmax_hess_vec(const R& X, i64 lo, i64 hi, const Classes& y, const double* p, i64 stride, const double* V,
                       double* out, double* scratch) {
-    SoftmaxChunk c(y, scratch);
-    double q[kMaxChunk];
-    for (i64 r = lo; r < hi; r += c.step(X)) {
-        c.open(r, (int)min64(c.step(X), hi - r));
-        c.scores(X, V, 0);
-        for (int i = 0; i < c.nr; ++i) q[i] = 0.0;
-        for (i64 a = 0; a < y.k; ++a) {
-            const double *t = c.plane(0, a), *pa = p + a * stride + r;
-            for (int i = 0; i < c.nr; ++i) q[i] += pa[i] * t[i];
+    SoftmaxChunk c(X, y, out, scratch);
+    c.products.take(0, V);
+    for (i64 r = lo; r < hi; r += c.step()) {
+        c.open(r, (int)min64(c.step(), hi - r));
+        c.scores(0, 0);
+        for (int i = 0; i < c.np; i += VL) {
+            vd q{}, sum{};
+            for (i64 a = 0; a < y.k; ++a) q += c.by_row(p + a * stride, i) * load(c.plane(0, a) + i);
+            const vd s = load(c.weight + i);
+            for (i64 a = 0; a < y.k; ++a)
+                sum += c.put(0, a, i, c.by_row(p + a * stride, i) * (load(c.plane(0, a) + i) - q) * s);
+            c.put_at_label(0, i, -sum);
         }
-        for (i64 a = 0; a < y.k; ++a) {
-            double* t = c.plane(0, a);
-            const double* pa = p + a * stride + r;
-            for (int i = 0; i < c.nr; ++i) t[i] = pa[i] * (t[i] - q[i]);
-        }
-        c.weigh_zero_sum(0);
-        c.add_to(X, 0, out);
+        c.add(0);
     }
+    c.close();
 }
 
 // out[2 t] += loss at W + step_t D, out[2 t + 1] += its derivative by step_t
 template <class R>
 void softmax_ray(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, const double* D, const double* steps,
                  i64 n_steps, double* out, double* scratch) {
-    SoftmaxChunk c(y, scratch);
+    SoftmaxChunk c(X, y, nullptr, scratch);
     double own[kMaxChunk], slope[kMaxChunk];
-    for (i64 r = lo; r < hi; r += c.step(X)) {
-        c.open(r, (int)min64(c.step(X), hi - r));
-        c.scores(X, W, 0);
-        c.scores(X, D, 1);
+    c.products.take(0, W);
+    c.products.take(1, D);
+    for (i64 r = lo; r < hi; r += c.step()) {
+        c.open(r, (int)min64(c.step(), hi - r));
+        c.scores(0, 0);
+        c.scores(1, 1);
         for (int i = 0; i < c.nr; ++i) own[i] = c.at_label(1, i);
         for (i64 k = 0; k < n_steps; ++k) {
             for (i64 a = 0; a < y.k; ++a)
@@ -215,19 +214,17 @@ void softmax_ray(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, 
 
 // B (K, K) += sum s p p': with it the intercepts' own equations can be solved exactly.
 inline void softmax_cross(i64 lo, i64 hi, const Classes& y, const double* p, i64 stride, double* out, double* scratch) {
-    SoftmaxChunk c(y, scratch);
-    double* plain = c.plane(0, 0);  // (nr, K), in place of the planes
-    Rows view{Store::dense64, c.room, c.K, plain, nullptr, nullptr};
-    const DenseRows<double> P(view);
-    for (i64 r = lo; r < hi; r += c.room) {
-        const int nr = (int)min64(c.room, hi - r);
-        for (int i = 0; i < nr; ++i)
-            for (i64 a = 0; a < c.K; ++a) {
-                const double v = a < y.k ? p[a * stride + r + i] : 0.0;
-                plain[i * c.K + a] = v;
-                c.rowwise[i * c.K + a] = v * (y.weight ? y.weight[r + i] : 1.0);
+    const i64 K = padded_classes(y.k);
+    for (i64 r = lo; r < hi; r += kMaxChunk) {
+        const i64 nr = min64(kMaxChunk, hi - r);
+        for (i64 a = 0; a < y.k; ++a) {
+            for (i64 i = 0; i < nr; ++i) scratch[i] = p[a * stride + r + i] * (y.weight ? y.weight[r + i] : 1.0);
+            for (i64 b = 0; b <= a; ++b) {
+                const double sum = dot_n(scratch, p + b * stride + r, nr);
+                out[a * K + b] += sum;
+                if (a != b) out[b * K + a] += sum;
             }
-        P.add_k(0, nr, c.rowwise, c.K, out);
+        }
     }
 }
 

@@ -18,60 +18,70 @@ constexpr int kSoftmaxHeader = 7;
 
 // Plane 0 becomes the proposed p~ off the label.
 template <class R>
-void propose(const R& X, SoftmaxChunk& c, const double* base, const double* step, const double* dual) {
+void propose(SoftmaxChunk<R>& c, const double* dual) {
+    const i64 k = c.y.k;
     if (dual) {
-        for (int i = 0; i < c.nr; ++i)
-            for (i64 a = 0; a < c.y.k; ++a) c.plane(0, a)[i] = -dual[(c.first + i) * c.y.k + a];
+        for (int i = 0; i < c.np; ++i)
+            for (i64 a = 0; a < k; ++a) c.plane(0, a)[i] = i < c.nr ? -dual[(c.first + i) * k + a] : 0.0;
         return;
     }
-    c.scores(X, base, 0);
+    c.scores(1, 0);
     c.softmax(0);
-    c.scores(X, step, 1);
-    double q[kMaxChunk] = {};
-    for (i64 a = 0; a < c.y.k; ++a)
-        for (int i = 0; i < c.nr; ++i) q[i] += c.plane(0, a)[i] * c.plane(1, a)[i];
-    for (i64 a = 0; a < c.y.k; ++a)
-        for (int i = 0; i < c.nr; ++i) c.plane(0, a)[i] *= 1.0 + (c.plane(1, a)[i] - q[i]);
+    c.scores(2, 1);
+    for (int i = 0; i < c.np; i += VL) {
+        vd q{};
+        for (i64 a = 0; a < k; ++a) q += load(c.plane(0, a) + i) * load(c.plane(1, a) + i);
+        for (i64 a = 0; a < k; ++a)
+            store(c.plane(0, a) + i, load(c.plane(0, a) + i) * (1.0 + (load(c.plane(1, a) + i) - q)));
+    }
 }
 
 // Rows of plane 0 outside the simplex take plane 2, whose rest is rest1; rest becomes the sum off the label.
-inline int keep_feasible(SoftmaxChunk& c, const double* rest1) {
+template <class R>
+int keep_feasible(SoftmaxChunk<R>& c, const double* rest1) {
     int outside = 0;
-    for (int i = 0; i < c.nr; ++i) {
-        c.at_label(0, i) = 0.0;
-        double sum = 0.0, least = 0.0;
+    for (int i = 0; i < c.np; i += VL) {
+        vd sum{}, least{};
         for (i64 a = 0; a < c.y.k; ++a) {
-            const double v = c.plane(0, a)[i];
+            const vd v = c.put(0, a, i, load(c.plane(0, a) + i));
             sum += v;
-            least = v < least ? v : least;
+            least = vmin(v, least);
         }
-        c.rest[i] = sum;
-        if (least >= 0.0 && sum <= 1.0) continue;
-        for (i64 a = 0; a < c.y.k; ++a) c.plane(0, a)[i] = c.plane(2, a)[i];
-        c.at_label(0, i) = 0.0;
-        c.rest[i] = rest1[i];
-        ++outside;
+        store(c.rest + i, sum);
+        const unsigned inside = bits((least >= 0.0) & (sum <= 1.0));
+        for (int q = i; q < i + VL && q < c.nr; ++q) {
+            if (inside >> (q - i) & 1u) continue;
+            for (i64 a = 0; a < c.y.k; ++a) c.plane(0, a)[q] = c.plane(2, a)[q];
+            c.at_label(0, q) = 0.0;
+            c.rest[q] = rest1[q];
+            ++outside;
+        }
     }
+    for (int i = c.nr; i < c.np; ++i) c.rest[i] = 0.0;
     return outside;
 }
 
 template <class R>
 void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double* base, const double* step,
                      const double* W, const double* bound, const double* dual, double* out, double* scratch) {
-    SoftmaxChunk c(y, scratch);
-    const double score_error = (double)(X.d + 6) * 0x1p-53;
-    double loss[kMaxChunk], rest1[kMaxChunk], entropy[kMaxChunk], scores[kRoom], reach[kRoom];
+    const i64 K = padded_classes(y.k);
     double* mass = out + kSoftmaxHeader;
-    double* V = mass + c.K;
-    double* features = V + (X.d + 1) * c.K;
-    for (i64 r = lo; r < hi; r += c.step(X)) {
-        c.open(r, (int)min64(c.step(X), hi - r));
-        c.scores(X, W, 2);
+    double* V = mass + K;
+    double* features = V + (X.d + 1) * K;
+    SoftmaxChunk c(X, y, V, scratch);
+    const double score_error = (double)(X.d + 6) * 0x1p-53;
+    double loss[kMaxChunk], rest1[kMaxChunk], entropy[kMaxChunk], pull[kMaxChunk], scores[kRoom], reach[kRoom];
+    c.products.take(0, W);
+    if (!dual) c.products.take(1, base), c.products.take(2, step);
+    for (i64 r = lo; r < hi; r += c.step()) {
+        c.open(r, (int)min64(c.step(), hi - r));
+        c.scores(0, 2);
         c.softmax(2);
-        for (int i = 0; i < c.np; ++i) loss[i] = c.loss[i], rest1[i] = c.rest[i], c.rest[i] = 0.0;
-        propose(X, c, base, step, dual);
+        for (int i = 0; i < c.np; ++i) loss[i] = c.loss[i], rest1[i] = c.rest[i];
+        propose(c, dual);
         out[6] += keep_feasible(c, rest1);
         X.reached(r, c.nr, bound, scores, reach);
+        for (int i = c.nr; i < c.np; ++i) reach[i] = 0.0;
         double square[kMaxChunk];
         for (int i = 0; i < c.np; i += VL) {
             const vd rest = load(c.rest + i);
@@ -87,23 +97,24 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
         }
         out[0] += c.weighted_total(loss);
         out[1] += c.weighted_total(entropy);
+        for (int i = 0; i < c.np; i += VL) {
+            const vd far = load(reach + i), slope = load(rest1 + i) * vexp(2.0 * score_error * far);
+            store(pull + i, 2.0 * far * vmax(slope, load(c.rest + i)));
+            store(rest1 + i, load(loss + i) + vabs(load(entropy + i)));
+        }
+        out[2] += c.weighted_total(pull);
+        out[3] += c.weighted_total(rest1);
         for (int i = 0; i < c.nr; ++i) {
-            const double s = c.weight[i], far = reach[i];
-            double stretch[VL];
-            store(stretch, vexp(splat(2.0 * score_error * far)));
-            const double slope = rest1[i] * stretch[0];
-            out[2] += 2.0 * s * far * (c.rest[i] > slope ? c.rest[i] : slope);
-            out[3] += s * (loss[i] + __builtin_fabs(entropy[i]));
-            const double length = s * __builtin_sqrt(X.norm2(r + i));
+            const double s = c.weight[i], length = s * __builtin_sqrt(X.norm2(r + i));
             out[4] += length * __builtin_sqrt(square[i]);
             out[5] += length;
-            const i64 label = y.label[r + i];
-            mass[label] += s;
-            if (s != 0.0) X.axpy(r + i, s, features + label * X.d);
+            mass[c.label[i]] += s;
+            if (s != 0.0) X.axpy(r + i, s, features + c.label[i] * X.d);
         }
         c.weigh_zero_sum(0);
-        c.add_to(X, 0, V);
+        c.add(0);
     }
+    c.close();
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ struct SoftmaxNewton {
         pairs = take(k * (k + 1) / 2 * order * order);
         H = take(size * size);
         chol.U = take(size * size);
-        work = take(softmax_scratch(k));
+        work = take(softmax_scratch(R::dense, d, k));
         pack = at;
     }
 

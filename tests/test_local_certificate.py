@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from small_problems import CONVEX, SMOOTH, duals_for, naming, objective, optimum, problem
 
 from linsep import losses
-from linsep.certificates import local_certificate, unpenalised
+from linsep.certificates import local, local_certificate, unpenalised
+from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.metric import bound
+from linsep.certificates.rows import Rows
+from linsep.data import Memory, layout, memory
 from linsep.losses import Absolute, Hinge, Logistic, Squared
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit, Linearised
@@ -242,3 +245,47 @@ class TestUnpenalised:
             for scale in (0.0, 0.1, 1.0):
                 other = scale * rng.normal(size=3) * [1, 1, fit_intercept]
                 assert found.dual <= objective(part, other)[0] * (1 + 1e-12) + 1e-12, kind
+
+
+STORED = {
+    "dense": lambda X: X,
+    "single": lambda X: X.astype(np.float32),
+    "by columns": np.asfortranarray,
+    "sparse": sp.csr_matrix,
+}
+
+
+@pytest.mark.parametrize("storage", STORED)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", SMOOTH, ids=naming)
+def test_kernels_find_what_numpy_finds(loss, fit_intercept, storage, monkeypatch):
+    """The certificate of a fit, whose sums are made by kernels, and that of ``verify``, in several blocks."""
+    monkeypatch.setattr(layout, "BLOCK_BYTES", 1 << 9)
+    monkeypatch.setattr(memory, "CONVERT_BYTES", 1 << 9)
+    part = problem(loss, 5, n=600, fit_intercept=fit_intercept, C=math.inf)
+    X = STORED[storage](part.X)
+    data = Memory(X, part.sigma, part.offset, part.weight, n_threads=2)
+    theta = optimum(part) + 1e-5
+    theta[-1] *= fit_intercept
+    rows = KernelRows.of(data, fit_intercept)
+    at = rows.visit(loss, theta[: rows.size])
+    plain = Rows(X, rows.sigma, rows.offset, rows.weight, fit_intercept, 0.0)
+    want = local._visit(loss, plain, theta[: rows.size])
+    for name in ("m", "push", "g", "primal", "null"):
+        expected = getattr(want, name)
+        close = 1e-12 * np.abs(expected).max() + 1e-11
+        np.testing.assert_allclose(getattr(at, name), expected, rtol=1e-12, atol=close)
+    for name in ("e", "wobble"):
+        np.testing.assert_allclose(getattr(at, name), getattr(want, name), rtol=0.2, atol=1e-15)
+    assert (at.spill >= 0.99 * (want.spill - want.slack)).all()
+    assert (at.slack / rows.chain >= 0.99 * want.slack / plain.chain).all()
+    h = np.random.default_rng(0).random(data.n)
+    np.testing.assert_allclose(rows.gram(h), plain.gram(h), rtol=0, atol=1e-10)
+    metric, _ = plain.metric(h)
+    np.testing.assert_allclose(rows.reach(metric), plain.reach(metric), rtol=1e-9)
+    settings = {"scale": 1.0, "tol": 1e-6, "dual": None}
+    found, expected = (
+        local.judged(loss, *pair, **settings) for pair in ((rows, at), (plain, want))
+    )
+    assert found.certified == expected.certified
+    assert found.dual == pytest.approx(expected.dual, rel=1e-9)

@@ -20,6 +20,7 @@ from linsep.penalties import ElasticNet
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Explicit, Linearised, Status, Stop
 from linsep.solvers import coupled_directions, multinomial
+from linsep.solvers.coupled_directions import Blocks, ConjugateGradients, Target, zero_sum
 from linsep.solvers.multinomial import solve
 
 CLASSES = (3, 4, 8, 10, 17)
@@ -95,6 +96,50 @@ def instructions(request):
     _kernels.use_instruction_set(before)
 
 
+class TestSteps:
+    """Conjugate gradients in one native call, and product by product."""
+
+    @pytest.mark.parametrize("storage", STORAGES)
+    @pytest.mark.parametrize("fit_intercept", [True, False])
+    def test_one_call_is_many_products(self, storage, fit_intercept):
+        X, y, s = draw(900, 60, 5, seed=4, scale=0.2)
+        found = []
+        for limited, n_threads in ((True, 2), (False, 2), (False, 1)):
+            problem = problem_of(STORAGES[storage](X), y, 3.0, s, fit_intercept, n_threads)
+            W = np.zeros((61, 5))
+            value, g = problem.value_gradient(W)
+            target = Target(value, problem.lam, 1e-6, np.inf, 1e-9, False)
+            direction = ConjugateGradients(problem, problem, lambda: None, limited)
+            D = direction(W, g, target)
+            W = zero_sum(0.9 * D)
+            value, g = problem.value_gradient(W)
+            target = Target(value, problem.lam, 1e-9, np.inf, 1e-9, False)
+            found.append((direction(W, g, target), problem.passes))
+            R = -g - problem.hess_vec(found[-1][0])
+            assert np.vdot(R[:-1], R[:-1]) <= target.residual(-np.vdot(g, found[-1][0]))
+        (by_products, passes), (at_once, fewer), (alone, _) = found
+        assert passes == fewer
+        np.testing.assert_allclose(at_once, by_products, rtol=0, atol=1e-8)
+        np.testing.assert_array_equal(at_once, alone)
+
+    def test_large_blocks_are_inverted(self, monkeypatch):
+        """In single precision or in double, and whatever rounding has done to them."""
+        rng = np.random.default_rng(0)
+        A = rng.normal(size=(3, 40, 30))
+        G = A.transpose(0, 2, 1) @ A
+        R = rng.normal(size=(30, 3))
+        exact = [np.linalg.solve(G[c] + np.diag([1.0] * 29 + [0.0]), R[:, c]) for c in range(3)]
+        small = Blocks(G.copy(), np.zeros(29), 1.0)(R)
+        monkeypatch.setattr(coupled_directions, "_FACTORISED", 1)
+        for single, close in ((1e-5, 1e-4), (1e9, 1e-8)):
+            monkeypatch.setattr(coupled_directions, "_SINGLE", single)
+            large = Blocks(G.copy(), np.zeros(29), 1.0)(R)
+            np.testing.assert_allclose(large, np.array(exact).T, rtol=0, atol=close)
+        np.testing.assert_allclose(small, np.array(exact).T, rtol=0, atol=1e-8)
+        broken = Blocks(-np.ones((1, 30, 30)), np.zeros(29), 1e-3)(R)
+        assert np.isfinite(broken).all()
+
+
 @pytest.mark.usefixtures("instructions")
 class TestPasses:
     @pytest.fixture(params=CLASSES)
@@ -137,6 +182,25 @@ class TestPasses:
             diagonal = H.reshape(k, order, k, order)[c, :, c]
             penalty = np.diag([problem.lam] * 7 + [0.0])
             np.testing.assert_allclose(own[c], diagonal - penalty, rtol=0, atol=1e-11)
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    @pytest.mark.parametrize("d", [1, 8, 19, 64, 403])
+    def test_every_width(self, d, dtype):
+        """Rows shorter than a vector, whole vectors, a tail, more columns than are taken at once."""
+        for n, k in ((5, 3), (70, 11)):
+            X, y, s = draw(max(n, k), d, k, seed=d)
+            problem = problem_of(X.astype(dtype), y, weight=s)
+            plain = Plain(problem.data.X, y, s, 1.0)
+            W, V = np.random.default_rng(d).normal(size=(2, d + 1, k)) / np.sqrt(d)
+            value, g = problem.value_gradient(W)
+            assert value == pytest.approx(plain.value(W), rel=1e-13)
+            np.testing.assert_allclose(g, plain.gradient(W), rtol=0, atol=1e-11)
+            expected = plain.hess_vec(W, V)
+            np.testing.assert_allclose(problem.hess_vec(V), expected, rtol=0, atol=1e-11)
+            dual = Linearised(W, 0.1 * V)
+            found = SoftmaxSums.from_flat(problem.closing(W, dual), d, k)
+            sums = softmax_sums_numpy(Multinomial(k), problem.data.X, y, s, W, dual)
+            np.testing.assert_allclose(found.v, sums.v, rtol=0, atol=1e-11)
 
     def test_along(self, case):
         problem, plain, W, V = case

@@ -402,6 +402,23 @@ def softmax_newton(
     step: _F,
     sums: _F,
 ) -> tuple[int, int, int, int, float]: ...
+def softmax_steps(
+    rows: Rows,
+    classes: Classes,
+    p: _F,
+    lam: float,
+    intercept: bool,
+    mu: _F,
+    U: _F,
+    scale: _F,
+    accuracy: _F,
+    most: int,
+    two: bool,
+    g: _F,
+    D: _F,
+    R: _F,
+    first: float,
+) -> tuple[int, float, bool]: ...
 def lasso_newton(
     rows: Rows,
     targets: Targets,

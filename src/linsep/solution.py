@@ -67,6 +67,11 @@ class Stop:
     time_limit: float | None = None
     max_passes: float | None = None
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit on time or passes."""
+        return self.time_limit is not None or self.max_passes is not None
+
 
 @dataclass(frozen=True)
 class TraceRecord:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.certificates.closing import ClosingSums, from_sums, ridge_certificate
-from linsep.certificates.local import LARGEST, local_certificate
+from linsep.certificates.kernel_rows import KernelRows
+from linsep.certificates.local import LARGEST, judged, local_certificate
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import preference
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.data import Memory
 from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, hard_margin
 from linsep.solution import Status
@@ -129,7 +131,12 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
 
 
 def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
-    data = problem.data
+    data, scale = problem.data, problem.penalty.scale
+    if isinstance(data, Memory):
+        part = KernelRows.of(data, problem.fit_intercept, problem.lam)
+        theta = np.ascontiguousarray(solution.W[: part.size, 0])
+        at = part.visit(problem.loss, theta)
+        return judged(problem.loss, part, at, scale=scale, tol=tol, dual=solution.dual)
     return local_certificate(
         problem.loss,
         data.X,
@@ -139,7 +146,7 @@ def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
         solution.W,
         lam=problem.lam,
         fit_intercept=problem.fit_intercept,
-        scale=problem.penalty.scale,
+        scale=scale,
         tol=tol,
         dual=solution.dual,
     )

@@ -24,13 +24,13 @@ argument is given up. Minimisers are then not unique, so coef_error is inf.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF
+from linsep.certificates.answer import Answer
 from linsep.certificates.metric import Metric, bound
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.recheck import Dual, given, margin_error, weigh
@@ -44,48 +44,19 @@ FloatArray = npt.NDArray[np.float64]
 LARGEST = 4000
 
 
-@dataclass(eq=False)
-class _Answer:
-    """What one visit of the rows finds at the answer."""
-
-    m: FloatArray
-    e: FloatArray  #: rounding error of m
-    wobble: FloatArray  #: rounding error of s l'(m), by row
-    sloped: npt.NDArray[np.bool_]  #: whether the slope may differ from 0, by row
-    g: FloatArray
-    slack: FloatArray  #: rounding error of g from adding up
-    spill: FloatArray  #: rounding error of g in all
-    primal: float = 0.0
-    null: float = 0.0  #: objective of the zero model
-    rounding: float = 0.0  #: of the primal
-
-
-def _visit(loss: Loss, part: Rows, theta: FloatArray) -> _Answer:
-    (n, d), size = part.X.shape, part.size
-    by_row = np.empty(n), np.empty(n), np.empty(n), np.empty(n, dtype=bool)
-    at = _Answer(*by_row, np.zeros(size), np.zeros(size), np.zeros(size))
+def _visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
+    at = Answer.empty(part.X.shape[0], part.size)
     for rows, A in part.chunks():
         s, o, sign = part.weight[rows], part.offset[rows], part.sigma[rows]
         m, sizes = sign * (A @ theta) + o, np.abs(A)
-        e = margin_error(size, sizes @ np.abs(theta), o)
-        slope, low, high = loss.slope(m), loss.slope(m - e), loss.slope(m + e)
-        wobble = weigh(s, high - low + 8 * ROUNDOFF * np.abs(slope))
-        push, value = weigh(s, slope), float(weigh(s, loss.value(m)).sum())
-        at.m[rows], at.e[rows], at.wobble[rows] = m, e, wobble
-        at.g += A.T @ (sign * push)
-        at.slack += part.chain * (sizes.T @ np.abs(push))
-        at.spill += sizes.T @ wobble
+        value, doubt = at.put(loss, rows, m, margin_error(part.size, sizes @ np.abs(theta), o), s)
+        at.g += A.T @ (sign * at.push[rows])
+        at.slack += part.chain * (sizes.T @ np.abs(at.push[rows]))
+        at.spill += sizes.T @ at.wobble[rows]
         at.primal += value
         at.null += float(weigh(s, loss.value(o)).sum())
-        steep = np.maximum(np.abs(low), np.abs(high))
-        at.sloped[rows] = steep > 0.0
-        at.rounding += part.chain * value + float(weigh(s, steep) @ e)
-    penalty = 0.5 * part.lam * float(theta[:d] @ theta[:d])
-    at.primal += penalty
-    at.rounding += (d + 8) * ROUNDOFF * penalty
-    at.g[:d] += part.lam * theta[:d]
-    at.slack[:d] += 8 * ROUNDOFF * part.lam * np.abs(theta[:d])
-    at.spill += at.slack
+        at.rounding += part.chain * value + doubt
+    at.penalise(part.lam, theta, part.X.shape[1])
     return at
 
 
@@ -116,6 +87,14 @@ def local_certificate(  # noqa: PLR0913
     )
     part = Rows(X, *vectors, fit_intercept, lam)
     at = _visit(loss, part, np.asarray(W, dtype=np.float64)[: part.size, 0])
+    return judged(loss, part, at, scale=scale, tol=tol, dual=dual)
+
+
+def judged(
+    loss: Loss, part: Rows, at: Answer, *, scale: float, tol: float, dual: Dual | None
+) -> Optimality:
+    """The certificate of an answer that was visited."""
+    lam = part.lam
     settings: dict[str, Any] = {"scale": scale, "tol": tol, "null": at.null}
     drop, distance = math.inf, math.inf
     if loss.smooth and part.size <= LARGEST and np.isfinite(at.g).all():
@@ -136,7 +115,7 @@ def local_certificate(  # noqa: PLR0913
     return found if found.gap <= other.gap else replace(other, coef_error=found.coef_error)
 
 
-def _drop(loss: Loss, part: Rows, at: _Answer) -> tuple[float, float]:
+def _drop(loss: Loss, part: Rows, at: Answer) -> tuple[float, float]:
     """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); infinite if the argument does not close."""
     h = weigh(part.weight, loss.curvature(at.m))
     if not np.isfinite(h).all():

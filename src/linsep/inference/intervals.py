@@ -14,17 +14,20 @@ known of a penalised model is its held-out error, with an exact binomial bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from scipy import stats
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from linsep.certificates import Part
+from linsep.certificates.kernel_rows import KernelRows
+from linsep.data import Memory
 from linsep.inference.results import Coefficient
 from linsep.losses import Logistic, Loss, Multinomial, Squared
+
+if TYPE_CHECKING:
+    from linsep.data import Block
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,7 +35,6 @@ INTERCEPT = "(intercept)"
 _DEPENDENT = (
     1e-12  # of the largest eigenvalue of the scaled information: below, columns are dependent
 )
-_BLOCK = 1 << 20  # numbers of X that are read together
 
 
 def refusal(part: Part) -> str | None:
@@ -56,18 +58,22 @@ def refusal(part: Part) -> str | None:
     return None
 
 
-def rows(part: Part) -> Iterator[tuple[FloatArray, Any, Any, FloatArray]]:
-    """(rows of X~ in float64, signs, offsets, weights), block by block."""
-    n, d = part.X.shape
-    step = max(1, _BLOCK // (d + 1))
-    for lo in range(0, n, step):
-        here = slice(lo, min(n, lo + step))
-        X = part.X[here]
-        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-        ones = np.full((len(X), 1), float(part.fit_intercept))
-        offset = 0.0 if part.offset is None else part.offset[here]
-        weight = np.ones(len(X)) if part.weight is None else part.weight[here]
-        yield np.hstack([X, ones]), part.sigma[here], offset, weight
+def rows(part: Part) -> KernelRows:
+    """The rows where they lie, with signs, offsets and weights."""
+    return KernelRows.of(Memory(part.X, part.sigma, part.offset, part.weight), part.fit_intercept)
+
+
+def margins(part: Part, of: KernelRows) -> FloatArray:
+    """sign * score + offset of every row."""
+    out = np.empty(of.data.n)
+    theta = np.ascontiguousarray(part.W[:, 0], dtype=np.float64)
+
+    def put(block: Block, total: FloatArray) -> None:
+        here = slice(block.first + block.lo, block.first + block.hi)
+        out[here] = block.margins(block.scores(theta))
+
+    of.data.sum(put, 1, uses=())
+    return out
 
 
 def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
@@ -76,18 +82,11 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
     None, 0 and the reason if columns are linearly dependent or too few rows are left.
     """
     assert isinstance(part.loss, Loss)
-    theta = part.W[:, 0]
-    order = len(theta) if part.fit_intercept else len(theta) - 1
+    of = rows(part)
+    m, weight, order = margins(part, of), of.weight, of.size
     squared = isinstance(part.loss, Squared)
-    information = np.zeros((len(theta), len(theta)))
-    residuals = total = 0.0
-    for A, sign, offset, weight in rows(part):
-        m = sign * (A @ theta) + offset
-        h = weight if squared else weight * part.loss.curvature(m)
-        information += A.T @ (h[:, None] * A)
-        residuals += float(weight @ (1.0 - m) ** 2)
-        total += float(weight.sum())
-    information = information[:order, :order]
+    information = of.gram(weight if squared else weight * part.loss.curvature(m))
+    residuals, total = float(weight @ (1.0 - m) ** 2), float(weight.sum())
     scale = 1.0 / np.sqrt(np.where(np.diag(information) > 0, np.diag(information), 1.0))
     values, vectors = np.linalg.eigh(information * scale * scale[:, None])
     if values[0] <= _DEPENDENT * values[-1]:
@@ -120,8 +119,8 @@ def with_intervals(
     part: Part, names: list[str], spread: FloatArray, freedom: float, level: float
 ) -> tuple[Coefficient, ...]:
     """One line per coefficient: normal law where ``freedom`` is infinite, Student's t elsewhere."""
-    law = stats.norm() if np.isinf(freedom) else stats.t(freedom)
-    reach = float(law.ppf(0.5 + 0.5 * level))
+    normal, upper = np.isinf(freedom), 0.5 + 0.5 * level
+    reach = float(ndtri(upper) if normal else stdtrit(freedom, upper))
     logistic = isinstance(part.loss, Logistic)
     lines = []
     titles = [*names, INTERCEPT] if part.fit_intercept else names
@@ -136,7 +135,7 @@ def with_intervals(
                 value,
                 error,
                 statistic,
-                2.0 * float(law.sf(abs(statistic))),
+                2.0 * float(ndtr(-abs(statistic)) if normal else stdtr(freedom, -abs(statistic))),
                 low,
                 high,
                 *(ratios or ()),

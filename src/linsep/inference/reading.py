@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Part
 from linsep.errors import BadInput, Refused
-from linsep.inference.intervals import INTERCEPT, covariance, refusal, rows, with_intervals
+from linsep.inference.intervals import INTERCEPT, covariance, margins, refusal, rows, with_intervals
 from linsep.inference.results import Coefficient, Summary
 from linsep.losses import Logistic
 
@@ -116,11 +116,8 @@ def _facts(model: Any, parts: list[Part], X: Any, y: Any, weight: Any) -> dict[s
     if hasattr(model, "classes_"):
         facts["training error"] = 1.0 - float(model.score(X, y, sample_weight=weight))
         if len(parts) == 1 and isinstance(part.loss, Logistic):
-            total = sum(
-                float(s @ part.loss.value(sign * (A @ part.W[:, 0]) + offset))
-                for A, sign, offset, s in rows(part)
-            )
-            facts["log-likelihood"] = -total
+            of = rows(part)
+            facts["log-likelihood"] = -float(of.weight @ part.loss.value(margins(part, of)))
     else:
         facts["R squared"] = float(model.score(X, y, sample_weight=weight))
     return facts

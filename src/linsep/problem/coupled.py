@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
+from linsep.data import Memory
 from linsep.errors import NonFinite
 from linsep.solution import Explicit, Linearised
 
@@ -347,6 +348,43 @@ class CoupledProblem:
         at, base, step = (np.ascontiguousarray(a[:, : self.k]) for a in (at, base, step))
         return status == 1, at, Linearised(base, step), self._closing_sums(out)
 
+    def steps(
+        self,
+        factors: tuple[FloatArray, FloatArray],
+        mu: FloatArray,
+        accuracy: FloatArray,
+        most: int,
+        at: tuple[FloatArray, FloatArray, FloatArray, float],
+    ) -> tuple[FloatArray, FloatArray, int, float, bool]:
+        """Conjugate gradients for H D = -g in one native call (kernels/softmax_steps.hpp), for rows in memory.
+
+        ``at`` is g, D, the residual R and the first rho, 0 at the beginning. D, R, the products made, rho, and
+        whether more are of no use.
+        """
+        block, data = self.data.whole, self.data
+        assert block is not None and isinstance(data, Memory)
+        g, D, R = (self._padded(a).copy() for a in at[:3])
+        products, first, done = _kernels.softmax_steps(
+            block.rows,
+            self._classes(block),
+            self.data.fetch(PROBABILITIES),
+            self.lam,
+            self.fit_intercept,
+            mu,
+            factors[0],
+            factors[1],
+            accuracy,
+            most,
+            data.n_threads > 1,
+            g,
+            D,
+            R,
+            at[3],
+        )
+        self.passes += products
+        D, R = (np.ascontiguousarray(a[:, : self.k]) for a in (D, R))
+        return D, R, products, first, done
+
     def longest_sum(self, size: int) -> int:
         """Bound on the terms added one after another in any of ``size`` sums over rows of a pass (no pass).
 
@@ -361,8 +399,8 @@ class CoupledProblem:
         data = self.data
         if data.sparse or not self.fit_intercept:
             return np.zeros(data.d)
-        rows = np.unique(np.linspace(0, data.n - 1, min(data.n, _SAMPLE)).astype(np.int64))
-        total = data.sample(rows).sum(
-            lambda b, o: _kernels.moments(b.rows, b.lo, b.hi, None, o), 2 * data.d + 1
-        )
-        return np.ascontiguousarray(total[data.d : 2 * data.d] / len(rows))
+        if data.n > _SAMPLE or data.far:
+            rows = np.unique(np.linspace(0, data.n - 1, min(data.n, _SAMPLE)).astype(np.int64))
+            data = data.sample(rows)
+        total = data.sum(lambda b, o: _kernels.moments(b.rows, b.lo, b.hi, None, o), 2 * data.d + 1)
+        return np.ascontiguousarray(total[data.d : 2 * data.d] / data.n)

@@ -24,7 +24,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import get_lapack_funcs
 
+from linsep import _kernels
 from linsep.solvers.directions import Factor
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 MOST_EXACT = 150  # unknowns
 _BLOCK_ORDER = 2000  # features of a block that is inverted at all
 _BLOCK_NUMBERS = 20_000_000  # of all inverses
+_FACTORISED = 256  # order of a block up to which its factor is as quick as its inverse
+_AT_ONCE = 20_000_000  # n d k up to which the products of a step are made in one native call
+_SINGLE = 1e-5  # of its diagonal: if lam is as much, a large block is inverted in single precision
 _SPARSE_PENALTY = 6.0  # a scattered multiply-add of a sparse Gram, in those of a product
 _WORTH = 30  # products that the first block may cost: without it the first steps need more
 _PATIENCE = 0.5  # of the price of new blocks, in products of one step
@@ -43,15 +48,35 @@ _RELATIVE = 0.25  # residual of a step far from the optimum, in the norm of the 
 
 @dataclass(frozen=True)
 class Target:
-    """How accurate a step must be.
+    """How accurate a step from a point of objective ``value`` must be.
 
-    Far from the optimum, and ``near`` tells that from the decrement, a rough solution does. Near it |R|^2 must be
-    at most ``residual``, a function of the decrement, or the residual ``relative``, if that comes first.
+    Far from the optimum a rough solution does. From the decrement ``close`` on it is near, and |R|^2 must be at most
+    ``residual``, or the residual ``relative``, if that comes first: the gap after a last step is its slack, about the
+    square of the decrement, and |R|^2/(2 lam). ``to_the_end``: only the latter counts.
     """
 
-    near: Callable[[float], bool]
-    residual: Callable[[float], float]
+    value: float
+    lam: float
+    tol: float
+    close: float
     relative: float
+    to_the_end: bool
+
+    def near(self, decrement: float) -> bool:
+        """Whether a step of this decrement is a short one."""
+        return decrement <= self.close
+
+    def residual(self, decrement: float) -> float:
+        """What |R|^2 may be."""
+        if self.to_the_end:
+            return 0.0
+        slack = max(0.2 * self.tol, 0.7 * self.tol - (decrement / self.value) ** 2)
+        return 2.0 * self.lam * self.value * slack
+
+    def numbers(self) -> FloatArray:
+        """As the kernel reads them."""
+        shares = _RELATIVE**2, self.relative**2, float(self.to_the_end)
+        return np.array([self.value, self.tol, self.close, *shares])
 
 
 def zero_sum(V: FloatArray) -> FloatArray:
@@ -89,27 +114,72 @@ class Exact:
 
 
 class Blocks:
-    """M^-1, one (d+1)^2 block per class (or one for all), for rows centred at mu."""
+    """M^-1, one (d+1)^2 block per class (or one for all), for rows centred at mu.
+
+    Small blocks are factorised, large ones inverted: a row times a column is what kernels are good at.
+    """
 
     def __init__(self, G: FloatArray, mu: FloatArray, lam: float) -> None:
-        i = np.arange(G.shape[1])
+        m, order, _ = G.shape
+        i = np.arange(order)
         G[:, i[:-1], i[:-1]] += lam
-        size = G[:, i, i]
-        scale = 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0))
-        scaled = G * scale[:, :, None] * scale[:, None, :]
-        scaled[:, i, i] = 1.0 + 1e-10  # dependent columns, classes that lost their weight
-        self._inverse = np.linalg.inv(scaled) * scale[:, :, None] * scale[:, None, :]
-        self._mu = mu
+        G[:, i, i] *= 1.0 + 1e-10  # dependent columns, classes that lost their weight
+        self.mu = mu
+        self.factors: tuple[FloatArray, FloatArray] | None = None
+        self._inverses: list[Inverse] = []
+        if order > _FACTORISED:
+            self._inverses = [Inverse(block, lam) for block in G]
+            return
+        U, scale = np.empty((m * order, order)), np.empty((m, order))
+        for c, block in enumerate(G):
+            _kernels.spd_factor(block, False, U[c * order : (c + 1) * order], scale[c])
+        self.factors = U, scale
+
+    def _solve(self, c: int, r: FloatArray) -> FloatArray:
+        if self.factors is None:
+            return self._inverses[c % len(self._inverses)](r)
+        U, scale = self.factors
+        c, out = c % len(scale), np.empty_like(r)
+        _kernels.spd_apply(U[c * len(r) : (c + 1) * len(r)], scale[c], r, out)
+        return out
 
     def __call__(self, R: FloatArray) -> FloatArray:
         """M^-1 R."""
-        top = R[:-1] - np.outer(self._mu, R[-1])
-        right = np.vstack([top, R[-1:]])
-        if len(self._inverse) == 1:
-            out: FloatArray = self._inverse[0] @ right
-        else:
-            out = np.ascontiguousarray((self._inverse @ right.T[:, :, None])[:, :, 0].T)
-        out[-1] -= self._mu @ out[:-1]
+        right = R - np.append(self.mu, 0.0)[:, None] * R[-1]
+        out = np.empty_like(R)
+        for c, column in enumerate(np.ascontiguousarray(right.T)):
+            out[:, c] = self._solve(c, column)
+        out[-1] -= self.mu @ out[:-1]
+        return out
+
+
+class Inverse:
+    """Of a large positive definite matrix; in single precision where the penalty keeps it definite."""
+
+    def __init__(self, A: FloatArray, lam: float) -> None:
+        size = np.diagonal(A).copy()
+        self._scale = 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0))
+        kind = np.float32 if lam >= _SINGLE * float(size.max(initial=0.0)) else np.float64
+        scaled = (A * self._scale * self._scale[:, None]).astype(kind)
+        factorise, invert = get_lapack_funcs(("potrf", "potri"), (scaled,))
+        for shift in (0.0, 1e-6, 1e-4, 1e-2, np.inf):  # more where rounding made it indefinite
+            if shift == np.inf:
+                lower = np.eye(len(A), dtype=kind)
+                break
+            scaled[np.diag_indices(len(A))] = 1.0 + shift
+            lower, failed = factorise(scaled, lower=True, clean=True)
+            if not failed:
+                lower, failed = invert(lower, lower=True)
+            if not failed:
+                break
+        whole = np.ascontiguousarray(np.tril(lower) + np.tril(lower, -1).T)
+        self._rows = _kernels.Rows(whole)
+
+    def __call__(self, r: FloatArray) -> FloatArray:
+        """A^-1 r, as good as a preconditioner needs it."""
+        out = np.empty_like(r)
+        _kernels.scores(self._rows, 0, len(r), np.append(r * self._scale, 0.0), out)
+        out *= self._scale
         return out
 
 
@@ -151,10 +221,16 @@ class ConjugateGradients:
     """Truncated Newton steps; ``sample`` (the problem itself, or fewer rows) gives the preconditioner."""
 
     def __init__(
-        self, problem: CoupledProblem, sample: CoupledProblem, check: Callable[[], None]
+        self,
+        problem: CoupledProblem,
+        sample: CoupledProblem,
+        check: Callable[[], None],
+        limited: bool = True,
     ) -> None:
         self.problem, self.sample, self._check = problem, sample, check
-        self.mu = problem.centre()
+        work = problem.data.n_entries * problem.k
+        self._at_once = not limited and problem.data.whole is not None and work <= _AT_ONCE
+        self.mu = sample.centre()
         self.apply: Blocks | Diagonal | None = None
         self._products = 0.0  # with a diagonal preconditioner
         self._rounds = 0  # products of this step, or of the last one
@@ -202,9 +278,29 @@ class ConjugateGradients:
             D[-1] += Factor(B, definite=True).solve(R[-1])
         return zero_sum(D)
 
+    def _solve_at_once(
+        self, W: FloatArray, g: FloatArray, target: Target
+    ) -> tuple[FloatArray, FloatArray]:
+        """As ``_solve``, natively as long as one preconditioner serves."""
+        D, R, first, done = np.zeros_like(g), zero_sum(-g), 0.0, False
+        while not done and self._rounds < _PRODUCTS:
+            assert isinstance(self.apply, Blocks) and self.apply.factors is not None
+            most = _PRODUCTS - self._rounds
+            if not self._fresh:
+                most = min(most, max(1, int(np.ceil(_PATIENCE * self._price)) - self._rounds))
+            D, R, products, first, done = self.problem.steps(
+                *(self.apply.factors, self.apply.mu, target.numbers(), most), (g, D, R, first)
+            )
+            self._rounds += products
+            if not done and self._outdated():
+                self._refresh(W, False)
+        return D, R
+
     def _solve(self, W: FloatArray, g: FloatArray, target: Target) -> tuple[FloatArray, FloatArray]:
         """D and the residual -g - H D."""
         assert self.apply is not None
+        if self._at_once and isinstance(self.apply, Blocks) and self.apply.factors is not None:
+            return self._solve_at_once(W, g, target)
         D, R = np.zeros_like(g), zero_sum(-g)
         Y = zero_sum(self.apply(R))
         Q, rho = Y, float(np.vdot(R, Y))

@@ -35,7 +35,8 @@ def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 
     """Recipe A."""
     data, mu = problem.data, None
     if data.n_entries > small.ENTRIES and not theta.any():
-        first = small.worthy_pilot(problem, seed)
+        penalised = problem.lam > 0.0
+        first = (small.worthy_pilot if penalised else small.penalised_pilot)(problem, seed)
         if first is not None:  # its rows tell the centre too, and are at hand
             theta, mu = small.pilot_optimum(first, theta), first.centre()
     mu = problem.centre() if mu is None else mu

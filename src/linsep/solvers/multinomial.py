@@ -42,7 +42,7 @@ MAX_STEPS = 200
 _POLISH = 1_000_000  # n d k below which the answer is taken to working precision
 _FINE = 1e-13  # decrement, as a share of P, of a polished answer
 _FINEST = 1e-18  # the same without a penalty, where only the step itself can prove anything
-_NEAR = 0.7  # the gap after a step is about the square of its decrement: closes if that is below 0.5 tol
+_NEAR = 0.3  # the gap after a step is up to ten times the square of its decrement
 _PILOT_WORK = 4_000_000  # n d k from which a pilot pays
 _PILOT_TOL = 1e-3
 _MOST_EXACT_FEW = 1500  # unknowns whose Hessian is formed where rounds count
@@ -51,7 +51,7 @@ _PILOT_ENTRIES_FEW = 1 << 20  # of a pilot, likewise: 8 MB at least
 _PILOT_ROWS = 50  # per unknown: the pilot's optimum then exceeds the minimum by 1 % of a row's loss
 _PILOT_SHARE = 0.15  # of the rows, at most
 _SAMPLE_ROWS = 20  # per feature, for the preconditioner
-_SAMPLE_LEAST = 4096
+_SAMPLE_LEAST = 2048
 _SAMPLE_SHARE = 1 / 16  # of the rows, at most: they lie in memory even if the others are on disk
 _SAMPLE_PRICE = 3  # products that the blocks may cost before fewer rows are taken
 _PER_CLASS = 20  # rows of each class in a sample, at least (all of them if there are fewer)
@@ -209,19 +209,10 @@ class _Newton:
         self.run.record(self.value)
 
     def _target(self) -> Target:
-        """The accuracy of the next step: the gap after a last one is its slack and |R|^2/(2 lam)."""
-        P, lam, tol = self.value, self.lam, self.run.stop.tol
-
-        def residual(decrement: float) -> float:
-            if self.to_the_end:
-                return 0.0
-            return 2.0 * lam * P * max(0.2 * tol, 0.7 * tol - (decrement / P) ** 2)
-
-        return Target(
-            near=lambda decrement: decrement <= self.near * P,
-            residual=residual,
-            relative=1e-6 if self.to_the_end else 1e-9,
-        )
+        """The accuracy of the next step."""
+        end, P = self.to_the_end, self.value
+        relative = 1e-6 if end else 1e-9
+        return Target(P, self.lam, self.run.stop.tol, self.near * P, relative, end)
 
     def _finish(self, D: FloatArray, last: bool) -> bool:
         """Take the step D if it is the last and closes the gap."""
@@ -283,7 +274,7 @@ def _direction(
     share = min(_SAMPLE_SHARE, _SAMPLE_PRICE / price)
     m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * share))
     some = problem if 2 * data.n <= 3 * m or price == np.inf else sample(problem, m, seed)
-    return ConjugateGradients(problem, some, run.check_limits)
+    return ConjugateGradients(problem, some, run.check_limits, run.stop.limited)
 
 
 def solve(
@@ -292,8 +283,8 @@ def solve(
     """Newton's method from W (d+1, k); ``few``: few rounds count more than few operations."""
     run = Run(problem, stop, gap_of)
     W = zero_sum(W)  # shorter, and the same scores up to a number for each row
-    limited = stop.time_limit is not None or stop.max_passes is not None
-    if _is_small(problem) and problem.lam > 0.0 and problem.data.whole is not None and not limited:
+    at_hand = problem.data.whole is not None
+    if _is_small(problem) and problem.lam > 0.0 and at_hand and not stop.limited:
         precise, at, dual, sums = problem.newton(W, MAX_STEPS)
         if precise and run.close(at, dual, sums):
             return run.solution(Status.CERTIFIED, at, dual)

@@ -14,6 +14,8 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.data import Memory
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import newton, pilot, recession, shortest, slack_path
 from linsep.solvers.directions import Cholesky
@@ -21,7 +23,6 @@ from linsep.solvers.hardness import hardness, sampled_mean
 from linsep.solvers.run import SAFETY, Run
 
 if TYPE_CHECKING:
-    from linsep.problem import Problem
     from linsep.solution import FloatArray
 
 ENTRIES = 500_000  # stored numbers of X; twice as many if there are rows enough for a pilot
@@ -127,6 +128,14 @@ def worthy_pilot(problem: Problem, seed: int) -> Problem | None:
     """A small pilot; None if it is not worth its price."""
     m = _pilot_rows(problem)
     return pilot_of(problem, seed, m) if m else None
+
+
+def penalised_pilot(problem: Problem, seed: int) -> Problem | None:
+    """A pilot of a problem without a penalty, with one: few rows may be separable where all are not."""
+    if problem.loss.native != "logistic" or problem.data.sparse or not _many_rows(problem):
+        return None
+    sub = pilot_of(problem, seed)
+    return Problem(sub.loss, ElasticNet(1.0), sub.data, sub.fit_intercept)
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:

@@ -1,0 +1,120 @@
+"""Rows of the local certificate where they lie in memory: their sums by kernels, block by block.
+
+What ``rows.py`` and ``local.py`` say in numpy, for the certificate of a fit; ``verify`` uses those. The formulas of
+the loss are those of ``losses/`` all the same: the kernels only multiply rows. The rounding error of a sum of
+|x_ij| v_i, which needs no more than a bound, comes from Cauchy and Schwarz: at most sqrt(sum v x^2 sum v).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep import _kernels
+from linsep.certificates.answer import Answer
+from linsep.certificates.closing import ROUNDOFF
+from linsep.certificates.recheck import given, margin_error, weigh
+from linsep.certificates.rows import Rows
+
+if TYPE_CHECKING:
+    from linsep.certificates.metric import Metric
+    from linsep.data import Block, Memory
+    from linsep.losses import Loss
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows(Rows):
+    """The rows of ``data``, whose kernels make the sums."""
+
+    data: Memory
+
+    @classmethod
+    def of(cls, data: Memory, fit_intercept: bool, lam: float = 0.0) -> KernelRows:
+        """All rows."""
+        everyone = slice(0, data.n)
+        offset, weight = given(data.offset, everyone, 0.0), given(data.weight, everyone, 1.0)
+        return cls(data.X, data.sign, offset, weight, fit_intercept, lam, data)
+
+    @property
+    def chain(self) -> float:
+        """Relative error of a sum over the rows of terms of one sign."""
+        return (self.data.longest_sum((self.data.d + 1) ** 2) + 8) * ROUNDOFF
+
+    def gram(self, h: FloatArray) -> FloatArray:
+        """lam I_w + sum h x~ x~'."""
+        order, centre = self.data.d + 1, np.zeros(self.data.d)
+
+        def add(block: Block, out: FloatArray) -> None:
+            _kernels.gram(block.rows, block.lo, block.hi, _of(block, h), centre, out)
+
+        G = self.data.sum(add, order * order, uses=()).reshape(order, order)
+        upper = np.triu(G, 1)
+        if self.data.sparse:  # sparse kernels add each pair once, to either triangle
+            upper += np.tril(G, -1).T
+        H = upper + upper.T
+        np.fill_diagonal(H, np.diagonal(G))
+        H = np.ascontiguousarray(H[: self.size, : self.size])
+        H[np.diag_indices(self.data.d)] += self.lam
+        return H
+
+    def reach(self, metric: Metric) -> FloatArray:
+        """sqrt(x~' M^-1 x~) for every row, not rounded below it."""
+        d, width = self.data.d, -(-metric.T.shape[1] // 8) * 8
+        T = np.zeros((d + 1, width))
+        T[: self.size, : metric.T.shape[1]] = metric.T
+        reach = np.empty(self.data.n)
+
+        def put(block: Block, out: FloatArray) -> None:
+            Z = np.empty((block.hi - block.lo, width))
+            _kernels.scores_k(block.rows, block.lo, block.hi, T, Z.reshape(-1))
+            _of(block, reach)[block.lo : block.hi] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+
+        self.data.sum(put, 1, uses=())
+        return reach * 1.001
+
+    def visit(self, loss: Loss, theta: FloatArray) -> Answer:
+        """What one visit of the rows finds at the answer."""
+        data, order, size = self.data, self.data.d + 1, self.size
+        at, whole, push = Answer.empty(data.n, size), np.zeros(order), np.empty(data.n)
+        whole[:size] = theta
+
+        def add(block: Block, out: FloatArray) -> None:
+            here = slice(block.first + block.lo, block.first + block.hi)
+            z, reach = np.empty((2, block.hi - block.lo))
+            _kernels.scores(block.rows, block.lo, block.hi, whole, z)
+            _kernels.reaches(block.rows, block.lo, block.hi, whole, reach)
+            s, o, sign = self.weight[here], self.offset[here], self.sigma[here]
+            loss_sum, doubt = at.put(loss, here, sign * z + o, margin_error(size, reach, o), s)
+            out[:3] += loss_sum, doubt, float(weigh(s, loss.value(o)).sum())
+            push[here] = sign * at.push[here]
+            _kernels.combine(block.rows, block.lo, block.hi, _of(block, push), out[3 : 3 + order])
+            np.abs(at.push[here], out=push[here])
+            for v, part in zip((push, at.wobble), np.split(out[3 + order :], 2), strict=True):
+                _kernels.moments(block.rows, block.lo, block.hi, _of(block, v), part)
+
+        out = data.sum(add, 3 + order + 2 * (2 * data.d + 1), uses=())
+        at.primal, at.rounding, at.null = (float(v) for v in out[:3])
+        at.rounding += self.chain * at.primal
+        at.g[:] = out[3 : 3 + size]
+        pushed, wobbled = np.split(out[3 + order :], 2)
+        at.slack[:] = self.chain * _bounds(pushed, size)
+        at.spill[:] = _bounds(wobbled, size)
+        at.penalise(self.lam, theta, data.d)
+        return at
+
+
+def _of(block: Block, values: FloatArray) -> FloatArray:
+    """The entries of a vector over all rows that belong to the rows of the block's array."""
+    return values[block.first : block.first + block.rows.n]
+
+
+def _bounds(moments: FloatArray, size: int) -> FloatArray:
+    """Of sum v |x_j| for every feature, and sum v for the intercept, from the moments sum v (x^2, x, 1)."""
+    d = len(moments) // 2
+    total = moments[-1]
+    return np.append(np.sqrt(moments[:d] * total), total)[:size] * (1.0 + 1e-6)
