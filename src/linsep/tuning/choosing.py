@@ -126,10 +126,10 @@ def tune(  # noqa: PLR0913
         raise BadInput("reject=True needs the rows in memory; leave it out.")
     if reject:
         rejecting.refuse(estimator, target, classifier, score.name, rule)
-    approximate = not parts.pairs
+    approximate = not parts.count
     grid_scores = _left_out_scores if approximate else _grid_scores
     some = _rows_of(X, target, weight, parts.rest)
-    found = _Found(grid, max(1, len(parts.pairs)), began, reject, keep)
+    found = _Found(grid, max(1, parts.count), began, reject, keep)
     with Job("tune", total=found.scores.size) as found.job:
         numbered = parts if separate.far(X) else parts.renumbered()
         grid_scores(estimator, *some, numbered, score, found)
@@ -273,9 +273,9 @@ def _grid_scores(
     if score is ERROR and is_classifier(estimator) and given.weight is None:
         errors = np.zeros(found.scores.shape, dtype=np.int64)
         fits = together(given, Cs.tolist(), part, None, errors)
-        for f, (_, rows) in enumerate(parts.pairs):
+        for f, size in enumerate(parts.sizes):
             for c in range(len(Cs)):
-                found.add_fit(c, f, errors[c, f] / len(rows), fits[c, f])
+                found.add_fit(c, f, errors[c, f] / size, fits[c, f])
         return
     many = len(y) * len(Cs) > _HELD and isinstance(given.rows, np.ndarray)
     held = None if many else np.zeros((len(y), len(Cs)))
