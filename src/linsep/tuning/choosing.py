@@ -17,7 +17,16 @@ from linsep.certificates import Optimality
 from linsep.data import Scan
 from linsep.data.cluster import held, on_cluster
 from linsep.errors import BadInput, ConvergenceWarning
-from linsep.tuning import banded, leave_one_out, rejecting, separate, shared, spanned, splits
+from linsep.tuning import (
+    banded,
+    leave_one_out,
+    rejecting,
+    separate,
+    shared,
+    spanned,
+    splits,
+    successive,
+)
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
 from linsep.tuning.scoring import ERROR, Score, resolve
@@ -258,7 +267,7 @@ def _grid_scores(
     given = pose(X, y, weight) if pose is not None and part is not None else None
     together = None
     if given is not None and part is not None:
-        together = engine(given, Cs.tolist(), part)
+        together = engine(given, Cs.tolist(), part, found.reject)
     if given is None or part is None or together is None:
         given_rows = (estimator, X, y, weight, Cs, parts.pairs)
         if found.reject:
@@ -292,9 +301,11 @@ def _grid_scores(
             found.add_fit(c, f, value, fit)
 
 
-def engine(given: shared.Shared, Cs: Sequence[float], part: npt.NDArray[np.int64]) -> Any:
-    """What fits such a grid together; None if nothing does."""
-    for able in (shared, spanned, banded):
+def engine(
+    given: shared.Shared, Cs: Sequence[float], part: npt.NDArray[np.int64], reject: bool = False
+) -> Any:
+    """What fits such a grid together; None if nothing does. Models one after another may be rejected in between."""
+    for able in (shared, spanned, banded) if reject else (shared, spanned, banded, successive):
         if able.applies(given, Cs, part):
             return able.fit_grid
     return None
