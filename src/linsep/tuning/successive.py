@@ -35,10 +35,9 @@ from linsep.watching import advance
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_STRONG, _WEAK = (
-    0.002,
-    5.0,
-)  # k below which a model begins at another fold's; above which at the C before
+# k below which a model begins at another fold's; above which at the C before; above which, for the logistic loss, half
+# a step beyond that, as its weights go on growing.
+_STRONG, _WEAK, _WEAKER = 0.002, 5.0, 50.0
 
 
 def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
@@ -118,6 +117,8 @@ class _Grid:
         hard = hardness(problem, mean)
         if not problem.loss.smooth or _STRONG <= hard < _WEAK:
             return None
+        if hard > _WEAKER and len(fits) > 1 and problem.loss.native == "logistic":
+            return fits[-1].W + 0.5 * (fits[-1].W - fits[-2].W)
         return before if other is None or hard >= _WEAK else other
 
     def _judge(self, f: int, inside: npt.NDArray[np.bool_], W: FloatArray) -> None:
