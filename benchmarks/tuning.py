@@ -5,6 +5,9 @@ with its certified minimum; the grid counts as reached when the worst model is w
 over its tolerance and credited with its least time. All use one thread, and processor seconds are compared.
 
     python benchmarks/tuning.py --data gen_grid,a9a --loss logistic,hinge --target 1e-6 --cap 60
+    python benchmarks/tuning.py --data sparse --cap 30
+
+"sparse" stands for the texts: one made from a seed, and those of LINSEP_BENCH_DATA that are there.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ FOLDS = 5
 KNOB = (1e-2, 1e-4, 1e-6, 1e-8)
 AS_IT_COMES = 1e-4, 1000  # tolerance and epochs of LinearSVC
 DATA = ("gen_grid", "gen_grid_small", "spambase", "a9a", "sms", "imdb_5k")
+SPARSE = ("sms", "news20_5k", "gen_text_small")
 FAR = 20.0  # times linsep's seconds: a rival is not followed further
 LOSSES = ("logistic", "squared_hinge", "hinge")
 
@@ -107,13 +111,13 @@ class Court:
         return worst if len(models) == len(CS) * len(self.pairs) else float("inf")
 
 
-def logistic_cv(X: Any, y: np.ndarray, pairs: Pairs, solver: str) -> Rival:
+def logistic_cv(X: Any, y: np.ndarray, pairs: Pairs, solver: str, most: int) -> Rival:
     from sklearn.linear_model import LogisticRegressionCV
 
     def fit(tol: float) -> Grid:
         more = {"use_legacy_attributes": True, "l1_ratios": (0.0,)} if _newer() else {}
         model = LogisticRegressionCV(
-            Cs=CS, cv=pairs, solver=solver, tol=tol, max_iter=100_000, refit=False, **more
+            Cs=CS, cv=pairs, solver=solver, tol=tol, max_iter=most, refit=False, **more
         ).fit(X, y)
         (paths,) = model.coefs_paths_.values()
         paths = paths.reshape(len(pairs), len(CS), -1)
@@ -193,11 +197,13 @@ def rivals(
     """Name, whether its intercept is penalised, how to prepare it, the settings of its knob."""
     narrow = X.shape[1] <= 2000
     if loss == "logistic":
-        for solver in ("lbfgs", "newton-cholesky") if narrow else ("lbfgs",):
+        for solver in ("lbfgs", "newton-cholesky") if narrow else ("lbfgs", "liblinear"):
+            penalised = solver == "liblinear"
+            most = most_epochs(X, limit) if penalised else 100_000
             yield (
                 f"LogisticRegressionCV {solver}",
-                False,
-                lambda s=solver: logistic_cv(X, y, pairs, s),
+                penalised,
+                lambda s=solver, m=most: logistic_cv(X, y, pairs, s, m),
                 KNOB,
             )
         if narrow:
@@ -285,7 +291,7 @@ def main() -> None:
     table = tables.Table("tuning", COLUMNS, asked)
     known = (*MADE, *datasets.catalogue())
     with threadpool_limits(1):
-        for name in asked.data.split(","):
+        for name in SPARSE if asked.data == "sparse" else asked.data.split(","):
             if name not in known:
                 print(f"{name}: not here", file=sys.stderr)
                 continue

@@ -375,7 +375,7 @@ struct Table {
     void (*shifted)(std::int64_t lo, std::int64_t hi, Targets, LossSpec, const double* z, double b, double* out);
     // sums of each part of the rows, and of all models at once: grid.hpp
     void (*part_sweep)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, const std::int64_t* part,
-                       std::int64_t parts, const double* theta, double* out, double* curvature);
+                       std::int64_t parts, const double* theta, double* out, double* curvature, double* moments);
     void (*part_gram)(Rows, std::int64_t lo, std::int64_t hi, const std::int64_t* part, std::int64_t parts,
                       const double* h, const double* mu, bool single, double* out, double* scratch);
     void (*grid_closing)(Rows, std::int64_t lo, std::int64_t hi, Targets, LossSpec, GridJob, double* out,

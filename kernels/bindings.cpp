@@ -787,15 +787,18 @@ void in_range(Labels a, int64_t lo, int64_t hi, const char* what) {
 
 // The caller has checked part once (0 .. parts - 1, or -1): it is as long as the data.
 void part_sweep(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, Labels part,
-                int64_t parts, In theta, Out out, Out curvature) {
+                int64_t parts, In theta, Out out, Out curvature, std::optional<Out> moments) {
     x.range(lo, hi);
     t.match(x);
     need(static_cast<int64_t>(part.shape(0)) == x.n(), "part has n entries");
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
     vector_of(out, (parts + 1) * (x.d() + 2), "out has (parts + 1)(d + 2) entries");
     vector_of(curvature, x.n(), "curvature has n entries");
+    if (moments) vector_of(*moments, (parts + 1) * (x.d() + 1), "moments has (parts + 1)(d + 1) entries");
+    double* more = moments ? moments->data() : nullptr;
     nb::gil_scoped_release release;
-    table->part_sweep(x.rows, lo, hi, t.view, l.spec, part.data(), parts, theta.data(), out.data(), curvature.data());
+    table->part_sweep(x.rows, lo, hi, t.view, l.spec, part.data(), parts, theta.data(), out.data(), curvature.data(),
+                      more);
 }
 
 void part_gram(const PyRows& x, int64_t lo, int64_t hi, Labels part, int64_t parts, In h, In mu, Out out, bool single) {
@@ -1411,7 +1414,7 @@ NB_MODULE(_kernels, m) {
           nb::arg("z").noconvert(), nb::arg("b"), nb::arg("out").noconvert());
     m.def("part_sweep", &part_sweep, nb::arg("rows"), nb::arg("targets"), nb::arg("loss"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("part").noconvert(), nb::arg("parts"), nb::arg("theta").noconvert(), nb::arg("out").noconvert(),
-          nb::arg("curvature").noconvert());
+          nb::arg("curvature").noconvert(), nb::arg("moments").noconvert().none() = nb::none());
     m.def("part_gram", &part_gram, nb::arg("rows"), nb::arg("lo"), nb::arg("hi"), nb::arg("part").noconvert(),
           nb::arg("parts"), nb::arg("h").noconvert(), nb::arg("mu").noconvert(), nb::arg("out").noconvert(),
           nb::arg("single") = false);

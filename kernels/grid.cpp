@@ -9,8 +9,8 @@ namespace linsep::LINSEP_ARCH {
 namespace {
 
 void do_part_sweep(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const i64* part, i64 parts, const double* theta,
-                   double* out, double* curvature) {
-    visit(rows, [&](const auto& X) { part_sweep(X, lo, hi, t, l, part, parts, theta, out, curvature); });
+                   double* out, double* curvature, double* moments) {
+    visit(rows, [&](const auto& X) { part_sweep(X, lo, hi, t, l, part, parts, theta, out, curvature, moments); });
 }
 void do_part_gram(Rows rows, i64 lo, i64 hi, const i64* part, i64 parts, const double* h, const double* mu, bool single,
                   double* out, double* scratch) {

@@ -9,10 +9,10 @@ namespace linsep::LINSEP_ARCH {
 namespace {
 
 // Sums of each part, at one point: loss, gradient by (w, b); out is (parts + 1, d + 2), rows of no part come first.
-// curvature gets s l''(m) of every row.
+// curvature gets s l''(m) of every row; moments (parts + 1, d + 1), may be null: their sums times x, and themselves.
 template <class R>
 void part_sweep(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const i64* part, i64 parts,
-                const double* theta, double* out, double* curvature) {
+                const double* theta, double* out, double* curvature, double* moments) {
     const LossOps loss = ops(spec.id);
     Chunk c;
     int list[kRoom];
@@ -40,6 +40,16 @@ void part_sweep(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, con
             o[0] += value;
             o[X.d + 1] += sum;
             X.add(r, list, count, a, o + 1);
+            if (!moments) continue;
+            double* h = moments + f * (X.d + 1);
+            count = 0;
+            for (int i = 0; i < nr; ++i) {
+                if (part[r + i] + 1 != f) continue;
+                list[count] = i;
+                a[count] = curvature[r + i];
+                h[X.d] += a[count++];
+            }
+            X.add(r, list, count, a, h);
         }
     }
 }

@@ -247,7 +247,7 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
         for (i64 at = first; at < end; at += kGridRows) {
             const int nr = (int)min64(kGridRows, end - at), np = padded(nr);
             const i64* rows = room.order + at;
-            list_scores(X, rows, nr, room.W, room.k, room.rowwise);
+            list_scores(X, rows, nr, end - at - nr, room.W, room.k, room.rowwise);
             room.open_rows(X, t, rows, nr);
             room.judge(job, rows, nr);
             close_bases<L>(room, spec, room.active, np, series);

@@ -13,9 +13,13 @@ inline void score_tile(const T* const* rows, i64 d, const double* W, i64 k, i64 
         for (int v = 0; v < V; ++v) acc[q][v] = load(W + d * k + c + v * VL);
     for (i64 j = 0; j < d; ++j) {
         vd wv[V];
-        for (int v = 0; v < V; ++v) wv[v] = load(W + j * k + c + v * VL);
+        for (int v = 0; v < V; ++v) {
+            wv[v] = load(W + j * k + c + v * VL);
+            if (VL == 8) keep(wv[v]);
+        }
         for (int q = 0; q < R; ++q) {
-            const vd s = splat((double)rows[q][j]);
+            vd s = splat((double)rows[q][j]);
+            if (VL == 8) keep(s);
             for (int v = 0; v < V; ++v) acc[q][v] += s * wv[v];
         }
     }
@@ -28,17 +32,26 @@ void score_columns(const T* const* rows, int nr, i64 d, const double* W, i64 k, 
     for (; i + 4 <= nr; i += 4) score_tile<4, V>(rows + i, d, W, k, c, Z + i * k);
     for (; i < nr; ++i) score_tile<1, V>(rows + i, d, W, k, c, Z + i * k);
 }
+// Rows that are wanted soon come from memory while others are worked on.
 template <class T>
-void list_scores(const DenseRows<T>& X, const i64* list, int nr, const double* W, i64 k, double* Z) {
+inline void fetch_row(const T* p, i64 d) {
+    for (i64 j = 0; j < d; j += 64 / (i64)sizeof(T)) __builtin_prefetch(p + j, 0, 2);
+    __builtin_prefetch(p + d - 1, 0, 2);
+}
+// more: how many rows follow in the list.
+template <class T>
+void list_scores(const DenseRows<T>& X, const i64* list, int nr, i64 more, const double* W, i64 k, double* Z) {
     const T* rows[kGridRows];
     for (int i = 0; i < nr; ++i) rows[i] = X.row(list[i]);
+    for (int i = 0; i < nr && i < more; ++i) fetch_row(X.row(list[nr + i]), X.d);
+    constexpr int most = VL == 8 ? 4 : 3;  // vectors of a tile
     i64 c = 0;
-    for (; c + 3 * VL <= k && c + 4 * VL != k; c += 3 * VL) score_columns<3>(rows, nr, X.d, W, k, c, Z);
+    for (; c + most * VL <= k; c += most * VL) score_columns<most>(rows, nr, X.d, W, k, c, Z);
     for (; c + 2 * VL <= k; c += 2 * VL) score_columns<2>(rows, nr, X.d, W, k, c, Z);
     if (c < k) score_columns<1>(rows, nr, X.d, W, k, c, Z);
 }
 template <class T, class I>
-void list_scores(const CsrRows<T, I>& X, const i64* list, int nr, const double* W, i64 k, double* Z) {
+void list_scores(const CsrRows<T, I>& X, const i64* list, int nr, i64, const double* W, i64 k, double* Z) {
     for (int i = 0; i < nr; ++i) X.dots_k(list[i], 1, W, k, Z + i * k);
 }
 

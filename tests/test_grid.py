@@ -54,6 +54,14 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
         assert np.allclose(base.gradient[f + 1], g, rtol=1e-11, atol=1e-11)
         H = centred.T @ ((s * loss.curvature(m))[:, None] * centred)
         assert np.allclose(base.hessian[f + 1], H, rtol=1e-10, atol=1e-10)
+    order = X.shape[1] + 1
+    nothing = np.zeros((order, order))
+    again = grid_of(sample, loss, part).foretold(base, theta, nothing, nothing)
+    assert np.allclose(again.value, base.value, rtol=1e-12)
+    assert np.allclose(again.gradient, base.gradient, rtol=1e-11, atol=1e-11)
+    assert np.allclose(
+        again.hessian, base.hessian, rtol=1e-10, atol=1e-10
+    )  # the last column is new
 
 
 @pytest.mark.parametrize("stepping", [True, False], ids=["steps", "no-steps"])
@@ -223,6 +231,33 @@ def test_the_newton_step_of_a_model_solves_its_own_system():
 
 
 BENT = [loss for loss in SMOOTH if grid_kinks.kinks_of(loss)]
+
+
+def test_the_error_of_a_foretold_hessian_is_foretold():
+    rng = np.random.default_rng(2)
+    n, d = 40_000, 8
+    X = rng.normal(size=(n, d)) + 1.0
+    y = np.where(X @ rng.normal(size=d) + 2 * rng.logistic(size=n) > 0.0, 1.0, -1.0)
+    data = Memory(X, y, n_threads=1)
+    problem = Problem(losses.get("logistic"), ElasticNet(1.0), data)
+    models = grid.Grid(problem, np.arange(n) % 5, [1e-4, 1.0])
+    ratios = []
+    for seed in range(8):
+        pilot = grid_walk._Pilot(problem, seed)
+        known = pilot.first_base(models, 1.0, 1e-4)
+        found = pilot.next_base(models, known, 1e-4, 1e-4, 1.0)
+        assert known.noise is None and found.noise is not None
+        true = models.at(found.theta, exact=True)
+        assert np.allclose(found.gradient, true.gradient, rtol=1e-10, atol=1e-9)
+        assert models.step(true, 1e-4, -1).half < 1e-4 * models.step(known, 1e-4, -1).half
+        assert np.allclose(found.hessian[:, -1], true.hessian[:, -1], rtol=1e-9, atol=1e-9)
+        step = models.step(true, 1e-4, 2).delta
+        e = np.append(step[:-1], step[-1] + models.mu @ step[:-1])
+        error = (found.hessian - true.hessian).sum(0) @ e
+        r = error[:-1] + models.mu * error[-1]
+        ratios.append(r @ r / (e @ found.noise @ e))
+        assert models.noisy(found, 1e-4, models.step(found, 1e-4, 2), 1e-12)
+    assert 0.2 < np.mean(ratios) < 2.0  # an expectation, over eight draws of the pilot
 
 
 def tall_bent(loss, n=6000, d=5, seed=0):

@@ -36,7 +36,7 @@ from linsep import (
     verify,
 )
 from linsep.errors import BadInput
-from linsep.tuning import ValidationCurve, choosing, shared
+from linsep.tuning import ValidationCurve, choosing, shared, splits
 
 CS = [1e-3, 0.1, 10.0]
 
@@ -75,6 +75,31 @@ def test_curve_equals_that_of_separate_fits(cancer, loss):
     assert tuning.certificates.shape == (3, 5)
     assert verify(tuning.best_estimator_, X, y).certified
     assert tuning.best_estimator_.C == tuning.best_C
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+@pytest.mark.parametrize("kind", ["names", "numbers", "signs", "flags"])
+def test_a_number_of_folds_means_those_of_scikit_learn(kind, seed):
+    rng = np.random.default_rng(5)
+    labels = {
+        "names": np.array(["b", "a", "c"]),
+        "numbers": np.arange(7),
+        "signs": np.array([1.0, -1.0]),
+        "flags": np.array([True, False]),
+    }[kind]
+    for n, cv in ((97, 2), (200, 5), (301, 7)):
+        y = np.concatenate([np.repeat(labels, cv), rng.choice(labels, size=n)])
+        asked = {"cv": cv, "validation": None, "groups": None, "classifier": True, "seed": seed}
+        made = splits.make(y, test=None, **asked)
+        assert made.fold is not None
+        folds = StratifiedKFold(cv, shuffle=seed is not None, random_state=seed).split(y, y)
+        for (train, held), mine, size in zip(folds, made.pairs, made.sizes, strict=True):
+            assert np.array_equal(train, mine[0]) and np.array_equal(held, mine[1])
+            assert len(held) == size
+        aside = splits.make(y, test=0.2, **asked)
+        for (train, held), inner in zip(aside.pairs, aside.renumbered().pairs, strict=True):
+            assert np.array_equal(np.sort(np.concatenate([train, held])), aside.rest)
+            assert np.array_equal(aside.rest[inner[0]], train)
 
 
 def test_the_shared_engine_is_used_and_agrees_with_the_other(cancer, monkeypatch):

@@ -460,6 +460,7 @@ def part_sweep(
     theta: _F,
     out: _F,
     curvature: _F,
+    moments: _F | None = None,
 ) -> None: ...
 def part_gram(
     rows: Rows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -16,47 +16,79 @@ from linsep.tuning.scoring import ERROR, resolve
 _CHOICES = frozenset({"Cs", "cv", "scoring", "rule"})
 
 
-def _choose(
-    model: Any, plain: type[Classification], X: Any, y: Any, sample_weight: Any, groups: Any
-) -> None:
-    """Tune a ``plain`` estimator with the parameters of ``model``, and make its answers the model's."""
-    common = {k: v for k, v in model.get_params(deep=False).items() if k not in _CHOICES}
-    tuning = tune(
-        plain(**common),
-        X,
-        y,
-        model.Cs,
-        cv=model.cv,
-        scoring=model.scoring,
-        rule=model.rule,
-        sample_weight=sample_weight,
-        groups=groups,
-        random_state=model.random_state,
-        keep=True,
-    )
-    fitted = vars(tuning.best_estimator_)
-    state = vars(model)
-    state.pop("feature_names_in_", None)
-    state.update({k: v for k, v in fitted.items() if k.endswith("_") or k.startswith("_")})
-    scores = np.ascontiguousarray(tuning.curve.scores.T)
-    assert tuning.coefs is not None and tuning.intercepts is not None
-    paths = np.moveaxis(tuning.coefs, 1, 0)
-    if model.fit_intercept:
-        paths = np.concatenate([paths, np.moveaxis(tuning.intercepts, 1, 0)[..., None]], axis=-1)
-    state.update(C_=tuning.best_C, Cs_=tuning.curve.Cs, scores_=scores, coefs_paths_=paths)
-    state.update(tuning_=replace(tuning, coefs=None, intercepts=None))
+Chosen = TypeVar("Chosen", bound="_Choosing")
 
 
-def _score(model: Any, X: Any, y: Any, sample_weight: Any) -> float | None:
-    """What the model was chosen by, the larger the better; None if that is the share of right answers."""
-    chosen = resolve(model.scoring, regression=False)
-    if chosen is ERROR:
-        return None
-    value = chosen.of(model, X, np.asarray(y), sample_weight)
-    return value if chosen.greater_is_better else -value
+class _Choosing(Classification):
+    """What they share: the estimator that is tuned, ``fit`` and ``score``."""
+
+    _plain: ClassVar[type[Classification]]
+
+    def fit(
+        self: Chosen, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> Chosen:
+        """Choose C, then fit it to all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in the ``fit`` of an estimator whose C is given.
+        groups : array (n,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        self
+        """
+        common = {k: v for k, v in self.get_params(deep=False).items() if k not in _CHOICES}
+        tuning = tune(
+            self._plain(**common),
+            X,
+            y,
+            self.Cs,
+            cv=self.cv,
+            scoring=self.scoring,
+            rule=self.rule,
+            sample_weight=sample_weight,
+            groups=groups,
+            random_state=self.random_state,
+            keep=True,
+        )
+        fitted = vars(tuning.best_estimator_)
+        state: dict[str, Any] = self.__dict__
+        state.pop("feature_names_in_", None)
+        state.update({k: v for k, v in fitted.items() if k.endswith("_") or k.startswith("_")})
+        scores = np.ascontiguousarray(tuning.curve.scores.T)
+        assert tuning.coefs is not None and tuning.intercepts is not None
+        paths = np.moveaxis(tuning.coefs, 1, 0)
+        if self.fit_intercept:
+            paths = np.concatenate(
+                [paths, np.moveaxis(tuning.intercepts, 1, 0)[..., None]], axis=-1
+            )
+        state.update(C_=tuning.best_C, Cs_=tuning.curve.Cs, scores_=scores, coefs_paths_=paths)
+        state.update(tuning_=replace(tuning, coefs=None, intercepts=None))
+        return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The score by ``scoring``, the larger the better: "log_loss" is negated, "error" is the share right.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+
+        Returns
+        -------
+        float
+        """
+        chosen = resolve(self.scoring, regression=False)
+        if chosen is ERROR:
+            return float(super().score(X, y, sample_weight))
+        value = chosen.of(self, X, np.asarray(y), sample_weight)
+        return value if chosen.greater_is_better else -value
 
 
-class LogisticRegressionCV(LogisticRegression):
+class LogisticRegressionCV(_Choosing, LogisticRegression):
     """Logistic regression whose C is chosen by cross-validation; every model on the way is certified.
 
     Parameters
@@ -98,6 +130,8 @@ feature_names_in_
     True
     """
 
+    _plain = LogisticRegression
+
     def __init__(
         self,
         Cs: Any = 10,
@@ -133,42 +167,8 @@ feature_names_in_
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
-    ) -> LogisticRegressionCV:
-        """Choose C, then fit it to all rows.
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``LogisticRegression.fit``.
-        groups : array (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        self
-        """
-        _choose(self, LogisticRegression, X, y, sample_weight, groups)
-        return self
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The score by ``scoring``, the larger the better: "log_loss" is negated, "error" is the share right.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
-
-        Returns
-        -------
-        float
-        """
-        value = _score(self, X, y, sample_weight)
-        return super().score(X, y, sample_weight) if value is None else value
-
-
-class LinearSVCCV(LinearSVC):
+class LinearSVCCV(_Choosing, LinearSVC):
     """Linear support vector machine whose C is chosen by cross-validation; every model on the way is certified.
 
     Parameters
@@ -200,6 +200,8 @@ feature_names_in_
     >>> model.tuning_.certified
     True
     """
+
+    _plain = LinearSVC
 
     def __init__(
         self,
@@ -235,37 +237,3 @@ feature_names_in_
         self.n_threads = n_threads
         self.warm_start = warm_start
         self.random_state = random_state
-
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
-    ) -> LinearSVCCV:
-        """Choose C, then fit it to all rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``LinearSVC.fit``.
-        groups : array (n,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        self
-        """
-        _choose(self, LinearSVC, X, y, sample_weight, groups)
-        return self
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The score by ``scoring``, the larger the better: "log_loss" is negated, "error" is the share right.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in ``fit``.
-
-        Returns
-        -------
-        float
-        """
-        value = _score(self, X, y, sample_weight)
-        return super().score(X, y, sample_weight) if value is None else value

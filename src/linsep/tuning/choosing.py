@@ -17,7 +17,16 @@ from linsep.certificates import Optimality
 from linsep.data import Scan
 from linsep.data.cluster import held, on_cluster
 from linsep.errors import BadInput, ConvergenceWarning
-from linsep.tuning import banded, leave_one_out, rejecting, separate, shared, spanned, splits
+from linsep.tuning import (
+    banded,
+    leave_one_out,
+    rejecting,
+    separate,
+    shared,
+    spanned,
+    splits,
+    successive,
+)
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
 from linsep.tuning.scoring import ERROR, Score, resolve
@@ -126,10 +135,10 @@ def tune(  # noqa: PLR0913
         raise BadInput("reject=True needs the rows in memory; leave it out.")
     if reject:
         rejecting.refuse(estimator, target, classifier, score.name, rule)
-    approximate = not parts.pairs
+    approximate = not parts.count
     grid_scores = _left_out_scores if approximate else _grid_scores
     some = _rows_of(X, target, weight, parts.rest)
-    found = _Found(grid, max(1, len(parts.pairs)), began, reject, keep)
+    found = _Found(grid, max(1, parts.count), began, reject, keep)
     with Job("tune", total=found.scores.size) as found.job:
         numbered = parts if separate.far(X) else parts.renumbered()
         grid_scores(estimator, *some, numbered, score, found)
@@ -258,7 +267,7 @@ def _grid_scores(
     given = pose(X, y, weight) if pose is not None and part is not None else None
     together = None
     if given is not None and part is not None:
-        together = engine(given, Cs.tolist(), part)
+        together = engine(given, Cs.tolist(), part, found.reject)
     if given is None or part is None or together is None:
         given_rows = (estimator, X, y, weight, Cs, parts.pairs)
         if found.reject:
@@ -273,9 +282,9 @@ def _grid_scores(
     if score is ERROR and is_classifier(estimator) and given.weight is None:
         errors = np.zeros(found.scores.shape, dtype=np.int64)
         fits = together(given, Cs.tolist(), part, None, errors)
-        for f, (_, rows) in enumerate(parts.pairs):
+        for f, size in enumerate(parts.sizes):
             for c in range(len(Cs)):
-                found.add_fit(c, f, errors[c, f] / len(rows), fits[c, f])
+                found.add_fit(c, f, errors[c, f] / size, fits[c, f])
         return
     many = len(y) * len(Cs) > _HELD and isinstance(given.rows, np.ndarray)
     held = None if many else np.zeros((len(y), len(Cs)))
@@ -292,9 +301,11 @@ def _grid_scores(
             found.add_fit(c, f, value, fit)
 
 
-def engine(given: shared.Shared, Cs: Sequence[float], part: npt.NDArray[np.int64]) -> Any:
-    """What fits such a grid together; None if nothing does."""
-    for able in (shared, spanned, banded):
+def engine(
+    given: shared.Shared, Cs: Sequence[float], part: npt.NDArray[np.int64], reject: bool = False
+) -> Any:
+    """What fits such a grid together; None if nothing does. Models one after another may be rejected in between."""
+    for able in (shared, spanned, banded) if reject else (shared, spanned, banded, successive):
         if able.applies(given, Cs, part):
             return able.fit_grid
     return None

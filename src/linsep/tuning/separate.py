@@ -28,7 +28,7 @@ IntArray = npt.NDArray[np.int64]
 _WORTH_A_THREAD = (
     20_000  # numbers of X: the fits of fewer are mostly Python, which runs one thread at a time
 )
-_SIDE_BY_SIDE = (
+SIDE_BY_SIDE = (
     20_000_000  # numbers of X: folds of more fill the threads one after another, and memory less
 )
 
@@ -113,7 +113,7 @@ def models(
     together = workers > 1 and not far(X)
     if together:
         entries = X.nnz if hasattr(X, "nnz") else np.size(X)
-        together = _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
+        together = _WORTH_A_THREAD <= entries <= SIDE_BY_SIDE
     if not together:
         for f, (train, _) in enumerate(pairs):
             rising = _rising(clone(plain), X, y, weight, Cs, train)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold, check_cv, train_test_split
+from sklearn.utils import check_random_state
 
 from linsep.errors import BadInput
 
 IntArray = npt.NDArray[np.int64]
 
 LEAVE_ONE_OUT = "loo-approximate"
+
+_CLASSES = 64  # each is looked for in all labels; of more, scikit-learn makes the folds
 
 
 def leaves_one_out(cv: Any) -> bool:
@@ -25,23 +29,53 @@ def leaves_one_out(cv: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Pairs of row numbers (trained on, held out), and the rows of the test part."""
+    """Pairs of row numbers (trained on, held out), and the rows of the test part.
 
-    pairs: tuple[tuple[IntArray, IntArray], ...]
+    Folds that cut all rows, but those of the test part, into pieces are kept as the number of the fold of each row.
+    """
+
+    listed: tuple[tuple[IntArray, IntArray], ...]
     test: IntArray | None
     rest: IntArray | None  #: all rows outside the test part; None if there is none
+    fold: IntArray | None = None  #: of each of these rows, in place of ``listed``
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[IntArray, IntArray], ...]:
+        """Row numbers (trained on, held out) of each fold."""
+        if self.fold is None:
+            return self.listed
+        inside = [self.fold == f for f in range(self.count)]
+        pairs = [(np.flatnonzero(~held), np.flatnonzero(held)) for held in inside]
+        if self.rest is None:
+            return tuple(pairs)
+        return tuple((self.rest[train], self.rest[held]) for train, held in pairs)
+
+    @property
+    def count(self) -> int:
+        """How many models each C has."""
+        return len(self.listed) if self.fold is None else int(self.fold.max()) + 1
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many rows are held out from each."""
+        if self.fold is not None:
+            sizes: list[int] = np.bincount(self.fold).tolist()
+            return sizes
+        return [len(held) for _, held in self.listed]
 
     def parts(self, n: int) -> IntArray | None:
         """The part of each row, if the held-out parts are disjoint and each model sees all other rows.
 
         Then a grid can be fitted together. Rows of a test part, which no model sees, rule it out.
         """
+        if self.fold is not None:
+            return self.fold if len(self.fold) == n else None
         part = np.full(n, -1, dtype=np.int64)
-        for f, (train, held) in enumerate(self.pairs):
+        for f, (train, held) in enumerate(self.listed):
             if (part[held] >= 0).any() or len(train) + len(held) != n:
                 return None
             part[held] = f
-        for f, (train, held) in enumerate(self.pairs):
+        for f, (train, held) in enumerate(self.listed):
             if np.array_equal(train, np.flatnonzero(part != f)):
                 continue
             seen = np.zeros(n, dtype=bool)
@@ -52,11 +86,11 @@ class Splits:
 
     def renumbered(self) -> Splits:
         """The same pairs with rows numbered within ``rest``."""
-        if self.rest is None:
-            return self
+        if self.rest is None or self.fold is not None:
+            return Splits(self.listed, None, None, self.fold)
         at = np.empty(int(self.rest.max()) + 1, dtype=np.int64)
         at[self.rest] = np.arange(len(self.rest))
-        return Splits(tuple((at[train], at[held]) for train, held in self.pairs), None, None)
+        return Splits(tuple((at[train], at[held]) for train, held in self.listed), None, None)
 
 
 def make(
@@ -81,9 +115,43 @@ def make(
         part = _split(rows, y[rows], _share("validation", validation), classifier, seed)
         pairs: Sequence[tuple[IntArray, IntArray]] = [part]
     else:
-        pairs = _folds(rows, y[rows], cv, None if groups is None else np.asarray(groups)[rows],
-                       classifier, seed)  # fmt: skip
+        rest, mine = (None, y) if held_out is None else (rows, y[rows])
+        if (fold := _known_folds(mine, cv, classifier, seed)) is not None:
+            return Splits((), held_out, rest, fold)
+        own = None if groups is None else np.asarray(groups)[rows]
+        pairs = _folds(rows, mine, cv, own, classifier, seed)
     return Splits(tuple(pairs), held_out, None if held_out is None else rows)
+
+
+def _known_folds(
+    y: npt.NDArray[Any], cv: Any, classifier: bool, seed: int | None
+) -> IntArray | None:
+    """The fold of each row where classes are cut into a number of folds: those of StratifiedKFold, without its sorting.
+
+    All rows in order of their classes, by first appearance, are dealt out to the folds in turn; what a fold gets of a
+    class are rows that follow each other, or, with a seed, any. None where that is not asked for, or cannot be.
+    """
+    if not classifier or type(cv) is bool or not isinstance(cv, int | np.integer) or cv < 2:
+        return None
+    if y.ndim != 1 or y.dtype.kind not in "biuUf" or not len(y):
+        return None
+    labels, counts = np.unique(y, return_counts=True)
+    numbers = y.dtype.kind != "f" or bool(
+        (labels == np.round(labels)).all()
+    )  # else y is not classes
+    if not numbers or len(labels) > _CLASSES or counts.min() < cv:
+        return None
+    rows_of = sorted((np.flatnonzero(y == label) for label in labels), key=lambda rows: rows[0])
+    rng = None if seed is None else check_random_state(seed)
+    fold, dealt, turn = np.empty(len(y), dtype=np.int64), 0, np.arange(cv)
+    for rows in rows_of:
+        mine = ((turn - dealt) % cv < len(rows) % cv) + len(rows) // cv
+        folds = turn.repeat(mine)
+        if rng is not None:
+            rng.shuffle(folds)
+        fold[rows] = folds
+        dealt += len(rows)
+    return fold
 
 
 def _folds(
