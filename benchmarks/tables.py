@@ -61,7 +61,11 @@ class Table:
         shown = (f"{v:.4g}" if isinstance(v, float) else str(v) for v in values)
         print("".join(map(_cell, self.columns, shown)), flush=True)
 
-    def write(self) -> None:
+    def save(self) -> None:
+        """What there is so far, to the file."""
         self.facts["load average at end"] = f"{machine.load_average():.2f}"
         report.write(self.path, self.facts, self.rows, self.columns)
+
+    def write(self) -> None:
+        self.save()
         print(f"load average at end: {self.facts['load average at end']}; written to {self.path}")

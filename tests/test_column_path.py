@@ -133,7 +133,7 @@ def test_systems_are_solved(shape, free, sparse):
     assert system.gradients < 60
 
 
-def test_a_factor_of_modest_order_leaves_the_rest_to_gradients(monkeypatch):
+def test_without_a_factor_gradients_get_there(monkeypatch):
     monkeypatch.setattr(column_system, "LARGEST", 20)
     X, y = separable()
     closed, run = finished(X, y, C=10.0, tol=1e-6)

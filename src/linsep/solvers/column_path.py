@@ -26,7 +26,7 @@ import numpy.typing as npt
 from linsep.data import Memory
 from linsep.problem.pointwise import dot
 from linsep.solution import Explicit
-from linsep.solvers.column_system import System
+from linsep.solvers.column_system import DEAR, FAIR, System
 from linsep.solvers.run import LimitReached, linearised
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class _Path:
         self.part = columns.part(self.chosen)
         self.value = self.gap = np.inf
         self._free = np.ones(len(self.p), dtype=bool)
+        self._price = FAIR
 
     def _begin_rows(self, t: FloatArray, mu: float) -> None:
         """A feasible dual point."""
@@ -152,7 +153,7 @@ class _Path:
         e = p / up + q / down
         h = self.s / (r / u + 0.5)
         part, sign = self.part, self.sign
-        system = System(part, 1.0 / e + self.l2, h, self.problem.fit_intercept)
+        system = System(part, 1.0 / e + self.l2, h, self.problem.fit_intercept, self._price)
         amiss = r - u / 2 + self.t
         off = y + self.v[self.chosen] - self.l2 * (p - q)
 
@@ -188,6 +189,8 @@ class _Path:
         self.y = y + length * found.y
         self.b += length * found.b
         self._free = e * system.squares > 1.0
+        if system.stuck:  # from now on factors may cost more
+            self._price = DEAR
         self.problem.passes += self._share() * (2 * system.gradients + 8)
         return length
 

@@ -44,8 +44,9 @@ ROUNDS = 300
 FIRST = 40  # of a working set, at least
 NEARLY = 0.9  # of the penalty: features that may want in soon
 ROUGH = 1e-2  # relative gap of the first set at the penalty that was asked for
-# Calls of STEPS Newton steps that end unfinished, and the passes they may have cost before the first is one too many.
-UNFINISHED, COSTLY = 2, 150.0
+# Calls of STEPS Newton steps that end unfinished; the first is one too many if they have cost so many passes and the
+# support is small.
+UNFINISHED, COSTLY, FEW = 2, 150.0, 1500
 _UNFINISHED, _CLOSED = 0, 1
 
 
@@ -130,7 +131,8 @@ class Columns:
     @property
     def dawdles(self) -> bool:
         """Whether Newton's method had better be left for the central path."""
-        many = self.unfinished >= (1 if self.problem.passes >= COSTLY else UNFINISHED)
+        costly = self.problem.passes >= COSTLY and np.count_nonzero(self.theta) <= FEW
+        many = self.unfinished >= (1 if costly else UNFINISHED)
         return many and column_path.applies(self.problem)
 
     def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:

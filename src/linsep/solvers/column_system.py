@@ -21,8 +21,11 @@ IntArray = npt.NDArray[np.int64]
 
 # Of the diagonal of I + K, by columns and by rows, beyond the identity: what the factor does not leave out.
 BY_COLUMNS, BY_ROWS = 0.3, 10.0
-LARGEST = 5000  # order of a factor
-GRADIENTS = 100  # of one solve
+GRADIENTS = 400  # of one solve
+# Multiplications of a factor per entry that a step of conjugate gradients reads: up to the first it is cheaper than
+# the steps it spares, up to the second it is made where they do not get there. What a step costs besides, in entries.
+FAIR, DEAR, OVERHEAD = 4e4, 2e6, 50_000
+LARGEST = 8000  # order of a factor
 _TINY = 1e-8  # curvature of the intercept, as a share of all, beyond the rows of the factor
 
 
@@ -94,13 +97,21 @@ class System:
     """The matrix, and its solutions. ``diagonal`` is D."""
 
     def __init__(
-        self, part: Part, diagonal: FloatArray, h: FloatArray, free_intercept: bool
+        self,
+        part: Part,
+        diagonal: FloatArray,
+        h: FloatArray,
+        free_intercept: bool,
+        price: float = DEAR,
     ) -> None:
         self.part, self.diagonal, self.h, self.free = part, diagonal, h, free_intercept
-        self.squares, self.gradients = part.squares(h), 0
-        columns = _mattering(self.squares / diagonal, BY_COLUMNS)
-        rows = _mattering(part.row_squares(1.0 / diagonal) * h, BY_ROWS)
+        self.squares, self.gradients, self.stuck = part.squares(h), 0, False
+        columns = np.flatnonzero(self.squares > BY_COLUMNS * diagonal)
+        rows = np.flatnonzero(part.row_squares(1.0 / diagonal) * h > BY_ROWS)
         by_rows = len(rows) < len(columns)
+        order = min(len(rows), len(columns))
+        if order > LARGEST or order**3 > price * (part.entries + OVERHEAD):
+            columns, by_rows = np.zeros(0, dtype=np.int64), False
         self._inverse: _ByRows | _ByColumns
         self._inverse = _ByRows(self, rows) if by_rows else _ByColumns(self, columns)
 
@@ -127,15 +138,8 @@ class System:
             z = self._inverse.apply(r)
             now = dot(r, z)
             p, norm = z + (now / norm) * p, now
+        self.stuck = self.stuck or norm > enough
         return x
-
-
-def _mattering(share: FloatArray, least: float) -> IntArray:
-    """Those with so large a share, the largest if they are many."""
-    found = np.flatnonzero(share > least)
-    if len(found) > LARGEST:
-        found = np.sort(np.argpartition(-share, LARGEST)[:LARGEST])
-    return found
 
 
 class _Factor:
