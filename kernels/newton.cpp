@@ -2,11 +2,16 @@
 // Compiled once per instruction set: see kernels.cpp.
 #include "newton.hpp"
 
+#include <cstdlib>
+
+#include "block_cholesky.hpp"
 #include "nnls.hpp"
 #include "table.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
+
+constexpr i64 kInBlocks = 256;  // order from which a factor is made in blocks
 
 double do_spd_solve(i64 n, const double* A, const double* b, int drop, double* x, double* scratch) {
     Cholesky chol{n, scratch + 2 * n, scratch, 0.0};
@@ -16,7 +21,15 @@ double do_spd_solve(i64 n, const double* A, const double* b, int drop, double* x
 }
 double do_spd_factor(i64 n, const double* A, int drop, double* U, double* scale) {
     Cholesky chol{n, U, scale, 0.0};
-    chol.factor(A, drop != 0);
+    const std::size_t room = sizeof(double) * (std::size_t)block_pack(n);
+    double* pack = !drop && n >= kInBlocks ? static_cast<double*>(std::malloc(room)) : nullptr;
+    if (!pack) {
+        chol.factor(A, drop != 0);
+        return chol.least;
+    }
+    std::memcpy(U, A, sizeof(double) * (std::size_t)(n * n));
+    factor_in_blocks(chol, pack);
+    std::free(pack);
     return chol.least;
 }
 void do_spd_apply(i64 n, const double* U, const double* scale, const double* b, double* x) {

@@ -28,7 +28,7 @@ from linsep.errors import CertificateError, Refused
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised
-from linsep.solvers import column_sets, lasso, prox_newton
+from linsep.solvers import column_path, column_sets, lasso, prox_newton
 from linsep.train import Recipe, train
 
 
@@ -358,6 +358,7 @@ def test_features_whose_rows_are_all_on_straight_tails_may_enter(C):
 def test_giving_up_is_not_called_rounding(monkeypatch):
     X, y = text(n=200, d=600, seed=6)
     monkeypatch.setattr(column_sets, "ROUNDS", 1)
+    monkeypatch.setattr(column_path, "LIMIT", 1)
     with pytest.warns(ConvergenceWarning, match="gave up.*Lower C"):
         model = LinearClassifier("squared_hinge", C=1e3, l1_ratio=1.0).fit(X, y)
     assert model.coef_.any() and model.certificate_.relative_gap > 1e-4

@@ -7,7 +7,8 @@ A set of k features then costs neither a Hessian (k^2) nor its factor (k^3), as 
 The penalty comes down from where no feature wants in, by a factor of two or three at a time, with a step or two on the
 features that want in by then: what is learnt under a stronger penalty keeps the weights small and the working sets
 about as large as the support. At the penalty asked for working sets are solved in earnest, and the others asked,
-until no one objects; only then is the closing pass over all of X made.
+until no one objects; only then is the closing pass over all of X made. Where the squared hinge has hardly a row with
+curvature left, Newton's method dawdles, and ``column_path.py`` takes over.
 
 References: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
 2010; Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
@@ -23,6 +24,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.solvers import column_path
+from linsep.solvers.column_system import Part, as_rows
 from linsep.solvers.run import SAFETY, LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
@@ -41,6 +44,9 @@ ROUNDS = 300
 FIRST = 40  # of a working set, at least
 NEARLY = 0.9  # of the penalty: features that may want in soon
 ROUGH = 1e-2  # relative gap of the first set at the penalty that was asked for
+# Calls of STEPS Newton steps that end unfinished; the first is one too many if they have cost so many passes and the
+# support is small.
+UNFINISHED, COSTLY, FEW = 2, 150.0, 1500
 _UNFINISHED, _CLOSED = 0, 1
 
 
@@ -54,7 +60,8 @@ class Stored:
         if data.sparse:
             by_column = sp.csc_matrix(data.X)
             self._counts = np.diff(by_column.indptr)
-            self._sparse = _rows(by_column)
+            self._sparse = as_rows(by_column.T)
+        self.X = by_column if data.sparse else data.X
 
     def read(self, chosen: IntArray) -> tuple[_kernels.Rows, IntArray, float]:
         """The chosen columns, their numbers there, and their share of the entries of X."""
@@ -89,6 +96,8 @@ class Columns:
         self.base, self.step = theta.copy(), np.zeros_like(theta)  # of the last Newton step
         self.targets = _kernels.Targets(data.sign, data.offset, data.weight)
         self.scores, self.value = np.zeros(data.n), np.inf
+        self.unfinished = 0  # calls of many steps
+        self.l1 = problem.penalty.l1  # of the last call
         self._stored = Stored(data)
         self._read_scores()
 
@@ -105,12 +114,34 @@ class Columns:
         data.sum(add, 1)
         self.problem.passes += 1
 
+    def move(self, theta: FloatArray) -> None:
+        """Go there (a pass)."""
+        self.theta[:] = theta
+        self._read_scores()
+
+    def part(self, chosen: IntArray) -> Part:
+        """Some columns."""
+        return Part(self._stored.X[:, chosen])
+
+    def sums(self, a: FloatArray) -> FloatArray:
+        """X'a (a pass)."""
+        self.problem.passes += 1
+        return self._stored.sums(a)
+
+    @property
+    def dawdles(self) -> bool:
+        """Whether Newton's method had better be left for the central path."""
+        costly = self.problem.passes >= COSTLY and np.count_nonzero(self.theta) <= FEW
+        many = self.unfinished >= (1 if costly else UNFINISHED)
+        return many and column_path.applies(self.problem)
+
     def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
         """Some Newton steps on the chosen features, which include the support: their status, and the gap among them."""
         problem = self.problem
         columns, numbers, share = self._stored.read(chosen)
         at = np.append(self.theta[chosen], self.theta[-1])
         base, step = at.copy(), np.zeros_like(at)
+        in_earnest, self.l1 = steps == STEPS, l1
         status, steps, sweeps, gradients, self.value, gap = _kernels.column_newton(
             columns,
             self.targets,
@@ -127,6 +158,7 @@ class Columns:
             step,
         )
         problem.passes += share * (2 * steps + sweeps + gradients)
+        self.unfinished += in_earnest and status == _UNFINISHED
         for whole, part in ((self.theta, at), (self.base, base), (self.step, step)):
             whole[:] = 0.0
             whole[chosen], whole[-1] = part[:-1], part[-1]
@@ -141,8 +173,7 @@ class Columns:
         m = sign * self.scores if data.offset is None else sign * self.scores + data.offset
         slope = sign * self.problem.loss.slope(m)
         slope = slope if data.weight is None else slope * data.weight
-        self.problem.passes += 1
-        return np.abs(self._stored.sums(slope))
+        return np.abs(self.sums(slope))
 
 
 def solve(run: Run[Problem], theta: FloatArray) -> bool:
@@ -171,6 +202,8 @@ def _come_down(run: Run[Problem], columns: Columns, wish: FloatArray) -> FloatAr
         run.check_limits()
         columns.solve(_chosen(columns.theta, wish, l1), l1, tol, steps)
         wish = columns.wishes()
+        if columns.dawdles:
+            break
     return wish
 
 
@@ -197,8 +230,13 @@ def _in_earnest(run: Run[Problem], columns: Columns, wish: FloatArray) -> bool:
     """Working sets at the penalty asked for."""
     problem, tol = run.problem, run.stop.tol
     l1, inner, left, before = problem.penalty.l1, 0.3, np.inf, np.inf
+    followed = False
     for _ in range(ROUNDS):
         run.check_limits()
+        if columns.dawdles and not followed:
+            if column_path.finish(run, columns):
+                return True
+            wish, followed = columns.wishes(), True
         chosen = _chosen(columns.theta, wish, NEARLY * l1)
         goal = max(inner * tol, min(ROUGH, 0.1 * left))
         status, gap = columns.solve(chosen, l1, goal, STEPS)
@@ -225,11 +263,3 @@ def _loss_of_bound(problem: Problem, outside: FloatArray, l1: float, columns: Co
         return 1.0 - l1 / max(l1, float(outside.max(initial=0.0)))
     over = np.maximum(outside - l1, 0.0)
     return float(over @ over) / (2.0 * problem.lam * max(columns.value, 1e-300))
-
-
-def _rows(X: sp.csc_matrix) -> _kernels.Rows:
-    """The columns of X as rows."""
-    indices, indptr = X.indices, X.indptr
-    if indices.dtype != indptr.dtype:
-        indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
-    return _kernels.Rows(X.data, indices, indptr, X.shape[0])

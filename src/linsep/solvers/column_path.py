@@ -1,0 +1,314 @@
+"""The squared hinge with an absolute penalty where Newton's method keeps changing its mind: an interior point method.
+
+Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s xi^2 with xi >= t = 1 - m. Rows as in ``slack_path.py``: u = 2 xi is the
+multiplier, r = u/2 - t >= 0 the slack. Features: w = p - q with p, q >= 0 and multipliers l1 + y, l1 - y, where
+y = l2 w - v and v = sum s sigma u x. On the central path u r = p (l1 + y) = q (l1 - y) = mu.
+
+Where the classes are separable and the penalty is weak, hardly any row has curvature, and the model of a Newton step is
+all but a linear programme: its support changes by a feature or two at a time. The path takes some twenty iterations. It
+begins with a feasible dual point, the slopes of the losses shrunk until |v_j| < l1: so few rows and few features matter
+from the first step to the last. All features are asked in every iteration, and join when |v_j| comes near l1.
+
+With h = s / (r/u + 1/2) and e = p/(l1 + y) + q/(l1 - y) a step solves (1/e + l2 + X'hX) dw = rhs:
+``column_system.py``.
+
+Reference: Mehrotra, On the implementation of a primal-dual interior point method, 1992.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data import Memory
+from linsep.problem.pointwise import dot
+from linsep.solution import Explicit
+from linsep.solvers.column_system import DEAR, FAIR, System
+from linsep.solvers.run import LimitReached, linearised
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+    from linsep.solvers.column_sets import Columns
+    from linsep.solvers.run import Run
+
+IntArray = npt.NDArray[np.int64]
+
+SHARE = 0.995  # of the way to the boundary
+LIMIT = 80  # iterations
+PATIENCE = 25  # iterations without progress
+NEARLY = 0.8  # of the penalty: features that join
+INSIDE = 0.95  # of the penalty: the largest |v_j| of the first dual point
+WITHIN = 0.9  # of the penalty: |y| of a feature that joins, at most
+SLACK = 0.1  # the largest a row begins with that has none
+FIRST_MU, FLOOR = 0.01, 0.01
+# At the end: features that are asked (of the penalty), Newton steps, and how often.
+AT, POLISHES, TRIES = 0.999, 3, 3
+STRIDE, BETWEEN = 50.0, 0.1  # of penalties far above the one asked for, and the gaps there
+FINE, ROUGH = 1e-6, 1e-3  # residuals of corrected and predicted steps
+
+
+class _Path:
+    """An iterate: u and r of the rows, p, q and y of the chosen features, the intercept."""
+
+    def __init__(self, problem: Problem, columns: Columns, l1: float) -> None:
+        data = problem.data
+        self.problem, self._columns = problem, columns
+        self.l1, self.l2 = l1, problem.lam
+        self.sign = data.sign
+        self.s = np.ones(data.n) if data.weight is None else data.weight
+        self._kink = np.ones(data.n) if data.offset is None else 1.0 - data.offset
+        self.b, w = float(columns.theta[-1]), columns.theta[:-1]
+        t = self._kink - self.sign * columns.scores
+        value = problem.penalty_value(columns.theta) + self.l1 * float(np.abs(w).sum())
+        value += dot(self.s, np.square(np.maximum(t, 0.0)))
+        mu = FIRST_MU * value / float(self.s.sum())
+        self.v = np.zeros(data.d)
+        self._begin_rows(t, mu)
+        self.chosen = np.flatnonzero((w != 0.0) | (np.abs(self.v) > NEARLY * self.l1))
+        self.p, self.q, self.y = self._begun(self.chosen, w[self.chosen], mu)
+        self.part = columns.part(self.chosen)
+        self.value = self.gap = np.inf
+        self._free = np.ones(len(self.p), dtype=bool)
+        self._price = FAIR
+
+    def _begin_rows(self, t: FloatArray, mu: float) -> None:
+        """A feasible dual point."""
+        slopes = 2.0 * np.maximum(t, 0.0)
+        self.u = slopes * min(1.0, INSIDE * self.l1 / max(self._ask(slopes), 1e-300))
+        top = FLOOR * float(self.u.max()) or np.sqrt(mu)
+        self.u = np.maximum(self.u, np.minimum(mu / np.maximum(-t, 1e-9), top))
+        largest = self._ask(self.u)
+        if largest > INSIDE * self.l1:
+            self.u *= INSIDE * self.l1 / largest
+            self.v *= INSIDE * self.l1 / largest
+        self.r = np.maximum(np.minimum(mu / self.u, SLACK), self.u / 2 - t)
+
+    def _ask(self, u: FloatArray) -> float:
+        """v of all features at u (a pass); the largest."""
+        self.v = self._columns.sums(self.s * self.sign * u)
+        return float(np.abs(self.v).max(initial=0.0))
+
+    def _begun(
+        self, who: IntArray, w: FloatArray, mu: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """p, q and y of features with these weights, near the path."""
+        most = WITHIN * self.l1
+        y = np.clip(self.l2 * w - self.v[who], -most, most)
+        p, q = mu / (self.l1 + y), mu / (self.l1 - y)
+        return np.where(w > 0.0, q + w, p), np.where(w < 0.0, p - w, q), y
+
+    def measure(self) -> None:
+        """Objective and gap here, all features asked; those who come near the penalty join."""
+        self.u = np.maximum(self.u, 1e-300)
+        largest = self._ask(self.u)
+        w = self.p - self.q
+        self.t = self._kink - self.sign * (self.part.along(w) + self.b)
+        self._v_b = dot(self.s * self.sign, self.u) if self.problem.fit_intercept else 0.0
+        active, v = np.maximum(self.t, 0.0), self.v[self.chosen]
+        over = np.maximum(np.abs(self.v) - self.l1, 0.0)
+        size = 0.5 * self.l2 * dot(w, w) + self.l1 * float(np.abs(w).sum())
+        self.value = size + dot(self.s, np.square(active))
+        # by Fenchel and Young, row by row and feature by feature
+        gap = dot(self.s, np.square(active) + np.square(self.u) / 4 - self.u * self.t)
+        gap += size - dot(v, w) + abs(self._v_b * self.b)
+        if self.l2 > 0.0:
+            self.gap = gap + 0.5 * dot(over, over) / self.l2
+        else:
+            self.gap = self.value - (self.value - gap) * min(1.0, self.l1 / max(largest, 1e-300))
+        wanting = np.abs(self.v) > NEARLY * self.l1
+        wanting[self.chosen] = False
+        if wanting.any():
+            self._join(np.flatnonzero(wanting))
+
+    def _join(self, who: IntArray) -> None:
+        p, q, y = self._begun(who, np.zeros(len(who)), self._products() / self._mass())
+        self.chosen = np.append(self.chosen, who)
+        self.p, self.q = np.append(self.p, p), np.append(self.q, q)
+        self.y = np.append(self.y, y)
+        self.part = self._columns.part(self.chosen)
+        self.t = self._kink - self.sign * (self.part.along(self.p - self.q) + self.b)
+
+    def _share(self) -> float:
+        return self.part.entries / max(1, self.problem.data.n_entries)
+
+    def _mass(self) -> float:
+        return float(self.s.sum()) + 2 * len(self.p)
+
+    def _products(self, length: float = 0.0, step: _Step | None = None) -> float:
+        """The sum of all products that are mu on the path, after a step of that length."""
+        u, r, p, q, y = self.u, self.r, self.p, self.q, self.y
+        if step is not None:
+            u, r, y = u + length * step.u, r + length * step.r, y + length * step.y
+            p, q = p + length * step.p, q + length * step.q
+        return dot(self.s, u * r) + dot(p, self.l1 + y) + dot(q, self.l1 - y)
+
+    def advance(self) -> float:
+        """One step, predicted and corrected; how long it is."""
+        u, r, p, q, y = self.u, self.r, self.p, self.q, self.y
+        up, down = self.l1 + y, self.l1 - y
+        e = p / up + q / down
+        h = self.s / (r / u + 0.5)
+        part, sign = self.part, self.sign
+        system = System(part, 1.0 / e + self.l2, h, self.problem.fit_intercept, self._price)
+        amiss = r - u / 2 + self.t
+        off = y + self.v[self.chosen] - self.l2 * (p - q)
+
+        def step(
+            rows: FloatArray | float,
+            ups: FloatArray | float,
+            downs: FloatArray | float,
+            fine: float,
+        ) -> _Step:
+            """Towards these products."""
+            c = (rows - u * r + u * amiss) / (u / 2 + r)
+            cp, cq = ups - p * up, downs - q * down
+            ahead = cp / up - cq / down
+            rhs = part.gathered(self.s * sign * c)
+            rhs[:-1] += ahead / e + off
+            rhs[-1] = rhs[-1] + self._v_b if self.problem.fit_intercept else 0.0
+            delta = system.solve(rhs, fine)
+            dm = sign * (part.along(delta[:-1]) + delta[-1])
+            du = c - dm / (r / u + 0.5)
+            dy = (ahead - delta[:-1]) / e
+            return _Step(
+                du, du / 2 + dm - amiss, (cp - p * dy) / up, (cq + q * dy) / down, dy, delta[-1]
+            )
+
+        both, mass = self._products(), self._mass()
+        first = step(0.0, 0.0, 0.0, ROUGH)
+        left = self._products(min(1.0, self._reach(first)), first) / both
+        mu = left**3 * both / mass
+        found = step(mu - first.u * first.r, mu - first.p * first.y, mu + first.q * first.y, FINE)
+        length = min(1.0, SHARE * self._reach(found))
+        self.u, self.r = u + length * found.u, r + length * found.r
+        self.p, self.q = p + length * found.p, q + length * found.q
+        self.y = y + length * found.y
+        self.b += length * found.b
+        self._free = e * system.squares > 1.0
+        if system.stuck:  # from now on factors may cost more
+            self._price = DEAR
+        self.problem.passes += self._share() * (2 * system.gradients + 8)
+        return length
+
+    def _reach(self, step: _Step) -> float:
+        return min(
+            _reach(self.u, step.u),
+            _reach(self.r, step.r),
+            _reach(self.p, step.p),
+            _reach(self.q, step.q),
+            _reach(self.l1 + self.y, step.y),
+            _reach(self.l1 - self.y, -step.y),
+        )
+
+    def nearly_there(self) -> bool:
+        """Whether the gap is small enough for a start under a weaker penalty."""
+        return self.gap <= BETWEEN * self.value
+
+    def theta(self) -> FloatArray:
+        """The weights, those set to 0 whose multipliers outweigh their curvature."""
+        out = np.zeros(self.problem.order)
+        free = np.zeros(len(self.p), dtype=bool)
+        free[: len(self._free)] = self._free
+        out[self.chosen] = np.where(free, self.p - self.q, 0.0)
+        out[-1] = self.b
+        return out
+
+
+class _Step:
+    """Changes of u, r, p, q, y and the intercept."""
+
+    def __init__(
+        self,
+        u: FloatArray,
+        r: FloatArray,
+        p: FloatArray,
+        q: FloatArray,
+        y: FloatArray,
+        b: float,
+    ) -> None:
+        self.u, self.r, self.p, self.q, self.y, self.b = u, r, p, q, y, b
+
+
+def _reach(x: FloatArray, dx: FloatArray) -> float:
+    """How far x + reach dx stays >= 0: more than 1 if all of the step does."""
+    worst = float(np.max(-dx / x, initial=0.0))
+    return 1.0 / worst if worst > 0.9 else 1.0 / 0.9
+
+
+def applies(problem: Problem) -> bool:
+    """Whether the loss is the squared hinge, and the rows are in memory."""
+    return problem.loss.native == "squared_hinge" and isinstance(problem.data, Memory)
+
+
+def finish(run: Run[Problem], columns: Columns) -> bool:
+    """Follow the path from near the point of the columns; whether the gap closed. The run keeps the best point.
+
+    From a penalty far above the one asked for, some paths between come first, followed roughly.
+    """
+    asked = run.problem.penalty.l1
+    with np.errstate(all="ignore"):  # what is not finite ends the path
+        l1 = columns.l1
+        while l1 > STRIDE * asked:
+            l1 /= STRIDE
+            path = _Path(run.problem, columns, l1)
+            if _follow(run, path, path.nearly_there):
+                columns.move(path.theta())
+        path = _Path(run.problem, columns, asked)
+        ending = _Ending(run, path, columns)
+        try:
+            return _follow(run, path, ending) or ending.closed
+        except LimitReached:
+            run.close(path.theta(), Explicit(path.u))
+            raise
+
+
+def _follow(run: Run[Problem], path: _Path, ends: Callable[[], bool]) -> bool:
+    """Steps until it ends, or no more is gained: whether it ended."""
+    least, idle = np.inf, 0
+    for k in range(LIMIT):
+        run.check_limits()
+        path.measure()
+        if not np.isfinite(path.gap):
+            break
+        if k and ends():
+            return True
+        idle = 0 if path.gap < 0.9 * least else idle + 1
+        least = min(least, path.gap)
+        if idle == PATIENCE or not path.advance() > 1e-8:
+            break
+    return False
+
+
+class _Ending:
+    """Whether the gap has closed; if so, Newton's method has the last word.
+
+    Of several optima the path leads to their middle, Newton's method to a sparser one, with exact zeros. Where it does
+    not get there in a few steps, the path is followed further and it has another try.
+    """
+
+    def __init__(self, run: Run[Problem], path: _Path, columns: Columns) -> None:
+        self._run, self._path, self._columns = run, path, columns
+        self._target, self._tries = 0.5 * run.stop.tol, TRIES
+        self.closed = False
+
+    def __call__(self) -> bool:
+        path = self._path
+        if path.gap > self._target * path.value:
+            return False
+        self._target *= 0.1
+        if not self._run.close(path.theta(), Explicit(path.u)):
+            return False
+        self.closed = True
+        self._tries -= 1
+        return self._polished() or self._tries == 0
+
+    def _polished(self) -> bool:
+        path, columns, run = self._path, self._columns, self._run
+        columns.move(path.theta())
+        near = (columns.theta[:-1] != 0.0) | (np.abs(path.v) > AT * path.l1)
+        columns.solve(np.flatnonzero(near), path.l1, 0.3 * run.stop.tol, POLISHES)
+        return run.close(columns.theta, linearised(columns.base, columns.step))

@@ -1,0 +1,198 @@
+"""(D + X'hX) dw = rhs over some columns of X, with a free intercept, where few rows or few columns matter.
+
+D is diagonal. Scaled by it the matrix is I + K, K = D^-1/2 X'hX D^-1/2. Columns with a small entry on the
+diagonal of K, or rows with a small h x'D^-1 x, hardly take part: a Cholesky factor over the others, the columns or the
+rows, whichever are fewer, is the preconditioner of conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.problem.pointwise import dot
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Of the diagonal of I + K, by columns and by rows, beyond the identity: what the factor does not leave out.
+BY_COLUMNS, BY_ROWS = 0.3, 10.0
+GRADIENTS = 400  # of one solve
+# Multiplications of a factor per entry that a step of conjugate gradients reads: up to the first it is cheaper than
+# the steps it spares, up to the second it is made where they do not get there. What a step costs besides, in entries.
+FAIR, DEAR, OVERHEAD = 4e4, 2e6, 50_000
+LARGEST = 8000  # order of a factor
+_TINY = 1e-8  # curvature of the intercept, as a share of all, beyond the rows of the factor
+
+
+def as_rows(X: Any) -> _kernels.Rows:
+    """A CSR matrix or an array for kernels."""
+    if not sp.issparse(X):
+        kind = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+        return _kernels.Rows(np.ascontiguousarray(X, dtype=kind))
+    indices, indptr = X.indices, X.indptr
+    if indices.dtype != indptr.dtype:
+        indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
+    return _kernels.Rows(X.data, indices, indptr, X.shape[1])
+
+
+def _in_order(X: Any) -> Any:
+    """CSR with the entries of a row in order: a Gram is made of pairs of them."""
+    X = sp.csr_matrix(X)
+    X.sort_indices()
+    return X
+
+
+def _turned(X: Any) -> Any:
+    """X' by its rows."""
+    return sp.csr_matrix(X.T) if sp.issparse(X) else X.T
+
+
+class Part:
+    """Some columns of X (CSC or dense), by columns and by rows."""
+
+    def __init__(self, X: Any) -> None:
+        self.n, self.k = X.shape
+        self.entries = int(X.nnz) if sp.issparse(X) else int(X.size)
+        self.X: Any = np.ascontiguousarray(X) if not sp.issparse(X) else _in_order(X)
+        self._rows, self._columns = as_rows(self.X), as_rows(_turned(X))
+
+    def along(self, w: FloatArray) -> FloatArray:
+        """X w."""
+        out = np.zeros(self.n + 1)
+        _kernels.combine(self._columns, 0, self.k, w, out)
+        return out[:-1]
+
+    def gathered(self, a: FloatArray) -> FloatArray:
+        """(X'a, 1'a)."""
+        out = np.zeros(self.k + 1)
+        _kernels.combine(self._rows, 0, self.n, a, out)
+        return out
+
+    def squares(self, h: FloatArray) -> FloatArray:
+        """sum h x^2 of every column."""
+        out = np.zeros(2 * self.k + 1)
+        _kernels.moments(self._rows, 0, self.n, h, out)
+        return out[: self.k]
+
+    def row_squares(self, a: FloatArray) -> FloatArray:
+        """sum a x^2 of every row."""
+        out = np.zeros(2 * self.n + 1)
+        _kernels.moments(self._columns, 0, self.k, a, out)
+        return out[: self.n]
+
+    def gram(self, h: FloatArray) -> FloatArray:
+        """(X, 1)' h (X, 1), its upper triangle."""
+        order = self.k + 1
+        out = np.zeros(order * order)
+        _kernels.gram(self._rows, 0, self.n, h, np.zeros(self.k), out)
+        return out.reshape(order, order)
+
+
+class System:
+    """The matrix, and its solutions. ``diagonal`` is D."""
+
+    def __init__(
+        self,
+        part: Part,
+        diagonal: FloatArray,
+        h: FloatArray,
+        free_intercept: bool,
+        price: float = DEAR,
+    ) -> None:
+        self.part, self.diagonal, self.h, self.free = part, diagonal, h, free_intercept
+        self.squares, self.gradients, self.stuck = part.squares(h), 0, False
+        columns = np.flatnonzero(self.squares > BY_COLUMNS * diagonal)
+        rows = np.flatnonzero(part.row_squares(1.0 / diagonal) * h > BY_ROWS)
+        by_rows = len(rows) < len(columns)
+        order = min(len(rows), len(columns))
+        if order > LARGEST or order**3 > price * (part.entries + OVERHEAD):
+            columns, by_rows = np.zeros(0, dtype=np.int64), False
+        self._inverse: _ByRows | _ByColumns
+        self._inverse = _ByRows(self, rows) if by_rows else _ByColumns(self, columns)
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """The matrix times (w, b)."""
+        out = self.part.gathered(self.h * (self.part.along(x[:-1]) + x[-1]))
+        out[:-1] += self.diagonal * x[:-1]
+        return out if self.free else np.append(out[:-1], 0.0)
+
+    def solve(self, rhs: FloatArray, fine: float) -> FloatArray:
+        """The solution, until the residual has fallen to that share."""
+        x, r = np.zeros_like(rhs), rhs.copy()
+        z = self._inverse.apply(r)
+        p, norm = z, dot(r, z)
+        enough = fine * fine * norm
+        for _ in range(GRADIENTS):
+            if not norm > enough:
+                break
+            self.gradients += 1
+            Hp = self.times(p)
+            length = norm / dot(p, Hp)
+            x += length * p
+            r -= length * Hp
+            z = self._inverse.apply(r)
+            now = dot(r, z)
+            p, norm = z + (now / norm) * p, now
+        self.stuck = self.stuck or norm > enough
+        return x
+
+
+class _Factor:
+    """Cholesky factor of a matrix of which the upper triangle is given."""
+
+    def __init__(self, S: FloatArray) -> None:
+        self._U, self._scale = np.empty_like(S), np.empty(len(S))
+        _kernels.spd_factor(S, False, self._U, self._scale)
+
+    def apply(self, b: FloatArray) -> FloatArray:
+        x = np.empty_like(b)
+        _kernels.spd_apply(self._U, self._scale, np.ascontiguousarray(b), x)
+        return x
+
+
+class _ByColumns:
+    """The matrix among some columns and the intercept, the diagonal of the others."""
+
+    def __init__(self, system: System, chosen: IntArray) -> None:
+        part, D = system.part, system.diagonal
+        self._chosen = np.append(chosen, part.k) if system.free else chosen
+        S = Part(part.X[:, chosen]).gram(system.h)
+        at = np.arange(len(chosen))
+        S[at, at] += D[chosen]
+        self._factor = _Factor(S if system.free else np.ascontiguousarray(S[:-1, :-1]))
+        self._diagonal = np.append(D + system.squares, np.inf)
+
+    def apply(self, r: FloatArray) -> FloatArray:
+        out: FloatArray = r / self._diagonal
+        out[self._chosen] = self._factor.apply(r[self._chosen])
+        return out
+
+
+class _ByRows:
+    """D and some rows whole, of the others the diagonal; by the formula of Woodbury."""
+
+    def __init__(self, system: System, chosen: IntArray) -> None:
+        part, h = system.part, system.h
+        others = h.copy()
+        others[chosen] = 0.0
+        total = float(others.sum()) + _TINY * float(h.sum())
+        # the intercept is one more column, of ones
+        self._inverse = np.append(
+            1.0 / (system.diagonal + part.squares(others)), 1.0 / total if system.free else 0.0
+        )
+        self._part = Part(part.X[chosen])
+        S = np.ascontiguousarray(Part(_turned(self._part.X)).gram(self._inverse[:-1])[:-1, :-1])
+        S += self._inverse[-1]
+        at = np.arange(len(chosen))
+        S[at, at] += 1.0 / h[chosen]
+        self._factor = _Factor(S)
+
+    def apply(self, r: FloatArray) -> FloatArray:
+        first = self._inverse * r
+        on_rows = self._factor.apply(self._part.along(first[:-1]) + first[-1])
+        return first - self._inverse * self._part.gathered(on_rows)
