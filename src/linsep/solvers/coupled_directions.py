@@ -258,11 +258,17 @@ class ConjugateGradients:
                 h = h.mean(axis=0, keepdims=True)
                 if first and not W.any():
                     h /= 1.0 - 1.0 / sample.k
-            self.apply = Blocks(sample.own_blocks(h, self.mu), self.mu, lam)
+            single = sample.order > _FACTORISED and self._rough(h)
+            self.apply = Blocks(sample.own_blocks(h, self.mu, single), self.mu, lam)
             self._products = np.inf  # never diagonal again
         sample.passes = before
         self.problem.passes += sample.data.n / self.problem.data.n
         self._fresh = True
+
+    def _rough(self, h: FloatArray) -> bool:
+        """Whether the penalty keeps blocks definite that are made in single precision."""
+        squares = self.sample.own_moments(h.max(axis=0, keepdims=True))[0, : self.sample.data.d]
+        return bool(self.problem.lam >= _SINGLE * float(squares.max(initial=0.0)))
 
     def _outdated(self) -> bool:
         """Whether better blocks pay: products have cost more than making them would."""
