@@ -95,22 +95,23 @@ def rival_times(
     """Least seconds to each target over the sweep, with the suboptimality reached."""
     found: dict[float, tuple[float, float]] = {}
     deadline = time.perf_counter() + budget
+
+    def timed(tol: float) -> tuple[float, Any]:
+        with cap(max(1e-3, deadline - time.perf_counter())):
+            began = time.perf_counter()
+            model = fit(tol)
+            return time.perf_counter() - began, model
+
     for tol in TOLERANCES:
-        least, left = float("inf"), deadline - time.perf_counter()
-        if left <= 0.0:
-            break
+        least, reached = float("inf"), float("inf")
         try:
-            with cap(left):
-                for _ in range(3):
-                    began = time.perf_counter()
-                    model = fit(tol)
-                    least = min(least, time.perf_counter() - began)
-                    if least > 0.1 * budget:
-                        break
+            least, model = timed(tol)
+            reached = judge(model)
+            for _ in range(2 if reached <= TARGETS[0] and least < 0.1 * budget else 0):
+                least = min(least, timed(tol)[0])
         except Capped:
-            if least == float("inf"):
+            if reached == float("inf"):
                 break
-        reached = judge(model)
         for target in TARGETS:
             if reached <= target and least < found.get(target, (float("inf"), 0.0))[0]:
                 found[target] = (least, reached)

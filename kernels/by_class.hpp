@@ -170,8 +170,44 @@ struct ByClass<CsrRows<T, I>> {
     ByClass(const CsrRows<T, I>& rows, i64 classes, double* G, double* scratch)
         : X(rows), k(classes), K(padded_classes(classes)), rowwise(scratch), out(G) {}
     void take(int which, const double* w) { W[which] = w; }
+
+    // The K numbers of a row stay in registers; those of the features to come are sent for.
+    static constexpr i64 kAhead = 12;
+    const double* ahead(const double* of, i64 p) const {
+        return of + (i64)X.index[min64(p + kAhead, X.start[X.n] - 1)] * K;
+    }
+    template <int V>
+    void score_row(i64 i, const double* w, double* z) const {
+        vd acc[V];
+        for (int v = 0; v < V; ++v) acc[v] = load(w + X.d * K + v * VL);
+        for (i64 p = X.start[i]; p < X.start[i + 1]; ++p) {
+            const double *from = w + (i64)X.index[p] * K, *next = ahead(w, p);
+            for (int v = 0; v < V; v += 8 / VL) __builtin_prefetch(next + v * VL, 0, 2);
+            const vd s = splat((double)X.x[p]);
+            for (int v = 0; v < V; ++v) acc[v] += s * load(from + v * VL);
+        }
+        for (int v = 0; v < V; ++v) store(z + v * VL, acc[v]);
+    }
+    template <int V>
+    void add_row(i64 i, const double* a) const {
+        vd held[V];
+        for (int v = 0; v < V; ++v) held[v] = load(a + v * VL);
+        for (i64 p = X.start[i]; p < X.start[i + 1]; ++p) {
+            double* to = out + (i64)X.index[p] * K;
+            const double* next = ahead(out, p);
+            for (int v = 0; v < V; v += 8 / VL) __builtin_prefetch(next + v * VL, 1, 2);
+            const vd s = splat((double)X.x[p]);
+            for (int v = 0; v < V; ++v) store(to + v * VL, load(to + v * VL) + s * held[v]);
+        }
+    }
     void scores(int which, i64 r, int nr, double* z, i64 room) const {
-        X.dots_k(r, nr, W[which], K, rowwise);
+        if (K > 8 * VL)
+            X.dots_k(r, nr, W[which], K, rowwise);
+        else
+            with_count(K / VL, [&](auto V) {
+                if constexpr (V.value > 0)
+                    for (int i = 0; i < nr; ++i) score_row<V.value>(r + i, W[which], rowwise + i * K);
+            });
         for (int i = 0; i < nr; ++i)
             for (i64 c = 0; c < k; ++c) z[c * room + i] = rowwise[i * K + c];
         for (int i = nr; i < padded(nr); ++i)
@@ -182,7 +218,13 @@ struct ByClass<CsrRows<T, I>> {
             for (i64 c = 0; c < k; ++c) rowwise[i * K + c] = a[c * room + i];
             for (i64 c = k; c < K; ++c) rowwise[i * K + c] = 0.0;
         }
-        X.add_k(r, nr, rowwise, K, out);
+        if (K > 8 * VL)
+            X.add_k(r, nr, rowwise, K, out);
+        else
+            with_count(K / VL, [&](auto V) {
+                if constexpr (V.value > 0)
+                    for (int i = 0; i < nr; ++i) add_row<V.value>(r + i, rowwise + i * K);
+            });
     }
     void close() const {}
 };

@@ -18,6 +18,7 @@ from catalogue import (
 )
 from separation_truth import truth
 
+from linsep import LogisticRegression
 from linsep.errors import SeparableData
 
 PAIRS = [(loss, maker) for loss in SMOOTH for maker in makers(loss)]
@@ -127,3 +128,19 @@ def _minimiser_or_direction(sample, loss, expected):
     assert moved.max() > 1e-3
     if expected == "quasi":
         assert (np.flatnonzero(moved > 1e-9) == found.value.rows).all()
+
+
+def test_many_rows_begin_at_a_penalised_pilot():
+    """The pilot is penalised, the answer is not; separable classes are refused as ever."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30_000, 20))
+    z = X @ rng.normal(size=20)
+    y = z + rng.logistic(size=len(z)) > 0
+    model = LogisticRegression(C=np.inf, solver="newton").fit(X, y)
+    assert model.certificate_.certified
+    assert model.n_passes_ < 20
+    p = 1.0 / (1.0 + np.exp(-model.decision_function(X)))
+    g = np.c_[X, np.ones(len(X))].T @ (p - y)
+    assert np.abs(g).max() < 1e-8 * len(X)
+    with pytest.raises(SeparableData):
+        LogisticRegression(C=np.inf, solver="newton").fit(X, z > 0)

@@ -219,15 +219,15 @@ class CoupledProblem:
         h = p * (1.0 - p)
         return h if self.data.weight is None else h * self.data.weight
 
-    def own_blocks(self, h: FloatArray, mu: FloatArray) -> FloatArray:
-        """sum h_c (x - mu, 1)(x - mu, 1)' for each plane of h (m, n), as (m, d+1, d+1)."""
+    def own_blocks(self, h: FloatArray, mu: FloatArray, single: bool = False) -> FloatArray:
+        """sum h_c (x - mu, 1)(x - mu, 1)' for each plane of h (m, n), as (m, d+1, d+1); in single precision or not."""
         self.passes += 1
         size = self.order**2
 
         def add(block: Block, out: FloatArray) -> None:
             for plane, part in zip(h, out.reshape(len(h), size), strict=True):
                 rows = plane[block.first : block.first + block.rows.n]
-                _kernels.gram(block.rows, block.lo, block.hi, rows, mu, part)
+                _kernels.gram(block.rows, block.lo, block.hi, rows, mu, part, single)
 
         total = self.data.sum(add, len(h) * size, uses=())
         total = total.reshape(-1, self.order, self.order)

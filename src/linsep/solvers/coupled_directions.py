@@ -184,7 +184,10 @@ class Inverse:
 
 
 class Diagonal:
-    """M^-1 from the diagonals of the classes' blocks, for rows centred at the mean of the class's curvature."""
+    """M^-1 from the diagonals of the classes' blocks, for rows centred at the mean of the class's curvature.
+
+    One pass for the mean of the classes serves all, each with its own mass: a pass for each takes longer than it saves.
+    """
 
     def __init__(self, moments: FloatArray, lam: float, fit_intercept: bool) -> None:
         d = moments.shape[1] // 2
@@ -247,17 +250,25 @@ class ConjugateGradients:
             sample.value_gradient(W)
         h = sample.curvatures()
         if self._shared_price > _WORTH if first else self._products < self._price:
-            self.apply = Diagonal(sample.own_moments(h), lam, sample.fit_intercept)
+            mean, mass = h.mean(axis=0, keepdims=True), h.sum(axis=1)
+            shared = sample.own_moments(mean) / max(float(mean.sum()), 1e-300)
+            self.apply = Diagonal(mass[:, None] * shared, lam, sample.fit_intercept)
         else:
             if self._planes == 1 or (first and not W.any()):
                 h = h.mean(axis=0, keepdims=True)
                 if first and not W.any():
                     h /= 1.0 - 1.0 / sample.k
-            self.apply = Blocks(sample.own_blocks(h, self.mu), self.mu, lam)
+            single = sample.order > _FACTORISED and self._rough(h)
+            self.apply = Blocks(sample.own_blocks(h, self.mu, single), self.mu, lam)
             self._products = np.inf  # never diagonal again
         sample.passes = before
         self.problem.passes += sample.data.n / self.problem.data.n
         self._fresh = True
+
+    def _rough(self, h: FloatArray) -> bool:
+        """Whether the penalty keeps blocks definite that are made in single precision."""
+        squares = self.sample.own_moments(h.max(axis=0, keepdims=True))[0, : self.sample.data.d]
+        return bool(self.problem.lam >= _SINGLE * float(squares.max(initial=0.0)))
 
     def _outdated(self) -> bool:
         """Whether better blocks pay: products have cost more than making them would."""

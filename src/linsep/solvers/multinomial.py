@@ -43,6 +43,7 @@ _POLISH = 1_000_000  # n d k below which the answer is taken to working precisio
 _FINE = 1e-13  # decrement, as a share of P, of a polished answer
 _FINEST = 1e-18  # the same without a penalty, where only the step itself can prove anything
 _NEAR = 0.3  # the gap after a step is up to ten times the square of its decrement
+_WEAK, _SHORT = 1e-5, 1e-3  # a penalty that is less than this share of P, and what is near then
 _PILOT_WORK = 4_000_000  # n d k from which a pilot pays
 _PILOT_TOL = 1e-3
 _MOST_EXACT_FEW = 1500  # unknowns whose Hessian is formed where rounds count
@@ -50,7 +51,7 @@ _PILOT_SHARE_FEW = 0.5  # of the rows, likewise
 _PILOT_ENTRIES_FEW = 1 << 20  # of a pilot, likewise: 8 MB at least
 _PILOT_ROWS = 50  # per unknown: the pilot's optimum then exceeds the minimum by 1 % of a row's loss
 _PILOT_SHARE = 0.15  # of the rows, at most
-_SAMPLE_ROWS = 20  # per feature, for the preconditioner
+_SAMPLE_ROWS = 8  # per feature, for the preconditioner
 _SAMPLE_LEAST = 2048
 _SAMPLE_SHARE = 1 / 16  # of the rows, at most: they lie in memory even if the others are on disk
 _SAMPLE_PRICE = 3  # products that the blocks may cost before fewer rows are taken
@@ -183,7 +184,7 @@ class _Newton:
                 if not (abs(decrement) < np.inf and decrement >= -_FINE * self.value):
                     self.stuck = True
                     break
-                last = decrement <= (self.fine if self.to_the_end else self.near) * self.value
+                last = decrement <= (self.fine if self.to_the_end else self._short()) * self.value
                 if self._finish(D, last):
                     status = Status.CERTIFIED
                     break
@@ -212,7 +213,16 @@ class _Newton:
         """The accuracy of the next step."""
         end, P = self.to_the_end, self.value
         relative = 1e-6 if end else 1e-9
-        return Target(P, self.lam, self.run.stop.tol, self.near * P, relative, end)
+        return Target(P, self.lam, self.run.stop.tol, self._short() * P, relative, end)
+
+    def _short(self) -> float:
+        """Share of P below which the decrement of a last step lies.
+
+        Rows whose dual point leaves the simplex unbalance V, at the price of 1/lam: a weak penalty wants a step that
+        no row follows so far.
+        """
+        weak = self.problem.penalty_value(self.W) < _WEAK * self.value
+        return min(self.near, _SHORT) if weak else self.near
 
     def _finish(self, D: FloatArray, last: bool) -> bool:
         """Take the step D if it is the last and closes the gap."""
