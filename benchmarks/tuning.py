@@ -5,7 +5,7 @@ with its certified minimum; the grid counts as reached when the worst model is w
 over its tolerance and credited with its least time. All use one thread, and processor seconds are compared.
 
     python benchmarks/tuning.py --data gen_grid,a9a --loss logistic,hinge --target 1e-6 --cap 60
-    python benchmarks/tuning.py --data sparse --cap 30
+    python benchmarks/tuning.py --data sparse --cap 15
 
 "sparse" stands for the texts: one made from a seed, and those of LINSEP_BENCH_DATA that are there.
 """

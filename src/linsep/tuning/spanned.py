@@ -229,6 +229,8 @@ def _by_newton(whole: _Whole, rows: GramRows, Cs: Sequence[float], tol: float) -
     for C in Cs:
         lam = ElasticNet(C).l2
         known = None if start is None else span_newton.known(span, lam, tol, *start)
+        if known is None and start is not None and not loss.smooth:
+            known = span_newton.made_exact(span, lam, tol, *start)
         if known is None and table is not None:
             problem = Problem(loss, ElasticNet(C), table, recipe.fit_intercept)
             begin = np.zeros(problem.order)
