@@ -204,6 +204,18 @@ def test_what_the_inner_products_cannot_prove_gets_a_fit_of_its_own(monkeypatch)
     assert np.abs(again.curve.scores - tuning.curve.scores).max() <= 0.051
 
 
+def test_a_huge_row_that_is_held_out_spoils_no_proof():
+    X, y = wide()
+    X[0, 0] = 1e8
+    part = np.arange(len(y)) % 3
+    given = LinearSVC()._shared_problem(X, y, None)
+    fits = spanned.fit_grid(given, CS, part, None)
+    for c, C in enumerate(CS):
+        alone = LinearSVC(C=C).fit(X[part != 0], y[part != 0]).certificate_
+        assert alone.certified and fits[c, 0].certificate.certified
+        assert np.isclose(fits[c, 0].certificate.primal, alone.primal, rtol=2e-6)
+
+
 def test_regressions_go_there_too():
     X, _ = wide()
     t = X[:, 0] - X[:, 1]
