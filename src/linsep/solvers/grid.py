@@ -40,7 +40,7 @@ FEATURES = 300  # beyond, a Hessian for each part costs more than fits of their 
 WIDTH = 64  # models that share a pass: their scores of a chunk of rows stay in cache
 SINGLE = 12  # features from which Hessians in single precision pay
 _STEPS = 30  # towards one C
-_UNSEEN = 0.35  # of tol, that the error of a foretold Hessian may add to the gap
+_UNSEEN = 0.2  # of tol, that the error of a foretold Hessian may add to the gap
 _STRETCH = 1 << 17  # numbers of X that stay in cache between their sweep and their Hessian
 
 
