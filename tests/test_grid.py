@@ -15,7 +15,7 @@ from linsep.errors import NonFinite
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised, Stop
-from linsep.solvers import grid, grid_kinks, grid_walk
+from linsep.solvers import grid, grid_kinks, grid_pilot, grid_walk
 from linsep.solvers.run import linearised
 
 STORED = ["dense64", "dense32", "csr64-int32", "csr32-int64"]
@@ -56,7 +56,7 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
         assert np.allclose(base.hessian[f + 1], H, rtol=1e-10, atol=1e-10)
     order = X.shape[1] + 1
     nothing = np.zeros((order, order))
-    again = grid_of(sample, loss, part).foretold(base, theta, nothing, nothing)
+    again = grid_pilot.foretold(grid_of(sample, loss, part), base, theta, nothing, nothing)
     assert np.allclose(again.value, base.value, rtol=1e-12)
     assert np.allclose(again.gradient, base.gradient, rtol=1e-11, atol=1e-11)
     assert np.allclose(
@@ -243,7 +243,7 @@ def test_the_error_of_a_foretold_hessian_is_foretold():
     models = grid.Grid(problem, np.arange(n) % 5, [1e-4, 1.0])
     ratios = []
     for seed in range(8):
-        pilot = grid_walk._Pilot(problem, seed)
+        pilot = grid_pilot.Pilot(problem, seed)
         known = pilot.first_base(models, 1.0, 1e-4)
         found = pilot.next_base(models, known, 1e-4, 1e-4, 1.0)
         assert known.noise is None and found.noise is not None
@@ -256,8 +256,21 @@ def test_the_error_of_a_foretold_hessian_is_foretold():
         error = (found.hessian - true.hessian).sum(0) @ e
         r = error[:-1] + models.mu * error[-1]
         ratios.append(r @ r / (e @ found.noise @ e))
-        assert models.noisy(found, 1e-4, models.step(found, 1e-4, 2), 1e-12)
+        assert grid_pilot.noisy(models, found, 1e-4, models.step(found, 1e-4, 2), 1e-12)
     assert 0.2 < np.mean(ratios) < 2.0  # an expectation, over eight draws of the pilot
+
+
+@pytest.mark.parametrize("name", ["exponential", "logistic", "squared_hinge"])
+def test_a_pilot_that_goes_too_far_is_not_followed(name):
+    rng = np.random.default_rng(4)
+    X = rng.standard_t(1.6, size=(4000, 3))
+    sign = np.where(X @ [1.0, -1.0, 0.5] + 3 * rng.standard_t(2, size=4000) > 0.0, 1.0, -1.0)
+    problem = Problem(losses.get(name), ElasticNet(1.0), Memory(X, sign, n_threads=1))
+    found = grid_walk.solve(
+        grid.Grid(problem, np.arange(4000) % 3, [1e-8, 1e-3, 100.0]), Stop(1e-6)
+    )
+    assert len(found) == 9
+    assert sum(model.closed for model in found.values()) >= 6
 
 
 def tall_bent(loss, n=6000, d=5, seed=0):

@@ -87,6 +87,22 @@ def test_the_hinge_is_that_of_libsvm(C):
     assert np.isclose(dual(C * found.u), dual(alpha), rtol=1e-6)
 
 
+def test_a_solution_that_rounding_has_touched_is_made_exact_for_every_larger_c():
+    X, y = wide()
+    _, rows = gram(X, y)
+    span = span_of("hinge", rows)
+    found = span_newton.solve(span, 1.0, 1e-9)
+    assert np.abs(found.u).max() < 1.0  # no row at the end of its interval: the classes are parted
+    touched = found.u * (1.0 + 1e-8 * np.random.default_rng(1).normal(size=len(found.u)))
+    for C in (1.0, 10.0):
+        assert span_newton.known(span, 1.0 / C, 1e-9, touched, found.b) is None
+        again = span_newton.made_exact(span, 1.0 / C, 1e-9, touched, found.b)
+        assert again is not None and again.gap <= 1e-9
+        assert np.allclose(C * again.u, found.u, rtol=1e-4, atol=1e-6 * np.abs(found.u).max())
+    far = np.zeros_like(found.u)
+    assert span_newton.made_exact(span, 1.0, 1e-9, far, 0.0) is None
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("shift", [0.0, 1e3])
 def test_the_proof_from_inner_products_encloses_that_from_the_rows(loss, shift):
@@ -182,10 +198,22 @@ def test_what_the_inner_products_cannot_prove_gets_a_fit_of_its_own(monkeypatch)
 
     monkeypatch.setattr(spanned, "from_gram", doubtful)
     tuning = tune(LinearSVC(), X, y, CS, cv=3, refit=False)
-    assert len(asked) == 9 and tuning.certified
+    assert len(asked) == 18 and tuning.certified  # each was stretched once more in vain
     monkeypatch.undo()
     again = tune(LinearSVC(), X, y, CS, cv=3, refit=False)
     assert np.abs(again.curve.scores - tuning.curve.scores).max() <= 0.051
+
+
+def test_a_huge_row_that_is_held_out_spoils_no_proof():
+    X, y = wide()
+    X[0, 0] = 1e8
+    part = np.arange(len(y)) % 3
+    given = LinearSVC()._shared_problem(X, y, None)
+    fits = spanned.fit_grid(given, CS, part, None)
+    for c, C in enumerate(CS):
+        alone = LinearSVC(C=C).fit(X[part != 0], y[part != 0]).certificate_
+        assert alone.certified and fits[c, 0].certificate.certified
+        assert np.isclose(fits[c, 0].certificate.primal, alone.primal, rtol=2e-6)
 
 
 def test_regressions_go_there_too():

@@ -40,7 +40,6 @@ FEATURES = 300  # beyond, a Hessian for each part costs more than fits of their 
 WIDTH = 64  # models that share a pass: their scores of a chunk of rows stay in cache
 SINGLE = 12  # features from which Hessians in single precision pay
 _STEPS = 30  # towards one C
-_UNSEEN = 0.35  # of tol, that the error of a foretold Hessian may add to the gap
 _STRETCH = 1 << 17  # numbers of X that stay in cache between their sweep and their Hessian
 
 
@@ -142,7 +141,7 @@ class Grid:
             head, H = out[:size], out[size:]
             for lo in range(block.lo, block.hi, rows):
                 hi = min(lo + rows, block.hi)
-                self._add_sweep(block, lo, hi, theta, head)
+                self.add_sweep(block, lo, hi, theta, head)
                 self._add_gram(block, lo, hi, single, H)
 
         self.problem.passes += 2
@@ -167,7 +166,7 @@ class Grid:
         theta = theta.copy()  # a pass that is made up for later must not see what became of it
 
         def add(block: Block, out: FloatArray) -> None:
-            self._add_sweep(block, block.lo, block.hi, theta, out)
+            self.add_sweep(block, block.lo, block.hi, theta, out)
 
         self.problem.passes += 1
         size = (parts + 1) * (d + 2)
@@ -184,32 +183,7 @@ class Grid:
         H = self.problem.data.sum(add, size, uses=("curvature",))
         return self._based(theta.copy(), sums, H, self.single)
 
-    def foretold(
-        self, known: Base, theta: FloatArray, change: FloatArray, noise: FloatArray
-    ) -> Base:
-        """The base at theta with the Hessians of a known one, each changed by its share of ``change`` (one sweep).
-
-        The last column of each is summed up with the gradients.
-        """
-        d, parts = self.problem.data.d, self.parts
-        size = (parts + 1) * (d + 2)
-
-        def add(block: Block, out: FloatArray) -> None:
-            self._add_sweep(block, block.lo, block.hi, theta, out[:size], out[size:])
-
-        self.problem.passes += 1
-        sums = self.problem.data.sum(add, size + (parts + 1) * (d + 1), fills=("curvature",))
-        column = sums[size:].reshape(parts + 1, d + 1)
-        column[:, :-1] -= self.mu * column[:, -1:]
-        constant = np.append(np.diag(known.hessian.sum(0))[:-1] == 0.0, False)
-        column[:, constant] = 0.0
-        mass = known.hessian[:, -1, -1]
-        H = known.hessian + (mass / max(mass.sum(), 1e-300))[:, None, None] * change
-        H[:, -1], H[:, :, -1] = column, column
-        first = sums[:size].reshape(parts + 1, d + 2)
-        return Base(theta, first[:, 0], first[:, 1:], H, known.single, noise)
-
-    def _add_sweep(
+    def add_sweep(
         self,
         block: Block,
         lo: int,
@@ -286,28 +260,6 @@ class Grid:
         bent: FloatArray = H @ e
         bent[:-1] += self.mu * bent[-1]
         return bent
-
-    def would_show(self, known: Base, noise: FloatArray, C: float, tol: float) -> bool:
-        """Whether ``noise`` in the Hessian of a base at the optimum for C may show in the gap of models without a part.
-
-        Their steps from there will be those from a known base, less that to the optimum.
-        """
-        whole = self.step(known, C, -1)
-        for f in self.held_out:
-            move = self.step(known, C / self.share(), f)
-            if self._shows(noise, C, move.delta - whole.delta, tol * move.value):
-                return True
-        return False
-
-    def noisy(self, base: Base, C: float, move: Move, tol: float) -> bool:
-        """Whether a foretold Hessian may show in the gap of the model."""
-        return base.noise is not None and self._shows(base.noise, C, move.delta, tol * move.value)
-
-    def _shows(self, noise: FloatArray, C: float, step: FloatArray, gap: float) -> bool:
-        """The residual r of a step enters the gap by |r|^2/(2 lam)."""
-        e = step.copy()
-        e[-1] += dot(self.mu, e[:-1])
-        return not 0.5 * C * dot(e, noise @ e) <= _UNSEEN * gap
 
     def blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
         """Whether single precision may show in the gap: its residual r enters that by |r|^2/(2 lam).

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.penalties import ElasticNet
-from linsep.problem import Problem, dot
-from linsep.problem.pointwise import CURVATURE
+from linsep.problem import Problem
 from linsep.solvers import grid_kinks, small
-from linsep.solvers.directions import solved
 from linsep.solvers.grid import Base, Grid, GridModel, Plan
-from linsep.solvers.hardness import row_norms
+from linsep.solvers.grid_pilot import Pilot, noisy
 from linsep.solvers.run import LimitReached, Run
 from linsep.watching import advance, note
 
@@ -23,9 +20,6 @@ if TYPE_CHECKING:
 _NEAR = 3e-3  # half the squared decrement, as a share of P, that one step from a base may cover
 _REACH = 0.7  # the same for a small tol, as a multiple of its root: the gap grows like the square
 _SHORT = 0.1  # the same where rows are few, and more digits cost little
-_CORRECTIONS = 8  # of the way from one base to the next, at most
-_CORRECT = 0.05  # half the squared decrement of the last, as a multiple of what one step may cover
-_SLOW = 0.1  # of that before: a Hessian that leaves more is made anew
 ROUNDS = 3  # of bases moved nearer
 
 
@@ -72,10 +66,10 @@ def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> li
     share = grid.share()
     Cs = [C * share for C in grid.Cs]
     order = list(range(len(Cs)))
-    pilot: _Pilot | None = None
+    pilot: Pilot | None = None
     if _many_rows(problem):
         order.reverse()
-        pilot = _Pilot(problem, seed)
+        pilot = Pilot(problem, seed)
         base = pilot.first_base(grid, Cs[-1], near)
     else:
         base = grid.at(np.zeros(problem.order))
@@ -109,7 +103,7 @@ def _plans(grid: Grid, base: Base, c: int, parts: list[int], tol: float) -> tupl
     """The steps of these models from the base; from its Hessian in double precision, where single would be seen."""
     C = grid.Cs[c]
     moves = [grid.step(base, C, f) for f in parts]
-    if any(grid.noisy(base, C, move, tol) for move in moves):
+    if any(noisy(grid, base, C, move, tol) for move in moves):
         base = grid.at(base.theta)
         moves = [grid.step(base, C, f) for f in parts]
     if any(grid.blurred(base, C, move, tol) for move in moves):
@@ -117,80 +111,6 @@ def _plans(grid: Grid, base: Base, c: int, parts: list[int], tol: float) -> tupl
         moves = [grid.step(base, C, f) for f in parts]
     steps = zip(parts, moves, strict=True)
     return base, [Plan(c, f, base.theta, move.delta) for f, move in steps]
-
-
-class _Pilot:
-    """A few of the rows: their optimum, to three digits, and how gradient and Hessian change along the path."""
-
-    def __init__(self, problem: Problem, seed: int) -> None:
-        self._sub = small.pilot_of(problem, seed)
-        self._squares: FloatArray | None = None  # |x|^2 of its rows
-        self._exact = np.zeros(0)  # their curvatures, where all rows were summed up last
-
-    def _at(self, C: float) -> Problem:
-        sub = self._sub
-        return Problem(sub.loss, ElasticNet(C), sub.data, sub.fit_intercept)
-
-    def first_base(self, grid: Grid, C: float, near: float) -> Base:
-        """The base at the optimum of the pilot for C, or one step nearer to that of all rows.
-
-        A step with their gradient and the Hessian of the pilot leaves a share of about sqrt(d/rows of the pilot).
-        """
-        sub = self._at(C)
-        theta = small.pilot_optimum(sub, np.zeros(sub.order))
-        sub.value_gradient(theta)  # for the curvatures
-        sums = grid.sweep(theta)
-        value, g = grid.value_gradient(theta, sums, sub.lam)
-        rhs = -g
-        rhs[:-1] += grid.mu * g[-1]
-        delta = solved(sub.hessian(grid.mu), rhs, definite=True)
-        far = 0.5 * dot(rhs, delta) > 0.5 * near * value
-        delta[-1] -= dot(grid.mu, delta[:-1])
-        if far and np.isfinite(delta).all():
-            return grid.at(theta + delta)
-        return grid.base(theta, sums)
-
-    def next_base(self, grid: Grid, known: Base, C: float, near: float, tol: float) -> Base:
-        """The base at the optimum of all rows for C, from a base that is known.
-
-        There gradient and Hessian of all rows are known, and the pilot need only tell how they change: the gradient
-        beyond its linear model, to find the way, and the Hessian, in proportion for each part. The last column of the
-        Hessian is summed up over all rows: the intercept would feel its error at first order.
-        """
-        sub, free = self._at(C), self._at(np.inf)
-        _, before = free.value_gradient(known.theta)
-        H0 = free.hessian(grid.mu, single=grid.single)
-        if known.noise is None:
-            self._exact = free.data.fetch(CURVATURE).copy()
-        linear, H = known.gradient.sum(0) - before, known.hessian.sum(0)
-        move, before_that = grid.step(known, C, -1), np.inf
-        theta, bent, half = known.theta + move.delta, H, move.half
-        for _ in range(_CORRECTIONS):
-            g = sub.value_gradient(theta)[1] + linear
-            g += grid.quadratic(H - H0, theta - known.theta)
-            if half > _SLOW * before_that:
-                bent = H - H0 + free.hessian(grid.mu, single=grid.single)
-            before_that = half
-            delta, half, _ = grid.newton(bent.copy(), g, sub.lam)
-            theta = theta + delta
-            if half <= _CORRECT * near * move.value:
-                break
-        if not np.isfinite(theta).all():
-            return known
-        free.value_gradient(theta)
-        change = free.hessian(grid.mu, single=grid.single) - H0
-        noise = self._noise(grid, free.data.fetch(CURVATURE) - self._exact)
-        if grid_kinks.kinks_of(sub.loss) or grid.would_show(known, noise, C, tol):
-            return grid.at(theta)
-        return grid.foretold(known, theta, change, noise)
-
-    def _noise(self, grid: Grid, change: FloatArray) -> FloatArray:
-        """N with E|r|^2 = e'N e, r what drawing rows leaves of H e: sum of change^2 |x|^2 (x - mu, 1)(x - mu, 1)'."""
-        free = self._at(np.inf)
-        if self._squares is None:
-            self._squares = row_norms(free)
-        free.data.place(CURVATURE, change**2 * self._squares)
-        return free.hessian(grid.mu, single=grid.single)
 
 
 def _along_parts(

@@ -39,6 +39,8 @@ STEPS = 60  # of Newton's method for one proximal term
 ROUNDS = 14  # proximal terms
 FIRST, NEXT, LEAST = 1.0, 0.1, 1e-12  # their bends, as a share of |x|^2/lam; the factor; the last
 NEAR = 1e-5  # the same from a solution to some digits
+POLISHES, EXACT = 3, 0.1  # proximal terms for that; the share of tol at which it is exact
+CLOSE = 1e-4  # the gap of a solution that is worth it
 SMALL = 1e-3  # change of the objective, as a share of tol, that is none
 STRETCH = 0.03  # share of tol by which a model of a loss with a kink is stretched: see ``Found``
 _HALVINGS = 60
@@ -253,10 +255,28 @@ def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Fou
     """A solution of a loss with a kink, made exact where its free rows are the right ones but for a few."""
     method = _Newton(span, lam, tol, None)
     method.place(u, b)
-    before = method.found()
-    method.minimise(NEAR * method.size, u)
-    after = method.found()
-    return after if after.gap < before.gap else before
+    best, share = method.found(), NEAR
+    for _ in range(POLISHES):
+        method.minimise(share * method.size, method.dual())
+        found = method.found()
+        best, share = found if found.gap < best.gap else best, NEXT * share
+        if best.gap <= EXACT * tol:
+            break
+    return best
+
+
+@np.errstate(
+    over="ignore", invalid="ignore", divide="ignore"
+)  # a gap that is not finite closes nothing
+def made_exact(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
+    """The same, polished: where rounding, which C makes larger, is all that has come between."""
+    method = _Newton(span, lam, tol, None)
+    u = np.clip(lam * mass, method.low, method.high)
+    method.place(u, b)
+    if not method.gap(u) <= CLOSE:
+        return None
+    found = polished(span, lam, tol, u, b)
+    return found if found.gap <= tol else None
 
 
 @np.errstate(

@@ -24,6 +24,7 @@ from linsep.train import Fit, Recipe, told, train
 _ROWS = 30  # per feature: with fewer, folds differ too much to share a base
 
 _SCORED = 4096  # rows scored together
+_COPIED = 1 << 24  # numbers of X up to which a model of its own gets a copy of its rows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -150,6 +151,23 @@ def _certified(
     )
 
 
+def _without(given: Shared, outside: npt.NDArray[np.bool_], n_threads: int | None) -> Any:
+    """The rows outside a part; if they are many, or not in memory, those inside it have weight 0.
+
+    A weight of 0 leaves a row among those that numbers are rounded to: one of 1e8 would spoil the proof of the others.
+    """
+    X, weight = given.rows, given.weight
+    if isinstance(X, np.ndarray) and X.size <= _COPIED:
+
+        def of(values: FloatArray | None) -> FloatArray | None:
+            return None if values is None else values[outside]
+
+        rows = X[outside], of(given.sigma), of(given.offset), of(weight)
+        return dataset(*rows, None, n_threads)
+    weight = outside.astype(np.float64) if weight is None else weight * outside
+    return dataset(X, given.sigma, given.offset, weight, None, n_threads)
+
+
 def alone(
     given: Shared,
     recipe: Recipe,
@@ -160,11 +178,9 @@ def alone(
     errors: IntArray | None,
     c: int,
 ) -> Fit:
-    """A model of its own, from where the grid left it; the rows of its part have weight 0."""
+    """A model of its own, from where the grid left it."""
     outside = (part != f) if f >= 0 else np.ones(len(part), dtype=bool)
-    weight = outside.astype(np.float64) if given.weight is None else given.weight * outside
-    data = dataset(given.rows, given.sigma, given.offset, weight, None, recipe.n_threads)
-    with closing(data):
+    with closing(_without(given, outside, recipe.n_threads)) as data:
         W = None if start is None else start.W
         fit = train(recipe, recorded(data, told(recipe), W), W, warn=False)
     if f >= 0 and (held is not None or errors is not None):

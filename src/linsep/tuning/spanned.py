@@ -43,6 +43,8 @@ _WORTH = 200  # rows for each model of the grid, at most: below that the matrix 
 _FEW, _EPOCHS, _EPOCHS_SMOOTH = 600, 10, 25
 _COLUMNS = 4096  # of X that are centred at a time
 _SHARE = 0.3  # of tol that a model on L may leave
+# Shares of that by which a model of the hinge is stretched: more, where a row on the kink is not clear of rounding.
+_LONGER = (span_newton.STRETCH, 10.0 * span_newton.STRETCH)
 _LIFT = 1e-15  # of the largest |x|^2, added to K_f if it is singular; ten times as much until it has a factor
 
 
@@ -197,16 +199,19 @@ def _rising(whole: _Whole, Cs: Sequence[float], train: IntArray) -> list[_Solved
     began = perf_counter()
     for C, (u, b, entries) in zip(Cs, solve(whole, rows, Cs, tol), strict=True):
         mine = replace(recipe, penalty=ElasticNet(C))
-        model = from_gram(
-            loss,
-            rows,
-            u,
-            b,
-            penalty=mine.penalty,
-            fit_intercept=recipe.fit_intercept,
-            tol=recipe.tol,
-            longer=span_newton.STRETCH * tol,
-        )
+        for longer in _LONGER if not loss.smooth else _LONGER[:1]:
+            model = from_gram(
+                loss,
+                rows,
+                u,
+                b,
+                penalty=mine.penalty,
+                fit_intercept=recipe.fit_intercept,
+                tol=recipe.tol,
+                longer=longer * tol,
+            )
+            if model.certificate.certified:
+                break
         seconds, began = perf_counter() - began, perf_counter()
         found.append(_Solved(mine, u, model, entries / (n * d), seconds))
     return found
@@ -229,6 +234,8 @@ def _by_newton(whole: _Whole, rows: GramRows, Cs: Sequence[float], tol: float) -
     for C in Cs:
         lam = ElasticNet(C).l2
         known = None if start is None else span_newton.known(span, lam, tol, *start)
+        if known is None and start is not None and not loss.smooth:
+            known = span_newton.made_exact(span, lam, tol, *start)
         if known is None and table is not None:
             problem = Problem(loss, ElasticNet(C), table, recipe.fit_intercept)
             begin = np.zeros(problem.order)
