@@ -125,7 +125,7 @@ def test_curvature_floor_bounds_the_interval(loss, m, t, where):
     inside = loss.curvature(m + where * t)
     # Rounding of m + where * t may cross the end of a piece by one unit in the last place.
     assert floor <= inside * (1 + 1e-12) or not far_from_breaks(loss, m + where * t, 1e-12)
-    assert floor <= loss.curvature_bound
+    assert floor <= loss.curvature_bound * (1 + 1e-15)  # p (1 - p) may round above 1/4
 
 
 @pytest.mark.parametrize("name", ["logistic", "exponential", "squared", "huber", "squared_hinge"])

@@ -1,4 +1,4 @@
-"""Rows of the local certificate where they lie in memory: their sums by kernels, block by block.
+"""Rows of the local certificate where they lie, in memory or on disk: their sums by kernels, block by block.
 
 What ``rows.py`` and ``local.py`` say in numpy, for the certificate of a fit; ``verify`` uses those. The formulas of
 the loss are those of ``losses/`` all the same: the kernels only multiply rows. The rounding error of a sum of
@@ -21,7 +21,7 @@ from linsep.certificates.rows import Rows
 
 if TYPE_CHECKING:
     from linsep.certificates.metric import Metric
-    from linsep.data import Block, Memory
+    from linsep.data import Block, Dataset
     from linsep.losses import Loss
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,10 +31,10 @@ FloatArray = npt.NDArray[np.float64]
 class KernelRows(Rows):
     """The rows of ``data``, whose kernels make the sums."""
 
-    data: Memory
+    data: Dataset
 
     @classmethod
-    def of(cls, data: Memory, fit_intercept: bool, lam: float = 0.0) -> KernelRows:
+    def of(cls, data: Dataset, fit_intercept: bool, lam: float = 0.0) -> KernelRows:
         """All rows."""
         everyone = slice(0, data.n)
         offset, weight = given(data.offset, everyone, 0.0), given(data.weight, everyone, 1.0)

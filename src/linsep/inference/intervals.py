@@ -14,6 +14,8 @@ known of a penalised model is its held-out error, with an exact binomial bound.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +24,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from linsep.certificates import Part
 from linsep.certificates.kernel_rows import KernelRows
-from linsep.data import Memory
+from linsep.data import Memory, StoredRows, Stream
 from linsep.inference.results import Coefficient
 from linsep.losses import Logistic, Loss, Multinomial, Squared
 
@@ -58,9 +60,12 @@ def refusal(part: Part) -> str | None:
     return None
 
 
-def rows(part: Part) -> KernelRows:
+@contextmanager
+def rows(part: Part) -> Iterator[KernelRows]:
     """The rows where they lie, with signs, offsets and weights."""
-    return KernelRows.of(Memory(part.X, part.sigma, part.offset, part.weight), part.fit_intercept)
+    kind = Stream if isinstance(part.X, StoredRows) else Memory
+    with closing(kind(part.X, part.sigma, part.offset, part.weight)) as data:
+        yield KernelRows.of(data, part.fit_intercept)
 
 
 def margins(part: Part, of: KernelRows) -> FloatArray:
@@ -82,10 +87,10 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
     None, 0 and the reason if columns are linearly dependent or too few rows are left.
     """
     assert isinstance(part.loss, Loss)
-    of = rows(part)
-    m, weight, order = margins(part, of), of.weight, of.size
     squared = isinstance(part.loss, Squared)
-    information = of.gram(weight if squared else weight * part.loss.curvature(m))
+    with rows(part) as of:
+        m, weight, order = margins(part, of), of.weight, of.size
+        information = of.gram(weight if squared else weight * part.loss.curvature(m))
     residuals, total = float(weight @ (1.0 - m) ** 2), float(weight.sum())
     scale = 1.0 / np.sqrt(np.where(np.diag(information) > 0, np.diag(information), 1.0))
     values, vectors = np.linalg.eigh(information * scale * scale[:, None])
