@@ -48,7 +48,8 @@ FIRST_MU, FLOOR = 0.01, 0.01
 # At the end: features that are asked (of the penalty), Newton steps, and how often.
 AT, POLISHES, TRIES = 0.999, 3, 3
 STRIDE, BETWEEN = 50.0, 0.1  # of penalties far above the one asked for, and the gaps there
-FINE, ROUGH = 1e-6, 1e-3  # residuals of corrected and predicted steps
+# Residuals of predicted and corrected steps: with a factor, and without one, where digits are dear.
+EXACT, INEXACT = (1e-3, 1e-6), (1e-2, 1e-3)
 
 
 class _Path:
@@ -179,10 +180,11 @@ class _Path:
             )
 
         both, mass = self._products(), self._mass()
-        first = step(0.0, 0.0, 0.0, ROUGH)
+        rough, fine = EXACT if system.factored else INEXACT
+        first = step(0.0, 0.0, 0.0, rough)
         left = self._products(min(1.0, self._reach(first)), first) / both
         mu = left**3 * both / mass
-        found = step(mu - first.u * first.r, mu - first.p * first.y, mu + first.q * first.y, FINE)
+        found = step(mu - first.u * first.r, mu - first.p * first.y, mu + first.q * first.y, fine)
         length = min(1.0, SHARE * self._reach(found))
         self.u, self.r = u + length * found.u, r + length * found.r
         self.p, self.q = p + length * found.p, q + length * found.q
