@@ -7,8 +7,8 @@ A set of k features then costs neither a Hessian (k^2) nor its factor (k^3), as 
 The penalty comes down from where no feature wants in, by a factor of about three at a time, with a step or two on the
 features that want in by then: what is learnt under a stronger penalty keeps the weights small and the working sets
 about as large as the support. At the penalty asked for working sets are solved in earnest, and the others asked,
-until no one objects; only then is the closing pass over all of X made. Where the squared hinge has hardly a row with
-curvature left, Newton's method dawdles, and ``column_path.py`` takes over.
+until no one objects; only then is the closing pass over all of X made. Where Newton's method dawdles, on the
+squared hinge with hardly a row that has curvature left or on the squared loss, ``column_path.py`` takes over.
 
 References: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
 2010; Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
@@ -24,6 +24,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.solution import Status
 from linsep.solvers import column_path
 from linsep.solvers.column_system import Part, as_rows
 from linsep.solvers.run import SAFETY, LimitReached, Run, balanced, linearised
@@ -236,6 +237,8 @@ def _in_earnest(run: Run[Problem], columns: Columns, wish: FloatArray) -> bool:
         if columns.dawdles and not followed:
             if column_path.finish(run, columns):
                 return True
+            if run.short_of(tol) is Status.WORKING_PRECISION:
+                return False
             wish, followed = columns.wishes(), True
         chosen = _chosen(columns.theta, wish, NEARLY * l1)
         # few features are solved at once: that costs less than to ask the others once more
