@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep import ConvergenceWarning, LinearClassifier, _kernels, verify
+from linsep import ConvergenceWarning, LinearClassifier, LinearRegressor, _kernels, verify
 from linsep.certificates import Part, recheck_part
 from linsep.data import Memory
-from linsep.losses import Logistic, SquaredHinge
+from linsep.losses import Logistic, Squared, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Stop
@@ -65,6 +65,35 @@ def test_estimators_hand_over(monkeypatch, sparse, l1_ratio):
     assert model.certificate_.certified
     assert verify(model, rows, y).certified
     assert 0 < np.count_nonzero(model.coef_) <= (len(y) + 1 if l1_ratio == 1.0 else X.shape[1])
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_the_squared_loss(intercept, l1_ratio):
+    X, _ = separable(80, 300)
+    target = X[:, :9] @ np.arange(1.0, 10.0) + np.random.default_rng(1).normal(size=80)
+    data = Memory(X, np.ones(80), 1.0 - target)
+    loss, penalty = Squared(), ElasticNet(100.0, l1_ratio)
+    run = Run(Problem(loss, penalty, data, intercept), Stop(1e-8))
+    columns = Columns(run.problem, np.zeros(301))
+    columns.l1 = 1e4 * penalty.l1
+    assert column_path.finish(run, columns)
+    _, theta, dual, _ = run.best
+    W, one = theta.reshape(-1, 1), np.ones(80)
+    given = (loss, penalty, intercept, X, one, 1.0 - target, None, None, W, dual, 1e-8)
+    assert recheck_part(Part(*given)).relative_gap <= 1e-8
+
+
+def test_a_regressor_hands_over(monkeypatch):
+    calls = []
+    finish = column_path.finish
+    monkeypatch.setattr(column_path, "finish", lambda *given: calls.append(1) or finish(*given))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 1200)) + 2.0 * rng.normal(size=(150, 1))
+    X[:, 1::2] = 0.95 * X[:, :-1:2] + 0.1 * X[:, 1::2]
+    target = X[:, :20] @ rng.normal(size=20) + 3.0 * rng.normal(size=150)
+    model = LinearRegressor("squared", C=100.0, l1_ratio=1.0).fit(X, target)
+    assert calls and verify(model, X, target).certified
 
 
 def test_weight_two_is_the_row_twice():

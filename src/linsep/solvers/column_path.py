@@ -1,8 +1,9 @@
-"""The squared hinge with an absolute penalty where Newton's method keeps changing its mind: an interior point method.
+"""Squared hinge and squared loss with an absolute penalty where Newton's method dawdles: an interior point method.
 
 Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s xi^2 with xi >= t = 1 - m. Rows as in ``slack_path.py``: u = 2 xi is the
 multiplier, r = u/2 - t >= 0 the slack. Features: w = p - q with p, q >= 0 and multipliers l1 + y, l1 - y, where
-y = l2 w - v and v = sum s sigma u x. On the central path u r = p (l1 + y) = q (l1 - y) = mu.
+y = l2 w - v and v = sum s sigma u x. On the central path u r = p (l1 + y) = q (l1 - y) = mu. Of the squared loss u is
+free: r = 0.
 
 Where the classes are separable and the penalty is weak, hardly any row has curvature, and the model of a Newton step is
 all but a linear programme: its support changes by a feature or two at a time. The path takes some twenty iterations. It
@@ -48,7 +49,8 @@ FIRST_MU, FLOOR = 0.01, 0.01
 # At the end: features that are asked (of the penalty), Newton steps, and how often.
 AT, POLISHES, TRIES = 0.999, 3, 3
 STRIDE, BETWEEN = 50.0, 0.1  # of penalties far above the one asked for, and the gaps there
-FINE, ROUGH = 1e-6, 1e-3  # residuals of corrected and predicted steps
+# Residuals of predicted and corrected steps: with a factor, and without one, where digits are dear.
+EXACT, INEXACT = (1e-3, 1e-6), (1e-2, 1e-3)
 
 
 class _Path:
@@ -59,12 +61,15 @@ class _Path:
         self.problem, self._columns = problem, columns
         self.l1, self.l2 = l1, problem.lam
         self.sign = data.sign
+        self.bent = (
+            problem.loss.native == "squared_hinge"
+        )  # else the squared loss, with u free and no slack
         self.s = np.ones(data.n) if data.weight is None else data.weight
         self._kink = np.ones(data.n) if data.offset is None else 1.0 - data.offset
         self.b, w = float(columns.theta[-1]), columns.theta[:-1]
         t = self._kink - self.sign * columns.scores
         value = problem.penalty_value(columns.theta) + self.l1 * float(np.abs(w).sum())
-        value += dot(self.s, np.square(np.maximum(t, 0.0)))
+        value += dot(self.s, np.square(self._active(t)))
         mu = FIRST_MU * value / float(self.s.sum())
         self.v = np.zeros(data.d)
         self._begin_rows(t, mu)
@@ -74,11 +79,16 @@ class _Path:
         self.value = self.gap = np.inf
         self._free = np.ones(len(self.p), dtype=bool)
         self._price = FAIR
+        self.best = columns.theta.copy(), self.u  # where the gap was least
 
     def _begin_rows(self, t: FloatArray, mu: float) -> None:
         """A feasible dual point."""
-        slopes = 2.0 * np.maximum(t, 0.0)
+        slopes = 2.0 * self._active(t)
         self.u = slopes * min(1.0, INSIDE * self.l1 / max(self._ask(slopes), 1e-300))
+        self.r = np.zeros_like(t)
+        if not self.bent:
+            self._ask(self.u)
+            return
         top = FLOOR * float(self.u.max()) or np.sqrt(mu)
         self.u = np.maximum(self.u, np.minimum(mu / np.maximum(-t, 1e-9), top))
         largest = self._ask(self.u)
@@ -86,6 +96,10 @@ class _Path:
             self.u *= INSIDE * self.l1 / largest
             self.v *= INSIDE * self.l1 / largest
         self.r = np.maximum(np.minimum(mu / self.u, SLACK), self.u / 2 - t)
+
+    def _active(self, t: FloatArray) -> FloatArray:
+        """Half the slope of the loss."""
+        return np.maximum(t, 0.0) if self.bent else t
 
     def _ask(self, u: FloatArray) -> float:
         """v of all features at u (a pass); the largest."""
@@ -103,12 +117,12 @@ class _Path:
 
     def measure(self) -> None:
         """Objective and gap here, all features asked; those who come near the penalty join."""
-        self.u = np.maximum(self.u, 1e-300)
+        self.u = np.maximum(self.u, 1e-300) if self.bent else self.u
         largest = self._ask(self.u)
         w = self.p - self.q
         self.t = self._kink - self.sign * (self.part.along(w) + self.b)
         self._v_b = dot(self.s * self.sign, self.u) if self.problem.fit_intercept else 0.0
-        active, v = np.maximum(self.t, 0.0), self.v[self.chosen]
+        active, v = self._active(self.t), self.v[self.chosen]
         over = np.maximum(np.abs(self.v) - self.l1, 0.0)
         size = 0.5 * self.l2 * dot(w, w) + self.l1 * float(np.abs(w).sum())
         self.value = size + dot(self.s, np.square(active))
@@ -136,7 +150,7 @@ class _Path:
         return self.part.entries / max(1, self.problem.data.n_entries)
 
     def _mass(self) -> float:
-        return float(self.s.sum()) + 2 * len(self.p)
+        return (float(self.s.sum()) if self.bent else 0.0) + 2 * len(self.p)
 
     def _products(self, length: float = 0.0, step: _Step | None = None) -> float:
         """The sum of all products that are mu on the path, after a step of that length."""
@@ -151,7 +165,8 @@ class _Path:
         u, r, p, q, y = self.u, self.r, self.p, self.q, self.y
         up, down = self.l1 + y, self.l1 - y
         e = p / up + q / down
-        h = self.s / (r / u + 0.5)
+        ratio = r / u + 0.5 if self.bent else np.full_like(u, 0.5)
+        h = self.s / ratio
         part, sign = self.part, self.sign
         system = System(part, 1.0 / e + self.l2, h, self.problem.fit_intercept, self._price)
         amiss = r - u / 2 + self.t
@@ -164,7 +179,7 @@ class _Path:
             fine: float,
         ) -> _Step:
             """Towards these products."""
-            c = (rows - u * r + u * amiss) / (u / 2 + r)
+            c = (rows - u * r + u * amiss) / (u / 2 + r) if self.bent else 2.0 * amiss
             cp, cq = ups - p * up, downs - q * down
             ahead = cp / up - cq / down
             rhs = part.gathered(self.s * sign * c)
@@ -172,17 +187,17 @@ class _Path:
             rhs[-1] = rhs[-1] + self._v_b if self.problem.fit_intercept else 0.0
             delta = system.solve(rhs, fine)
             dm = sign * (part.along(delta[:-1]) + delta[-1])
-            du = c - dm / (r / u + 0.5)
+            du = c - dm / ratio
+            dr = du / 2 + dm - amiss if self.bent else np.zeros_like(du)
             dy = (ahead - delta[:-1]) / e
-            return _Step(
-                du, du / 2 + dm - amiss, (cp - p * dy) / up, (cq + q * dy) / down, dy, delta[-1]
-            )
+            return _Step(du, dr, (cp - p * dy) / up, (cq + q * dy) / down, dy, delta[-1])
 
         both, mass = self._products(), self._mass()
-        first = step(0.0, 0.0, 0.0, ROUGH)
+        rough, fine = EXACT if system.factored else INEXACT
+        first = step(0.0, 0.0, 0.0, rough)
         left = self._products(min(1.0, self._reach(first)), first) / both
         mu = left**3 * both / mass
-        found = step(mu - first.u * first.r, mu - first.p * first.y, mu + first.q * first.y, FINE)
+        found = step(mu - first.u * first.r, mu - first.p * first.y, mu + first.q * first.y, fine)
         length = min(1.0, SHARE * self._reach(found))
         self.u, self.r = u + length * found.u, r + length * found.r
         self.p, self.q = p + length * found.p, q + length * found.q
@@ -195,9 +210,9 @@ class _Path:
         return length
 
     def _reach(self, step: _Step) -> float:
+        rows = min(_reach(self.u, step.u), _reach(self.r, step.r)) if self.bent else np.inf
         return min(
-            _reach(self.u, step.u),
-            _reach(self.r, step.r),
+            rows,
             _reach(self.p, step.p),
             _reach(self.q, step.q),
             _reach(self.l1 + self.y, step.y),
@@ -240,8 +255,9 @@ def _reach(x: FloatArray, dx: FloatArray) -> float:
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss is the squared hinge, and the rows are in memory."""
-    return problem.loss.native == "squared_hinge" and isinstance(problem.data, Memory)
+    """Whether the loss is the squared hinge or the squared one, and the rows are in memory."""
+    known = problem.loss.native in ("squared_hinge", "squared")
+    return known and isinstance(problem.data, Memory)
 
 
 def finish(run: Run[Problem], columns: Columns) -> bool:
@@ -260,9 +276,12 @@ def finish(run: Run[Problem], columns: Columns) -> bool:
         path = _Path(run.problem, columns, asked)
         ending = _Ending(run, path, columns)
         try:
-            return _follow(run, path, ending) or ending.closed
+            if _follow(run, path, ending) or ending.closed:
+                return True
+            run.close(path.best[0], Explicit(path.best[1]))
+            return False
         except LimitReached:
-            run.close(path.theta(), Explicit(path.u))
+            run.close(path.best[0], Explicit(path.best[1]))
             raise
 
 
@@ -277,7 +296,9 @@ def _follow(run: Run[Problem], path: _Path, ends: Callable[[], bool]) -> bool:
         if k and ends():
             return True
         idle = 0 if path.gap < 0.9 * least else idle + 1
-        least = min(least, path.gap)
+        if path.gap < least:
+            least = path.gap
+            path.best = path.theta(), path.u
         if idle == PATIENCE or not path.advance() > 1e-8:
             break
     return False

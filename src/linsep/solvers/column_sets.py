@@ -4,11 +4,11 @@ Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). Coordinate descent reads the en
 columns are stored as rows of their own: sparse data are transposed once, of dense data the chosen columns are copied.
 A set of k features then costs neither a Hessian (k^2) nor its factor (k^3), as it does in ``prox_newton.py``.
 
-The penalty comes down from where no feature wants in, by a factor of two or three at a time, with a step or two on the
+The penalty comes down from where no feature wants in, by a factor of about three at a time, with a step or two on the
 features that want in by then: what is learnt under a stronger penalty keeps the weights small and the working sets
 about as large as the support. At the penalty asked for working sets are solved in earnest, and the others asked,
-until no one objects; only then is the closing pass over all of X made. Where the squared hinge has hardly a row with
-curvature left, Newton's method dawdles, and ``column_path.py`` takes over.
+until no one objects; only then is the closing pass over all of X made. Where Newton's method dawdles, on the
+squared hinge with hardly a row that has curvature left or on the squared loss, ``column_path.py`` takes over.
 
 References: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
 2010; Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
@@ -24,6 +24,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.solution import Status
 from linsep.solvers import column_path
 from linsep.solvers.column_system import Part, as_rows
 from linsep.solvers.run import SAFETY, LimitReached, Run, balanced, linearised
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.int64]
 
-# The penalty comes down by halves, a step at a time, from up to so many times itself; from more by thirds, two steps at
-# a time, or in earnest (squared hinge).
+# The penalty comes down by thirds, a step at a time, from up to so many times itself; from more two steps at a
+# time, or in earnest (squared hinge).
 MILD, WEAK = 200.0, 5000.0
-STRIDE_TOL = 0.1
+STRIDE_TOL, SLIGHTLY = 0.1, 0.3  # of a stride that is not worth another
 STEPS = 6  # Newton steps between two looks at the clock
 ROUNDS = 300
 FIRST = 40  # of a working set, at least
@@ -208,9 +209,9 @@ def _come_down(run: Run[Problem], columns: Columns, wish: FloatArray) -> FloatAr
 
 
 def _falling(largest: float, asked: float, mild: bool) -> list[float]:
-    """Penalties between the two, by even halves or by thirds."""
+    """Penalties between the two, by even strides of about a third, or by thirds."""
     if mild:
-        strides = math.ceil(math.log2(max(1.0, largest / asked)))
+        strides = max(1, math.ceil(math.log(max(1.0, largest / asked), 3.0) - SLIGHTLY))
         return [largest * (asked / largest) ** (k / strides) for k in range(1, strides)]
     strides = math.ceil(math.log(largest / (1.5 * asked)) / math.log(3.0))
     return [largest / 3.0**k for k in range(1, strides)]
@@ -236,9 +237,12 @@ def _in_earnest(run: Run[Problem], columns: Columns, wish: FloatArray) -> bool:
         if columns.dawdles and not followed:
             if column_path.finish(run, columns):
                 return True
+            if run.short_of(tol) is Status.WORKING_PRECISION:
+                return False
             wish, followed = columns.wishes(), True
         chosen = _chosen(columns.theta, wish, NEARLY * l1)
-        goal = max(inner * tol, min(ROUGH, 0.1 * left))
+        # few features are solved at once: that costs less than to ask the others once more
+        goal = inner * tol if len(chosen) <= 2 * FIRST else max(inner * tol, min(ROUGH, 0.1 * left))
         status, gap = columns.solve(chosen, l1, goal, STEPS)
         wish = columns.wishes()
         outside = wish.copy()

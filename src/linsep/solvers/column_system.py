@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 
 # Of the diagonal of I + K, by columns and by rows, beyond the identity: what the factor does not leave out.
 BY_COLUMNS, BY_ROWS = 0.3, 10.0
-GRADIENTS = 400  # of one solve
+GRADIENTS = 1500  # of one solve
 # Multiplications of a factor per entry that a step of conjugate gradients reads: up to the first it is cheaper than
 # the steps it spares, up to the second it is made where they do not get there. What a step costs besides, in entries.
 FAIR, DEAR, OVERHEAD = 4e4, 2e6, 50_000
@@ -110,7 +110,8 @@ class System:
         rows = np.flatnonzero(part.row_squares(1.0 / diagonal) * h > BY_ROWS)
         by_rows = len(rows) < len(columns)
         order = min(len(rows), len(columns))
-        if order > LARGEST or order**3 > price * (part.entries + OVERHEAD):
+        self.factored = order <= LARGEST and order**3 <= price * (part.entries + OVERHEAD)
+        if not self.factored:
             columns, by_rows = np.zeros(0, dtype=np.int64), False
         self._inverse: _ByRows | _ByColumns
         self._inverse = _ByRows(self, rows) if by_rows else _ByColumns(self, columns)
