@@ -14,7 +14,6 @@ from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import preference
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
-from linsep.data import Memory
 from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, hard_margin
 from linsep.solution import Status
@@ -132,7 +131,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
 
 def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
     data, scale = problem.data, problem.penalty.scale
-    if isinstance(data, Memory):
+    if not data.remote:
         part = KernelRows.of(data, problem.fit_intercept, problem.lam)
         theta = np.ascontiguousarray(solution.W[: part.size, 0])
         at = part.visit(problem.loss, theta)

@@ -1,4 +1,4 @@
-"""Rows of the local certificate where they lie in memory: their sums by kernels, block by block.
+"""Rows of the local certificate where they lie, in memory or on disk: their sums by kernels, block by block.
 
 What ``rows.py`` and ``local.py`` say in numpy, for the certificate of a fit; ``verify`` uses those. The formulas of
 the loss are those of ``losses/`` all the same: the kernels only multiply rows. The rounding error of a sum of
@@ -21,7 +21,7 @@ from linsep.certificates.rows import Rows
 
 if TYPE_CHECKING:
     from linsep.certificates.metric import Metric
-    from linsep.data import Block, Memory
+    from linsep.data import Block, Dataset
     from linsep.losses import Loss
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,10 +31,10 @@ FloatArray = npt.NDArray[np.float64]
 class KernelRows(Rows):
     """The rows of ``data``, whose kernels make the sums."""
 
-    data: Memory
+    data: Dataset
 
     @classmethod
-    def of(cls, data: Memory, fit_intercept: bool, lam: float = 0.0) -> KernelRows:
+    def of(cls, data: Dataset, fit_intercept: bool, lam: float = 0.0) -> KernelRows:
         """All rows."""
         everyone = slice(0, data.n)
         offset, weight = given(data.offset, everyone, 0.0), given(data.weight, everyone, 1.0)
@@ -52,7 +52,7 @@ class KernelRows(Rows):
         def add(block: Block, out: FloatArray) -> None:
             _kernels.gram(block.rows, block.lo, block.hi, _of(block, h), centre, out)
 
-        G = self.data.sum(add, order * order, uses=()).reshape(order, order)
+        G = self.data.sum(add, order * order).reshape(order, order)
         upper = np.triu(G, 1)
         if self.data.sparse:  # sparse kernels add each pair once, to either triangle
             upper += np.tril(G, -1).T
@@ -74,7 +74,7 @@ class KernelRows(Rows):
             _kernels.scores_k(block.rows, block.lo, block.hi, T, Z.reshape(-1))
             _of(block, reach)[block.lo : block.hi] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
 
-        self.data.sum(put, 1, uses=())
+        self.data.sum(put, 1)
         return reach * 1.001
 
     def visit(self, loss: Loss, theta: FloatArray) -> Answer:
@@ -97,7 +97,7 @@ class KernelRows(Rows):
             for v, part in zip((push, at.wobble), np.split(out[3 + order :], 2), strict=True):
                 _kernels.moments(block.rows, block.lo, block.hi, _of(block, v), part)
 
-        out = data.sum(add, 3 + order + 2 * (2 * data.d + 1), uses=())
+        out = data.sum(add, 3 + order + 2 * (2 * data.d + 1))
         at.primal, at.rounding, at.null = (float(v) for v in out[:3])
         at.rounding += self.chain * at.primal
         at.g[:] = out[3 : 3 + size]

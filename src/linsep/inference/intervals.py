@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from linsep.certificates import Part
 from linsep.certificates.kernel_rows import KernelRows
+from linsep.certificates.recheck import given
+from linsep.certificates.rows import Rows
 from linsep.data import Memory
 from linsep.inference.results import Coefficient
 from linsep.losses import Logistic, Loss, Multinomial, Squared
@@ -58,21 +61,30 @@ def refusal(part: Part) -> str | None:
     return None
 
 
-def rows(part: Part) -> KernelRows:
-    """The rows where they lie, with signs, offsets and weights."""
-    return KernelRows.of(Memory(part.X, part.sigma, part.offset, part.weight), part.fit_intercept)
+def rows(part: Part) -> Rows:
+    """The rows with signs, offsets and weights, read by kernels where they lie in memory."""
+    if isinstance(part.X, np.ndarray) or sp.issparse(part.X):
+        data = Memory(part.X, part.sigma, part.offset, part.weight)
+        return KernelRows.of(data, part.fit_intercept)
+    everyone = slice(0, part.X.shape[0])
+    offset, weight = given(part.offset, everyone, 0.0), given(part.weight, everyone, 1.0)
+    return Rows(part.X, part.sigma, offset, weight, part.fit_intercept, 0.0)
 
 
-def margins(part: Part, of: KernelRows) -> FloatArray:
+def margins(part: Part, of: Rows) -> FloatArray:
     """sign * score + offset of every row."""
-    out = np.empty(of.data.n)
+    out = np.empty(of.X.shape[0])
     theta = np.ascontiguousarray(part.W[:, 0], dtype=np.float64)
 
     def put(block: Block, total: FloatArray) -> None:
         here = slice(block.first + block.lo, block.first + block.hi)
         out[here] = block.margins(block.scores(theta))
 
-    of.data.sum(put, 1, uses=())
+    if isinstance(of, KernelRows):
+        of.data.sum(put, 1, uses=())
+        return out
+    for here, A in of.chunks():
+        out[here] = of.sigma[here] * (A @ theta[: of.size]) + of.offset[here]
     return out
 
 

@@ -222,7 +222,7 @@ class _Newton:
         no row follows so far.
         """
         weak = self.problem.penalty_value(self.W) < _WEAK * self.value
-        return min(self.near, _SHORT) if weak else self.near
+        return float(min(self.near, _SHORT) if weak else self.near)
 
     def _finish(self, D: FloatArray, last: bool) -> bool:
         """Take the step D if it is the last and closes the gap."""
