@@ -120,9 +120,7 @@ def test_fewer_rows_than_features_with_a_kink(tmp_path):
 
 
 @pytest.mark.parametrize("multiclass", ["multinomial", "ovr"])
-def test_several_classes(multiclass, table, npy, monkeypatch):
-    """The steps of small tables in memory are one native call: their bits are their own, the others those of memory."""
-    monkeypatch.setattr(coupled_directions, "_AT_ONCE", 0)
+def test_several_classes(multiclass, table, npy):
     X, _, s = table
     names = np.array(["low", "middle", "top"])
     y = names[np.argmax(X[:, :3] + np.random.default_rng(1).gumbel(size=(N, 3)), axis=1)]

@@ -52,7 +52,7 @@ class KernelRows(Rows):
         def add(block: Block, out: FloatArray) -> None:
             _kernels.gram(block.rows, block.lo, block.hi, _of(block, h), centre, out)
 
-        G = self.data.sum(add, order * order, uses=()).reshape(order, order)
+        G = self.data.sum(add, order * order).reshape(order, order)
         upper = np.triu(G, 1)
         if self.data.sparse:  # sparse kernels add each pair once, to either triangle
             upper += np.tril(G, -1).T
@@ -74,7 +74,7 @@ class KernelRows(Rows):
             _kernels.scores_k(block.rows, block.lo, block.hi, T, Z.reshape(-1))
             _of(block, reach)[block.lo : block.hi] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
 
-        self.data.sum(put, 1, uses=())
+        self.data.sum(put, 1)
         return reach * 1.001
 
     def visit(self, loss: Loss, theta: FloatArray) -> Answer:
@@ -97,7 +97,7 @@ class KernelRows(Rows):
             for v, part in zip((push, at.wobble), np.split(out[3 + order :], 2), strict=True):
                 _kernels.moments(block.rows, block.lo, block.hi, _of(block, v), part)
 
-        out = data.sum(add, 3 + order + 2 * (2 * data.d + 1), uses=())
+        out = data.sum(add, 3 + order + 2 * (2 * data.d + 1))
         at.primal, at.rounding, at.null = (float(v) for v in out[:3])
         at.rounding += self.chain * at.primal
         at.g[:] = out[3 : 3 + size]

@@ -232,6 +232,11 @@ class Memory(Dataset):
     def whole(self) -> Block | None:
         return self._whole
 
+    @property
+    def one_block(self) -> bool:
+        """Whether the rows are a single block."""
+        return len(self._edges) == 2
+
     def first_rows(self) -> _kernels.Rows:
         return self._open(0).rows
 

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.linalg import get_lapack_funcs
 
 from linsep import _kernels
+from linsep.data import Memory
 from linsep.solvers.directions import Factor
 
 if TYPE_CHECKING:
@@ -231,8 +232,9 @@ class ConjugateGradients:
         limited: bool = True,
     ) -> None:
         self.problem, self.sample, self._check = problem, sample, check
-        work = problem.data.n_entries * problem.k
-        self._at_once = not limited and problem.data.whole is not None and work <= _AT_ONCE
+        data = problem.data
+        one = isinstance(data, Memory) and data.one_block and data.whole is not None
+        self._at_once = one and not limited and data.n_entries * problem.k <= _AT_ONCE
         self.mu = sample.centre()
         self.apply: Blocks | Diagonal | None = None
         self._products = 0.0  # with a diagonal preconditioner
