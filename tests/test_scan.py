@@ -26,7 +26,7 @@ from linsep import (
 )
 from linsep.data import Memory, Stream, shelf
 from linsep.errors import BadInput, CertificateError, Refused
-from linsep.solvers import coupled_directions, lasso, multinomial
+from linsep.solvers import lasso, multinomial
 
 N, D = 30_000, 24  # two blocks of float64 and more
 STREAMED = ("newton", "newton-pilot", "newton-cg")
