@@ -61,9 +61,8 @@ class _Path:
         self.problem, self._columns = problem, columns
         self.l1, self.l2 = l1, problem.lam
         self.sign = data.sign
-        self.bent = (
-            problem.loss.native == "squared_hinge"
-        )  # else the squared loss, with u free and no slack
+        # else it is the squared loss, with u free and no slack
+        self.bent = problem.loss.native == "squared_hinge"
         self.s = np.ones(data.n) if data.weight is None else data.weight
         self._kink = np.ones(data.n) if data.offset is None else 1.0 - data.offset
         self.b, w = float(columns.theta[-1]), columns.theta[:-1]
