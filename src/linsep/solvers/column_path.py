@@ -28,7 +28,7 @@ from linsep.data import Memory
 from linsep.problem.pointwise import dot
 from linsep.solution import Explicit
 from linsep.solvers.column_system import DEAR, FAIR, System
-from linsep.solvers.run import LimitReached, linearised
+from linsep.solvers.run import LimitReached
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
@@ -331,4 +331,18 @@ class _Ending:
         columns.move(path.theta())
         near = (columns.theta[:-1] != 0.0) | (np.abs(path.v) > AT * path.l1)
         columns.solve(np.flatnonzero(near), path.l1, 0.3 * run.stop.tol, POLISHES)
-        return run.close(columns.theta, linearised(columns.base, columns.step))
+        return run.close(columns.theta, self._dual())
+
+    def _dual(self) -> Explicit:
+        """The Newton-dual point, row by row.
+
+        Margins are so near the kink here that their rounding shows in u: who computes u again has another point.
+        """
+        columns, problem = self._columns, self._run.problem
+        data, loss = problem.data, problem.loss
+        sign, offset = data.sign, 0.0 if data.offset is None else data.offset
+        m = sign * (data.X @ columns.base[:-1] + columns.base[-1]) + offset
+        moved = sign * (data.X @ columns.step[:-1] + columns.step[-1])
+        u = -(loss.slope(m) + loss.curvature(m) * moved)
+        low, _ = loss.domain
+        return Explicit(np.maximum(u, low))
