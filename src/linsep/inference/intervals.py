@@ -14,17 +14,18 @@ known of a penalised model is its held-out error, with an exact binomial bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from linsep.certificates import Part
 from linsep.certificates.kernel_rows import KernelRows
-from linsep.data import Memory, StoredRows, Stream
+from linsep.certificates.recheck import given
+from linsep.certificates.rows import Rows
+from linsep.data import Memory
 from linsep.inference.results import Coefficient
 from linsep.losses import Logistic, Loss, Multinomial, Squared
 
@@ -60,24 +61,30 @@ def refusal(part: Part) -> str | None:
     return None
 
 
-@contextmanager
-def rows(part: Part) -> Iterator[KernelRows]:
-    """The rows where they lie, with signs, offsets and weights."""
-    kind = Stream if isinstance(part.X, StoredRows) else Memory
-    with closing(kind(part.X, part.sigma, part.offset, part.weight)) as data:
-        yield KernelRows.of(data, part.fit_intercept)
+def rows(part: Part) -> Rows:
+    """The rows with signs, offsets and weights, read by kernels where they lie in memory."""
+    if isinstance(part.X, np.ndarray) or sp.issparse(part.X):
+        data = Memory(part.X, part.sigma, part.offset, part.weight)
+        return KernelRows.of(data, part.fit_intercept)
+    everyone = slice(0, part.X.shape[0])
+    offset, weight = given(part.offset, everyone, 0.0), given(part.weight, everyone, 1.0)
+    return Rows(part.X, part.sigma, offset, weight, part.fit_intercept, 0.0)
 
 
-def margins(part: Part, of: KernelRows) -> FloatArray:
+def margins(part: Part, of: Rows) -> FloatArray:
     """sign * score + offset of every row."""
-    out = np.empty(of.data.n)
+    out = np.empty(of.X.shape[0])
     theta = np.ascontiguousarray(part.W[:, 0], dtype=np.float64)
 
     def put(block: Block, total: FloatArray) -> None:
         here = slice(block.first + block.lo, block.first + block.hi)
         out[here] = block.margins(block.scores(theta))
 
-    of.data.sum(put, 1, uses=())
+    if isinstance(of, KernelRows):
+        of.data.sum(put, 1, uses=())
+        return out
+    for here, A in of.chunks():
+        out[here] = of.sigma[here] * (A @ theta[: of.size]) + of.offset[here]
     return out
 
 
@@ -87,10 +94,10 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
     None, 0 and the reason if columns are linearly dependent or too few rows are left.
     """
     assert isinstance(part.loss, Loss)
+    of = rows(part)
+    m, weight, order = margins(part, of), of.weight, of.size
     squared = isinstance(part.loss, Squared)
-    with rows(part) as of:
-        m, weight, order = margins(part, of), of.weight, of.size
-        information = of.gram(weight if squared else weight * part.loss.curvature(m))
+    information = of.gram(weight if squared else weight * part.loss.curvature(m))
     residuals, total = float(weight @ (1.0 - m) ** 2), float(weight.sum())
     scale = 1.0 / np.sqrt(np.where(np.diag(information) > 0, np.diag(information), 1.0))
     values, vectors = np.linalg.eigh(information * scale * scale[:, None])

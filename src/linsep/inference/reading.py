@@ -116,8 +116,8 @@ def _facts(model: Any, parts: list[Part], X: Any, y: Any, weight: Any) -> dict[s
     if hasattr(model, "classes_"):
         facts["training error"] = 1.0 - float(model.score(X, y, sample_weight=weight))
         if len(parts) == 1 and isinstance(part.loss, Logistic):
-            with rows(part) as of:
-                facts["log-likelihood"] = -float(of.weight @ part.loss.value(margins(part, of)))
+            of = rows(part)
+            facts["log-likelihood"] = -float(of.weight @ part.loss.value(margins(part, of)))
     else:
         facts["R squared"] = float(model.score(X, y, sample_weight=weight))
     return facts
