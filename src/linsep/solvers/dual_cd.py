@@ -89,7 +89,8 @@ def quick(problem: Problem, tol: float) -> bool:
     if not applies(problem) or data.n_entries < (WORTHWHILE if smooth else WORTHWHILE_KINKED):
         return False
     if smooth and not data.sparse:
-        return data.d >= DENSE and beats_newton(problem, tol)
+        tall = DENSE <= data.d <= data.n / 2  # of fewer rows it is the first method in any case
+        return tall and beats_newton(problem, tol)
     hard = hardness(problem, sampled_mean(problem))
     if not smooth:
         return easy(hard, data.n_entries, tol)
