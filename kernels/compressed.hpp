@@ -1,7 +1,7 @@
 // Dense rows that are mostly zeros (pictures, counts, categories), without their zeros.
 //
 // Ascent reads the rows many times. If a sample of them has few enough numbers other than 0 they are copied once, to CSR,
-// at the price of about two epochs; each epoch then takes the time of the numbers that are left.
+// in two reads; each epoch then takes the time of the numbers that are left.
 #pragma once
 #include "two_parts.hpp"
 

@@ -2,8 +2,8 @@
 //
 // Where the penalty is strong, epochs of dual ascent err by nearly the same multiple of their last move. The dual is a
 // parabola along p = u - (u an epoch ago), and all of its three coefficients are sums over u and w that no row need be
-// read for: w moves by w - (w an epoch ago). So the best length of that move, forwards or back, costs a twentieth of an
-// epoch, and the gap behind it is about a third of what it would be. Rows that would leave their interval stay.
+// read for: w moves by w - (w an epoch ago). So the best length of that move, forwards or back, costs little beside an
+// epoch, and saves one where three or four would be made. Rows that would leave their interval stay.
 #pragma once
 #include "free_round.hpp"
 

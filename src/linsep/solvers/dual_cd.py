@@ -17,6 +17,7 @@ from linsep.solvers.ascent import Ascent, Next
 from linsep.solvers.hardness import (
     MANY,
     epoch_price,
+    full_price,
     globbing_epochs,
     hardness,
     interior_epochs,
@@ -94,9 +95,8 @@ def quick(problem: Problem, tol: float) -> bool:
     hard = hardness(problem, sampled_mean(problem))
     if not smooth:
         return easy(hard, data.n_entries, tol)
-    return hard <= SPARSE_MODERATE and scattered_epochs(problem, hard, tol) <= scattered_price(
-        problem, tol
-    )
+    ascent, newton = scattered_epochs(problem, hard, tol), scattered_price(problem, tol)
+    return hard <= SPARSE_MODERATE and ascent <= newton
 
 
 def beats_newton(problem: Problem, tol: float) -> bool:
@@ -106,7 +106,7 @@ def beats_newton(problem: Problem, tol: float) -> bool:
     to twice as long from k = 10 on. Rows of mostly zeros are visited without them, so there more epochs are worth it.
     """
     hard, price = hardness(problem, sampled_mean(problem)), epoch_price(problem)
-    if hard > (MODERATE if price > 0.6 * problem.data.d else 5.0 * MODERATE):
+    if hard > (5.0 * MODERATE if price < full_price(problem.data.d) else MODERATE):
         return False
     return smooth_epochs(hard, tol) * price <= newton_price(problem, hard, tol)
 
@@ -228,7 +228,7 @@ def _relative_price(problem: Problem) -> float:
     """Price of an epoch, in passes of Newton's method: less of dense rows without their zeros."""
     if problem.data.sparse:
         return EPOCH
-    return EPOCH * epoch_price(problem) / (60.0 + 0.6 * problem.data.d)
+    return EPOCH * epoch_price(problem) / full_price(problem.data.d)
 
 
 def _gap(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
