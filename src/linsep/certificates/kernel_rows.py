@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.certificates.answer import Answer
-from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.recheck import given, margin_error, weigh
 from linsep.certificates.rows import Rows
+from linsep.problem.closing_rows import ROUNDOFF
 
 if TYPE_CHECKING:
     from linsep.certificates.metric import Metric

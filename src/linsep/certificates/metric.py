@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.metric import Metric
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 

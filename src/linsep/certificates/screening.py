@@ -20,12 +20,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF, balance
+from linsep.certificates.closing import balance
+from linsep.certificates.part import Part
 from linsep.certificates.recheck import chunks, closing_sums_numpy, given, longest_sum
 from linsep.certificates.softmax import mixed, softmax_sums_numpy
-from linsep.certificates.verification import Part, recheck_part, verify
+from linsep.certificates.verification import recheck_part, verify
 from linsep.errors import Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.metric import Metric, bound
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.recheck import given
 from linsep.certificates.rows import dense_chunks, longest_dense_sum
 from linsep.losses import Multinomial
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -23,11 +23,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.metric import Metric
 from linsep.certificates.recheck import Dual, dual_point, weigh
 from linsep.certificates.rows import Rows
 from linsep.losses import Loss
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 
