@@ -85,10 +85,11 @@ def product(A: Any, Y: FloatArray) -> list[Pair]:
     d = A.shape[1]
     bits = int((53 - math.ceil(math.log2(d + 2))) // 2)
     found = []
-    for y in Y.T:
-        exponent = np.where(y != 0.0, np.frexp(y)[1], 0)
-        B, unit = _scaled(A, exponent), np.ldexp(y, -exponent)
-        found.append(_sliced(B, unit, bits))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes NaN
+        for y in Y.T:
+            exponent = np.where(y != 0.0, np.frexp(y)[1], -5000)  # columns without weight vanish
+            B, unit = _scaled(A, exponent), np.frexp(y)[0]
+            found.append(_sliced(B, unit, bits))
     return found
 
 
