@@ -100,26 +100,26 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
         else
             X.reached(r, nr, theta, c.m1, c.q);
         spread(c, t, r, nr, moved);
-        loss.values(np, spec.width, c.m1, c.value1);
+        loss.values(np, spec.shape, c.m1, c.value1);
         if (dual) {
             for (int i = 0; i < nr; ++i) c.u[i] = dual[r + i];
             for (int i = nr; i < np; ++i) c.u[i] = 0.0;
         } else if (still) {
-            loss.derivatives(np, spec.width, c.m1, c.slope, c.curvature);
+            loss.derivatives(np, spec.shape, c.m1, c.slope, c.curvature);
             for (int i = 0; i < np; i += VL) store(c.u + i, -load(c.slope + i));
         } else {
-            loss.derivatives(np, spec.width, c.m0, c.slope, c.curvature);
+            loss.derivatives(np, spec.shape, c.m0, c.slope, c.curvature);
             for (int i = 0; i < np; i += VL)
                 store(c.u + i, -(load(c.slope + i) + load(c.curvature + i) * load(c.dz + i)));
         }
-        loss.conjugate(np, spec.width, c.u, c.conj, c.inside);
+        loss.conjugate(np, spec.shape, c.u, c.conj, c.inside);
         int outside = 0;
         for (int i = 0; i < nr; ++i) outside += c.inside[i] == 0.0 || !(c.conj[i] - c.conj[i] == 0.0);
         if (outside) {
-            loss.derivatives(np, spec.width, c.m1, c.slope, c.curvature);
+            loss.derivatives(np, spec.shape, c.m1, c.slope, c.curvature);
             for (int i = 0; i < nr; ++i)
                 if (c.inside[i] == 0.0 || !(c.conj[i] - c.conj[i] == 0.0)) c.u[i] = -c.slope[i];
-            loss.conjugate(np, spec.width, c.u, c.conj, c.inside);
+            loss.conjugate(np, spec.shape, c.u, c.conj, c.inside);
             out[7] += outside;
         }
         if (found)

@@ -121,29 +121,29 @@ struct Closed {
     vd value, u, conj;
 };
 template <class L>
-inline Closed closed_at(vd m1, vd u, vd weight, double width) {
-    const Point p = L::at(m1, width);
+inline Closed closed_at(vd m1, vd u, vd weight, Shape shape) {
+    const Point p = L::at(m1, shape);
     u = select(weight != 0.0, u, vd{});
-    Conjugate c = L::conjugate(u, width);
+    Conjugate c = L::conjugate(u, shape);
     const vi bad = ~(c.inside & (c.value - c.value == 0.0)) & (weight != 0.0);
     if (any(bad)) {
         u = select(bad, -p.slope, u);
-        c = L::conjugate(u, width);
+        c = L::conjugate(u, shape);
     }
     return {p.value, u, c.value};
 }
 
 // The same for a step of 0: u is the slope itself.
 template <class L>
-inline Closed slope_at(vd m, vd weight, double width) {
-    const Point p = L::at(m, width);
+inline Closed slope_at(vd m, vd weight, Shape shape) {
+    const Point p = L::at(m, shape);
     const vd u = select(weight != 0.0, -p.slope, vd{});
-    return {p.value, u, L::conjugate(u, width).value};
+    return {p.value, u, L::conjugate(u, shape).value};
 }
 
 // Adds to the sums of model number c of the part; its plane of score changes becomes its masses s sign u.
 template <class L, bool plain>
-void close_model(const GridJob& job, const GridRoom& room, double width, i64 c, int np) {
+void close_model(const GridJob& job, const GridRoom& room, Shape shape, i64 c, int np) {
     const i64 q = room.models[c], b = plain ? 0 : job.base_of[q];
     double* dz = room.planes + c * kGridRows;
     double* sums = room.sums + q * kGridSums * VL;
@@ -155,9 +155,9 @@ void close_model(const GridJob& job, const GridRoom& room, double width, i64 c, 
         const vd t = sign * load(dz + i);
         Closed at;
         if (plain)
-            at = slope_at<L>(t + offset, weight, width);
+            at = slope_at<L>(t + offset, weight, shape);
         else
-            at = closed_at<L>(load(m0 + i) + t, -(load(slope0 + i) + load(curve0 + i) * t), weight, width);
+            at = closed_at<L>(load(m0 + i) + t, -(load(slope0 + i) + load(curve0 + i) * t), weight, shape);
         const vd value = weight * at.value, mass = weight * sign * at.u, shift = at.u * offset;
         const vd term = weight * (at.conj + shift), large = vabs(mass);
         const vi negative = mass < 0.0;
@@ -203,7 +203,7 @@ void close_bases(const GridRoom& room, LossSpec spec, i64 active, int np, bool s
         const double* z = room.planes + (active + b) * kGridRows;
         double* m0 = room.base_plane(b, kMargin);
         for (int i = 0; i < np; i += VL) store(m0 + i, load(room.sign + i) * load(z + i) + load(room.offset + i));
-        loss.at(np, spec.width, m0, room.base_plane(b, kValue), room.base_plane(b, kSlope), room.base_plane(b, kCurve));
+        loss.at(np, spec.shape, m0, room.base_plane(b, kValue), room.base_plane(b, kSlope), room.base_plane(b, kCurve));
         if (std::is_same_v<L, Logistic> && series) open_near(room.base_plane(b, 0), room.weight, room.norm, np);
     }
 }
@@ -256,9 +256,9 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
                 if (far < 2)
                     close_near(job, room, c, np, side, far == 0);
                 else if (room.plain)
-                    close_model<L, true>(job, room, spec.width, c, np);
+                    close_model<L, true>(job, room, spec.shape, c, np);
                 else
-                    close_model<L, false>(job, room, spec.width, c, np);
+                    close_model<L, false>(job, room, spec.shape, c, np);
             }
             transposed(K, np, room.planes, kGridRows, room.rowwise, K);
             if (one_sided) {

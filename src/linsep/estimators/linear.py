@@ -18,7 +18,7 @@ from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
-from linsep.losses import Loss
+from linsep.losses import Loss, zero_margin
 from linsep.train import Fit
 from linsep.tuning.shared import Shared
 
@@ -237,12 +237,13 @@ random_state
     def _subproblem(
         self, loss: Any, rows: Any, y: Any, sample_weight: Any
     ) -> tuple[Subproblem, FloatArray | None]:
-        """Margins m = z + 1 - t, so that 1 - m is the residual t - z."""
+        """Margins m = z + centre - t, so that centre - m is the residual t - z; the losses of linsep have centre 0."""
+        centre = zero_margin(loss)
         if isinstance(rows, ClusterRows):
-            return Subproblem(loss, offset=rows.residuals()), remote.weights(rows)
+            return Subproblem(loss, offset=rows.offsets(centre)), remote.weights(rows)
         n = rows.shape[0]
         t = inputs.targets(y, n, type(self).__name__)
-        return Subproblem(loss, np.ones(n), 1.0 - t), inputs.weights(sample_weight, n)
+        return Subproblem(loss, np.ones(n), centre - t), inputs.weights(sample_weight, n)
 
     def _examined(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
         """Rows, names of the columns, and targets, as fit reads them."""
