@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep import LinearRegressor, load, save, verify
+from linsep import LinearRegressor, load, save, tune, verify
+from linsep.certificates import Optimality, TargetUnits
+from linsep.errors import CertificateError, ConvergenceWarning, NonFinite
 from linsep.losses import Absolute, Huber, Loss, Scaled, Squared, zero_margin
+from linsep.penalties import ElasticNet
 
 X = np.random.default_rng(0).normal(size=(100, 3))
 NOISE = np.random.default_rng(1).normal(size=100)
@@ -126,13 +129,14 @@ def test_a_loss_of_the_user_with_a_centre_keeps_the_digits():
 # --- digits
 
 
-@pytest.mark.parametrize("C", [1.0, np.inf])
+@pytest.mark.parametrize("C", [1.0, 1e6, np.inf])
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
 def test_charges_in_coulomb(loss, C):
     t = 1.6e-19 * (X @ [1.0, -2.0, 0.5] + 0.1 * NOISE)
     model = LinearRegressor(loss, C=C).fit(X, t)
     assert model.score(X, t) > 0.99
     assert model.certificate_.primal > 0.0
+    assert verify(model, X, t).certified
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix, np.float32], ids=str)
@@ -180,3 +184,150 @@ def test_a_saved_model_knows_its_centre(tmp_path):
     again = load(tmp_path / "model.linsep")
     assert again._fits[0].recipe.loss == Huber(centre=0.0)
     assert verify(again, X, t).certified
+
+
+# --- units: any scale from 1e-300 to 1e300
+
+
+def scaled(k, loss="squared", *, C=1.0, l1_ratio=0.0, weight=None, rows=X, **settings):
+    """A fit to T * 2^k, and these targets."""
+    t = np.ldexp(T, k)
+    model = LinearRegressor(loss, C=C, l1_ratio=l1_ratio, **settings)
+    return model.fit(rows, t, weight), t
+
+
+@pytest.mark.parametrize("k", [-510, -345, -340, -60, 60, 340, 345, 500])
+@pytest.mark.parametrize("C", [1.0, 1e6, np.inf])
+def test_least_squares_follows_the_units_of_its_targets_bit_for_bit(k, C):
+    one, _ = scaled(0, C=C)
+    other, t = scaled(k, C=C)
+    np.testing.assert_array_equal(other.coef_, np.ldexp(one.coef_, k))
+    assert other.intercept_ == np.ldexp(one.intercept_, k)
+    a, b = one.certificate_, other.certificate_
+    assert b.certified
+    assert (b.primal, b.dual) == (np.ldexp(a.primal, 2 * k), np.ldexp(a.dual, 2 * k))
+    assert b.relative_gap == a.relative_gap
+    assert b.coef_error == np.ldexp(a.coef_error, k)
+    assert verify(other, X, t).certified
+    assert other._fits[0].recipe.penalty.C == C
+
+
+@pytest.mark.filterwarnings("ignore::linsep.errors.ConvergenceWarning")
+@pytest.mark.parametrize("k", [-1015, -990, 990])
+@pytest.mark.parametrize("loss", [Squared(), Absolute(), Huber(1e-3)], ids=lambda loss: loss.name)
+def test_the_coefficients_are_right_where_squares_are_no_numbers(loss, k):
+    one, _ = scaled(0, loss, C=np.inf)
+    if isinstance(loss, Huber):
+        loss = Huber(np.ldexp(loss.width, k))
+    other, _ = scaled(k, loss, C=np.inf)
+    np.testing.assert_allclose(np.ldexp(other.coef_, -k), one.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [-990, 990])
+def test_an_objective_that_is_no_number_is_not_certified(k):
+    with pytest.warns(ConvergenceWarning, match=r"no certificate can state it.*other units"):
+        model, t = scaled(k)
+    found = model.certificate_
+    assert not found.certified
+    assert found.primal == (0.0 if k < 0 else np.inf)
+    assert found.dual <= found.primal
+    assert found.gap > 0.0
+    with pytest.raises(CertificateError):
+        verify(model, X, t)
+
+
+def test_coefficients_that_are_no_numbers_are_refused():
+    with pytest.raises(NonFinite, match=r"larger than 1\.8e308"):
+        LinearRegressor().fit(np.ldexp(X, -200), np.ldexp(T, 1000))
+
+
+@pytest.mark.parametrize("k", [-996, -345, -200, -64, -40, 40, 200, 345, 996])
+@pytest.mark.parametrize("C", [1.0, 1e6, np.inf])
+def test_absolute_residuals_at_any_scale(C, k):
+    model, t = scaled(k, "absolute", C=C)
+    assert model.certificate_.certified
+    assert verify(model, X, t).certified
+    # the same problem with targets near 1, unless C is no number there
+    alike = np.ldexp(C, -k) if abs(k) < 900 else np.inf
+    if k < 0:
+        one, _ = scaled(0, "absolute", C=min(alike, 1e9))
+        np.testing.assert_allclose(np.ldexp(model.coef_, -k), one.coef_, rtol=1e-3)
+    primal = 0.5 * np.ldexp(model.coef_, -k // 2) @ np.ldexp(model.coef_, -k // 2)
+    if np.isfinite(C):
+        total = C * np.abs(np.ldexp(t - model.predict(X), -k)).sum() + np.ldexp(primal, -(k % 2))
+        assert np.ldexp(model.certificate_.primal, -k) == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [54, 100, 200, 345, 996])
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_huber_far_beyond_its_width_is_the_absolute_loss(C, k):
+    model, t = scaled(k, "huber", C=C)
+    text, _ = scaled(k, "absolute", C=1.345 * C)
+    assert model.certificate_.certified
+    assert model.certificate_.primal == pytest.approx(
+        text.certificate_.primal * (1.345 if np.isinf(C) else 1.0), rel=1e-6
+    )
+    assert verify(model, X, t).certified
+
+
+@pytest.mark.parametrize("k", [-500, -345, 40, 200, 345, 500])
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_the_absolute_penalty_at_any_scale(l1_ratio, k):
+    model, t = scaled(k, "squared", l1_ratio=l1_ratio)
+    assert model.certificate_.certified
+    assert verify(model, X, t).certified
+    if k < 0:
+        assert not model.coef_.any()
+    else:
+        text = LinearRegressor(C=2.0 if l1_ratio < 1.0 else np.inf).fit(X, T)
+        np.testing.assert_allclose(np.ldexp(model.coef_, -k), text.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("k", [-400, 400])
+def test_weights_sparse_rows_and_exact_numbers_in_other_units(k):
+    weight = np.random.default_rng(5).integers(0, 3, 100) / 2.0
+    rows = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0.0))
+    one, _ = scaled(0, weight=weight, rows=rows)
+    model, t = scaled(k, weight=weight, rows=rows)
+    np.testing.assert_array_equal(model.coef_, np.ldexp(one.coef_, k))
+    found = verify(model, rows, t, weight)
+    exact = verify(model, rows, t, weight, exact=True)
+    assert found.certified
+    assert exact.certified
+    assert exact.primal == pytest.approx(found.primal, rel=1e-13)
+    assert exact.kind == "exact"
+
+
+def test_exact_numbers_know_the_elastic_net_in_other_units():
+    model, t = scaled(345, l1_ratio=0.5)
+    assert verify(model, X, t, exact=True).certified
+
+
+def test_a_warm_start_and_grids_in_other_units():
+    model, t = scaled(400, "huber", C=2.0, warm_start=True)
+    before = model.coef_.copy()
+    model.fit(X, t)
+    np.testing.assert_allclose(model.coef_, before, rtol=1e-6)
+    many = np.vstack([X, X])
+    curve = tune(LinearRegressor(), many, np.ldexp(np.append(T, T), 400), [0.1, 10.0], cv=2)
+    assert curve.certified
+    text = tune(LinearRegressor(), many, np.append(T, T), [0.1, 10.0], cv=2)
+    assert curve.best_C == text.best_C
+
+
+def test_a_tampered_model_in_other_units_is_refused():
+    model, t = scaled(400)
+    model.coef_ = model.coef_ * 1.01
+    with pytest.raises(CertificateError):
+        verify(model, X, t)
+
+
+@pytest.mark.parametrize("exponent", [-400, 400])
+def test_certificates_are_rounded_to_the_safe_side(exponent):
+    units = TargetUnits(Squared(centre=0.0), ElasticNet(1.0), exponent, 2 * exponent)
+    bound = Optimality(1e-80, 0.9e-80, 0.1e-80, 0.1, 1e-40, 1.0, True, 1e-82)
+    found = units.certificate(bound)
+    exact = [Fraction(x) * Fraction(2) ** (2 * exponent) for x in (bound.dual, bound.gap)]
+    assert Fraction(found.dual) <= exact[0]
+    assert Fraction(found.gap) >= exact[1]
+    assert found.certified == (exponent > 0)  # 1e-80 / 4^400 is 1e-321

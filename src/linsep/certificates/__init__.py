@@ -9,9 +9,11 @@ from linsep.certificates.kkt import KKT, kkt
 from linsep.certificates.local import local_certificate
 from linsep.certificates.optimality import Optimality, combine
 from linsep.certificates.recheck import closing_sums_numpy
+from linsep.certificates.relaxed import relaxations
 from linsep.certificates.screening import Screening, screen
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.certificates.target_units import TargetUnits, target_units
 from linsep.certificates.verification import Part, recheck_part, verify
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Part",
     "Screening",
     "SoftmaxSums",
+    "TargetUnits",
     "certify",
     "closing_sums_numpy",
     "combine",
@@ -30,8 +33,10 @@ __all__ = [
     "kkt",
     "local_certificate",
     "recheck_part",
+    "relaxations",
     "screen",
     "softmax_local_certificate",
     "softmax_sums_numpy",
+    "target_units",
     "verify",
 ]

@@ -131,11 +131,12 @@ def exact_certificate(  # noqa: PLR0913
     if math.isinf(penalty.C):
         return _without_penalty(sums, tol)
     C, r = Fraction(penalty.C), Fraction(penalty.l1_ratio)
-    primal = (1 - r) / 2 * sum(x * x for x in w) + r * sum(map(abs, w)) + C * sums.loss
+    flat = r * Fraction(getattr(penalty, "l1_scale", 1.0))  # weight of |w|_1
+    primal = (1 - r) / 2 * sum(x * x for x in w) + flat * sum(map(abs, w)) + C * sums.loss
     conj = sums.conj[0] + sums.conj[1]
     v = [C * abs(a + b) for a, b in zip(*sums.v, strict=True)]
     if r < 1:
-        gain, cost = -C * conj, sum(max(x - r, Fraction(0)) ** 2 for x in v) / (1 - r)
+        gain, cost = -C * conj, sum(max(x - flat, Fraction(0)) ** 2 for x in v) / (1 - r)
         # A dual point that is too long is shrunk to the best multiple of itself, as in closing.shrinkage.
         shorter = r == 0 and 0 < gain < cost
         bound = gain * gain / (2 * cost) if shorter else gain - cost / 2

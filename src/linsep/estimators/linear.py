@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from linsep.certificates import target_units
 from linsep.data import Scan
 from linsep.data.cluster import ClusterRows, lazily, on_cluster
 from linsep.errors import LinsepError
@@ -255,6 +256,8 @@ random_state
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         rows, names = inputs.stored_or_rows(X, type(self).__name__)
         part, weight = self._subproblem(recipe.loss, rows, y, weight)
+        if not target_units(recipe.loss, recipe.penalty, part.offset).plain:
+            return None  # the grids know no units: each model is fitted on its own
         return Shared(recipe, rows, names, part.sigma, part.offset, weight, {})
 
     def _judge(self, given: Shared, fit: Fit) -> LinearRegressor:
