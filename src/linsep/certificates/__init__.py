@@ -10,9 +10,11 @@ from linsep.certificates.local import local_certificate
 from linsep.certificates.optimality import Optimality, combine
 from linsep.certificates.part import Part
 from linsep.certificates.recheck import closing_sums_numpy
+from linsep.certificates.relaxed import relaxations
 from linsep.certificates.screening import Screening, screen
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.certificates.target_units import TargetUnits, target_units
 from linsep.certificates.verification import recheck_part, verify
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Part",
     "Screening",
     "SoftmaxSums",
+    "TargetUnits",
     "certify",
     "closing_sums_numpy",
     "combine",
@@ -32,8 +35,10 @@ __all__ = [
     "kkt",
     "local_certificate",
     "recheck_part",
+    "relaxations",
     "screen",
     "softmax_local_certificate",
     "softmax_sums_numpy",
+    "target_units",
     "verify",
 ]

@@ -37,6 +37,7 @@ from linsep.losses import (
     Perceptron,
     Squared,
     SquaredHinge,
+    zero_margin,
 )
 from linsep.penalties import ElasticNet
 
@@ -44,11 +45,10 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Numbers of X turned into integers at a time.
 _CHUNK = 1 << 16
-_ONE = Dyadic.of(1.0)
 
 
 class _Formula(NamedTuple):
-    """l(m) = value(m, width) / divisor(width) and l*(-u), on dyadic numbers."""
+    """l(m) = value(r, width) / divisor(width) and l*(-u) + centre u, on dyadic numbers; r = centre - m."""
 
     value: Callable[[Dyadic, Dyadic], Dyadic]
     conjugate: Callable[[Dyadic, Dyadic], Dyadic]
@@ -61,23 +61,22 @@ def _bend(r: Dyadic, width: Dyadic) -> Dyadic:
     return bent * (r - bent.halved())
 
 
+def _parabola(u: Dyadic, _: Dyadic) -> Dyadic:
+    return (u * u).halved(2)
+
+
 _FORMULAS: dict[type[Loss], _Formula] = {
-    Squared: _Formula(lambda m, _: (_ONE - m) * (_ONE - m), lambda u, _: (u * u).halved(2) - u),
-    SquaredHinge: _Formula(
-        lambda m, _: (_ONE - m).positive() * (_ONE - m).positive(),
-        lambda u, _: (u * u).halved(2) - u,
-    ),
+    Squared: _Formula(lambda r, _: r * r, _parabola),
+    SquaredHinge: _Formula(lambda r, _: r.positive() * r.positive(), _parabola),
     HuberisedHinge: _Formula(
-        lambda m, width: _bend((_ONE - m).positive(), width),
-        lambda u, width: (width * u * u).halved() - u,
+        lambda r, width: _bend(r.positive(), width),
+        lambda u, width: (width * u * u).halved(),
         divided_by_width=True,
     ),
-    Huber: _Formula(
-        lambda m, width: _bend(abs(_ONE - m), width), lambda u, _: (u * u).halved() - u
-    ),
-    Hinge: _Formula(lambda m, _: (_ONE - m).positive(), lambda u, _: u - u - u),
-    Absolute: _Formula(lambda m, _: abs(_ONE - m), lambda u, _: u - u - u),
-    Perceptron: _Formula(lambda m, _: (m - m - m).positive(), lambda u, _: u - u),
+    Huber: _Formula(lambda r, width: _bend(abs(r), width), lambda u, _: (u * u).halved()),
+    Hinge: _Formula(lambda r, _: r.positive(), lambda u, _: u - u),
+    Absolute: _Formula(lambda r, _: abs(r), lambda u, _: u - u),
+    Perceptron: _Formula(lambda r, _: r.positive(), lambda u, _: u - u),
 }
 
 
@@ -132,11 +131,12 @@ def exact_certificate(  # noqa: PLR0913
     if math.isinf(penalty.C):
         return _without_penalty(sums, tol)
     C, r = Fraction(penalty.C), Fraction(penalty.l1_ratio)
-    primal = (1 - r) / 2 * sum(x * x for x in w) + r * sum(map(abs, w)) + C * sums.loss
+    flat = r * Fraction(getattr(penalty, "l1_scale", 1.0))  # weight of |w|_1
+    primal = (1 - r) / 2 * sum(x * x for x in w) + flat * sum(map(abs, w)) + C * sums.loss
     conj = sums.conj[0] + sums.conj[1]
     v = [C * abs(a + b) for a, b in zip(*sums.v, strict=True)]
     if r < 1:
-        gain, cost = -C * conj, sum(max(x - r, Fraction(0)) ** 2 for x in v) / (1 - r)
+        gain, cost = -C * conj, sum(max(x - flat, Fraction(0)) ** 2 for x in v) / (1 - r)
         # A dual point that is too long is shrunk to the best multiple of itself, as in closing.shrinkage.
         shorter = r == 0 and 0 < gain < cost
         bound = gain * gain / (2 * cost) if shorter else gain - cost / 2
@@ -202,7 +202,7 @@ def _sum_up(
     dual: Dual,
 ) -> _Sums:
     d = X.shape[1]
-    width = Dyadic.of(getattr(loss, "width", 1.0))
+    width, centre = Dyadic.of(getattr(loss, "width", 1.0)), Dyadic.of(zero_margin(loss))
     theta = np.asarray(W, dtype=np.float64)[:, 0]
     total = Fraction(0)
     conj, mass = [Fraction(0)] * 2, [Fraction(0)] * 2
@@ -214,11 +214,11 @@ def _sum_up(
         sign, o, s = map(Dyadic.of, floats)
         matrix = DyadicRows.of(block)
         m = sign * (matrix.dot(Dyadic.of(theta[columns])) + Dyadic.of(theta[-1])) + o
-        total += (s * formula.value(m, width)).sum()
+        total += (s * formula.value(centre - m, width)).sum()
         all_columns = X[rows].astype(np.float64)
         at = floats[0] * score(all_columns, theta[:, None])[:, 0] + floats[1]
         u = Dyadic.of(dual_point(loss, dual, rows, all_columns, floats[0], floats[1], at))
-        push, terms = s * sign * u, s * (formula.conjugate(u, width) + u * o)
+        push, terms = s * sign * u, s * (formula.conjugate(u, width) + u * (o - centre))
         for side, mask in enumerate((push.num >= 0, push.num < 0)):
             part = Dyadic(np.where(mask, push.num, 0), push.exp)
             conj[side] += terms.take(mask.astype(bool)).sum()

@@ -7,7 +7,7 @@ No solver and no compiled kernel takes part.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,8 +24,10 @@ from linsep.certificates.optimality import Optimality, combine, preference
 from linsep.certificates.part import Part
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import Dual, added, closing_sums_numpy, longest_sum
+from linsep.certificates.relaxed import relaxations
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.certificates.target_units import target_units
 from linsep.data.cluster import ClusterRows
 from linsep.errors import CertificateError, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
@@ -38,6 +40,8 @@ IntArray = npt.NDArray[np.int64]
 
 #: Where duality already suffices, the local bound is tried as well if it costs next to nothing.
 _SECOND_BOUND_WORK = 2e8
+#: Share of tol at which no simpler problem is asked for a better bound: the claim may rest on that one.
+_SHARP = 1e-3
 
 
 class Verifiable(Protocol):
@@ -88,6 +92,9 @@ def verify(
 
 def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
     """Certificate of one subproblem, from numpy alone."""
+    units = target_units(part.loss, part.penalty, part.offset)
+    if not units.plain:
+        return units.certificate(recheck_part(units.part(part), exact=exact))
     if not part.loss.convex:
         raise Refused(f"The {part.loss.name} loss is not convex: duality proves nothing about it.")
     if not np.isfinite(part.W).all():
@@ -112,6 +119,14 @@ def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
             fit_intercept=part.fit_intercept,
             tol=part.tol,
         )
+    found = _recheck(part)
+    if found.relative_gap <= _SHARP * part.tol:
+        return found
+    return min([found, *_by_relaxation(part)], key=preference)
+
+
+def _recheck(part: Part) -> Optimality:
+    """Duality, and curvature where it may do better."""
     lam, l1 = part.penalty.l2, part.penalty.l1
     local_only = lam == 0.0 and l1 == 0.0
     best = None if local_only else _by_duality(part)
@@ -122,6 +137,18 @@ def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
         best = local if best is None else min(best, local, key=preference)
     assert best is not None
     return best
+
+
+def _by_relaxation(part: Part) -> Iterator[Optimality]:
+    """Certificates from simpler problems, in which what hardly counts is left out."""
+    if isinstance(part.loss, CoupledLoss) or isinstance(part.X, ClusterRows):
+        return
+    mass = float(part.X.shape[0]) if part.weight is None else float(np.sum(part.weight))
+    for simple in relaxations(part.loss, part.penalty):
+        dual = simple.dual(part.dual)
+        if dual is not None:
+            found = _recheck(part._replace(loss=simple.loss, penalty=simple.penalty, dual=dual))
+            yield simple.certificate(found, part.W, mass)
 
 
 def _second_bound_pays(part: Part, dual: Optimality) -> bool:

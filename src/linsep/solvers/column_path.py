@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data import Memory
+from linsep.losses import zero_margin
 from linsep.problem.pointwise import dot
 from linsep.solution import Explicit
 from linsep.solvers.column_system import DEAR, FAIR, System
@@ -64,7 +65,8 @@ class _Path:
         # else it is the squared loss, with u free and no slack
         self.bent = problem.loss.native == "squared_hinge"
         self.s = np.ones(data.n) if data.weight is None else data.weight
-        self._kink = np.ones(data.n) if data.offset is None else 1.0 - data.offset
+        kink = zero_margin(problem.loss)
+        self._kink = np.full(data.n, kink) if data.offset is None else kink - data.offset
         self.b, w = float(columns.theta[-1]), columns.theta[:-1]
         t = self._kink - self.sign * columns.scores
         value = problem.penalty_value(columns.theta) + self.l1 * float(np.abs(w).sum())
