@@ -271,6 +271,18 @@ class TestDependence:
         assert list(independent_columns(rows_of(X, False), counts)) in ([0], [1])
         assert len(independent_columns(rows_of(X, False), ~counts | counts)) == 2
 
+    def test_no_more_different_rows_than_columns(self):
+        """Five different rows have rank five: a basis of five columns spans them all, whatever the coefficients."""
+        rng = np.random.default_rng(0)
+        X = np.repeat(rng.normal(size=(5, 20)), 2, axis=0)
+        X[::2][X[::2] == 0] = -0.0
+        everyone = np.ones(10, dtype=bool)
+        assert len(independent_columns(rows_of(X), everyone)) == 5
+        assert dependence.proven_metric(rows_of(X), np.ones(10), everyone) is not None
+        X[0, 0] = np.nextafter(X[0, 0], 9)
+        kept = independent_columns(rows_of(X), everyone)
+        assert dependence.proven_metric(rows_of(X), np.ones(10), everyone) is None or len(kept) == 6
+
     def test_a_rounded_sum_is_no_combination(self):
         rng = np.random.default_rng(0)
         a, b = rng.normal(size=(2, 40))

@@ -13,6 +13,7 @@ proven in integers:
 4. The identity is checked on every row that counts without any rounding.
 
 A column that fails is kept. If it is nearly dependent all the same, the proof of positive definiteness fails later.
+There is one more way: if r columns are independent and no more than r rows are different, they span all columns.
 """
 
 from __future__ import annotations
@@ -74,13 +75,34 @@ def proven_metric(part: Rows, h: FloatArray, counts: Mask) -> Metric | None:
 
 
 def independent_columns(part: Rows, counts: Mask) -> IntArray:
-    """Columns of x~ of which, on the rows where ``counts``, all others are exactly linear combinations."""
-    proven = [found for found in _guesses(part, counts) if found is not None]
+    """Columns of x~ of which, on the rows where ``counts``, all others are exactly linear combinations.
+
+    That holds if the columns returned are independent on these rows, which a proven metric shows: either each of
+    the others was found to be a combination, or there are no more different rows than columns returned.
+    """
+    near = _Near.of(part, counts)
+    if near is None:
+        return np.arange(part.size)
+    if _different_rows(part, counts, len(near.basis)) <= len(near.basis):
+        return np.sort(near.basis)
+    guesses = (_guess(near, j, part.fit_intercept) for j in range(len(near.columns)))
+    proven = [found for found in guesses if found is not None]
     for rows, A in part.chunks():
         block = A[counts[rows]]
         proven = [found for found in proven if found.holds_on(block)]
     dependent = {found.column for found in proven}
     return np.array([j for j in range(part.size) if j not in dependent], dtype=np.intp)
+
+
+def _different_rows(part: Rows, counts: Mask, enough: int) -> int:
+    """Number of different rows among those that count; any number above ``enough`` once there are more."""
+    seen: set[bytes] = set()
+    for rows, A in part.chunks():
+        for row in A[counts[rows]] + 0.0:  # -0 becomes 0
+            seen.add(row.tobytes())
+            if len(seen) > enough:
+                return len(seen)
+    return len(seen)
 
 
 def near_dependences(part: Rows, counts: Mask) -> list[tuple[int, IntArray]]:
@@ -139,13 +161,6 @@ def _factor(part: Rows, counts: Mask) -> tuple[FloatArray, FloatArray | None]:
                 shift[:-1] = block[:, :-1].mean(axis=0)
         R = stacked_qr(R, block - shift)
     return R, first
-
-
-def _guesses(part: Rows, counts: Mask) -> list[Dependence | None]:
-    near = _Near.of(part, counts)
-    if near is None:
-        return []
-    return [_guess(near, j, part.fit_intercept) for j in range(len(near.columns))]
 
 
 def _guess(near: _Near, j: int, fit_intercept: bool) -> Dependence | None:
