@@ -10,8 +10,10 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// p becomes its projection on the simplex (Michelot 1986): classes below the threshold drop out until none does. Most
-// rows have a class that leads all others by 1 or more, and no others are left.
+// p becomes its projection on the simplex (Michelot 1986): classes below the threshold drop out until none does. A
+// dropped class becomes -inf and never returns, so there are at most k rounds: thresholds rise in exact arithmetic, but
+// a rounded one may fall back, and a class tested again would then come and go for ever. Most rows have a class that
+// leads all others by 1 or more, and no others are left.
 inline void project(i64 k, double* p) {
     double top = p[0], second = -__builtin_inf();
     i64 best = 0;
@@ -35,7 +37,10 @@ inline void project(i64 k, double* p) {
         double rest = 0.0;
         i64 left = 0;
         for (i64 c = 0; c < k; ++c)
-            if (p[c] > threshold) rest += p[c], ++left;
+            if (p[c] > threshold)
+                rest += p[c], ++left;
+            else
+                p[c] = -__builtin_inf();
         if (left == count || left == 0) break;
         count = left;
         sum = rest;

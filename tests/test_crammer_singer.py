@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
 from catalogue import INSTRUCTION_SETS, STORAGES, dense
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -164,6 +167,50 @@ def test_the_smoothed_loss_and_its_points(k):
         )
         still = problem.smoothed(Z + t * dZ, None, 0.0, before, sigma, P)
         np.testing.assert_allclose([still[0], still[2]], [value, moved], rtol=1e-12)
+
+
+def project_by_kernel(V):
+    """The kernel's projection of each row of V, through leads of exactly 0: the label's score is 1 above all."""
+    n, k = V.shape
+    y = np.arange(n) % k
+    problem = problem_of(np.zeros((n, 1)), y, k)
+    Z, before, P = (problem.room() for _ in range(3))
+    Z[np.arange(n), y] = 1.0
+    before[:, :k] = V
+    problem.smoothed(Z, None, 0.0, before, 1.0, P)
+    return P[:, :k]
+
+
+@pytest.mark.usefixtures("instructions")
+def test_the_projection_ends_where_a_rounded_threshold_falls_back():
+    """The threshold -0.2 and the smallest entry differ by the last bit, so that this entry comes and goes."""
+    V = np.zeros((6, 6))
+    V[:, -1] = -float.fromhex("0x1.9999999999999p-3")
+    np.testing.assert_allclose(project_by_kernel(V), projected(V), atol=1e-15)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(-2.0, 2.0),
+            st.floats(-1e18, 1e18),
+            st.sampled_from([0.0, -0.2, -1.0 / 3.0, -1.0, 0.1, 1e16]),
+        ),
+        min_size=2,
+        max_size=17,
+    ),
+    st.integers(-3, 3),
+)
+@settings(max_examples=300, deadline=None)
+def test_the_projection_is_the_nearest_point_of_the_simplex(entries, ulps):
+    """p is in the simplex, and <v - p, q - p> <= 0 for every corner q, which says that none is nearer."""
+    V = np.array([entries])
+    V[0, -1] += ulps * np.spacing(V[0, -1])
+    p, v, k = project_by_kernel(V)[0], V[0] - V.max(), len(entries)
+    assert (p >= 0.0).all()
+    assert abs(math.fsum(p) - 1.0) <= 4 * k * 2.0**-53
+    away = v - p  # equal where p > 0, and nowhere larger
+    assert away.max() - away[p > 0.0].min() <= 8 * k * 2.0**-53
 
 
 @pytest.mark.usefixtures("instructions")
