@@ -20,7 +20,7 @@ import numpy.typing as npt
 from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
-from linsep.solvers import column_sets, lasso, pilot, prox_newton, small
+from linsep.solvers import column_path, column_sets, lasso, pilot, prox_newton, small
 from linsep.solvers.run import LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ CHEAP_ROW = 40  # entries
 FIRST = 40  # of the working set to begin with, at least
 ROUNDS = 60
 WORTH_A_PILOT = 200  # rows per feature
+CURVED = 0.5  # share of the greatest curvature, below which Newton's method has too little to go by
+FEW_STEPS = 20  # of Newton's method, before the central path is tried
 _PILOT = 0.05
 
 
@@ -98,15 +100,12 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     problem, tol = run.problem, run.stop.tol
     if run.best is None:
         return False
-    theta = run.best[1]
-    # Columns of rows on disk are not at hand. Losses with straight tails may have no curvature anywhere to go by: then
-    # steps must be damped by a bound on it.
-    if problem.native and not _all(problem) and isinstance(problem.data, Memory):
-        closed = column_sets.solve(run, theta)
-        if closed or not problem.straight_tails:
+    # Columns of rows on disk are not at hand.
+    if problem.native and isinstance(problem.data, Memory):
+        closed = _by_columns(run)
+        if closed or not (_all(problem) or problem.straight_tails):
             return closed
-        theta = run.best[1]
-        run.close(theta, linearised(theta, np.zeros_like(theta)))
+    theta = run.best[1]
     score = np.abs(balanced(problem, run.last_sums)[2])
     chosen = np.flatnonzero(theta[:-1])
     inner, before, relative = 0.3, np.inf, 0.3
@@ -133,6 +132,46 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
             inner *= 0.1  # the set is right: what is left of the gap is inside
         before = gap
     return False
+
+
+def _by_columns(run: Run[Problem]) -> bool:
+    """The methods that read columns, where they are the ones to take: whether the gap closed.
+
+    Losses with straight tails may have no curvature to go by: few rows of the Huber loss have any while the targets are
+    many times its width, and few of the huberised hinge once the classes are separated. Newton's method then has no
+    model: the central path comes first, or after a few steps, and Newton's method continues where it ends.
+    """
+    problem, straight = run.problem, run.problem.straight_tails
+    assert run.best is not None
+    if straight and _curved(problem, run.best[1]) < CURVED:
+        if _follow(run):
+            return True
+    elif straight and _all(problem):
+        found = prox_newton.solve(
+            problem, run.best[1], 0.3 * run.stop.tol, run.check_limits, FEW_STEPS
+        )
+        if run.close(found.theta, linearised(found.base, found.step)) or _follow(run):
+            return True
+    closed = not _all(problem) and column_sets.solve(run, run.best[1])
+    if not closed and straight:
+        run.close(run.best[1], linearised(run.best[1], np.zeros_like(run.best[1])))
+    return closed
+
+
+def _curved(problem: Problem, theta: FloatArray) -> float:
+    """The sum of the curvatures at theta, as a share of its bound (a pass)."""
+    problem.value_gradient(theta)
+    _, _, curvature = problem.moments()
+    return curvature / (problem.loss.curvature_bound * max(problem.data.total_weight(), 1e-300))
+
+
+def _follow(run: Run[Problem]) -> bool:
+    """The central path from the best point, under penalties that come down from where no feature takes part."""
+    assert run.best is not None
+    columns = column_sets.Columns(run.problem, run.best[1])
+    if not columns.theta[:-1].any():
+        columns.l1 = max(columns.l1, float(columns.wishes().max(initial=0.0)))
+    return column_path.finish(run, columns)
 
 
 def _null(problem: Problem) -> tuple[FloatArray, float]:
