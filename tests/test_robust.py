@@ -1,11 +1,18 @@
 """Data on which a solver could end short of the optimum: flat tails, huge columns, offsets. Fits must reach it."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from linsep import ConvergenceWarning, LinearClassifier, LinearRegressor
+from linsep.data import Memory
+from linsep.losses import Hinge
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers import rescaled, solve_again
 
 
 def gaussian(n, d, scale=1.0, seed=0):
@@ -71,3 +78,95 @@ def test_huber_with_an_absolute_penalty_is_certified_for_every_seed(shape, C):
         for scale in (10.0, 1e3, 1e5)
     ]
     assert all(model.certificate_.certified for model in certified)
+
+
+def identifier(n, d, low, high, seed=0):
+    """Standard normal columns, but the third holds whole numbers that say nothing."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = X[:, 0] + rng.normal(size=n)
+    X[:, 2] = rng.integers(low, high, size=n).astype(float)
+    return X, y
+
+
+IDENTIFIERS = {
+    "phone": (10**9, 10**10),
+    "card": (10**15, 10**16),
+    "snowflake": (10**17, 2 * 10**18),
+    "hash": (0, 2**63 - 1),
+    "nanoseconds": (17 * 10**17, 17 * 10**17 + 10**15),
+}
+# Optima by Clarabel, in the same order, with the column centred and scaled.
+WITH_IDENTIFIER = {
+    ("hinge", 200, 5): (104.908392134, 104.908392135, 105.939331747, 104.908392135, 104.908392135),
+    ("hinge", 40, 60): (0.59074067777, 0.59074067777, 0.66292723769, 0.59074067777, 0.59074067777),
+    ("absolute", 200, 5): (
+        152.972774248,
+        152.972774248,
+        152.966576061,
+        152.972774248,
+        152.972774248,
+    ),
+    ("absolute", 40, 60): (
+        1.02246602244,
+        1.02246602244,
+        1.05639039848,
+        1.02246602244,
+        1.02246602244,
+    ),
+}
+
+
+def objective(model, loss, X, y, C):
+    z = X @ model.coef_.ravel() + float(np.ravel(model.intercept_)[0])
+    losses = np.abs(y - z) if loss == "absolute" else np.maximum(1 - y * z, 0.0)
+    return 0.5 * (model.coef_**2).sum() + C * losses.sum()
+
+
+def fitted_with_identifier(loss, shape, kind, C=1.0):
+    X, y = identifier(*shape, *IDENTIFIERS[kind])
+    if loss == "absolute":
+        return quietly(LinearRegressor(loss, C=C), X, y), X, y
+    y = np.where(y > 0, 1.0, -1.0)
+    return quietly(LinearClassifier(loss, C=C), X, y), X, y
+
+
+@pytest.mark.parametrize("case", WITH_IDENTIFIER)
+@pytest.mark.parametrize("which", range(5))
+def test_kinked_losses_reach_the_optimum_beside_an_identifier(case, which):
+    loss, *shape = case
+    model, X, y = fitted_with_identifier(loss, shape, list(IDENTIFIERS)[which])
+    value = objective(model, loss, X, y, 1.0)
+    assert value == pytest.approx(WITH_IDENTIFIER[case][which], rel=3e-6)
+    assert model.certificate_.dual <= WITH_IDENTIFIER[case][which] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+@pytest.mark.parametrize("kind", IDENTIFIERS)
+@pytest.mark.parametrize("C", [1e-2, 1e2, 1e4])
+def test_an_identifier_never_makes_the_model_worse_than_none(loss, kind, C):
+    model, X, y = fitted_with_identifier(loss, (150, 4), kind, C)
+    value = objective(model, loss, X, y, C)
+    best = np.abs(y - np.median(y)) if loss == "absolute" else 1 - y * (1 if y.sum() > 0 else -1)
+    assert value <= C * best.sum()
+    X[:, 2] = 0.0
+    without = type(model)(loss, C=C).fit(X, y)
+    assert value <= without.certificate_.primal * (1 + 2e-6)
+
+
+def test_a_solution_is_never_worse_than_the_model_without_features():
+    X, y = gaussian(40, 5)
+    y = np.where(y > 0, 1.0, -1.0)
+    problem = Problem(Hinge(), ElasticNet(1.0), Memory(X, y), True)
+    bad = Solution(
+        W=np.full((6, 1), 1e6),
+        dual=Explicit(np.zeros(40)),
+        status=Status.TIME_LIMIT,
+        passes=1.0,
+        seconds=0.0,
+    )
+    found = rescaled.improve(problem, bad, Stop(), solve_again)
+    assert found.status is Status.TIME_LIMIT
+    assert (found.W[:-1] == 0.0).all()
+    certified = replace(bad, status=Status.CERTIFIED)
+    assert rescaled.improve(problem, certified, Stop(), solve_again) is certified

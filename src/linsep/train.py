@@ -19,7 +19,7 @@ from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
-from linsep.solvers import choose, choose_coupled, wants_rows_here
+from linsep.solvers import choose, choose_coupled, rescaled, solve_again, wants_rows_here
 from linsep.solvers.recession import refuse_without_minimiser
 from linsep.watching import Job, note
 
@@ -94,7 +94,8 @@ def _solve(
         return _solve(recipe, data.brought(), start, job)
     solver = choose(problem, recipe.solver, stop)
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
-    return problem, solver.run(problem, theta, stop, seed), solver.name
+    solution = solver.run(problem, theta, stop, seed)
+    return problem, rescaled.improve(problem, solution, stop, solve_again), solver.name
 
 
 def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:

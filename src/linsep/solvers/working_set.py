@@ -10,8 +10,6 @@ References: Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Cel
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,10 +19,10 @@ from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import column_path, column_sets, lasso, pilot, prox_newton, small
+from linsep.solvers.null_model import null_model
 from linsep.solvers.run import LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
-    from linsep.losses import Loss
     from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
@@ -71,7 +69,7 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
 
 def _start(problem: Problem, theta: FloatArray) -> FloatArray:
     """Theta, or no features at all if that is better (a pass, unless theta is 0)."""
-    null, least = _null(problem)
+    null, least = null_model(problem)
     if not theta.any():
         return null
     value, _ = problem.value_gradient(theta)
@@ -81,7 +79,7 @@ def _start(problem: Problem, theta: FloatArray) -> FloatArray:
 def _begin(run: Run[Problem], theta: FloatArray) -> bool:
     """One closing pass at theta, or without features if that is better: whether it is optimal already."""
     problem = run.problem
-    null, least = _null(problem)
+    null, least = null_model(problem)
     zero = np.zeros_like(null)
     if theta.any() and run.close(theta, linearised(theta, zero)):
         return True
@@ -172,54 +170,6 @@ def _follow(run: Run[Problem]) -> bool:
     if not columns.theta[:-1].any():
         columns.l1 = max(columns.l1, float(columns.wishes().max(initial=0.0)))
     return column_path.finish(run, columns)
-
-
-def _null(problem: Problem) -> tuple[FloatArray, float]:
-    """The best point without features, and P there (labels only, no pass over X)."""
-    data, loss = problem.data, problem.loss
-    weight = np.ones(data.n) if data.weight is None else data.weight
-    sign, offset = data.sign, data.offset
-    if offset is None:  # all rows of a class are alike
-        ours = sign > 0.0
-        sign, offset = np.array([1.0, -1.0]), np.zeros(2)
-        weight = np.array([weight[ours].sum(), weight[~ours].sum()])
-    null = np.zeros(problem.order)
-    if problem.fit_intercept and data.offset is None and loss.native in _KNOWN and weight.all():
-        null[-1] = _KNOWN[loss.native](*weight.tolist())
-    elif problem.fit_intercept:
-        null[-1] = _best_intercept(loss, sign, offset, weight)
-    return null, float(weight @ loss.value(sign * null[-1] + offset))
-
-
-#: The best intercept of two classes with these weights, where it can be written down.
-_KNOWN: dict[str, Callable[[float, float], float]] = {
-    "logistic": lambda plus, minus: math.log(plus / minus),
-    "exponential": lambda plus, minus: 0.5 * math.log(plus / minus),
-    "squared": lambda plus, minus: (plus - minus) / (plus + minus),
-    "squared_hinge": lambda plus, minus: (plus - minus) / (plus + minus),
-}
-
-
-def _best_intercept(loss: Loss, sign: FloatArray, offset: FloatArray, weight: FloatArray) -> float:
-    """The minimum of sum s l(sign b + offset): Newton's method kept in a bracket."""
-    b, low, high = 0.0, -np.inf, np.inf
-    for _ in range(100):
-        m = sign * b + offset
-        slope = float(weight @ (sign * loss.slope(m)))
-        curve = float(weight @ loss.curvature(m))
-        if slope == 0.0 or not np.isfinite(slope):
-            break
-        low, high = (low, b) if slope > 0 else (b, high)
-        reach = 4.0 + 2.0 * abs(b)
-        move = -slope / curve if curve > 0.0 else -np.copysign(reach, slope)
-        to = b + float(np.clip(move, -reach, reach))
-        if not low < to < high:
-            to = 0.5 * (low + high)
-        if abs(to - b) <= 1e-10 * (1.0 + abs(b)):
-            b = to
-            break
-        b = to
-    return b if np.isfinite(b) else 0.0
 
 
 def _all(problem: Problem) -> bool:
