@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from linsep import ConvergenceWarning, LinearClassifier, LinearRegressor
+from linsep.certificates import Optimality, blame, explain
 from linsep.data import Memory
 from linsep.losses import Hinge
 from linsep.penalties import ElasticNet
@@ -170,3 +172,40 @@ def test_a_solution_is_never_worse_than_the_model_without_features():
     assert (found.W[:-1] == 0.0).all()
     certified = replace(bad, status=Status.CERTIFIED)
     assert rescaled.improve(problem, certified, Stop(), solve_again) is certified
+
+
+def said(model, X, y):
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y)
+    return str(caught[-1].message)
+
+
+def test_the_warning_names_the_column_whose_scale_costs_the_digits():
+    pd = pytest.importorskip("pandas")
+    X, y = identifier(200, 4, *IDENTIFIERS["card"])
+    y = np.where(y > 0, 1.0, -1.0)
+    text = said(LinearClassifier("hinge"), X, y)
+    assert "Column 2 (counting from 0) has entries near 1e+16 while those of the other" in text
+    assert "Divide it by a power of ten, standardise it, or drop it if it is an identifier." in text
+    text = said(LinearClassifier("hinge"), pd.DataFrame(X, columns=["a", "b", "card", "d"]), y)
+    assert "Column 2 ('card') has entries near 1e+16" in text
+
+
+def test_the_warning_tells_a_single_entry_from_a_column_and_an_offset_from_a_size():
+    X, _ = gaussian(100, 6)
+    proof = Optimality(1.0, 0.5, 0.5, 0.5, np.inf, 1e-6, False, rounding=3e-5)
+    assert blame(proof, X) == ""
+    outlier, shifted, large = X.copy(), X + 1e9, 1e8 * X
+    outlier[3, 1] = 1e12
+    assert "Column 1 (counting from 0) has an entry of 1e+12 while" in blame(proof, outlier)
+    assert "that differ by" in blame(proof, shifted)
+    assert "Subtract its mean" in blame(proof, shifted)
+    assert (
+        "The columns have entries near 3e+08: rounding alone accounts for a relative gap of 3e-05"
+        in blame(proof, large)
+    )
+    assert blame(replace(proof, certified=True), large) == ""
+    assert "Column 1 " in blame(proof, sp.csr_matrix(outlier))
+    limited = explain(Status.TIME_LIMIT, proof, outlier)
+    assert limited.startswith("time_limit was reached first")
+    assert explain(Status.WORKING_PRECISION, proof, outlier).startswith("Column 1 ")

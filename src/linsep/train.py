@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from linsep.certificates import Optimality, certify
+from linsep.certificates import Optimality, certify, explain
 from linsep.data import Dataset
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.losses import CoupledLoss, Loss
@@ -116,7 +116,7 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     if problem.data is not data:  # rows of a cluster that were brought here
         problem.data.close()
     if warn and status is not Status.CERTIFIED:
-        text = f"{status.message} Now: {certificate}"
+        text = explain(status, certificate, data.X)
         warnings.warn(ConvergenceWarning(text, certificate), stacklevel=2)
     return Fit(
         recipe=recipe,
