@@ -12,6 +12,7 @@ from linsep.certificates.part import Part
 from linsep.certificates.recheck import closing_sums_numpy
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.screening import Screening, screen
+from linsep.certificates.shortfall import blame, explain
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import TargetUnits, target_units
@@ -25,11 +26,13 @@ __all__ = [
     "Screening",
     "SoftmaxSums",
     "TargetUnits",
+    "blame",
     "certify",
     "closing_sums_numpy",
     "combine",
     "conclude",
     "exact_certificate",
+    "explain",
     "from_softmax_sums",
     "from_sums",
     "kkt",
