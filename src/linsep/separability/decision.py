@@ -101,7 +101,7 @@ def _exactly(signed: SignedRows, found: Stuck) -> tuple[Separator | Stuck, Witne
         missed = residual(signed.signed(chosen), exact)
         return found, Witness(chosen, exact, missed, proven=True)
     assert theta is not None
-    for rounded in float_vectors(theta, np.abs(signed.signed(rows)).max(axis=0)):
+    for rounded in float_vectors(theta, signed.signed(rows)):
         full = rounded if signed.fit_intercept else np.append(rounded, 0.0)
         low = proven_margin(signed, full, signed.scan(full, 1))
         if low > 0.0:

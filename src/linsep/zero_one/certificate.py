@@ -93,13 +93,15 @@ class ZeroOne:
         return self.proven
 
     def __str__(self) -> str:
+        if not self._well_formed():
+            return "a certificate that no fit has made"
         many = len(self.witnesses)
         how = {
             "separable": "the rows are separable",
             "thresholds": "all thresholds tried",
             "sweep": "all lines through two points tried",
             "cover": f"{many} witness{'' if many == 1 else 'es'} of inseparability",
-        }.get(self.method, f"unknown method {self.method!r}")
+        }[self.method]
         count = "1 error" if self.errors == 1.0 else f"{self.errors:g} errors"
         if self.proven:
             return f"proven minimum of the 0-1 loss: {count} ({how})"
@@ -122,12 +124,12 @@ class ZeroOne:
         integers. A bound from enumeration is proven by enumerating again.
         """
         points = self._points(X, y, sample_weight)
+        if not self._well_formed():
+            return False
         if np.shape(self.w) != (points.X.shape[1],):
             raise BadInput(
                 f"X has {points.X.shape[1]} columns, the answer is about {np.size(self.w)}."
             )
-        if not self._well_formed():
-            return False
         wrong = points.wrong(np.append(self.w, self.b))
         listed = np.flatnonzero((points.place >= 0) & wrong[points.place])
         if not np.array_equal(self.wrong, listed):
@@ -145,9 +147,11 @@ class ZeroOne:
         return (
             all(_finite(x) for x in (self.errors, self.lower_bound, self.b))
             and min(self.errors, self.lower_bound) >= 0.0
+            and np.asarray(self.w).dtype.kind == "f"
             and bool(np.isfinite(self.w).all())
             and isinstance(self.proven, bool | np.bool_)
             and self.method in _METHODS
+            and isinstance(self.witnesses, tuple)
             and (self.method == "cover" or not self.witnesses)
         )
 
