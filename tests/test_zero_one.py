@@ -203,6 +203,10 @@ def test_the_certificate_fails_when_tampered_with():
         replace(certificate, wrong=certificate.wrong[1:]),
         replace(certificate, witnesses=certificate.witnesses[:1]),
         replace(certificate, witnesses=((rows, weights[::-1] ** 2), *others)),
+        replace(
+            certificate, witnesses=((rows, weights * (1 + 1e-9 * np.arange(len(rows)))), *others)
+        ),
+        replace(certificate, witnesses=((rows, weights * np.nan), *others)),
         replace(certificate, witnesses=((rows[:-1], weights[:-1]), *others)),
         replace(certificate, witnesses=()),
         replace(certificate, method="sweep"),

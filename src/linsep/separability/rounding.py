@@ -13,7 +13,7 @@ from linsep.dyadic import DyadicRows, rational
 FloatArray = npt.NDArray[np.float64]
 
 _LARGEST = Fraction(float(np.finfo(np.float64).max))
-_SMALLEST = 1e-290  # floats below this lose digits
+_SMALLEST = Fraction(1e-290)  # floats below this lose digits
 _MULTIPLES = 1 << 20
 _MARGINS = 1 << 25  # that may be computed in search of a multiple
 _AT_ONCE = 1 << 18
@@ -27,7 +27,8 @@ def float_vectors(theta: list[Fraction], A: FloatArray) -> Iterator[FloatArray]:
     other directions, and one of many may lie inside.
     """
     sizes = [Fraction(x) for x in np.abs(A).max(axis=0).tolist()]
-    yield from _scaled(theta, sizes)
+    for x in sorted(filter(None, map(abs, theta)), reverse=True):  # one entry is not rounded
+        yield from _scaled([y / x for y in theta], sizes)
     yield from (v for near in _multiples(theta, A) for v in _scaled(near, sizes))
 
 
@@ -40,9 +41,9 @@ def _scaled(theta: list[Fraction], sizes: list[Fraction]) -> Iterator[FloatArray
     exponent = max(_exponent(x) for x in theta)
     product = max(_exponent(x) + _exponent(size) for x, size in zip(theta, sizes, strict=True))
     for shift in (exponent, product, (exponent + product) // 2):
-        rounded = np.array([_nearest(x * rational(1, -shift)) for x in theta])
-        yield rounded
-        if all(abs(y) > _SMALLEST or x == 0 for x, y in zip(theta, rounded.tolist(), strict=True)):
+        scaled = [x * rational(1, -shift) for x in theta]
+        yield np.array([_nearest(x) for x in scaled])
+        if all(_SMALLEST < abs(x) < _LARGEST or x == 0 for x in scaled):
             return
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Real
 from time import perf_counter
 from typing import Any, ClassVar
@@ -14,15 +13,14 @@ import scipy.sparse as sp
 
 from linsep.data.reading import plain_rows, plain_signs
 from linsep.errors import BadInput, Refused
-from linsep.separability.witness import exact_weights, proves_positive
+from linsep.separability.witness import balances, proves_positive, round_to, underflows
 from linsep.zero_one import master
 from linsep.zero_one.line import best_threshold
-from linsep.zero_one.points import TINIEST, FloatArray, IntArray, Points, distinct
+from linsep.zero_one.points import FloatArray, IntArray, Points, distinct
 from linsep.zero_one.sweep import sweep
 
 _PATIENCE = 600.0  # seconds after which a check gives up
 _METHODS = ("separable", "thresholds", "sweep", "cover")
-_SAME = 1e-6  # weights of a witness that agree so far are the same ones, rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,16 +225,7 @@ def _meet(points: Points, at: IntArray, weights: FloatArray, exact: bool) -> boo
         return False
     A = points.signed.signed(at)
     A = A[:, A.any(axis=0)]
-    if not exact and proves_positive(A, weights):
-        return True
-    for guess in (
-        weights,
-        np.ones(len(at)),
-    ):  # the guess matters only if there are several solutions
-        solved = exact_weights(A, guess)
-        if solved is not None and all(
-            x > 0 and abs(x - Fraction(float(w))) <= Fraction(_SAME) * x + Fraction(TINIEST)
-            for x, w in zip(solved, weights.tolist(), strict=True)
-        ):
-            return True
-    return False
+    if underflows(A, weights):
+        return round_to(A, weights)
+    sound = not exact and proves_positive(A, weights)
+    return balances(A, weights) and (sound or round_to(A, weights))
