@@ -167,6 +167,7 @@ def _margins(rows: Any, sign: FloatArray, theta: FloatArray) -> tuple[FloatArray
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is in doubt
         m = sign * np.asarray(rows @ w + b)
         reach = np.asarray(abs(rows) @ np.abs(w) + abs(b))
+    m = np.where(np.isfinite(reach), m, 0.0)
     return m, (len(w) + 8) * ROUNDOFF * reach + 1e-300
 
 
