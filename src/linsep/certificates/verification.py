@@ -59,7 +59,8 @@ def verify(
 
     Returns the certificate that was found, or raises :class:`~linsep.errors.CertificateError` if it does not
     reach the model's ``tol`` or contradicts ``model.certificate_``. ``exact=True`` computes with rational
-    numbers (piecewise linear and quadratic losses only), so that no rounding is left to allow for. X may be a
+    numbers and balls (the logistic, exponential and multinomial losses need ``linsep[exact]``), so that no rounding
+    is left to allow for. X may be a
     scan (``linsep.scan``), which may bring y and the weights along.
     """
     if not hasattr(model, "certificate_"):
@@ -70,9 +71,13 @@ def verify(
         return found_by_itself
     with Job("verify"):
         parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
-        each = [recheck_part(part, exact=exact) for part in parts]
+        claimed = model.certificate_
+        gaps = [one.gap for one in claimed.parts or (claimed,) * len(parts)]
+        each = [
+            recheck_part(part, exact=exact, claimed_gap=gap)
+            for part, gap in zip(parts, gaps, strict=False)
+        ]
         found = combine(each)
-    claimed = model.certificate_
     complaint = altered_settings(model, parts) or contradiction(claimed, parts, each)
     if complaint:
         raise CertificateError(
@@ -90,8 +95,8 @@ def verify(
     return found
 
 
-def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
-    """Certificate of one subproblem, from numpy alone."""
+def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.inf) -> Optimality:
+    """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the gap claimed."""
     units = target_units(part.loss, part.penalty, part.offset)
     if not units.plain:
         return units.certificate(recheck_part(units.part(part), exact=exact))
@@ -118,6 +123,8 @@ def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
             penalty=part.penalty,
             fit_intercept=part.fit_intercept,
             tol=part.tol,
+            labels=part.labels,
+            claimed_gap=claimed_gap,
         )
     found = _recheck(part)
     if found.relative_gap <= _SHARP * part.tol:
