@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,8 @@ PIECEWISE = (
     "perceptron",
 )
 _ULP = 2.0**-52
+#: Seconds of processor time for the search of a better point.
+_PATIENCE = 3.0
 
 
 class Finding(NamedTuple):
@@ -275,14 +278,16 @@ class Newton:
         self.steps = 0
         self.converged = False
 
-    def descend(self, theta: arb_mat, blunt: arb, steps: int) -> arb_mat:
-        """At most so many Newton steps with exact line searches."""
+    def descend(self, theta: arb_mat, blunt: arb, steps: int, end: float = math.inf) -> arb_mat:
+        """At most so many Newton steps with exact line searches, none after ``end`` (process time)."""
         problem = self.problem
         with _Precision(self.bits):
             theta = theta.mid()
             Z = (problem.A * theta).mid()
             self.converged = False
             for _ in range(steps):
+                if process_time() > end:
+                    break
                 value, g, H = self._expand(theta, Z, blunt)
                 move = self._solve(H, g)
                 if move is None:
@@ -294,6 +299,8 @@ class Newton:
                 step = self._unpacked(move)
                 dZ = (problem.A * step).mid()
                 t = self._length(theta, step, Z, dZ, blunt, slope)
+                if not t > 0:
+                    break
                 theta, Z = (theta + step * t).mid(), (Z + dZ * t).mid()
                 self.steps += 1
                 if -slope <= abs(value) * arb(2) ** -90:
@@ -424,12 +431,12 @@ class Newton:
     def _length(
         self, theta: arb_mat, step: arb_mat, Z: arb_mat, dZ: arb_mat, blunt: arb, start: arb
     ) -> arb:
-        """1 if the objective still falls there or hardly rises, else about where its derivative vanishes."""
+        """1 if the objective still falls there, else a little before its derivative vanishes."""
         end = self._slope(theta, step, Z, dZ, arb(1), blunt)
-        if end <= abs(start) * arb(0.25):
+        if end <= abs(start) * arb(2) ** -20:
             return arb(1)
         low, high, below, above = arb(0), arb(1), start, end
-        for turn in range(20):
+        for turn in range(60):
             share = below / (below - above) if turn % 3 else arb(0.5)
             middle = (low + (high - low) * share).mid()
             at = self._slope(theta, step, Z, dZ, middle, blunt)
@@ -439,7 +446,7 @@ class Newton:
                     break
             else:
                 high, above = middle, at
-        return low if low > 0 else high
+        return low
 
 
 class Better(NamedTuple):
@@ -458,7 +465,11 @@ def _stretches(problem: Problem, theta: arb_mat) -> Iterator[tuple[str, arb_mat]
 
 
 def improve(problem: Problem, W: Any, effort: int = 30, bits: int = 320) -> Better:
-    """The best of: the point itself, zero, stretches of the point, and Newton's method from it."""
+    """The best of: the point itself, zero, stretches of the point, and Newton's method from it.
+
+    Newton's method ends after ``_PATIENCE`` seconds of this process, whatever it has reached.
+    """
+    end = process_time() + _PATIENCE
     with _Precision(bits):
         zero = problem.point(np.zeros((problem.d + 1, problem.k)))
         start = problem.point(W) if np.isfinite(W).all() else zero
@@ -472,14 +483,14 @@ def improve(problem: Problem, W: Any, effort: int = 30, bits: int = 320) -> Bett
         kinked = problem.task.loss in (*KINKED, "crammer_singer") or not problem.l1.is_zero()
         newton = Newton(problem, bits)
         theta = best.theta
-        for share, steps in ((1e-8, effort // 2), *((10.0**-k, effort) for k in (2, 4, 6, 8))):
+        for share, steps in ((1e-8, effort // 2), *((10.0**-k, effort) for k in range(9))):
             blunt = _blunt(problem, best, share) if kinked else arb(1)
             if not (blunt > 0 and blunt.is_finite()):
                 break
-            theta = newton.descend(theta, blunt, steps)
+            theta = newton.descend(theta, blunt, steps, end)
             best = _better(problem, best, theta, "Newton")
             best = best._replace(converged=newton.converged)
-            if newton.converged and share <= 1e-8:
+            if (newton.converged and share <= 1e-8) or process_time() > end:
                 break
         return best
 
