@@ -39,6 +39,8 @@ def examine(seed: int, options: dict[str, Any], tell: Any = lambda stage: None) 
 
     case = hostile.draw(seed, tuple(options["designs"]), tuple(options["modes"]))
     record: dict[str, Any] = case.describe()
+    if any(str(record[key]) != value for key, value in options["only"]):
+        return {"seed": seed, "outcome": "skipped"}
     tell(("case", record))
     tell(("stage", "fit"))
     began = time.process_time()
@@ -82,7 +84,7 @@ def _judged(case: Any, model: Any, answers: Any) -> list[list[str]]:
         listed = judge_errors(dense(case.X), case.y, case.weight, model.certificate_)
         return [["fit", *finding] for finding in listed]
     for answer in answers:
-        listed, _ = judge(answer.task, answer.W, answer.claim)
+        listed, _ = judge(answer.task, answer.W, answer.claim, seconds=3.0)
         found += [[answer.title, *finding] for finding in listed]
     return found
 
@@ -151,7 +153,6 @@ def _as_signs(classes: Any, y: Any) -> Any:
 
 def _work(pipe: Any, options: dict[str, Any]) -> None:
     """A worker: examine the seeds that are sent until there are no more."""
-    os.nice(5)
     while True:
         seed = pipe.recv()
         if seed is None:
@@ -248,7 +249,7 @@ def hunt(seeds: range, options: dict[str, Any], jobs: int, seconds: float, out: 
                     worker.give(seed)
                 continue
             record = worker.poll()
-            if record is not None:
+            if record is not None and record["outcome"] != "skipped":
                 records.append(record)
                 out.write(json.dumps(record, default=str) + "\n")
                 out.flush()
@@ -353,12 +354,14 @@ def main() -> None:
     parser.add_argument("--out", default="proof_hunt.jsonl")
     parser.add_argument("--kinds", default="", help="designs, comma separated; all by default")
     parser.add_argument("--modes", default="", help="two, regression, ovr, ...; all by default")
+    parser.add_argument("--only", default="", help="settings to keep, such as C=inf,loss=hinge")
     parser.add_argument("--replay", type=int, help="examine this seed alone and print everything")
     parser.add_argument("--summarise", action="store_true", help="print the table of --out again")
     given = parser.parse_args()
     options = {
         "designs": [k for k in given.kinds.split(",") if k],
         "modes": [k for k in given.modes.split(",") if k],
+        "only": [pair.split("=") for pair in given.only.split(",") if pair],
     }
     if given.replay is not None:
         replay(given.replay, options)
