@@ -183,7 +183,7 @@ inline std::int64_t softmax_steps_scratch(const Rows& r, std::int64_t k) {
 // Many models on the same rows, each near one of a few base points: grid.hpp. Arrays with a column per base or model
 // are padded to whole vectors; the padding columns are 0.
 constexpr int kGridRows = 64;
-constexpr int kGridSums = 8;     // of each model, in vectors of up to eight lanes
+constexpr int kGridSums = 10;    // of each model, in vectors of up to eight lanes
 constexpr int kBasePlanes = 30;  // of each base: near.hpp
 struct GridJob {
     const std::int64_t* part;  // of each row, -1 for none

@@ -832,7 +832,7 @@ void grid_closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t 
         need(static_cast<int64_t>(held->shape(0)) == x.n(), "held has n rows");
         in_range(slot_of, 0, slots, "a model names a column of held that is not there");
     }
-    vector_of(out, (8 + 2 * d) * K, "out has (8 + 2 d) entries per padded model");
+    vector_of(out, (9 + 2 * d) * K, "out has (9 + 2 d) entries per padded model");
     in_range(part_of, -1, x.n() + 1, "a model is trained without a part that cannot be");
     int64_t parts = 0;
     for (int64_t q = 0; q < models; ++q) parts = std::max(parts, part_of.data()[q] + 1);

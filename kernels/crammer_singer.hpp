@@ -163,12 +163,12 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
     double* features = V + (X.d + 1) * K;
     SoftmaxChunk c(X, y, V, scratch);
     const double score_error = (double)(X.d + 6) * 0x1p-53, most = 1.0 + 8.0 * (double)y.k * 0x1p-53;
-    double scores[kRoom], reach[kRoom];
+    double scores[kRoom], reach[kRoom], lengths[kRoom];
     c.products.take(0, W);
     for (i64 r = lo; r < hi; r += c.step()) {
         c.open(r, (int)min64(c.step(), hi - r));
         c.scores(0, 2);
-        X.reached(r, c.nr, bound, scores, reach);
+        X.reached(r, c.nr, bound, scores, reach, lengths);
         for (i64 a = 0; a < y.k; ++a)
             for (int i = c.nr; i < c.np; ++i) c.plane(0, a)[i] = 0.0;
         for (int i = 0; i < c.nr; ++i) {
@@ -191,7 +191,7 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
             for (i64 a = 0; a < y.k; ++a) squares += c.plane(0, a)[i] * c.plane(0, a)[i];
             const double loss = lead > 0.0 ? lead : 0.0;
             const double slope = lead > -2.0 * score_error * far ? 1.0 : 0.0;
-            const double length = s * __builtin_sqrt(X.norm2(r + i));
+            const double length = s * __builtin_sqrt(lengths[i]);
             out[0] += s * loss;
             out[1] += s * rest;
             out[2] += 2.0 * s * far * (rest > slope ? rest : slope);

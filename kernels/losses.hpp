@@ -11,6 +11,8 @@ namespace {
 struct Point {
     vd value, slope, curvature;
 };
+// A loss L also has steepest(p, m, e): the largest |slope| on [m - e, m + e], given p = L::at(m). The rounding error e of a
+// margin changes the loss by at most e times that, whatever the dual point is.
 // l*(-u) and whether u lies in its domain; outside it the value is meaningless and must not be used.
 struct Conjugate {
     vd value;
@@ -29,6 +31,7 @@ struct Logistic {
         const vd er = e * r;
         return {vmax(-m, vd{}) + log1p, -select(m >= 0.0, er, r), er * r};
     }
+    static vd steepest(const Point& p, vd, vd e, double) { return vmin(0.25 * e - p.slope, splat(1.0)); }
     static Conjugate conjugate(vd u, double) {
         // (1 - u) log(1 - u) with the digits of a small u: what rounding took from 1 - u, times the derivative 1 + log,
         // of which the log is of the order of u
@@ -40,8 +43,12 @@ struct Logistic {
 
 struct Exponential {
     static Point at(vd m, double) {
-        const vd e = vexp(-m);
+        const vd e = select(m < -709.0, splat(__builtin_inf()), vexp(-m));  // vexp itself stops short of infinity
         return {e, -e, e};
+    }
+    // exp(e) <= 1 + 2 e for e <= 1
+    static vd steepest(const Point& p, vd, vd e, double) {
+        return select(e <= 1.0, -p.slope * (1.0 + 2.0 * e), splat(__builtin_inf()));
     }
     static Conjugate conjugate(vd u, double) { return {u * vlog(u) - u, u >= 0.0}; }
 };
@@ -51,6 +58,7 @@ struct Squared {
         const vd r = 1.0 - m;
         return {r * r, -2.0 * r, splat(2.0)};
     }
+    static vd steepest(const Point& p, vd, vd e, double) { return vabs(p.slope) + 2.0 * e; }
     static Conjugate conjugate(vd u, double) { return {0.25 * u * u - u, u == u}; }
 };
 
@@ -59,6 +67,7 @@ struct SquaredHinge {
         const vd r = vmax(1.0 - m, vd{});
         return {r * r, -2.0 * r, select(m < 1.0, splat(2.0), vd{})};
     }
+    static vd steepest(const Point& p, vd m, vd e, double) { return select(m - e >= 1.0, vd{}, 2.0 * e - p.slope); }
     static Conjugate conjugate(vd u, double) { return {0.25 * u * u - u, u >= 0.0}; }
 };
 
@@ -69,6 +78,9 @@ struct HuberisedHinge {
         const vi bent = (m < 1.0) & (r <= splat(width));
         return {q * (r - 0.5 * q) / width, -q / width, select(bent, splat(1.0 / width), vd{})};
     }
+    static vd steepest(const Point& p, vd m, vd e, double width) {
+        return select(m - e >= 1.0, vd{}, vmin(e / width - p.slope, splat(1.0)));
+    }
     static Conjugate conjugate(vd u, double width) { return {0.5 * width * u * u - u, (u >= 0.0) & (u <= 1.0)}; }
 };
 
@@ -78,11 +90,13 @@ struct Huber {
         const vd q = vmin(vmax(r, splat(-width)), splat(width));
         return {q * (r - 0.5 * q), -q, select(vabs(r) <= splat(width), splat(1.0), vd{})};
     }
+    static vd steepest(const Point& p, vd, vd e, double width) { return vmin(vabs(p.slope) + e, splat(width)); }
     static Conjugate conjugate(vd u, double width) { return {0.5 * u * u - u, vabs(u) <= splat(width)}; }
 };
 
 struct Hinge {
     static Point at(vd m, double) { return {vmax(1.0 - m, vd{}), select(m < 1.0, splat(-1.0), vd{}), vd{}}; }
+    static vd steepest(const Point&, vd m, vd e, double) { return select(m - e >= 1.0, vd{}, splat(1.0)); }
     static Conjugate conjugate(vd u, double) { return {-u, (u >= 0.0) & (u <= 1.0)}; }
 };
 
@@ -91,11 +105,13 @@ struct Absolute {
         const vd r = 1.0 - m;
         return {vabs(r), select(r > 0.0, splat(-1.0), select(r < 0.0, splat(1.0), vd{})), vd{}};
     }
+    static vd steepest(const Point&, vd, vd, double) { return splat(1.0); }
     static Conjugate conjugate(vd u, double) { return {-u, vabs(u) <= 1.0}; }
 };
 
 struct PerceptronLoss {
     static Point at(vd m, double) { return {vmax(-m, vd{}), select(m < 0.0, splat(-1.0), vd{}), vd{}}; }
+    static vd steepest(const Point&, vd m, vd e, double) { return select(m - e >= 0.0, vd{}, splat(1.0)); }
     static Conjugate conjugate(vd u, double) { return {vd{}, (u >= 0.0) & (u <= 1.0)}; }
 };
 
@@ -105,8 +121,10 @@ inline int padded(int n) { return (n + VL - 1) / VL * VL; }
 struct LossOps {
     void (*at)(int n, double width, const double* m, double* value, double* slope, double* curvature);
     void (*conjugate)(int n, double width, const double* u, double* value, double* inside);
-    void (*values)(int n, double width, const double* m, double* value);                          // of at(), this alone
-    void (*derivatives)(int n, double width, const double* m, double* slope, double* curvature);  // and these
+    void (*derivatives)(int n, double width, const double* m, double* slope,
+                        double* curvature);  // of at(), these alone
+    // the value, and the steepest slope within e of m
+    void (*enclosed)(int n, double width, const double* m, const double* e, double* value, double* steepest);
 };
 
 template <class L>
@@ -127,8 +145,13 @@ void loss_conjugate(int n, double width, const double* u, double* value, double*
     }
 }
 template <class L>
-void loss_values(int n, double width, const double* m, double* value) {
-    for (int i = 0; i < n; i += VL) store(value + i, L::at(load(m + i), width).value);
+void loss_enclosed(int n, double width, const double* m, const double* e, double* value, double* steepest) {
+    for (int i = 0; i < n; i += VL) {
+        const vd at = load(m + i);
+        const Point p = L::at(at, width);
+        store(value + i, p.value);
+        store(steepest + i, L::steepest(p, at, load(e + i), width));
+    }
 }
 template <class L>
 void loss_derivatives(int n, double width, const double* m, double* slope, double* curvature) {
@@ -140,7 +163,7 @@ void loss_derivatives(int n, double width, const double* m, double* slope, doubl
 }
 template <class L>
 constexpr LossOps ops_of() {
-    return {loss_at<L>, loss_conjugate<L>, loss_values<L>, loss_derivatives<L>};
+    return {loss_at<L>, loss_conjugate<L>, loss_derivatives<L>, loss_enclosed<L>};
 }
 
 inline LossOps ops(LossId id) {

@@ -182,23 +182,22 @@ def test_allowance_covers_the_rounding(loss, rows, seed, fit_intercept, C):
 
 
 def test_repair_covers_masses_that_err():
-    """Masses wrong by all that summation allows: the honest bound is lower, by no more than the repair."""
+    """Masses wrong by all that summation allows: the honest bound is lower, by no more than the rounding."""
     rng = np.random.default_rng(0)
-    rows = 1e9
-    chain = (rows + 8) * closing.ROUNDOFF
+    chain = 1e9 * closing.ROUNDOFF
     for _ in range(50):
-        conj = rng.normal(size=2)
-        sides = rng.normal(size=(2, 3)) * 10
-        believed = conj.sum() + 0.5 * float((sides.sum(axis=0) ** 2).sum())
-        cost = closing.repair(
-            tuple(conj), tuple(sides), sides.sum(axis=0), lam=1.0, rows_per_sum=rows
+        conj = -rng.uniform(100.0, 200.0, size=2)
+        sides = rng.normal(size=(2, 3))
+        sums = closing.BoundedSums(
+            *(300.0, tuple(conj), (1.0, 1.0), tuple(sides)), *(0.0, 0.0, 0.0, 0.0), mass_share=chain
         )
+        _, bound, rounding = closing._values(sums, np.zeros(3), lam=1.0, l1=0.0, fit_intercept=True)
         for heavier in (0, 1):  # its true mass is (1 + chain) / (1 - chain) of the other's
             factors = np.ones(2)
             factors[heavier] = (1 - chain) / (1 + chain)
             v = factors @ sides
-            assert factors @ conj + 0.5 * v @ v - believed <= cost
-        assert cost < 100 * chain * (1 + (sides**2).sum())
+            assert bound - (-factors @ conj - 0.5 * v @ v) <= rounding
+        assert rounding < 1000 * chain * (1 + (sides**2).sum())
 
 
 def test_allowance_is_not_absurdly_large():

@@ -237,8 +237,8 @@ def test_the_spread_bounds_every_sum_of_absolute_terms(negative):
         sums = problem.closing(theta, Linearised(theta.reshape(-1, 1), np.zeros((8, 1))))
         u = -losses.get("logistic").slope(sample.sign * (X @ theta[:-1] + theta[-1]))
         terms = np.abs((weight * u) @ np.abs(X))
-        assert problem.spread(sums) >= terms.max()
-        assert problem.finer_spread(sums) >= terms.max()
+        assert problem.largest_entry(sums) >= terms.max()
+        assert problem.finer_entry(sums) >= terms.max()
 
 
 def test_nearly_no_absolute_part_is_the_ridge():

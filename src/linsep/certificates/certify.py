@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -47,13 +48,13 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
     if sums is None:
         sums = problem.closing(theta, solution.dual)
     longest = problem.data.longest_sum(len(sums))
-    spread = problem.spread(sums) if l1 else 0.0
-    found = _assemble(problem, theta, sums, longest, spread, tol)
+    entry = problem.largest_entry(sums) if l1 else math.inf
+    found = _assemble(problem, theta, sums, longest, entry, tol)
     if l1 and not found.certified and found.rounding > 0.1 * tol * abs(found.primal):
         # max |v_j| is rounded like every sum of n terms, and with l1 = 1/C small that is what is left of the gap
-        spread = min(spread, problem.finer_spread(sums))
+        entry = min(entry, problem.finer_entry(sums))
         pieces = problem.closing_in_pieces(theta, solution.dual)
-        found = _assemble(problem, theta, *pieces, spread, tol)
+        found = _assemble(problem, theta, *pieces, entry, tol)
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     hopeless = l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
     hopeless = hopeless or not problem.data.at_hand
@@ -67,7 +68,7 @@ def _assemble(
     theta: FloatArray,
     sums: FloatArray,
     rows_per_sum: float,
-    spread: float,
+    entry: float,
     tol: float,
 ) -> Optimality:
     if problem.penalty.l1 == 0.0:
@@ -76,7 +77,7 @@ def _assemble(
         )
     flat = ClosingSums.from_flat(sums, problem.data.d)
     return from_sums(
-        replace(flat, spread=spread) if spread else flat,
+        replace(flat, entry=entry),
         theta[:-1],
         lam=problem.lam,
         l1=problem.penalty.l1,

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
-from linsep.certificates.closing import ROUNDOFF, from_sums
+from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.margin import margin_certificate
@@ -28,6 +28,7 @@ from linsep.errors import CertificateError, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem import hard_margin
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit, Linearised
 from linsep.watching import Job
 

@@ -371,7 +371,7 @@ class Problem:
         # the rows of a piece; pieces that share an accumulator; accumulators, of which there are no more than pieces
         return sums[:-1], height + 2 * int(sums[-1])
 
-    def spread(self, sums: FloatArray) -> float:
+    def largest_entry(self, sums: FloatArray) -> float:
         """Bound on sum s |u_i x_ij| for every j, from the sums of a closing pass.
 
         Where X has no negative entry it is v+ - v-, to a rounding error of a millionth at most; else |X|_inf mass.
@@ -383,7 +383,7 @@ class Problem:
             return (1.0 + 1e-6) * float(v.max(initial=0.0))
         return max(-least, most) * float(sums[3] + sums[4])
 
-    def finer_spread(self, sums: FloatArray) -> float:
+    def finer_entry(self, sums: FloatArray) -> float:
         """The same by the columns (one pass): at most |x_j|_inf mass, mass = sum s |u|.
 
         And for losses with |u| <= 1, by Cauchy and Schwarz, sqrt(mass sum s x_j^2).
