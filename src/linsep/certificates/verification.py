@@ -70,7 +70,8 @@ def verify(
 
     Returns the certificate that was found, or raises :class:`~linsep.errors.CertificateError` if it does not
     reach the model's ``tol`` or contradicts ``model.certificate_``. ``exact=True`` computes with rational
-    numbers (piecewise linear and quadratic losses only), so that no rounding is left to allow for. X may be a
+    numbers and balls (the logistic, exponential and multinomial losses need ``linsep[exact]``), so that no rounding
+    is left to allow for. X may be a
     scan (``linsep.scan``), which may bring y and the weights along.
     """
     if not hasattr(model, "certificate_"):
@@ -81,8 +82,14 @@ def verify(
         return found_by_itself
     with Job("verify"):
         parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
-        found = combine([recheck_part(part, exact=exact) for part in parts])
-    claimed = model.certificate_
+        claimed = model.certificate_
+        gaps = [one.gap for one in claimed.parts or (claimed,) * len(parts)]
+        found = combine(
+            [
+                recheck_part(part, exact=exact, claimed_gap=gap)
+                for part, gap in zip(parts, gaps, strict=False)
+            ]
+        )
     complaint = _contradiction(claimed, found)
     if complaint:
         raise CertificateError(
@@ -100,8 +107,8 @@ def verify(
     return found
 
 
-def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
-    """Certificate of one subproblem, from numpy alone."""
+def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.inf) -> Optimality:
+    """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the gap claimed."""
     if not part.loss.convex:
         raise Refused(f"The {part.loss.name} loss is not convex: duality proves nothing about it.")
     if not np.isfinite(part.W).all():
@@ -120,6 +127,8 @@ def recheck_part(part: Part, *, exact: bool = False) -> Optimality:
             penalty=part.penalty,
             fit_intercept=part.fit_intercept,
             tol=part.tol,
+            labels=part.labels,
+            claimed_gap=claimed_gap,
         )
     lam, l1 = part.penalty.l2, part.penalty.l1
     local_only = lam == 0.0 and l1 == 0.0
