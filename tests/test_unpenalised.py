@@ -85,7 +85,8 @@ def test_least_squares_of_least_norm(solver, fit_intercept, storage):
     """On dependent columns the answer is that of the pseudo-inverse, for centred rows."""
     rng = np.random.default_rng(1)
     for n, d, rank in ((40, 6, 3), (12, 30, 12), (30, 4, 4)):
-        X = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d)) + 0.5
+        # small multiples of 1/16: the columns are dependent exactly, not only to working precision
+        X = (rng.integers(-9, 10, (n, rank)) @ rng.integers(-3, 4, (rank, d))) / 16 + 0.5
         target = rng.normal(size=n)
         sample = Sample(X, np.ones(n), 1 - target).stored(storage)
         found = fit(sample, "squared", np.inf, solver, fit_intercept=fit_intercept)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.recheck import weigh
+from linsep.certificates.rows import UNDERFLOW
 from linsep.losses import Loss
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,7 +26,6 @@ class Answer:
     sloped: npt.NDArray[np.bool_]  #: whether the slope may differ from 0, by row
     g: FloatArray
     slack: FloatArray  #: rounding error of g from adding up
-    spill: FloatArray  #: rounding error of g in all
     primal: float = 0.0
     null: float = 0.0  #: objective of the zero model
     rounding: float = 0.0  #: of the primal
@@ -34,8 +34,8 @@ class Answer:
     def empty(cls, n: int, size: int) -> Answer:
         """Room for n rows and a gradient of ``size`` numbers."""
         m, e, push, wobble = np.empty((4, n))
-        g, slack, spill = np.zeros((3, size))
-        return cls(m, e, push, wobble, np.empty(n, dtype=bool), g, slack, spill)
+        g, slack = np.zeros((2, size))
+        return cls(m, e, push, wobble, np.empty(n, dtype=bool), g, slack)
 
     def put(
         self, loss: Loss, rows: slice, m: FloatArray, e: FloatArray, s: FloatArray
@@ -43,16 +43,15 @@ class Answer:
         """Fill in rows of margins m, known to e. The sum of their losses, and what e may change in it."""
         slope, low, high = loss.slope(m), loss.slope(m - e), loss.slope(m + e)
         self.m[rows], self.e[rows], self.push[rows] = m, e, weigh(s, slope)
-        self.wobble[rows] = weigh(s, high - low + 8 * ROUNDOFF * np.abs(slope))
         steep = np.maximum(np.abs(low), np.abs(high))
+        self.wobble[rows] = weigh(s, high - low + 16 * ROUNDOFF * steep) + UNDERFLOW
         self.sloped[rows] = steep > 0.0
         return float(weigh(s, loss.value(m)).sum()), float(weigh(s, steep) @ e)
 
     def penalise(self, lam: float, theta: FloatArray, d: int) -> None:
-        """Add the penalty on the d weights to the sums of the rows, and ``slack`` to ``spill``."""
+        """Add the penalty on the d weights to the sums of the rows."""
         penalty = 0.5 * lam * float(theta[:d] @ theta[:d])
         self.primal += penalty
         self.rounding += (d + 8) * ROUNDOFF * penalty
         self.g[:d] += lam * theta[:d]
         self.slack[:d] += 8 * ROUNDOFF * lam * np.abs(theta[:d])
-        self.spill += self.slack

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from linsep import _kernels
 from linsep.certificates.answer import Answer
 from linsep.certificates.closing import ROUNDOFF
+from linsep.certificates.metric import AMPLE
 from linsep.certificates.recheck import given, margin_error, weigh
-from linsep.certificates.rows import Rows
+from linsep.certificates.rows import UNDERFLOW, Rows, product_error
 
 if TYPE_CHECKING:
     from linsep.certificates.metric import Metric
@@ -63,19 +64,22 @@ class KernelRows(Rows):
         return H
 
     def reach(self, metric: Metric) -> FloatArray:
-        """sqrt(x~' M^-1 x~) for every row, not rounded below it."""
+        """Upper bound of sqrt(x~' M^-1 x~) = |T'x~| for every row, the rounding of the product included."""
         d, width = self.data.d, -(-metric.T.shape[1] // 8) * 8
-        T = np.zeros((d + 1, width))
+        T, sizes = np.zeros((d + 1, width)), np.zeros(d + 1)
         T[: self.size, : metric.T.shape[1]] = metric.T
+        sizes[: self.size] = metric.row_norms
         reach = np.empty(self.data.n)
 
         def put(block: Block, out: FloatArray) -> None:
-            Z = np.empty((block.hi - block.lo, width))
+            Z, absolute = np.empty((block.hi - block.lo, width)), np.empty(block.hi - block.lo)
             _kernels.scores_k(block.rows, block.lo, block.hi, T, Z.reshape(-1))
-            _of(block, reach)[block.lo : block.hi] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+            _kernels.reaches(block.rows, block.lo, block.hi, sizes, absolute)
+            lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+            _of(block, reach)[block.lo : block.hi] = lengths + product_error(self.size, absolute)
 
         self.data.sum(put, 1)
-        return reach * 1.001
+        return reach * AMPLE
 
     def visit(self, loss: Loss, theta: FloatArray) -> Answer:
         """What one visit of the rows finds at the answer."""
@@ -94,16 +98,13 @@ class KernelRows(Rows):
             push[here] = sign * at.push[here]
             _kernels.combine(block.rows, block.lo, block.hi, _of(block, push), out[3 : 3 + order])
             np.abs(at.push[here], out=push[here])
-            for v, part in zip((push, at.wobble), np.split(out[3 + order :], 2), strict=True):
-                _kernels.moments(block.rows, block.lo, block.hi, _of(block, v), part)
+            _kernels.moments(block.rows, block.lo, block.hi, _of(block, push), out[3 + order :])
 
-        out = data.sum(add, 3 + order + 2 * (2 * data.d + 1))
+        out = data.sum(add, 3 + order + 2 * data.d + 1)
         at.primal, at.rounding, at.null = (float(v) for v in out[:3])
-        at.rounding += self.chain * at.primal
+        at.rounding += self.chain * at.primal + data.n * UNDERFLOW
         at.g[:] = out[3 : 3 + size]
-        pushed, wobbled = np.split(out[3 + order :], 2)
-        at.slack[:] = self.chain * _bounds(pushed, size)
-        at.spill[:] = _bounds(wobbled, size)
+        at.slack[:] = self.chain * _bounds(out[3 + order :], size) + data.n * UNDERFLOW
         at.penalise(self.lam, theta, data.d)
         return at
 
@@ -114,7 +115,11 @@ def _of(block: Block, values: FloatArray) -> FloatArray:
 
 
 def _bounds(moments: FloatArray, size: int) -> FloatArray:
-    """Of sum v |x_j| for every feature, and sum v for the intercept, from the moments sum v (x^2, x, 1)."""
+    """Bounds on sum v |x_j| for every feature, and on sum v for the intercept, from the moments sum v (x^2, x, 1).
+
+    A square underflows only if |x| < 2^-511; such entries add at most 2^-511 sum v.
+    """
     d = len(moments) // 2
     total = moments[-1]
-    return np.append(np.sqrt(moments[:d] * total), total)[:size] * (1.0 + 1e-6)
+    sums = np.sqrt(moments[:d] * total) + 2.0**-511 * total
+    return np.append(sums, total)[:size] * (1.0 + 1e-6)

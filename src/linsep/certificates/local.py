@@ -12,13 +12,14 @@ P(theta + delta) >= P(theta) - mu |delta|_M + kappa/2 |delta|_M^2 with mu = |g|_
 
     P(theta) - P* <= mu^2 / (2 kappa),      |theta - theta*|_M <= sqrt(2 (P(theta) - P*) / kappa).
 
-M is the Hessian at theta as computed. It is only a yardstick: its rounding errors do no harm, as kappa is
-bounded from below with care. Where X'X has lost too many digits, M comes as a triangular factor from
+M is the Hessian at theta as computed. It is only a yardstick: its rounding errors do no harm, as kappa is bounded
+from below for the true rows. Where X'X has lost too many digits, M comes as a triangular factor from
 orthogonal transformations of the rows, so that even ill-conditioned features have a certificate.
 
-Directions that M does not see (dependent columns, to working precision) are those in which no row
-with curvature moves. If every other row has slope 0, the objective cannot fall along them; otherwise the
-argument is given up. Minimisers are then not unique, so coef_error is inf.
+If M cannot be proven positive definite, nothing is claimed, with one exception. Without a penalty, columns that are
+exactly linear combinations of the others (see ``dependence``) are left out first: the same scores remain attainable
+without them. Rows that surely have loss 0 and slope 0 at theta need not obey the combination: P is at least the sum
+over the other rows, with equality at theta. Minimisers are then not unique, so coef_error is inf.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.answer import Answer
-from linsep.certificates.metric import Metric, bound
+from linsep.certificates.closing import ROUNDOFF
+from linsep.certificates.dependence import proven_metric
+from linsep.certificates.metric import AMPLE, bound
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.recheck import Dual, given, margin_error, weigh
-from linsep.certificates.rows import Rows
+from linsep.certificates.rows import UNDERFLOW, Rows, curved
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.losses import Loss
 
@@ -42,6 +45,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Most unknowns for which the Hessian is formed.
 LARGEST = 4000
+#: Share of tol times the objective of the zero model below which an objective is zero to working precision.
+_NOTHING_LEFT = 1e-6
 
 
 def _visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
@@ -51,11 +56,10 @@ def _visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
         m, sizes = sign * (A @ theta) + o, np.abs(A)
         value, doubt = at.put(loss, rows, m, margin_error(part.size, sizes @ np.abs(theta), o), s)
         at.g += A.T @ (sign * at.push[rows])
-        at.slack += part.chain * (sizes.T @ np.abs(at.push[rows]))
-        at.spill += sizes.T @ at.wobble[rows]
+        at.slack += part.chain * (sizes.T @ np.abs(at.push[rows])) + len(A) * UNDERFLOW
         at.primal += value
         at.null += float(weigh(s, loss.value(o)).sum())
-        at.rounding += part.chain * value + doubt
+        at.rounding += part.chain * value + doubt + len(A) * UNDERFLOW
     at.penalise(part.lam, theta, part.X.shape[1])
     return at
 
@@ -94,10 +98,11 @@ def judged(
     loss: Loss, part: Rows, at: Answer, *, scale: float, tol: float, dual: Dual | None
 ) -> Optimality:
     """The certificate of an answer that was visited."""
-    lam = part.lam
-    settings: dict[str, Any] = {"scale": scale, "tol": tol, "null": at.null}
+    lam, interpolates = part.lam, exact_fit(at.primal, at.rounding, at.null, part.lam, tol)
+    null = at.null if interpolates or at.null == 0.0 else UNDERFLOW
+    settings: dict[str, Any] = {"scale": scale, "tol": tol, "null": null}
     drop, distance = math.inf, math.inf
-    if loss.smooth and part.size <= LARGEST and np.isfinite(at.g).all():
+    if loss.smooth and part.size <= LARGEST and np.isfinite(at.g).all() and not interpolates:
         drop, distance = _drop(loss, part, at)
     found = enclose(
         *(at.primal, at.primal - drop, at.rounding),
@@ -106,7 +111,7 @@ def judged(
         drop=drop,
         **settings,
     )
-    if found.certified or lam > 0.0 or part.size > LARGEST:
+    if found.certified or interpolates or lam > 0.0 or part.size > LARGEST:
         return found
     lower, rounding = repaired_bound(loss, part, at.m, dual, tol)
     other = enclose(
@@ -115,28 +120,39 @@ def judged(
     return found if found.gap <= other.gap else replace(other, coef_error=found.coef_error)
 
 
+def exact_fit(primal: float, rounding: float, null: float, lam: float, tol: float) -> bool:
+    """Whether the objective is zero to working precision, so that there is nothing for a gap to be relative to.
+
+    Only without a penalty, only if the objective is below its own rounding allowance, and only if both together are at
+    most tol / 10^6 of ``null``, the objective of the zero model: far below what tol asks of any other fit.
+    """
+    small = primal <= rounding and primal + rounding <= _NOTHING_LEFT * tol * null
+    return lam == 0.0 and small
+
+
 def _drop(loss: Loss, part: Rows, at: Answer) -> tuple[float, float]:
     """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); infinite if the argument does not close."""
-    h = weigh(part.weight, loss.curvature(at.m))
+    h = curved(part.weight, loss.curvature(at.m))
     if not np.isfinite(h).all():
         return math.inf, math.inf
-    metric, by_gram = part.metric(h)
-    straight = (h == 0.0) & at.sloped & (part.weight > 0.0)
-    blind = straight.any() and part.overlooked_by(metric)
-    if not metric.full and (blind or not metric.reaches(at.g, at.spill)):
+    metric = proven_metric(part, h, at.sloped & (part.weight > 0.0))
+    if metric is None:
         return math.inf, math.inf
     reach = part.reach(metric)
     # The error of a slope acts along its own row; the error of adding up may act in any direction.
-    mu = metric.dual_norm(at.g, at.slack) + float(at.wobble @ reach)
+    mu = (metric.dual_norm(at.g, at.slack) + float(at.wobble @ reach)) * (
+        AMPLE + len(reach) * ROUNDOFF
+    )
     if not 0.5 * mu * mu < max(at.primal, at.rounding):  # kappa <= 1: the bound 0 is no worse
         return math.inf, math.inf
 
     def kappa_at(rho: float) -> float:
-        low = weigh(part.weight, loss.curvature_floor(at.m, at.e + rho * reach))
-        curved = h > 0.0
-        share = float((low[curved] / h[curved]).min(initial=1.0))
-        kappa = share * max(1.0 - metric.error, 0.0) ** 2  # as sum s h_lo x~ x~' >= share * H
-        return kappa if kappa >= 0.5 else max(kappa, _smallest(part, low, metric, by_gram))
+        # Adding up |m| and the radius rounds by at most 2 u (|m| + e + rho reach).
+        radius = (at.e + rho * reach) * AMPLE + 4 * ROUNDOFF * np.abs(at.m)
+        low = curved(part.weight, loss.curvature_floor(at.m, radius))
+        share = float((low[h > 0.0] / h[h > 0.0]).min(initial=1.0)) / AMPLE
+        kappa = share * metric.floor  # as sum s h_lo x~ x~' >= share * H
+        return kappa if kappa >= 0.5 else max(kappa, part.floor(metric, low / AMPLE))
 
     found = bound(mu, kappa_at)
     if found is None:
@@ -144,17 +160,6 @@ def _drop(loss: Loss, part: Rows, at: Answer) -> tuple[float, float]:
     drop, kappa = found
     if not metric.full:
         return drop, math.inf
-    stretch = float(np.linalg.norm(metric.T[: part.X.shape[1]], 2))
+    own = metric.T[: part.X.shape[1]]
+    stretch = math.sqrt(float(np.linalg.eigvalsh(own @ own.T).max(initial=0.0))) * 1.001
     return drop, stretch * math.sqrt(2.0 / kappa)
-
-
-def _smallest(part: Rows, low: FloatArray, metric: Metric, by_gram: bool) -> float:
-    """Smallest eigenvalue of T' (lam I_w + sum low x~ x~') T, its rounding error taken off."""
-    if by_gram:
-        values = np.linalg.eigvalsh(metric.T.T @ part.gram(low) @ metric.T)
-        return max(float(values.min(initial=math.inf)) - metric.error, 0.0)
-    R, _ = part.factor(low)
-    if len(R) < metric.T.shape[1]:
-        return 0.0
-    root = float(np.linalg.svd(R @ metric.T, compute_uv=False).min(initial=math.inf))
-    return max(root - metric.error, 0.0) ** 2

@@ -1,4 +1,9 @@
-"""The yardstick of the local certificate: a norm in which the objective is nearly round."""
+"""The yardstick of the local certificate: a norm in which the objective is nearly round.
+
+A norm |.|_M is given by a square matrix T with |T y|_M = |y|, so that M^-1 = T T'. Any T serves: it is computed by
+Cholesky or QR, and how good it is, is established afterwards, as a lower bound of the smallest eigenvalue of T'HT
+for the true matrix H. Nothing is assumed of the factorisations.
+"""
 
 from __future__ import annotations
 
@@ -8,69 +13,118 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from linsep.certificates.closing import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 
 #: Radii that are tried, in units of mu.
 _RADII = (4.0, 16.0, 64.0)
+#: Distance of T'HT from the identity up to which its smallest eigenvalue is bounded by that distance alone.
+_CLOSE = 0.25
+#: Factor that covers the few roundings of sums and square roots of quantities that are themselves bounds.
+AMPLE = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A norm |.|_M given by T with |T y|_M = |y|, so that M^-1 = T T' on the range of T.
+    """A norm on the unknowns ``columns``; the others do not move.
 
-    ``error`` bounds the relative error of the singular values of H^1/2 T, H the true Hessian, so that
-    T'HT >= (1 - error)^2. ``scale`` and the orthonormal rows ``seen`` describe the range of M.
+    ``T`` has a row for each unknown (0 for those that do not move). ``floor`` is a proven lower bound of the smallest
+    eigenvalue of T'HT. ``by_gram``: whether inner products of the columns were accurate enough to prove it.
     """
 
     T: FloatArray
-    scale: FloatArray
-    seen: FloatArray
-    error: float
-
-    @classmethod
-    def from_factor(cls, R: FloatArray, steps: int) -> Metric:
-        """From R'R = H, with R made by ``steps`` orthogonal transformations."""
-        size = R.shape[1]
-        scale = np.sqrt((R * R).sum(axis=0))
-        scale[scale == 0.0] = 1.0
-        _, sigma, Vt = np.linalg.svd(R / scale, full_matrices=False)
-        keep = sigma > 32.0 * size * ROUNDOFF * sigma.max(initial=0.0)
-        sigma, Vt = sigma[keep], Vt[keep]
-        # A Householder step perturbs each column by a small multiple of size * u of its norm.
-        error = 8.0 * size * math.sqrt(steps) * ROUNDOFF / sigma.min(initial=math.inf)
-        return cls((Vt.T / sigma) / scale[:, None], scale, Vt, error)
-
-    @classmethod
-    def from_gram(cls, H: FloatArray, accuracy: float) -> Metric:
-        """From H itself, known to ``accuracy`` relative to its diagonal."""
-        size = len(H)
-        scale = np.sqrt(np.diagonal(H))
-        scale[scale == 0.0] = 1.0
-        values, V = np.linalg.eigh(H / np.outer(scale, scale))
-        keep = values > 32.0 * size * ROUNDOFF * values.max(initial=0.0)
-        values, V = values[keep], V[:, keep]
-        error = size * (accuracy + 8.0 * ROUNDOFF) / values.min(initial=math.inf)
-        return cls((V / np.sqrt(values)) / scale[:, None], scale, V.T, error)
+    columns: IntArray
+    floor: float
+    by_gram: bool
 
     @property
     def full(self) -> bool:
-        """Whether M sees every direction."""
-        return bool(self.T.shape[0] == self.T.shape[1])
+        """Whether every unknown may move."""
+        return len(self.columns) == len(self.T)
 
     def dual_norm(self, g: FloatArray, slack: FloatArray) -> float:
-        """|g|_{M^-1}, errors of g up to ``slack`` included."""
-        exact, error = self.T.T @ g, np.abs(self.T).T @ slack
-        return math.sqrt(float(exact @ exact)) + math.sqrt(float(error @ error))
+        """|g|_{M^-1} on ``columns``, errors of g up to ``slack`` and the rounding of T'g included."""
+        exact = self.T.T @ g
+        error = np.abs(self.T).T @ (slack + (len(g) + 4) * ROUNDOFF * np.abs(g))
+        return (math.sqrt(float(exact @ exact)) + math.sqrt(float(error @ error))) * AMPLE
 
-    def reaches(self, g: FloatArray, slack: FloatArray) -> bool:
-        """Whether g lies in the range of M, up to its errors ``slack``."""
-        scaled, noise = g / self.scale, slack / self.scale
-        outside = scaled - self.seen.T @ (self.seen @ scaled)
-        forgiven = 4.0 * math.sqrt(noise @ noise) + self.error * math.sqrt(scaled @ scaled)
-        return bool(math.sqrt(outside @ outside) <= forgiven)
+    @property
+    def row_norms(self) -> FloatArray:
+        """Euclidean norms t_j of the rows of T: T'x has length at most sum_j |x_j| t_j."""
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.T, self.T)))
+
+
+def inverse_root(H: FloatArray) -> FloatArray | None:
+    """T with T'HT close to the identity by Cholesky, H scaled to a unit diagonal; None if H is not definite."""
+    diagonal = np.diagonal(H)
+    if not (np.isfinite(H).all() and (diagonal > 0.0).all()):
+        return None
+    scale = np.sqrt(diagonal)
+    try:
+        L = np.linalg.cholesky(H / np.outer(scale, scale))
+    except np.linalg.LinAlgError:
+        return None
+    return _inverse_triangle(np.ascontiguousarray(L.T), scale)
+
+
+def inverse_factor(R: FloatArray) -> FloatArray | None:
+    """T = R^-1 of a triangular R, its columns scaled to length 1; None if R is singular to working precision."""
+    if len(R) < R.shape[1] or not np.isfinite(R).all():
+        return None
+    scale = np.sqrt((R * R).sum(axis=0))
+    if not (scale > 0.0).all():
+        return None
+    return _inverse_triangle(R / scale, scale)
+
+
+def _inverse_triangle(R: FloatArray, scale: FloatArray) -> FloatArray | None:
+    if np.abs(np.diagonal(R)).min(initial=1.0) < ROUNDOFF:
+        return None
+    T = scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
+    return np.asarray(T / scale[:, None]) if np.isfinite(T).all() else None
+
+
+def gram_loss(T: FloatArray, H: FloatArray, chain: float) -> float:
+    """Bound on |fl(T' H^ T) - T'HT| in the spectral norm, where H^ is H added up with relative error ``chain``.
+
+    By Cauchy and Schwarz an entry of H^ errs by at most chain s_j s_k, s_j^2 = H_jj, and each of the two products
+    by p u |T|' |H^| |T| at most. With |H^_jk| <= s_j s_k all of these are multiples of vv', v = |T|'s, whose norm
+    is |v|^2. The factor 1.01 covers s being computed and terms of second order, as long as chain < 1e-3.
+    """
+    if not chain < 1e-3:
+        return math.inf
+    v = np.abs(T).T @ np.sqrt(np.diagonal(H))
+    return 1.01 * (chain + (2 * len(T) + 8) * ROUNDOFF) * float(v @ v)
+
+
+def smallest_eigenvalue(G: FloatArray, lost: float) -> float:
+    """Lower bound, at least 0, of the smallest eigenvalue of a matrix within ``lost`` of G in the spectral norm.
+
+    Close to the identity it is 1 minus the Frobenius distance. Elsewhere the eigenvalue that LAPACK finds is confirmed:
+    if the Cholesky factorisation of G - c I runs to its end, then G - c I >= -gamma trace(G), gamma = (p + 2) u and
+    its second order (Rump, Verification of positive definiteness, BIT 46, 2006).
+    """
+    if not (np.isfinite(G).all() and math.isfinite(lost)):
+        return 0.0
+    size = len(G)
+    G = 0.5 * (G + G.T)
+    identity = np.eye(size)
+    away = float(np.linalg.norm(G - identity)) * AMPLE + 4 * ROUNDOFF * size
+    if away + lost <= _CLOSE:
+        return 1.0 - away - lost
+    margin = 4.0 * (size + 2) * ROUNDOFF * float(np.abs(np.diagonal(G)).sum())
+    candidate = 0.95 * float(np.linalg.eigvalsh(G).min(initial=1.0)) - 2.0 * margin
+    if not candidate > lost:
+        return 0.0
+    try:
+        np.linalg.cholesky(G - (candidate + margin) * identity)
+    except np.linalg.LinAlgError:
+        return 0.0
+    return candidate - lost
 
 
 def bound(mu: float, kappa_at: Callable[[float], float]) -> tuple[float, float] | None:

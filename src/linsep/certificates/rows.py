@@ -12,16 +12,30 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.certificates.closing import ROUNDOFF
-from linsep.certificates.metric import Metric
+from linsep.certificates.metric import (
+    AMPLE,
+    Metric,
+    gram_loss,
+    inverse_factor,
+    inverse_root,
+    smallest_eigenvalue,
+)
+from linsep.certificates.recheck import weigh
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 
 #: Dense numbers in a chunk.
 _CHUNK = 1 << 20
 #: Rows per orthogonal transformation, so that they stay in cache.
 _QR_ROWS = 1024
-#: X'X is good enough if it loses no more than this share of the curvature.
-_GRAM_ERROR = 0.01
+#: X'X is good enough if it proves this share of the curvature.
+_GRAM_FLOOR = 0.9
+#: Smallest curvature of a row, and of a column, that sums of products hold without underflow: for every h and H_jj
+#: above it, the smallest subnormal number times |x| <= sqrt(H_jj / h) is below the rounding of H_jj.
+TINY = 1e-200
+#: Largest error of a product that underflows.
+UNDERFLOW = 2.0**-1074
 
 
 def _height(X: Any) -> int:
@@ -42,6 +56,26 @@ def dense_chunks(X: Any, fit_intercept: bool) -> Iterator[tuple[slice, FloatArra
 def longest_dense_sum(X: Any) -> float:
     """Longest chain of additions in a sum over these chunks."""
     return float(_height(X) + math.ceil(X.shape[0] / _height(X)))
+
+
+def stacked_qr(R: FloatArray, block: FloatArray) -> FloatArray:
+    """Triangular factor of the rows of R and of ``block`` together."""
+    height = max(_QR_ROWS, 4 * block.shape[1])
+    for start in range(0, len(block), height):
+        stack = np.vstack([R, block[start : start + height]])
+        R = np.asarray(np.linalg.qr(stack, mode="r"))
+    return R
+
+
+def product_error(size: int, lengths: FloatArray) -> FloatArray:
+    """Bound on the error of an inner product of ``size`` terms, added in any order: ``lengths`` are sums of |terms|."""
+    return (size + 2) * (ROUNDOFF * lengths + UNDERFLOW)
+
+
+def curved(weight: FloatArray, curvature: FloatArray) -> FloatArray:
+    """s l'' of every row; 0 where that is too small for sums of products without underflow."""
+    h = weigh(weight, curvature)
+    return np.where(h >= TINY, h, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,34 +116,70 @@ class Rows:
             H += A.T @ (h[rows][:, None] * A)
         return H
 
-    def factor(self, h: FloatArray) -> tuple[FloatArray, int]:
-        """R with R'R = lam I_w + sum h x~ x~', and the number of orthogonal transformations."""
-        R, steps = math.sqrt(self.lam) * np.eye(self.size)[: self.X.shape[1]], 1
-        height = max(_QR_ROWS, 4 * self.size)
+    def factor(self, h: FloatArray, columns: IntArray) -> FloatArray:
+        """Triangular R with R'R = lam I_w + sum h x~ x~' on ``columns``, by orthogonal transformations."""
+        R = math.sqrt(self.lam) * np.eye(self.size)[: self.X.shape[1], columns]
         for rows, A in self.chunks():
-            scaled = np.sqrt(h[rows])[:, None] * A
-            for start in range(0, len(A), height):
-                stack = np.vstack([R, scaled[start : start + height]])
-                R, steps = np.asarray(np.linalg.qr(stack, mode="r")), steps + 1
-        return R, steps
+            R = stacked_qr(R, np.sqrt(h[rows])[:, None] * A[:, columns])
+        return R
 
-    def metric(self, h: FloatArray) -> tuple[Metric, bool]:
-        """The norm of lam I_w + sum h x~ x~', and whether the Gram matrix was accurate enough."""
-        metric = Metric.from_gram(self.gram(h), self.chain)
-        if metric.full and metric.error <= _GRAM_ERROR:
-            return metric, True
-        return Metric.from_factor(*self.factor(h)), False
+    def metric(self, h: FloatArray, columns: IntArray | None = None) -> Metric | None:
+        """A norm in which lam I_w + sum h x~ x~' is close to the identity on ``columns`` (all of them if None).
 
-    def overlooked_by(self, metric: Metric) -> bool:
-        """Whether rows move in directions that the metric does not see (to working precision)."""
-        if metric.full:
-            return False
-        everything, _ = self.metric(self.weight)
-        return bool(everything.T.shape[1] > metric.T.shape[1])
+        None if that cannot be proven: then these columns are dependent on the rows with h > 0, or nearly so.
+        """
+        columns = np.arange(self.size) if columns is None else columns
+        H = self.gram(h)[np.ix_(columns, columns)]
+        T = inverse_root(H) if np.diagonal(H).min(initial=1.0) > TINY else None
+        if T is not None:
+            G = T.T @ (H @ T)
+            floor = smallest_eigenvalue(G, gram_loss(T, H, self.chain))
+            if floor >= _GRAM_FLOOR:
+                return Metric(self._embedded(T, columns), columns, floor, True)
+        T = inverse_factor(self.factor(h, columns))
+        if T is None:
+            return None
+        whole = self._embedded(T, columns)
+        floor = self.rows_floor(whole, h)
+        return Metric(whole, columns, floor, False) if floor > 0.0 else None
+
+    def _embedded(self, T: FloatArray, columns: IntArray) -> FloatArray:
+        """T with a row of zeros for each unknown that does not move."""
+        whole = np.zeros((self.size, T.shape[1]))
+        whole[columns] = T
+        return whole
+
+    def floor(self, metric: Metric, h: FloatArray) -> float:
+        """Lower bound of the smallest eigenvalue of T' (lam I_w + sum h x~ x~') T."""
+        if not metric.by_gram:
+            return self.rows_floor(metric.T, h)
+        H = self.gram(h)
+        G = metric.T.T @ (H @ metric.T)
+        return smallest_eigenvalue(G, gram_loss(metric.T, H, self.chain))
+
+    def rows_floor(self, T: FloatArray, h: FloatArray) -> float:
+        """Lower bound of the smallest eigenvalue of T' (lam I_w + sum h x~ x~') T, from Z = x~ T row by row.
+
+        A row of Z errs by at most gamma |x~|' |T|, gamma = (p + 2) u, whose length is at most gamma sum |x~_j| t_j with
+        the row norms t of T. The singular values of sqrt(h) Z err by no more than the Frobenius norm of all these,
+        and an entry of Z'hZ by chain sqrt(G_jj G_kk), a matrix of norm trace(G).
+        """
+        d = self.X.shape[1]
+        G = self.lam * (T[:d].T @ T[:d])
+        sizes, lost = np.sqrt(np.einsum("ij,ij->i", T, T)), 0.0
+        for rows, A in self.chunks():
+            Z, error = A @ T, product_error(self.size, np.abs(A) @ sizes)
+            G += Z.T @ (h[rows][:, None] * Z)
+            lost += float(h[rows] @ (error * error))
+        added = (longest_dense_sum(self.X) + d + 16) * ROUNDOFF * float(np.trace(G))
+        root = math.sqrt(smallest_eigenvalue(G, 1.01 * added))
+        return max(root - math.sqrt(lost) * AMPLE, 0.0) ** 2 / AMPLE
 
     def reach(self, metric: Metric) -> FloatArray:
-        """sqrt(x~' M^-1 x~) for every row, not rounded below it."""
-        reach = np.empty(self.X.shape[0])
+        """Upper bound of sqrt(x~' M^-1 x~) = |T'x~| for every row, the rounding of the product included."""
+        reach, sizes = np.empty(self.X.shape[0]), metric.row_norms
         for rows, A in self.chunks():
-            reach[rows] = np.sqrt(((A @ metric.T) ** 2).sum(axis=1))
-        return reach * 1.001
+            Z = A @ metric.T
+            lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+            reach[rows] = lengths + product_error(self.size, np.abs(A) @ sizes)
+        return reach * AMPLE

@@ -1,12 +1,14 @@
 """The local certificate (see ``local``) of the multinomial loss.
 
-Unknowns are the k columns of W, stacked. The Hessian of a row in its scores is diag(p) - p p'. The third
-derivative of logsumexp is bounded by its second: moving the scores by t changes that matrix by a factor
-of at least exp(-2 max_c |t_c|), so on the ball |delta|_M <= rho
+Unknowns are the k columns of W, stacked. The Hessian of a row in its scores is diag(p) - p p', the variance under p:
+its quadratic form is min_a sum_c p_c (v_c - a)^2. Moving the scores by t changes no p_c by a factor below
+exp(-2 max_c |t_c|), so on the ball |delta|_M <= rho
 
     kappa >= exp(-2 rho max_ic sqrt(q_ic)),      q_ic = x~_i' (M^-1)_cc x~_i .
 
-Without a penalty, adding one vector to all columns changes nothing: the answer is never unique.
+Adding one vector to all columns changes no difference of scores. So without a penalty the last column, and with one
+the last intercept, may be held fixed, and M must be proven positive definite in the other unknowns. Without a penalty,
+columns of x~ that are exactly combinations of others are left out as well. The answer is then never unique.
 """
 
 from __future__ import annotations
@@ -19,17 +21,37 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.closing import ROUNDOFF
-from linsep.certificates.metric import Metric, bound
+from linsep.certificates.dependence import independent_columns
+from linsep.certificates.local import exact_fit
+from linsep.certificates.metric import (
+    AMPLE,
+    Metric,
+    bound,
+    gram_loss,
+    inverse_root,
+    smallest_eigenvalue,
+)
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.recheck import given
-from linsep.certificates.rows import dense_chunks, longest_dense_sum
+from linsep.certificates.rows import (
+    TINY,
+    UNDERFLOW,
+    Rows,
+    dense_chunks,
+    longest_dense_sum,
+    product_error,
+)
 from linsep.losses import Multinomial
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.intp]
 
 #: Most unknowns for which the Hessian is formed.
 LARGEST = 2000
+#: exp underflows below minus this number.
+_EXPONENT = 750
+#: Probabilities below this may underflow; where one is computed as less, it is at most this.
+_FAINT = 2.0**-1000
 
 
 @dataclass(eq=False)
@@ -39,8 +61,8 @@ class _Answer:
     wobble: FloatArray  #: (n, k) rounding error of the slopes
     g: FloatArray  #: (k, size)
     slack: FloatArray  #: rounding error of g from adding up
-    spill: FloatArray  #: rounding error of g in all
     H: FloatArray  #: (k, size, k, size)
+    e: float = 0.0  #: largest rounding error of a score
     primal: float = 0.0
     null: float = 0.0
     rounding: float = 0.0
@@ -63,7 +85,8 @@ def softmax_local_certificate(  # noqa: PLR0913
     theta = np.asarray(W, dtype=np.float64)[:size]
     s = given(weight, slice(0, X.shape[0]), 1.0)
     at = _visit(loss, X, np.asarray(labels), s, theta, lam)
-    drop = _drop(at, X, fit_intercept)
+    fits = exact_fit(at.primal, at.rounding, at.null, lam, tol)
+    drop = _drop(at, X, s, lam, fit_intercept)
     unique = lam > 0.0 and math.isfinite(drop)
     return enclose(
         at.primal,
@@ -74,7 +97,7 @@ def softmax_local_certificate(  # noqa: PLR0913
         distance=math.sqrt(2.0 / lam) if unique else math.inf,
         kind="local",
         drop=drop,
-        null=at.null,
+        null=at.null if fits or at.null == 0.0 else UNDERFLOW,
     )
 
 
@@ -84,20 +107,23 @@ def _visit(
     (n, d), (size, k) = X.shape, theta.shape
     formed = size if size * k <= LARGEST else 0
     chain = (longest_dense_sum(X) + k + 8) * ROUNDOFF
-    vectors = np.zeros((k, size)), np.zeros((k, size)), np.zeros((k, size))
+    vectors = np.zeros((k, size)), np.zeros((k, size))
     at = _Answer(np.empty((n, k)), *vectors, np.zeros((k, formed, k, formed)))
     for rows, A in dense_chunks(X, size > d):
         Z, y, weight = A @ theta, labels[rows], s[rows][:, None]
+        # Beside the rounding of the scores, exp(z - max z) errs by |z - max z| u < 750 u before it underflows.
         e = (size + 6) * ROUNDOFF * (np.abs(A) @ np.abs(theta)).max(axis=1, keepdims=True)
+        e += (_EXPONENT + k) * ROUNDOFF
         slope, value = weight * loss.slope(Z, y), float(s[rows] @ loss.value(Z, y))
         # p_c and 1 - p_y change by a factor of at most exp(2 e) within the error e of the scores.
-        at.wobble[rows] = np.abs(slope) * (np.expm1(2 * e) + (k + 8) * ROUNDOFF)
+        at.wobble[rows] = np.abs(slope) * (np.expm1(2 * e) + (k + 8) * ROUNDOFF) + _FAINT * weight
+        at.e = max(at.e, float(e.max(initial=0.0)))
         at.g += slope.T @ A
-        at.slack += chain * (np.abs(slope).T @ np.abs(A))
-        at.spill += at.wobble[rows].T @ np.abs(A)
+        at.slack += chain * (np.abs(slope).T @ np.abs(A)) + len(A) * UNDERFLOW
         at.primal += value
         at.null += float(s[rows].sum()) * math.log(k)
-        at.rounding += chain * value + float((np.abs(slope) * np.exp(2 * e) * e).sum())
+        steep = (np.abs(slope) * np.exp(2 * e) + _FAINT * weight) * e
+        at.rounding += chain * value + float(steep.sum()) + len(A) * UNDERFLOW
         if formed:
             _add_hessian(at.H, A, s[rows], loss.proba(Z))
     penalty = 0.5 * lam * float((theta[:d] ** 2).sum())
@@ -105,7 +131,6 @@ def _visit(
     at.rounding += (d * k + 8) * ROUNDOFF * penalty
     at.g[:, :d] += lam * theta[:d].T
     at.slack[:, :d] += 8 * ROUNDOFF * lam * np.abs(theta[:d].T)
-    at.spill += at.slack
     if formed:
         for c in range(k):
             at.H[c, range(d), c, range(d)] += lam
@@ -113,32 +138,68 @@ def _visit(
 
 
 def _add_hessian(H: FloatArray, A: FloatArray, s: FloatArray, P: FloatArray) -> None:
-    """H[c, :, c', :] += sum_i s p_c (1[c = c'] - p_c') x~ x~', both triangles."""
+    """H[c, :, c', :] += sum_i s p_c (1[c = c'] - p_c') x~ x~', both triangles; 1 - p_c as the sum of the others."""
     for c in range(P.shape[1]):
         for other in range(c + 1):
-            h = s * P[:, c] * ((1.0 - P[:, c]) if c == other else -P[:, other])
+            rest = np.delete(P, c, axis=1).sum(axis=1) if c == other else -P[:, other]
+            h = s * P[:, c] * rest
             block = A.T @ (h[:, None] * A)
             H[c, :, other, :] += block
             if c != other:
                 H[other, :, c, :] += block.T
 
 
-def _drop(at: _Answer, X: Any, fit_intercept: bool) -> float:
+def _drop(at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool) -> float:
     """Bound on P - P*, infinite if the argument does not close."""
     k, size = at.g.shape
     if not (at.H.size and np.isfinite(at.g).all() and math.isfinite(at.primal)):
         return math.inf
-    accuracy = (longest_dense_sum(X) + 8) * ROUNDOFF
-    metric = Metric.from_gram(at.H.reshape(k * size, k * size), accuracy)
-    if not metric.reaches(at.g.ravel(), at.spill.ravel()):
+    found = _proven_root(at, X, s, lam, fit_intercept)
+    if found is None:
         return math.inf
-    T = metric.T.reshape(k, size, -1)
+    whole, floor = found
+    metric = Metric(whole, np.arange(len(whole)), floor, True)
+    T, sizes = whole.reshape(k, size, -1), metric.row_norms.reshape(k, size)
     mu, furthest = metric.dual_norm(at.g.ravel(), at.slack.ravel()), 0.0
     for rows, A in dense_chunks(X, fit_intercept):
         for c in range(k):
-            reach = np.sqrt(((A @ T[c]) ** 2).sum(axis=1))
+            Z = A @ T[c]
+            reach = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+            reach = (reach + product_error(size, np.abs(A) @ sizes[c])) * AMPLE
             furthest = max(furthest, float(reach.max(initial=0.0)))
-            mu += float(at.wobble[rows, c] @ reach)
-    certain = max(1.0 - metric.error, 0.0) ** 2
-    found = bound(mu, lambda rho: certain * math.exp(-2.0 * rho * furthest))
-    return math.inf if found is None else found[0]
+            mu += float(at.wobble[rows, c] @ reach) * (AMPLE + len(A) * ROUNDOFF)
+    bounded = bound(mu, lambda rho: floor * math.exp(-2.0 * (rho * furthest + at.e)) / AMPLE)
+    return math.inf if bounded is None else bounded[0]
+
+
+def _proven_root(
+    at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool
+) -> tuple[FloatArray, float] | None:
+    """T (k size, .) in the unknowns that are left, and a proven lower bound of the eigenvalues of T'HT.
+
+    An entry of the Hessian of a row, p_c (1 - p_c) or p_c p_c', is computed to 2 (k + 8) u of itself, and
+    p_c p_c' <= sqrt(p_c (1 - p_c) p_c' (1 - p_c')): all errors are relative to the diagonal, as ``gram_loss`` asks.
+    """
+    k, size = at.g.shape
+    everything = np.arange(k * size).reshape(k, size)
+    chain = (longest_dense_sum(X) + 2 * k + 24) * ROUNDOFF
+    H = at.H.reshape(k * size, k * size)
+
+    def proven(left: IntArray) -> tuple[FloatArray, float] | None:
+        part = H[np.ix_(left, left)]
+        T = inverse_root(part) if np.diagonal(part).min(initial=1.0) > TINY else None
+        if T is None:
+            return None
+        floor = smallest_eigenvalue(T.T @ (part @ T), gram_loss(T, part, chain))
+        whole = np.zeros((k * size, T.shape[1]))
+        whole[left] = T
+        return (whole, floor) if floor > 0.0 else None
+
+    if lam > 0.0:
+        return proven(everything.ravel()[: k * size - int(fit_intercept)])
+    found = proven(everything[:-1].ravel())
+    if found is not None:
+        return found
+    ones = np.ones(X.shape[0])
+    columns = independent_columns(Rows(X, ones, 0.0 * ones, s, fit_intercept, 0.0), s > 0.0)
+    return proven(everything[:-1, columns].ravel()) if len(columns) < size else None

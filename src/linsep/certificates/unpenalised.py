@@ -24,9 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.closing import ROUNDOFF
-from linsep.certificates.metric import Metric
+from linsep.certificates.dependence import independent_columns
+from linsep.certificates.metric import AMPLE, Metric
 from linsep.certificates.recheck import Dual, dual_point, weigh
-from linsep.certificates.rows import Rows
+from linsep.certificates.rows import UNDERFLOW, Rows, curved
 from linsep.losses import Loss
 
 FloatArray = npt.NDArray[np.float64]
@@ -67,12 +68,17 @@ def repaired_bound(
 
 
 def _moved(loss: Loss, part: Rows, u: FloatArray, room: FloatArray) -> tuple[float, float]:
-    """The bound at the feasible point near u that differs from it in the rows with room."""
+    """The bound at the feasible point near u that differs from it in the rows with room.
+
+    Where columns are exactly combinations of others on all rows with room or u != 0, rho vanishes in all columns if it
+    vanishes in those others.
+    """
     free = np.flatnonzero((room > 0.0) & (part.weight > 0.0))
     inner = part.some(free) if len(free) < len(u) else part
-    metric, _ = inner.metric(inner.weight * room[free])
-    if metric.error >= 0.5:
-        return _NOTHING
+    counts = ((room > 0.0) | (u != 0.0)) & (part.weight > 0.0)
+    metric = _metric(part, inner, curved(inner.weight, room[free]), counts)
+    if metric is None:
+        return _NOTHING  # rho may point where no row with room can follow
     held = u.copy()
     held[free] = 0.0
     rest, slack = _residual(part, held)
@@ -83,18 +89,20 @@ def _moved(loss: Loss, part: Rows, u: FloatArray, room: FloatArray) -> tuple[flo
             u[at] -= part.sigma[at] * room[at] * (A @ y)
     own, error = _residual(inner, u[free])
     rho, slack = rest + own, slack + error + ROUNDOFF * (np.abs(rest) + np.abs(own))
-    stuck = (room == 0.0) & (u != 0.0) & (part.weight > 0.0)
-    blind = stuck.any() and part.overlooked_by(metric)
-    if not metric.full and (blind or not metric.reaches(rho, slack)):
-        return _NOTHING  # rho may point where no row with room can follow
     reach = np.zeros(len(u))
     reach[free] = inner.reach(metric)
-    return _charged(loss, part, u, room, reach, _norm(metric, rho, slack))
+    # |rho|_{M^-1} for the true M: T'MT >= floor
+    norm = metric.dual_norm(rho, slack) / math.sqrt(metric.floor) * AMPLE
+    return _charged(loss, part, u, room * reach / math.sqrt(metric.floor) * norm * AMPLE)
 
 
-def _norm(metric: Metric, rho: FloatArray, slack: FloatArray) -> float:
-    """|rho|_{M^-1} for the true M: T'MT >= (1 - error)^2."""
-    return metric.dual_norm(rho, slack) / (1.0 - metric.error)
+def _metric(part: Rows, inner: Rows, h: FloatArray, counts: npt.NDArray[np.bool_]) -> Metric | None:
+    """A norm in which M is proven positive definite on columns that span all others on the rows that count."""
+    metric = inner.metric(h)
+    if metric is not None:
+        return metric
+    columns = independent_columns(part, counts)
+    return inner.metric(h, columns) if len(columns) < part.size else None
 
 
 def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -111,19 +119,19 @@ def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     return rho, longest * ROUNDOFF * (1.0 + part.chain) * size
 
 
-def _charged(
-    loss: Loss, part: Rows, u: FloatArray, room: FloatArray, reach: FloatArray, norm: float
-) -> tuple[float, float]:
+def _charged(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tuple[float, float]:
     """The bound at the worse end of every [u - c, u + c]."""
     low, high = loss.domain
-    c = room * reach * norm
     left = np.minimum(u - low, high - u)  # of the room, now that u was moved
-    if not (c <= left)[part.weight > 0.0].all():
+    counted = part.weight > 0.0
+    if not (c <= left / AMPLE)[counted].all():
         return _NOTHING
-    ends = [
-        loss.conjugate(-np.clip(u + side * c, low, high)) + (u + side * c) * part.offset
-        for side in (-1.0, 1.0)
-    ]
-    terms = weigh(part.weight, np.maximum(*ends))
-    size = float(np.abs(terms).sum() + weigh(part.weight, np.abs(u * part.offset)).sum())
-    return -float(terms.sum()), (part.chain + 8 * ROUNDOFF) * size
+    worst, size = np.full(len(u), -math.inf), np.zeros(len(u))
+    for side in (-math.inf, math.inf):
+        moved = u + math.copysign(1.0, side) * c
+        end = np.where(c > 0.0, np.clip(np.nextafter(moved, side), low, high), u)
+        conjugate, shift = loss.conjugate(-end), end * part.offset
+        worst = np.maximum(worst, conjugate + shift)
+        size = np.maximum(size, np.abs(conjugate) + np.abs(shift))
+    rounding = (part.chain + 8 * ROUNDOFF) * float(weigh(part.weight, size).sum())
+    return -float(weigh(part.weight, worst).sum()), rounding + len(u) * UNDERFLOW

@@ -32,6 +32,7 @@ PROBABILITIES = "probabilities"  # kept by a sweep, for each row and class
 _HEADER = 3  # loss and two counts of rows, before the gradient
 _CLOSING = 7  # scalars of the closing pass
 _SAMPLE = 4096  # rows whose mean centres the Hessian: any value near the mean serves
+_SAME = 1e-12  # relative difference of a mean from a value that may be its rounding
 
 
 def not_finite() -> NonFinite:
@@ -395,12 +396,20 @@ class CoupledProblem:
         return min(rows, chunk + 2 * (rows // chunk + 1))  # twice: blocks may begin amid a chunk
 
     def centre(self) -> FloatArray:
-        """Column means of some rows (zero for sparse rows, or without an intercept to absorb them)."""
+        """Column means of some rows (zero for sparse rows, or without an intercept to absorb them).
+
+        A constant column is centred at its value: the last bits of a mean would pass for variation.
+        """
         data = self.data
         if data.sparse or not self.fit_intercept:
             return np.zeros(data.d)
         if data.n > _SAMPLE or data.far:
             rows = np.unique(np.linspace(0, data.n - 1, min(data.n, _SAMPLE)).astype(np.int64))
             data = data.sample(rows)
-        total = data.sum(lambda b, o: _kernels.moments(b.rows, b.lo, b.hi, None, o), 2 * data.d + 1)
-        return np.ascontiguousarray(total[data.d : 2 * data.d] / data.n)
+        mean, first = _means(data), _means(data.sample(np.zeros(1, dtype=np.int64)))
+        return np.where(np.abs(mean - first) <= _SAME * np.abs(first), first, mean)
+
+
+def _means(data: Dataset) -> FloatArray:
+    total = data.sum(lambda b, o: _kernels.moments(b.rows, b.lo, b.hi, None, o), 2 * data.d + 1)
+    return np.ascontiguousarray(total[data.d : 2 * data.d] / data.n)

@@ -1,0 +1,222 @@
+"""Which columns of x~ = (x, 1) are linear combinations of the others, in exact arithmetic.
+
+Without a penalty, a column that is exactly a combination of others on all the rows that count may be left out: the same
+scores remain attainable. "To working precision" is not enough, since the objective may fall for ever along a
+direction in which no score moves by more than its rounding error. So dependences are guessed in floating point and
+proven in integers:
+
+1. QR with column pivoting of the centred columns finds columns whose distance from the span of the others is of the
+   size of rounding, and their coefficients. Each difference x - mean is rounded once, so large offsets blur nothing.
+2. The coefficients are rounded to the nearest fractions with small denominators. Duplicates, constants, zero columns,
+   full sets of indicators, totals of counts and changes of units are of this kind.
+3. With an intercept, its coefficient follows exactly from one row.
+4. The identity is checked on every row that counts without any rounding.
+
+A column that fails is kept. If it is nearly dependent all the same, the proof of positive definiteness fails later.
+There is one more way: if r columns are independent and no more than r rows are different, they span all columns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from linsep.certificates.closing import ROUNDOFF
+from linsep.certificates.metric import Metric
+from linsep.certificates.rows import Rows, stacked_qr
+from linsep.dyadic import Dyadic, DyadicRows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
+
+#: Distance from the span of the others, relative to its own length and per column, at which a column is examined.
+_NEAR = 64.0 * ROUNDOFF
+#: Accuracy of the coefficients found in floating point, for columns of length 1.
+_BLUR = 1e-8
+#: Largest denominator of a coefficient.
+_DENOMINATOR = 5000
+#: Factor that makes the constant the first column of the basis.
+_FIRST = 4.0
+#: Integers up to here are exact in float64.
+_EXACT = 2.0**53
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """0 = ``own`` x_column + sum_k ``factors[k]`` x_others[k], all of them integers."""
+
+    column: int
+    own: int
+    others: tuple[int, ...]
+    factors: tuple[int, ...]
+
+    def holds_on(self, A: FloatArray) -> bool:
+        """Whether the identity holds exactly on these rows of x~."""
+        block = A[:, [self.column, *self.others]]
+        return vanishes(block, (self.own, *self.factors))
+
+
+def proven_metric(part: Rows, h: FloatArray, counts: Mask) -> Metric | None:
+    """A norm in which lam I_w + sum h x~ x~' is proven positive definite; None if there is no such proof.
+
+    Without a penalty, columns that are exactly combinations of others on the rows that count are left out.
+    """
+    metric = part.metric(h)
+    if metric is not None or part.lam > 0.0:
+        return metric
+    columns = independent_columns(part, counts | (h > 0.0))
+    return part.metric(h, columns) if len(columns) < part.size else None
+
+
+def independent_columns(part: Rows, counts: Mask) -> IntArray:
+    """Columns of x~ of which, on the rows where ``counts``, all others are exactly linear combinations.
+
+    That holds if the columns returned are independent on these rows, which a proven metric shows: either each of
+    the others was found to be a combination, or there are no more different rows than columns returned.
+    """
+    near = _Near.of(part, counts)
+    if near is None:
+        return np.arange(part.size)
+    if _different_rows(part, counts, len(near.basis)) <= len(near.basis):
+        return np.sort(near.basis)
+    guesses = (_guess(near, j, part.fit_intercept) for j in range(len(near.columns)))
+    proven = [found for found in guesses if found is not None]
+    for rows, A in part.chunks():
+        block = A[counts[rows]]
+        proven = [found for found in proven if found.holds_on(block)]
+    dependent = {found.column for found in proven}
+    return np.array([j for j in range(part.size) if j not in dependent], dtype=np.intp)
+
+
+def _different_rows(part: Rows, counts: Mask, enough: int) -> int:
+    """Number of different rows among those that count; any number above ``enough`` once there are more."""
+    seen: set[bytes] = set()
+    for rows, A in part.chunks():
+        for row in A[counts[rows]] + 0.0:  # -0 becomes 0
+            seen.add(row.tobytes())
+            if len(seen) > enough:
+                return len(seen)
+    return len(seen)
+
+
+def near_dependences(part: Rows, counts: Mask) -> list[tuple[int, IntArray]]:
+    """Columns that are combinations of others to working precision, with the columns that matter most in each."""
+    near = _Near.of(part, counts)
+    if near is None:
+        return []
+    found = []
+    for j in range(len(near.columns)):
+        size = np.abs(near.scaled[:, j])
+        order = np.argsort(-size, kind="stable")
+        found.append((int(near.columns[j]), near.basis[order[size[order] > _BLUR]]))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Near:
+    """Columns near the span of a basis: x_columns ~ x_basis @ coefficients."""
+
+    basis: IntArray
+    columns: IntArray
+    scaled: FloatArray  #: coefficients of the columns scaled to length 1
+    scale: FloatArray  #: these lengths, of all columns
+    first: FloatArray  #: the first row that counts
+
+    @classmethod
+    def of(cls, part: Rows, counts: Mask) -> _Near | None:
+        """None if no row counts or no column is near the span of others."""
+        R, first = _factor(part, counts)
+        if first is None or not np.isfinite(R).all():
+            return None
+        scale = np.sqrt((R * R).sum(axis=0))
+        scale[scale == 0.0] = 1.0
+        R = R / scale
+        if part.fit_intercept:
+            R[:, -1] *= _FIRST
+            scale[-1] /= _FIRST
+        R, pivots = scipy.linalg.qr(R, mode="r", pivoting=True, check_finite=False)
+        size = np.abs(np.diagonal(R))
+        rank = int(np.count_nonzero(size > _NEAR * part.size * size.max(initial=0.0)))
+        if rank == part.size:
+            return None
+        basis, others = pivots[:rank].astype(np.intp), pivots[rank:].astype(np.intp)
+        scaled = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:], check_finite=False)
+        return cls(basis, others, np.asarray(scaled), scale, first)
+
+
+def _factor(part: Rows, counts: Mask) -> tuple[FloatArray, FloatArray | None]:
+    """Triangular factor of the rows that count, less a common row if there is an intercept; the first of these rows."""
+    R, first, shift = np.zeros((0, part.size)), None, np.zeros(part.size)
+    for rows, A in part.chunks():
+        block = A[counts[rows]]
+        if first is None and len(block):
+            first = block[0].copy()
+            if part.fit_intercept:
+                shift[:-1] = block[:, :-1].mean(axis=0)
+        R = stacked_qr(R, block - shift)
+    return R, first
+
+
+def _guess(near: _Near, j: int, fit_intercept: bool) -> Dependence | None:
+    """The j-th near column with its coefficients as fractions; None if they are not simple."""
+    column, intercept = int(near.columns[j]), len(near.scale) - 1 if fit_intercept else -1
+    terms: dict[int, Fraction] = {}
+    blur = _BLUR * max(1.0, float(np.abs(near.scaled[:, j]).max(initial=0.0)))
+    for k, scaled in zip(near.basis.tolist(), near.scaled[:, j].tolist(), strict=True):
+        if abs(scaled) <= blur or k == intercept:
+            continue
+        ratio = near.scale[column] / near.scale[k]
+        value = Fraction(scaled * ratio).limit_denominator(_DENOMINATOR)
+        if value == 0 or abs(float(value) - scaled * ratio) > blur * ratio:
+            return None
+        terms[k] = value
+    if fit_intercept:
+        at = near.first
+        rest = sum((v * Fraction(float(at[k])) for k, v in terms.items()), Fraction(0))
+        level = Fraction(float(at[column])) - rest
+        if level:
+            terms[intercept] = level
+    own = math.lcm(*(v.denominator for v in terms.values()))
+    factors = tuple(int(-v * own) for v in terms.values())
+    return Dependence(column, own, tuple(terms), factors)
+
+
+def vanishes(block: FloatArray, factors: tuple[int, ...]) -> bool:
+    """Whether block @ factors = 0 exactly; the factors are integers of any size."""
+    if not len(block):
+        return True
+    if len(factors) == 1:
+        return factors[0] == 0 or not block.any()
+    if len(factors) == 2 and abs(factors[0]) == abs(factors[1]):
+        sign = -1.0 if factors[0] == factors[1] else 1.0
+        return bool(np.array_equal(block[:, 0], sign * block[:, 1]))
+    if len(factors) == 2 and (block == block[0]).all():  # constants: one row tells of all
+        block = block[:1]
+    grain = _grain(block)
+    largest = np.abs(block).max(axis=0)
+    if all(abs(f) < _EXACT for f in factors):
+        sizes = np.abs(np.array(factors, dtype=np.float64))
+        if float(sizes @ largest) < _EXACT * grain * (1 - 1e-9):  # every partial sum is exact
+            return not (block @ np.array(factors, dtype=np.float64)).any()
+        value, size = block @ np.array(factors, dtype=np.float64), np.abs(block) @ sizes
+        if (np.abs(value) > 2 * (len(factors) + 4) * ROUNDOFF * size).any():
+            return False
+    whole = Dyadic(np.array(factors, dtype=object), 0)
+    return not any(DyadicRows.of(block).dot(whole).num.tolist())
+
+
+def _grain(block: FloatArray) -> float:
+    """Largest power of two of which all entries are multiples; 0 if that is close to underflow."""
+    mantissa, exponent = np.frexp(block[block != 0.0])
+    if not len(mantissa):
+        return 1.0
+    whole = (mantissa * _EXACT).astype(np.int64)
+    trailing = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+    least = int((exponent - 53 + trailing).min())
+    return math.ldexp(1.0, least) if least > -1000 else 0.0

@@ -1,0 +1,439 @@
+"""C = inf: no certificate rests on a rank that is known to working precision only.
+
+The truth is found in rational arithmetic, or by the same problem in columns that float64 resolves.
+"""
+
+import contextlib
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
+from linsep.certificates import dependence, local_certificate, softmax_local_certificate
+from linsep.certificates.dependence import independent_columns, vanishes
+from linsep.certificates.local import exact_fit
+from linsep.certificates.metric import gram_loss, smallest_eigenvalue
+from linsep.certificates.rows import Rows
+from linsep.errors import ConvergenceWarning, SeparableData
+from linsep.losses import Logistic, Multinomial, Squared
+
+
+@pytest.fixture(autouse=True)
+def _uncertified_is_an_answer():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def rational(A):
+    """The matrix as lists of fractions."""
+    return [[Fraction(float(x)) for x in row] for row in np.atleast_2d(A)]
+
+
+def eliminated(A):
+    """Row echelon form by Gauss and the pivot columns."""
+    A, pivots, row = [list(r) for r in A], [], 0
+    for column in range(len(A[0])):
+        found = next((i for i in range(row, len(A)) if A[i][column]), None)
+        if found is None:
+            continue
+        A[row], A[found] = A[found], A[row]
+        for i in range(row + 1, len(A)):
+            ratio = A[i][column] / A[row][column]
+            if ratio:
+                A[i] = [a - ratio * b for a, b in zip(A[i], A[row], strict=True)]
+        pivots.append(column)
+        row += 1
+    return A, pivots
+
+
+def least_squares(X, target):
+    """Exact minimum of |target - X w - b|^2 over the reals."""
+    A = [[*row, Fraction(1)] for row in rational(X)]
+    t = [Fraction(float(v)) for v in target]
+    _, basis = eliminated(A)
+    columns = [[row[j] for row in A] for j in basis]
+    dot = [[sum(a * b for a, b in zip(u, v, strict=True)) for v in (*columns, t)] for u in columns]
+    E, pivots = eliminated(dot)
+    assert len(pivots) == len(basis)
+    w = [Fraction(0)] * len(basis)
+    for i in reversed(range(len(basis))):
+        rest = sum((E[i][j] * w[j] for j in range(i + 1, len(basis))), Fraction(0))
+        w[i] = (E[i][-1] - rest) / E[i][i]
+    return float(
+        sum(v * v for v in t)
+        - sum(
+            x * sum(a * b for a, b in zip(c, t, strict=True))
+            for x, c in zip(w, columns, strict=True)
+        )
+    )
+
+
+class TestNearlyDependent:
+    """Data whose last bits matter: a true bound or none, never a false one."""
+
+    @pytest.mark.parametrize("bits", [1, 4, 64])
+    def test_separable_by_the_last_bits(self, bits):
+        raised = 0
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            x, y = rng.normal(size=20), np.where(rng.random(20) < 0.5, 1, -1)
+            X = np.column_stack([x, x + y * bits * 2.0**-52])
+            moved = [Fraction(b) - Fraction(a) for a, b in X.tolist()]
+            if any(m * int(s) <= 0 for m, s in zip(moved, y, strict=True)):
+                continue  # rounding of x + y 2^-52 has taken the label away
+            try:
+                found = LogisticRegression(C=math.inf).fit(X, y).certificate_
+            except SeparableData:
+                raised += 1
+                continue
+            assert not found.certified
+            assert found.dual == 0.0
+        assert raised
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_a_rounded_sum_of_two_columns(self, seed):
+        rng = np.random.default_rng(seed)
+        a, b = rng.normal(size=(2, 25))
+        X, target = np.column_stack([a, b, a + b]), a - b + 10 * rng.normal(size=25)
+        found = LinearRegressor().fit(X, target).certificate_
+        minimum = least_squares(X, target)
+        assert found.dual <= minimum * (1 + 1e-12)
+        if found.certified:
+            assert found.primal - minimum <= found.gap
+
+    @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huberised_hinge"])
+    @pytest.mark.parametrize("span", [8.64e13, 6e10])
+    @pytest.mark.parametrize("C", [math.inf, 1.0])
+    def test_start_and_end_in_nanoseconds(self, loss, span, C):
+        """The difference of the columns, a few microseconds, is exact; its model is attainable."""
+        rng = np.random.default_rng(0)
+        start = np.floor(1.7e18 + rng.uniform(0, span, 200))
+        end = start + np.round(2000 * rng.gamma(2.0, 1.0, 200))
+        took = end - start
+        y = rng.random(200) < 1 / (1 + np.exp(-(took - 4000) / 700))
+        found = LinearClassifier(loss, C=C).fit(np.column_stack([start, end]), y).certificate_
+        short = LinearClassifier(loss, C=C).fit(took[:, None], y)
+        # w = (-v, v) scores like v on the difference and costs one v^2 / 2 more
+        extra = 0.5 * float(short.coef_[0, 0]) ** 2 if math.isfinite(C) else 0.0
+        assert found.dual <= short.certificate_.primal + extra
+
+    def test_a_column_that_varies_in_its_last_digits(self):
+        """Least absolute deviations: centring the column is exact and shows what is attainable."""
+        rng = np.random.default_rng(3)
+        for _ in range(10):
+            others = rng.normal(size=(30, 3))
+            column = 4784518.7689 + 1.4e-7 * rng.normal(size=30)
+            target = 1e8 * rng.normal(size=30)
+            X = np.column_stack([others, column])
+            found = LinearRegressor("absolute", C=math.inf).fit(X, target).certificate_
+            A = np.column_stack([others, (column - column[0]) * 2.0**22, np.ones(30)])
+            cost = np.concatenate([np.zeros(10), np.ones(60)])
+            equal = np.hstack([A, -A, np.eye(30), -np.eye(30)])
+            attained = scipy.optimize.linprog(cost, A_eq=equal, b_eq=target, method="highs").fun
+            assert found.dual <= attained * (1 + 1e-9)
+
+    @pytest.mark.parametrize("degree", [4, 8, 12, 20])
+    @pytest.mark.parametrize(("low", "high"), [(0, 1), (1, 10), (-9, -3), (2000, 2024)])
+    def test_polynomials(self, degree, low, high):
+        """Chebyshev polynomials span the same functions but for the rounding of the powers."""
+        x = np.linspace(low, high, 40)
+        rng = np.random.default_rng(degree)
+        target = np.sin(6 * (x - low) / (high - low)) + 0.1 * rng.normal(size=40)
+        X = x[:, None] ** np.arange(1, degree + 1)
+        found = LinearRegressor().fit(X, target).certificate_
+        minimum = least_squares(X, target)
+        assert found.dual <= minimum * (1 + 1e-12)
+        if found.certified:
+            assert found.primal - minimum <= found.gap * (1 + 1e-12)
+
+
+def indicators(rng, n):
+    return np.eye(4)[rng.integers(0, 4, n)]
+
+
+def total_of_counts(rng, n):
+    counts = rng.poisson(20, (n, 3)).astype(float)
+    return np.column_stack([counts, counts.sum(axis=1)])
+
+
+def two_units(rng, n):
+    metres = np.round(rng.uniform(0, 50, n), 0)
+    return np.column_stack([metres, 1000 * metres, rng.normal(size=n)])
+
+
+def twice(rng, n):
+    x = rng.normal(size=(n, 2))
+    return np.column_stack([x, x[:, 0], -x[:, 1]])
+
+
+def constants(rng, n):
+    return np.column_stack([rng.normal(size=n), np.full(n, 0.1), np.zeros(n)])
+
+
+def start_end_duration(rng, n):
+    start = np.floor(1.7e9 + rng.uniform(0, 1e5, n))
+    took = np.floor(rng.uniform(1, 3600, n))
+    return np.column_stack([start - 1.7e9, start + took - 1.7e9, took])
+
+
+def everything(rng, n):
+    return np.column_stack([f(rng, n) for f in (indicators, total_of_counts, twice, constants)])
+
+
+TABLES = [indicators, total_of_counts, two_units, twice, constants, start_end_duration, everything]
+STORAGES = {
+    "dense": lambda X: X,
+    "single": lambda X: X.astype(np.float32),
+    "by columns": np.asfortranarray,
+    "sparse": sp.csr_matrix,
+}
+by_table = pytest.mark.parametrize("table", TABLES, ids=lambda f: f.__name__)
+by_storage = pytest.mark.parametrize("storage", STORAGES)
+
+
+@by_table
+@by_storage
+class TestExactlyDependent:
+    """Ordinary tables whose columns are dependent exactly stay certified."""
+
+    @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huberised_hinge"])
+    def test_classification(self, table, storage, loss):
+        rng = np.random.default_rng(5)
+        X = STORAGES[storage](table(rng, 200))
+        y = rng.random(200) < 0.5
+        model = LinearClassifier(loss, C=math.inf).fit(X, y)
+        assert model.certificate_.certified, str(model.certificate_)
+        assert verify(model, X, y).certified
+
+    @pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
+    def test_regression(self, table, storage, loss):
+        rng = np.random.default_rng(6)
+        X = STORAGES[storage](table(rng, 200))
+        target = rng.normal(size=200)
+        model = LinearRegressor(loss, C=math.inf).fit(X, target)
+        assert model.certificate_.certified, str(model.certificate_)
+        assert verify(model, X, target).certified
+
+    def test_multinomial(self, table, storage):
+        rng = np.random.default_rng(7)
+        X = STORAGES[storage](table(rng, 200))
+        y = rng.integers(0, 3, 200)
+        model = LogisticRegression(C=math.inf, multiclass="multinomial").fit(X, y)
+        assert model.certificate_.certified, str(model.certificate_)
+        assert verify(model, X, y).certified
+
+
+def rows_of(X, fit_intercept=True, lam=0.0, weight=None):
+    n = X.shape[0]
+    weight = np.ones(n) if weight is None else weight
+    return Rows(X, np.ones(n), np.zeros(n), weight, fit_intercept, lam)
+
+
+class TestDependence:
+    """Exact linear dependence of columns."""
+
+    @given(seed=st.integers(0, 10_000), fit_intercept=st.booleans())
+    def test_integer_combinations_are_found(self, seed, fit_intercept):
+        """As many columns are left as the rank in rational arithmetic, and they span the others."""
+        rng = np.random.default_rng(seed)
+        n, rank, extra = 12, int(rng.integers(1, 5)), int(rng.integers(0, 4))
+        base = rng.integers(-20, 21, (n, rank)).astype(float) * 2.0 ** rng.integers(-3, 4, rank)
+        mixed = base @ rng.integers(-3, 4, (rank, extra))
+        X = np.column_stack([base, mixed])[:, rng.permutation(rank + extra)]
+        if fit_intercept:
+            X += rng.integers(-1, 2, rank + extra) * 10.0 ** rng.integers(0, 8)
+        kept = independent_columns(rows_of(X, fit_intercept), np.ones(n, dtype=bool))
+        A = np.column_stack([X, np.ones(n)]) if fit_intercept else X
+        assert len(kept) == len(eliminated(rational(A))[1])
+        assert len(eliminated(rational(A[:, kept]))[1]) == len(kept)
+
+    @given(seed=st.integers(0, 10_000))
+    def test_a_column_off_by_one_bit_is_kept(self, seed):
+        rng = np.random.default_rng(seed)
+        base = rng.integers(1, 50, (15, 3)).astype(float)
+        X = np.column_stack([base, base.sum(axis=1)])
+        assert len(independent_columns(rows_of(X), np.ones(15, dtype=bool))) == 4
+        row = int(rng.integers(15))
+        X[row, 3] = np.nextafter(X[row, 3], math.inf)
+        assert len(independent_columns(rows_of(X), np.ones(15, dtype=bool))) == 5
+
+    def test_rows_that_do_not_count_need_not_obey(self):
+        X = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [1.0, 7.0]])
+        counts = np.array([True, True, True, False])
+        assert list(independent_columns(rows_of(X, False), counts)) in ([0], [1])
+        assert len(independent_columns(rows_of(X, False), ~counts | counts)) == 2
+
+    def test_no_more_different_rows_than_columns(self):
+        """Five different rows have rank five: a basis of five columns spans them all, whatever the coefficients."""
+        rng = np.random.default_rng(0)
+        X = np.repeat(rng.normal(size=(5, 20)), 2, axis=0)
+        X[::2][X[::2] == 0] = -0.0
+        everyone = np.ones(10, dtype=bool)
+        assert len(independent_columns(rows_of(X), everyone)) == 5
+        assert dependence.proven_metric(rows_of(X), np.ones(10), everyone) is not None
+        X[0, 0] = np.nextafter(X[0, 0], 9)
+        kept = independent_columns(rows_of(X), everyone)
+        assert dependence.proven_metric(rows_of(X), np.ones(10), everyone) is None or len(kept) == 6
+
+    def test_a_rounded_sum_is_no_combination(self):
+        rng = np.random.default_rng(0)
+        a, b = rng.normal(size=(2, 40))
+        part, everyone = rows_of(np.column_stack([a, b, a + b])), np.ones(40, dtype=bool)
+        assert len(independent_columns(part, everyone)) == 4
+        ((column, others),) = dependence.near_dependences(part, everyone)
+        assert {column, *others.tolist()} == {0, 1, 2}
+
+    @pytest.mark.parametrize(
+        ("block", "factors", "expected"),
+        [
+            ([[1.0, 2.0], [3.0, 6.0]], (2, -1), True),
+            ([[1.0, 2.0], [3.0, 6.0000000000000009]], (2, -1), False),
+            ([[0.1, 0.2, 0.30000000000000004]], (1, 1, -1), False),  # rounds to 0, is not 0
+            ([[2.0**60, 1.0, 2.0**60]], (1, 1, -1), False),
+            ([[2.0**60, 1.0, 2.0**60 + 2**10]], (1, 2**10, -1), True),
+            ([[1e-300, 1e300, 1.0]], (3, 0, 0), False),
+            ([[5e-324, 5e-324]], (1, -1), True),
+            ([[5e-324, 1e-323, 0.0]], (2, -1, 3), True),
+            ([[0.1, 0.1], [0.1, 0.1]], (1, -1), True),
+            ([[0.5, 1.0], [0.5, 1.0]], (2 * 3**50, -(3**50)), True),
+            ([[0.5, 1.0], [0.5, 1.0]], (2 * 3**50, -(3**50) - 1), False),
+        ],
+    )
+    def test_sums_are_exact(self, block, factors, expected):
+        assert vanishes(np.array(block), factors) == expected
+
+
+def positive_definite(A):
+    """Whether a symmetric rational matrix is positive semidefinite with positive pivots."""
+    A = [list(r) for r in A]
+    for k in range(len(A)):
+        if A[k][k] <= 0:
+            return False
+        for i in range(k + 1, len(A)):
+            ratio = A[i][k] / A[k][k]
+            A[i] = [a - ratio * b for a, b in zip(A[i], A[k], strict=True)]
+    return True
+
+
+class TestMetric:
+    """Bounds on eigenvalues and lengths hold for the true numbers."""
+
+    @given(seed=st.integers(0, 10_000))
+    def test_floor_and_reach_against_rationals(self, seed):
+        rng = np.random.default_rng(seed)
+        n, d, lam = 9, 3, float(rng.choice([0.0, 1e-3]))
+        X = rng.normal(size=(n, d)) + 10.0 ** rng.uniform(0, 14)
+        if seed % 2:
+            X[:, 1] = X[:, 0] * (1 + 10.0 ** rng.uniform(-16, -3) * rng.normal(size=n))
+        h = rng.random(n)
+        part = rows_of(X, True, lam)
+        metric = part.metric(h)
+        if metric is None:
+            return
+        A, T = [[*row, Fraction(1)] for row in rational(X)], rational(metric.T)
+        Z = [
+            [sum(a * t for a, t in zip(row, c, strict=True)) for c in zip(*T, strict=True)]
+            for row in A
+        ]
+        reach = part.reach(metric)
+        for row, bound in zip(Z, reach.tolist(), strict=True):
+            assert sum(z * z for z in row) <= Fraction(bound) ** 2
+        weights = [Fraction(float(v)) for v in h]
+        G = [
+            [
+                sum(w * z[i] * z[j] for w, z in zip(weights, Z, strict=True))
+                + Fraction(lam) * sum(T[k][i] * T[k][j] for k in range(d))
+                - (Fraction(metric.floor) if i == j else 0)
+                for j in range(d + 1)
+            ]
+            for i in range(d + 1)
+        ]
+        assert positive_definite(G)
+
+    def test_a_matrix_far_from_the_identity(self):
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            Q = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+            values = 10.0 ** rng.uniform(-6, 2, 5)
+            found = smallest_eigenvalue((Q * values) @ Q.T, 0.0)
+            assert 0.8 * values.min() <= found <= values.min() * (1 + 1e-9)
+        assert smallest_eigenvalue(np.diag([1.0, -1e-3]), 0.0) == 0.0
+        assert smallest_eigenvalue(np.diag([1.0, 0.5]), 0.6) == 0.0
+        assert smallest_eigenvalue(np.full((2, 2), math.nan), 0.0) == 0.0
+
+    def test_long_sums_lose_everything(self):
+        assert gram_loss(np.eye(2), np.eye(2), 0.01) == math.inf
+        assert gram_loss(np.eye(2), np.eye(2), 1e-6) >= 2e-6
+
+    def test_the_penalty_is_never_left_out(self):
+        """Equal columns with a tiny penalty: M is definite only through it, and is not dropped."""
+        x = np.arange(1.0, 9.0)
+        X = np.column_stack([x, x])
+        assert rows_of(X, lam=1.0).metric(np.ones(8)).full
+        part = rows_of(X, lam=1e-30)
+        assert dependence.proven_metric(part, np.ones(8), np.ones(8, dtype=bool)) is None
+        assert dependence.proven_metric(rows_of(X), np.ones(8), np.ones(8, dtype=bool)) is not None
+
+
+class TestExactFit:
+    """An objective that is zero to working precision."""
+
+    def test_not_with_a_penalty(self):
+        assert exact_fit(1e-20, 1e-19, 1.0, 0.0, 1e-6)
+        assert not exact_fit(1e-20, 1e-19, 1.0, 1e-9, 1e-6)
+
+    def test_only_if_tiny_beside_the_zero_model(self):
+        assert not exact_fit(1e-9, 1e-8, 1.0, 0.0, 1e-6)
+        assert not exact_fit(1e-19, 1e-20, 1.0, 0.0, 1e-6)
+
+    def test_large_offsets_with_a_penalty(self):
+        rng = np.random.default_rng(116)
+        for _ in range(20):
+            n, d = int(rng.choice([4, 8, 15])), int(rng.choice([10, 20, 40]))
+            X = rng.normal(size=(n, d)) + 10.0 ** rng.uniform(3, 10)
+            target = 10.0 ** rng.uniform(-2, 8) * (X[:, 0] - X[:, 1] + rng.normal(size=n))
+            model = LinearRegressor("squared", C=10.0 ** rng.uniform(0, 12)).fit(X, target)
+            found = model.certificate_
+            if found.certified:
+                assert found.gap <= found.tol * max(found.primal, found.dual) * (1 + 1e-12)
+
+
+def test_multinomial_bound_is_true_on_a_rounded_sum():
+    """The last column is fixed by an exact invariance; the rounded sum of two columns is not."""
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, 60))
+    y = rng.integers(0, 3, 60)
+    settings = {"lam": 0.0, "fit_intercept": True, "scale": 1.0, "tol": 1e-6}
+    X = np.column_stack([a, b])
+    with contextlib.suppress(SeparableData):
+        W = LogisticRegression(C=math.inf, multiclass="multinomial").fit(X, y)
+        theta = np.vstack([W.coef_.T, W.intercept_[None]])
+        loss = Multinomial(3)
+        assert softmax_local_certificate(loss, X, y, None, theta, **settings).certified
+        wide = np.vstack([theta[:2], np.zeros((1, 3)), theta[2:]])
+        X3 = np.column_stack([a, b, a + b])
+        assert softmax_local_certificate(loss, X3, y, None, wide, **settings).dual == 0.0
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=lambda loss: loss.name)
+def test_subnormal_weights_prove_nothing(loss):
+    """Products with weights of 5e-324 are noise: the allowance is as large as the objective."""
+    rng = np.random.default_rng(0)
+    X, sigma = rng.normal(size=(30, 2)), rng.choice([-1.0, 1.0], 30)
+    found = local_certificate(
+        *(loss, X, sigma, None, np.full(30, 5e-324), np.zeros((3, 1))),
+        lam=0.0,
+        fit_intercept=True,
+        scale=1.0,
+        tol=1e-6,
+    )
+    assert not found.certified
+    assert found.dual == 0.0
