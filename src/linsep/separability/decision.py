@@ -15,6 +15,7 @@ from linsep.separability import programme, simplex, wide
 from linsep.separability.faces import quasi_separation
 from linsep.separability.frame import Frame
 from linsep.separability.results import Inseparable, Separable, Undecided
+from linsep.separability.rounding import float_vectors
 from linsep.separability.rows import ROUNDOFF, SignedRows
 from linsep.separability.search import (
     Meeting,
@@ -100,12 +101,12 @@ def _exactly(signed: SignedRows, found: Stuck) -> tuple[Separator | Stuck, Witne
         missed = residual(signed.signed(chosen), exact)
         return found, Witness(chosen, exact, missed, proven=True)
     assert theta is not None
-    largest = max(abs(x) for x in theta)
-    rounded = np.array([float(x / largest) for x in theta])
-    if not signed.fit_intercept:
-        rounded = np.append(rounded, 0.0)
-    low = proven_margin(signed, rounded, signed.scan(rounded, 1))
-    return (Separator(rounded, low), None) if low > 0.0 else (found, None)
+    for rounded in float_vectors(theta, np.abs(signed.signed(rows)).max(axis=0)):
+        full = rounded if signed.fit_intercept else np.append(rounded, 0.0)
+        low = proven_margin(signed, full, signed.scan(full, 1))
+        if low > 0.0:
+            return Separator(full, low), None
+    return found, None
 
 
 def _separable(

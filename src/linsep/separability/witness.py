@@ -29,6 +29,7 @@ IntArray = npt.NDArray[np.int64]
 ROUNDOFF = 2.0**-53
 _NOISE = 1e-13  # share of the largest weight that may be rounding
 _ROUNDS = 4
+_UNDERFLOW = 1e-280  # far above what products that underflow can add up to
 _EXACT_ROWS = 64  # rational elimination takes about a second at this size
 _EXACT_WHOLE = 200  # and if all numbers are small integers, at this one
 _SMALL_INTEGER = 1 << 12
@@ -48,17 +49,11 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     """The witness near the guessed weights; None if exact arithmetic denies that there is one."""
     order = np.argsort(rows)
     rows, guess = rows[order], np.asarray(guess[order], dtype=np.float64)
-    A, scaled, powers, weights = _settled(signed.signed(rows), guess)
+    A, weights = _settled(signed.signed(rows), guess)
     kept = weights > 0
-    rows, A, scaled, powers, weights = (
-        rows[kept],
-        A[kept],
-        scaled[kept],
-        powers[kept],
-        weights[kept],
-    )
+    rows, A, weights = rows[kept], A[kept], weights[kept]
     weights = weights / weights.sum()
-    if proves(scaled, weights * powers):
+    if proves_positive(A, weights):
         return Witness(rows, weights, residual(A, weights), True)
     if not _affordable(A):
         small = residual(A, weights) <= 8 * len(rows) * ROUNDOFF
@@ -71,10 +66,8 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     return Witness(rows[kept], rounded, residual(A[kept], rounded), True)
 
 
-def _settled(
-    A: FloatArray, guess: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """A without empty columns, A scaled, the scales of its rows, and weights without rounding noise (or zero)."""
+def _settled(A: FloatArray, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A without empty columns, and weights without rounding noise (or zero)."""
     kept = np.ones(len(A), dtype=bool)
     weights = guess
     for _ in range(_ROUNDS):
@@ -90,7 +83,7 @@ def _settled(
             break
         kept &= ~noise
         weights = np.where(kept, weights, 0.0)
-    return A[:, columns], scaled, powers, weights
+    return A[:, columns], weights
 
 
 def exact_weights(A: FloatArray, weights: FloatArray) -> list[Fraction] | None:
@@ -107,6 +100,22 @@ def residual(A: FloatArray, weights: FloatArray) -> float:
     with np.errstate(over="ignore"):
         total, size = np.abs(weights @ A), weights @ np.abs(A)
     return float(np.divide(total, size, out=np.zeros_like(total), where=size > 0).max(initial=0.0))
+
+
+def proves_positive(A: FloatArray, weights: FloatArray) -> bool:
+    """Whether positive weights with A'weights = 0 provably exist near the given ones, of sum 1; A has no empty column.
+
+    Rows and columns are scaled by powers of two, and nothing is proven where that rounds: numbers so far
+    apart underflow.
+    """
+    scaled, rows, columns = _powers(A)
+    with np.errstate(over="ignore"):
+        same = np.ldexp(scaled, rows[:, None] + columns) == A
+    if not same.all() or not abs(float(weights.sum()) - 1.0) <= 1e-12:
+        return False
+    with np.errstate(over="ignore", under="ignore"):
+        x = np.ldexp(weights, rows)
+    return bool(np.isfinite(x).all()) and proves(scaled, x)
 
 
 def proves(scaled: FloatArray, x: FloatArray) -> bool:
@@ -130,19 +139,22 @@ def proves(scaled: FloatArray, x: FloatArray) -> bool:
     target[-1] = 1.0
     miss = np.abs(M @ x - target) + chain * (np.abs(M) @ x + target)
     bound = float((np.abs(R) @ miss).max()) * (1 + chain)
-    return contraction < 0.5 and bool((x > 2.1 * bound).all())
+    return contraction < 0.5 and bool((x > 2.1 * bound + _UNDERFLOW).all())
 
 
 def _scaled(A: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A with rows and columns divided by powers of two (no rounding), and those of the rows."""
-    columns = _power(np.abs(A).max(axis=0, initial=0.0))
-    A = A / columns
-    rows = _power(np.abs(A).max(axis=1, initial=0.0))
-    return A / rows[:, None], rows
+    """A with rows and columns divided by powers of two, and those of the rows; no rounding unless numbers underflow."""
+    scaled, rows, _ = _powers(A)
+    with np.errstate(over="ignore"):
+        return scaled, np.ldexp(1.0, rows)
 
 
-def _power(size: FloatArray) -> FloatArray:
-    return np.asarray(2.0 ** np.frexp(np.where(size > 0, size, 1.0))[1])
+def _powers(A: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """A with rows and columns divided by powers of two, and the exponents of the rows and of the columns."""
+    columns = np.frexp(np.abs(A).max(axis=0, initial=0.0))[1]
+    A = np.ldexp(A, -columns)
+    rows = np.frexp(np.abs(A).max(axis=1, initial=0.0))[1]
+    return np.ldexp(A, -rows[:, None]), rows, columns
 
 
 def _polished(scaled: FloatArray, x: FloatArray) -> FloatArray:
