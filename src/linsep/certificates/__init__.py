@@ -10,6 +10,7 @@ from linsep.certificates.local import local_certificate
 from linsep.certificates.optimality import Optimality, combine
 from linsep.certificates.recheck import closing_sums_numpy
 from linsep.certificates.screening import Screening, screen
+from linsep.certificates.shortfall import blame, explain
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.verification import Part, recheck_part, verify
@@ -21,10 +22,12 @@ __all__ = [
     "Part",
     "Screening",
     "SoftmaxSums",
+    "blame",
     "certify",
     "closing_sums_numpy",
     "combine",
     "exact_certificate",
+    "explain",
     "from_softmax_sums",
     "from_sums",
     "kkt",

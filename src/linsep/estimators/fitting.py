@@ -87,7 +87,7 @@ def solve(
     if short:
         whole = certificates.combine([fit.certificate for fit in fits])
         which = f"{len(short)} of {count} one-vs-rest problems: " if count > 1 else ""
-        text = f"{which}{short[0].status.message} Now: {whole}"
+        text = which + certificates.explain(short[0].status, whole, X, names)
         warnings.warn(ConvergenceWarning(text, whole), stacklevel=3)
     return fits
 
