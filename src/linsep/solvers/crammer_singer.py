@@ -20,6 +20,7 @@ Crammer, Singer 2001 (the problem); Li, Sun, Toh 2018 (proximal points with semi
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,13 +34,14 @@ from linsep.solvers.coupled_directions import zero_sum
 from linsep.solvers.max_margin_dual import dual_point, gap_of
 from linsep.solvers.max_margin_steps import newton_step
 from linsep.solvers.multinomial import sample
-from linsep.solvers.run import LimitReached, Run
+from linsep.solvers.run import SAFETY, LimitReached, Run
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 _FIRST = 1.0  # sigma: scores within about 1 of the lead share p
-_WARM = 30.0  # the same from a good start
+_CURVED = 30.0  # curvature of the first smoothed losses, sigma |x|^2, as a multiple of lam, at most
+_WARM = 60.0  # sigma from a good start
 _MOST = 1e9  # sigma: beyond, p is rounding
 _ROUNDS = 60
 _STEPS = 50  # of Newton's method in a round
@@ -65,9 +67,10 @@ class _Rounds:
         problem = run.problem
         self.Z, self.P, self.trial = problem.room(), problem.room(), problem.room()
         self.centre = problem.labelled()
-        self.sigma = _FIRST
+        self.sigma = _first_sigma(problem)
         self.tol = min(run.stop.tol, _FINE) if polish else run.stop.tol
         self.value = self.moved = self.slack = np.inf
+        self._farthest: float | None = None  # the largest |x|
         if W.any():
             self._begin_at(W)
 
@@ -90,7 +93,7 @@ class _Rounds:
         try:
             for _ in range(_ROUNDS):
                 steps = self._round()
-                if run.close(self._primal(), self._dual()):
+                if self._closed():
                     status = Status.CERTIFIED
                 gap = run.trace[-1].primal - run.trace[-1].dual
                 if status is Status.CERTIFIED and gap <= self.tol * run.trace[-1].primal:
@@ -108,8 +111,20 @@ class _Rounds:
         except LimitReached as limit:
             if status is not Status.CERTIFIED:
                 status = limit.status
-                run.close(self._primal(), self._dual())
+                self._closed()
         return run.solution(status, self._primal(), self._dual())
+
+    def _closed(self) -> bool:
+        """Whether the gap is closed at W, by its own dual point or by the best so far."""
+        run, at = self.run, self._primal()
+        if run.close(at, self._dual()):
+            return True
+        last = run.trace[-1]
+        return (
+            run.best_dual is not None
+            and last.primal - last.dual <= SAFETY * run.stop.tol * last.primal
+            and run.close(at, run.best_dual)
+        )
 
     def _round(self) -> int:
         """Minimise the smoothed objective; the number of Newton steps."""
@@ -144,11 +159,13 @@ class _Rounds:
 
     def _enough(self, g: FloatArray, decrement: float) -> bool:
         """Whether the round is over: the gap is known to be closed, or it is sigma that keeps it open."""
-        allowed = self._allowed()
+        allowed, rest = self._allowed(), g[:-1]
+        residual = float(np.vdot(rest, rest)) / (
+            2.0 * self.problem.lam
+        )  # what it costs the dual value
         if self.slack > allowed:
-            return decrement <= _INNER * self.moved
-        rest, e = g[:-1], float(np.abs(g[-1]).max())
-        return float(np.vdot(rest, rest)) <= 2.0 * self.problem.lam * allowed and e <= 0.1 * allowed
+            return decrement <= _INNER * self.moved and residual <= self.slack
+        return residual <= allowed and float(np.abs(g[-1]).max()) <= 0.1 * allowed
 
     def _search(self, D: FloatArray, decrement: float) -> float:
         """Move along D to where the slope is small: convex, so the slopes enclose the minimum."""
@@ -180,12 +197,36 @@ class _Rounds:
         return t
 
     def _primal(self) -> FloatArray:
-        """W; a hair longer if (nearly) all rows are fitted, so that those on the margin lose nothing by rounding."""
-        fitted = self.problem.penalty_value(self.W) >= _FITTED * self.value
-        return self.W * (1.0 + _HAIR) if fitted else self.W
+        """W; a hair longer if (nearly) all rows are fitted, so that those on the margin lose nothing by rounding.
+
+        Their leads are 0 up to the rounding of the scores, (d + 6) u (|x|.|w| + |b|), of either class. A stretch by
+        more than twice that makes them negative for certain, and costs the penalty twice its share.
+        """
+        problem, W = self.problem, self.W
+        if not problem.penalty_value(W) >= _FITTED * self.value:
+            return W
+        if self._farthest is None:
+            self._farthest = math.sqrt(float(problem.row_norms().max(initial=0.0)))
+        size = np.abs(W).max(axis=1)
+        reach = self._farthest * float(np.linalg.norm(size[:-1])) + float(size[-1])
+        hair = max(_HAIR, 4.0 * (problem.data.d + 6) * 2.0**-53 * reach)
+        return W * (1.0 + min(hair, _FITTED))
 
     def _dual(self) -> Explicit:
         return dual_point(self.problem, self.P)
+
+
+def _first_sigma(problem: MaxMarginProblem) -> float:
+    """A sigma whose smoothed problem is easy: curvature sigma |x|^2 not far above lam.
+
+    Where C is large and the classes are separable, the p off the labels are of order lam/|x|^2; with a much
+    larger sigma the rows change their active classes at every step of Newton's method.
+    """
+    moments, d, n = problem.moments(), problem.data.d, problem.data.n
+    mean = moments[d : 2 * d] / n
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(moments[:d].sum()) / n - (mean @ mean if problem.fit_intercept else 0.0)
+    return min(_FIRST, _CURVED * problem.lam / spread) if 0.0 < spread < np.inf else _FIRST
 
 
 def _growth(steps: int) -> float:
