@@ -97,7 +97,7 @@ class Ball(NamedTuple):
         return float((self.low + self.high) / 2)
 
 
-class _Precision:
+class Precision:
     """Bits of ball arithmetic for the length of a ``with`` block."""
 
     def __init__(self, bits: int) -> None:
@@ -151,7 +151,7 @@ class Problem:
         """Enclosure of the objective, with as many bits as it needs to be sharp."""
         bits = _BITS
         while True:
-            with _Precision(bits):
+            with Precision(bits):
                 value = self.C * self._losses(self.A * theta) + self._penalty(theta)
                 if value.rel_accuracy_bits() >= _SHARP or bits >= _MOST_BITS or value == 0:
                     return Ball.of(value)
@@ -190,7 +190,7 @@ class Problem:
 
     def smallest_margin(self, theta: arb_mat, bits: int = _EXACT) -> arb:
         """Lower end of the smallest margin."""
-        with _Precision(bits):
+        with Precision(bits):
             Z = self.A * theta
             margins = [self.sign[i] * Z[i, 0] for i in range(self.n)]
             least = margins[0]
@@ -279,7 +279,7 @@ class Newton:
     def descend(self, theta: arb_mat, blunt: arb, steps: int, end: float = math.inf) -> arb_mat:
         """At most so many Newton steps with exact line searches, none after ``end`` (process time)."""
         problem = self.problem
-        with _Precision(self.bits):
+        with Precision(self.bits):
             theta = theta.mid()
             Z = (problem.A * theta).mid()
             self.converged = False
@@ -470,7 +470,7 @@ def improve(
     Newton's method ends after so many seconds of this process, whatever it has reached.
     """
     end = process_time() + seconds
-    with _Precision(bits):
+    with Precision(bits):
         zero = problem.point(np.zeros((problem.d + 1, problem.k)))
         start = problem.point(W) if np.isfinite(W).all() else zero
         candidates = [("the model itself", start), ("zero", zero)]
@@ -529,7 +529,7 @@ def judge(
             found.append(Finding("objective", f"certified, but the true objective is {truth}"))
         return found, {"true": math.inf, "best": math.nan}
     best = improve(problem, W, effort, seconds=seconds)
-    with _Precision(_EXACT):
+    with Precision(_EXACT):
         found += _compare(task, problem, W, claim, truth, best)
         suboptimal = (truth.low - best.value) / truth.high if truth.high > 0 else arb(0)
         facts = {
@@ -638,12 +638,12 @@ def _judge_margin(
     for name, point in tries:
         margin = problem.smallest_margin(point)
         if margin > 0:
-            with _Precision(_EXACT):
+            with Precision(_EXACT):
                 reached = (_half_square(problem, point).high / (margin * margin)).upper()
                 if best is None or reached < best:
                     best, how = reached, name
     facts = {"true": float(half), "best": float(best) if best is not None else math.nan, "how": how}
-    with _Precision(_EXACT):
+    with Precision(_EXACT):
         if claim.certified and not least > 0:
             found.append(Finding("certificate", f"certified with a margin {float(least):.3g}"))
         if best is not None:
@@ -658,7 +658,7 @@ def _judge_margin(
 
 
 def _half_square(problem: Problem, theta: arb_mat) -> Ball:
-    with _Precision(_EXACT):
+    with Precision(_EXACT):
         return Ball.of(sum((v * v for row in theta.tolist()[:-1] for v in row), arb(0)) / 2)
 
 
