@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.metric import Metric
 from linsep.certificates.rows import Rows, stacked_qr
 from linsep.dyadic import Dyadic, DyadicRows
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.doubled import product, two_sum
 from linsep.certificates.metric import Metric, inverse_factor, inverse_root
 from linsep.certificates.rows import UNDERFLOW, Rows
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

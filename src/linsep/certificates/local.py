@@ -32,7 +32,6 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.answer import Answer
-from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.doubled_rows import DoubledRows
 from linsep.certificates.metric import AMPLE, bound
@@ -41,6 +40,7 @@ from linsep.certificates.recheck import Dual, given, weigh
 from linsep.certificates.rows import UNDERFLOW, Rows, curved
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.losses import Loss
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.losses import Absolute, Huber, Loss, Squared, zero_margin
 from linsep.penalties import ElasticNet
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit, Linearised
 
 if TYPE_CHECKING:

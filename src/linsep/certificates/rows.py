@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.metric import (
     AMPLE,
     Metric,
@@ -21,6 +20,7 @@ from linsep.certificates.metric import (
     smallest_eigenvalue,
 )
 from linsep.certificates.recheck import margin_error, weigh
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

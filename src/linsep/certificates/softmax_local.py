@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.dependence import independent_columns
 from linsep.certificates.local import exact_fit
 from linsep.certificates.metric import (
@@ -42,6 +41,7 @@ from linsep.certificates.rows import (
     product_error,
 )
 from linsep.losses import Multinomial
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

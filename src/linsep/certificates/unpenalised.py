@@ -23,12 +23,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.dependence import independent_columns
 from linsep.certificates.metric import AMPLE, Metric
 from linsep.certificates.recheck import Dual, dual_point, weigh
 from linsep.certificates.rows import UNDERFLOW, Rows, curved
 from linsep.losses import Loss
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 
