@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linsep import _kernels
+from linsep.certificates.certify import fragile
 from linsep.certificates.closing import ridge_certificate
 from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
@@ -73,7 +74,7 @@ def fit_at_once(
     gap = certificate.gap - certificate.rounding
     if not gap <= SAFETY * recipe.tol * certificate.primal:
         return None
-    if not certificate.certified:
+    if not certificate.certified or fragile(certificate):
         return None
     seconds = perf_counter() - began
     lower = certificate.dual + certificate.rounding

@@ -18,10 +18,10 @@ from linsep.errors import BadInput, ConvergenceWarning
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
+from linsep.refinement import refine
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import choose, choose_coupled, rescaled, solve_again, wants_rows_here
 from linsep.solvers.recession import refuse_without_minimiser
-from linsep.solvers.refinement import refine
 from linsep.watching import Job, note
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linsep.certificates.certify import certify, conclude
+from linsep.certificates.certify import certify, conclude, fragile
 from linsep.certificates.closing import ClosingSums, from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.kkt import KKT, kkt
@@ -33,6 +33,7 @@ __all__ = [
     "conclude",
     "exact_certificate",
     "explain",
+    "fragile",
     "from_softmax_sums",
     "from_sums",
     "kkt",

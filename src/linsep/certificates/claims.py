@@ -16,6 +16,7 @@ import numpy as np
 from linsep.certificates.optimality import Optimality, combine, relative
 from linsep.certificates.part import Part
 from linsep.certificates.recheck import chunks, given, score, weigh
+from linsep.certificates.target_units import target_units
 from linsep.data.cluster import ClusterRows
 from linsep.losses import CoupledLoss, Loss
 from linsep.problem import hard_margin
@@ -102,11 +103,11 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
         return "The claim contradicts itself: its gap is not primal minus dual."
     if claim.dual < 0.0 or not 0.0 <= claim.rounding <= claim.gap + slack:
         return "The claim contradicts itself: rounding is part of the gap."
-    if not (lam == l1 == claim.relative_gap == 0.0) and not _same(
-        claim.relative_gap, relative(claim.gap, claim.primal, claim.dual)
-    ):
+    free = (lam == l1 == claim.relative_gap == 0.0) or math.isinf(claim.relative_gap)
+    if not free and not _same(claim.relative_gap, relative(claim.gap, claim.primal, claim.dual)):
         return "The claim contradicts itself: relative_gap is not gap over objective."
-    if claim.kind == "dual" and lam > 0.0 and not hard_margin(part.loss, part.penalty):
+    known = claim.kind == "dual" and lam > 0.0 and math.isfinite(claim.coef_error)
+    if known and not hard_margin(part.loss, part.penalty):
         ends = (claim.gap - 16 * ROUNDOFF * abs(claim.primal), claim.gap)
         low, high = (math.sqrt(2.0 / lam * max(gap, 0.0) / part.penalty.scale) for gap in ends)
         if not (1.0 - 1e-6) * low <= claim.coef_error <= (1.0 + 1e-6) * high:
@@ -124,6 +125,8 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
     slack = _allowance(part) + found.rounding + 64 * ROUNDOFF * scale
     if math.isnan(slack):
         return None if not claim.certified or found.certified else "The claim is not finite."
+    if math.isinf(claim.coef_error) and math.isfinite(found.coef_error) and claim.kind == "dual":
+        return "The claim knows no bound on the error of w, but there is one."
     if abs(claim.primal - found.primal) > slack:
         return "The objective at the coefficients of the model is not the one claimed."
     if claim.dual > found.primal + slack:
@@ -149,6 +152,10 @@ def _allowance(part: Part) -> float:
     """
     if isinstance(part.X, ClusterRows):
         return math.inf
+    units = target_units(part.loss, part.penalty, part.offset)
+    if not units.plain:
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(_allowance(units.part(part)), units.objective))
     n, d = part.X.shape
     W = np.asarray(part.W, dtype=np.float64)
     sizes = np.abs(W)

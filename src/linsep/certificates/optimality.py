@@ -151,6 +151,11 @@ def enclose(  # noqa: PLR0913
     )
 
 
+def exact_zero(tol: float) -> Optimality:
+    """The certificate of an objective that is exactly zero at coefficients that are: nothing is smaller."""
+    return Optimality(0.0, 0.0, 0.0, 0.0, math.inf, tol, True, 0.0, "dual")
+
+
 def preference(bound: Optimality) -> tuple[bool, float]:
     """Of two proofs of one fit the smaller is better: certified first, then the gap."""
     return not bound.certified, bound.gap
@@ -164,11 +169,14 @@ def combine(parts: Sequence[Optimality]) -> Optimality:
     dual = math.fsum(part.dual for part in parts)
     gap = math.fsum(part.gap for part in parts)
     kinds = {part.kind for part in parts}
+    share = relative(gap, primal, dual)
+    if any(part.relative_gap == 0.0 < part.gap for part in parts):  # nothing to be relative to
+        share = max(part.relative_gap for part in parts)
     return Optimality(
         primal=primal,
         dual=dual,
         gap=gap,
-        relative_gap=relative(gap, primal, dual),
+        relative_gap=share,
         coef_error=math.hypot(*(part.coef_error for part in parts)),
         tol=max(part.tol for part in parts),
         certified=all(part.certified for part in parts),

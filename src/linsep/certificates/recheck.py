@@ -102,6 +102,13 @@ def margin_error(d: int, reach: FloatArray, offset: FloatArray) -> FloatArray:
     return np.asarray(score_share(d) * (reach + np.abs(offset) + TINY))
 
 
+def nothing_to_fit(loss: Loss, offset: Any, W: FloatArray) -> bool:
+    """Whether the coefficients and the objective there are exactly zero, so that no rounding takes part."""
+    if W.any() or (offset is not None and (not isinstance(offset, np.ndarray) or offset.any())):
+        return False
+    return bool(loss.value(np.zeros(1))[0] == 0.0)
+
+
 def dual_point(
     loss: Loss,
     dual: Dual,

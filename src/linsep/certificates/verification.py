@@ -20,10 +20,10 @@ from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.margin import margin_certificate
-from linsep.certificates.optimality import Optimality, combine, preference
+from linsep.certificates.optimality import Optimality, combine, exact_zero, preference
 from linsep.certificates.part import Part
 from linsep.certificates.precise import precise_sums
-from linsep.certificates.recheck import Dual, added, closing_sums_numpy, longest_sum
+from linsep.certificates.recheck import Dual, added, closing_sums_numpy, longest_sum, nothing_to_fit
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
@@ -117,6 +117,8 @@ def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.i
             tol=part.tol,
             exact=exact,
         )
+    if isinstance(part.loss, Loss) and nothing_to_fit(part.loss, part.offset, part.W):
+        return exact_zero(part.tol)
     if exact:
         return exact_certificate(
             *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual),

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data import Memory
+from linsep.errors import BadInput
 from linsep.losses import Loss
 from linsep.online.draws import Draws
 from linsep.online.first_step import find_first_step, trial_size
@@ -59,6 +60,11 @@ class Plan:
 
     def lam(self, total: float) -> float:
         """Strength of the penalty beside the mean loss of a total weight."""
+        if self.C * total == 0.0:
+            raise BadInput(
+                f"C times the sum of the weights is below the smallest number: C={self.C!r}, weights that add up to "
+                f"{total!r}. Multiply the weights by a power of ten and divide C by it."
+            )
         return 0.0 if math.isinf(self.C) else 1.0 / (self.C * total)
 
 

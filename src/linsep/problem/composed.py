@@ -70,20 +70,28 @@ class Composed:
         loss, rows = self._loss, slice(block.lo, block.hi)
         s, sign = block.weights(), block.sign[rows]
         m = block.margins(block.scores(theta))
-        if not explicit:
-            m0, dz = block.margins(block.scores(base)), block.scores(step)
-            with np.errstate(over="ignore", invalid="ignore"):
-                u = -(loss.slope(m0) + loss.curvature(m0) * sign * dz)
+        if explicit:
+            u = feasible(loss, block.kept("dual")[rows], m, s)
         else:
-            u = block.kept("dual")[rows]
+            u = self.dual_variables(block, base, step, theta)
         offset = np.zeros(len(u)) if block.offset is None else block.offset[rows]
         norms = np.zeros(block.rows.n)
         _kernels.row_norms(block.rows, block.lo, block.hi, norms)
         lengths, w = np.sqrt(norms[rows]), theta[:-1]
         # |x|.|w| + |b| by Cauchy and Schwarz
         q = (lengths + TINY_NORM) * float(np.sqrt(w @ w) + TINY_NORM) + abs(float(theta[-1]))
-        u, d = feasible(loss, u, m, s), block.rows.d
+        d = block.rows.d
         header, mass = close_rows(loss, (s, sign, offset), m, u, (q, lengths), d)
         out[:8] += header
         out[8 : 8 + d] += _combine(block, np.maximum(mass, 0.0))[:d]
         out[8 + d : 8 + 2 * d] += _combine(block, np.minimum(mass, 0.0))[:d]
+
+    def dual_variables(
+        self, block: Block, base: FloatArray, step: FloatArray, theta: FloatArray
+    ) -> FloatArray:
+        """The dual variables that ``closing`` uses, of the rows of the block."""
+        loss, sign = self._loss, block.sign[block.lo : block.hi]
+        m0, dz = block.margins(block.scores(base)), block.scores(step)
+        with np.errstate(over="ignore", invalid="ignore"):
+            u = -(loss.slope(m0) + loss.curvature(m0) * sign * dz)
+        return feasible(loss, u, block.margins(block.scores(theta)), block.weights())

@@ -99,6 +99,26 @@ class _Native:
             out,
         )
 
+    def dual_variables(
+        self, block: Block, base: FloatArray, step: FloatArray, theta: FloatArray
+    ) -> FloatArray:
+        """The dual variables that ``closing`` uses, of the rows of the block."""
+        found, sums = np.zeros(block.rows.n), np.zeros(8 + 2 * block.rows.d)
+        _kernels.closing(
+            block.rows,
+            block.targets,
+            self.loss,
+            block.lo,
+            block.hi,
+            base,
+            step,
+            theta,
+            None,
+            sums,
+            found,
+        )
+        return found[block.lo : block.hi]
+
 
 def _gram(mu: FloatArray, single: bool) -> Callable[[Block, FloatArray], None]:
     """Adds up h (x - mu, 1)(x - mu, 1)', with h the curvatures of the last sweep."""
@@ -325,6 +345,19 @@ class Problem:
             8 + 2 * self.data.d,
             uses=(DUAL,) if explicit else (),
         )
+
+    def unfolded(self, theta: FloatArray, dual: Linearised) -> FloatArray:
+        """The dual variables of a linearised dual point, row by row, as the closing pass finds them (one pass)."""
+        self.passes += 1
+        base, step = self._unfolded(theta, dual)
+        run, u = self._run, np.empty(self.data.n)
+
+        def fill(block: Block, out: FloatArray) -> None:
+            mine = u[block.first : block.first + block.rows.n]
+            mine[block.lo : block.hi] = run.dual_variables(block, base, step, theta)
+
+        self.data.sum(fill, 1)
+        return u
 
     def closing_kept(self, theta: FloatArray) -> Callable[[Block, FloatArray], None]:
         """The same sums of one block, for the dual variables that are kept there under DUAL."""

@@ -178,6 +178,8 @@ class Path:
         """One step from the sums of ``measure``; false if it is of no use."""
         order, lam = self.problem.order, self.problem.lam
         both = float(self._sums[2])
+        if not both > 0.0:  # the weights of the rows are so small that their products vanish
+            return False
         rhs = self._sums[3 : 3 + order] - self._sums[3 + order :]
         rhs[:-1] -= lam * self.theta[:-1]
         if not self.problem.fit_intercept:

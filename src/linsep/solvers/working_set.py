@@ -120,7 +120,8 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
             return True
         score = np.abs(balanced(problem, run.last_sums)[2])
         gap = run.trace[-1].primal - run.trace[-1].dual
-        relative = min(0.3, gap / run.trace[-1].primal)
+        primal = run.trace[-1].primal
+        relative = min(0.3, gap / primal) if primal > 0.0 else 0.3
         wanting = (score > problem.penalty.l1 * (1 + 1e-12)) & (theta[:-1] == 0.0)
         wanting[chosen] = False
         growing = bool(wanting.any())

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.certificates import ClosingSums, from_sums
+from linsep.certificates import ClosingSums, fragile, from_sums
 from linsep.data import StoredRows, dataset, recorded
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
@@ -103,7 +103,7 @@ def fit_grid(
         for (c, f), model in found.items():
             mine = replace(recipe, penalty=ElasticNet(Cs[c]))
             fit = _certified(mine, model, longest, share, perf_counter() - began)
-            if fit.certificate.certified:
+            if fit.certificate.certified and not fragile(fit.certificate):
                 fits[c, f] = fit
                 if errors is not None:
                     errors[c, f] = model.errors
