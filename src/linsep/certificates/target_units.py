@@ -63,7 +63,7 @@ class TargetUnits:
         if self.plain:
             return given
         if isinstance(given, RowVector):
-            return given.rows.offsets(0.0, self.exponent)
+            return given.rows.offsets(0.0, given.target.exponent + self.exponent)
         return _ldexp(given, -self.exponent)
 
     def start(self, W: FloatArray | None) -> FloatArray | None:
@@ -170,7 +170,7 @@ def target_units(loss: Loss | CoupledLoss, penalty: ElasticNet, offset: Any) -> 
 def _largest(offset: Any) -> float:
     """The largest absolute value of a target; 0 if that is not finite, which others will complain of."""
     if isinstance(offset, RowVector):
-        found = offset.rows.largest_target
+        found = _times(offset.rows.largest_target, -offset.target.exponent)
     else:
         found = float(np.abs(offset).max(initial=0.0))
     return found if math.isfinite(found) else 0.0
