@@ -17,14 +17,16 @@ import scipy.sparse as sp
 
 from linsep import _kernels, losses
 from linsep.data import Memory
-from linsep.losses import Huber, HuberisedHinge, Loss
+from linsep.losses import Absolute, Huber, HuberisedHinge, Loss, Squared
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solvers import SOLVERS
 from linsep.train import Fit, Recipe, train
 
 CONVEX = [losses.get(name) for name in losses.NAMES if losses.get(name).convex]
-NATIVE = [loss for loss in CONVEX if loss.native] + [HuberisedHinge(0.25), Huber(0.01)]
+#: Losses of the residual as regression uses them, and about another margin.
+CENTRED = [Squared(centre=0.0), Absolute(centre=-0.25), Huber(0.5, centre=0.0)]
+NATIVE = [loss for loss in CONVEX if loss.native] + [HuberisedHinge(0.25), Huber(0.01), *CENTRED]
 SMOOTH = [loss for loss in CONVEX if loss.smooth]
 KINKED = [loss for loss in CONVEX if not loss.smooth]
 #: Losses that fall for ever, so that separable rows leave them no minimiser without a penalty.

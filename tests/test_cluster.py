@@ -117,6 +117,15 @@ def test_numbers_have_the_bits_of_the_same_partitions_in_memory(client, rows):
     assert (there.W == here.W).all()
 
 
+def test_targets_of_any_scale_on_a_cluster(client, rows):
+    X, z, _ = rows
+    t = np.ldexp(z + np.random.default_rng(4).standard_t(2, N), 400)
+    there, here = (LinearRegressor(C=1.0).fit(*data) for data in ((cut(X), cut(t)), (X, t)))
+    assert there.certificate_.certified
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-9)
+    assert linsep.verify(there, cut(X), cut(t)).certified
+
+
 def test_threads_of_the_workers_do_not_matter(client, rows):
     X, z, _ = rows
     y = names_of(z, np.random.default_rng(1))

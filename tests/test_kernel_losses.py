@@ -5,6 +5,7 @@ import pytest
 from catalogue import INSTRUCTION_SETS, NATIVE, naming
 
 from linsep import _kernels as K  # noqa: N812
+from linsep.losses import zero_margin
 
 EPS = np.finfo(float).eps
 #: exp is cut off at e^-708: what is smaller counts as that, which no sum can see.
@@ -51,8 +52,9 @@ def pointwise(loss, at):
 
 
 def truth(loss, m):
-    """Value, slope and curvature with the digits of long double; a kink lies where 1 - m rounds to it."""
-    r, m = (1.0 - m).astype(np.longdouble), m.astype(np.longdouble)
+    """Value, slope and curvature with the digits of long double; a kink lies where centre - m rounds to it."""
+    centre = loss.centre if loss.regression else 1.0
+    r, m = (centre - m).astype(np.longdouble), m.astype(np.longdouble)
     one, zero = np.longdouble(1), np.zeros_like(m)
     width = np.longdouble(loss.params[0]) if loss.params else one
     e = np.exp(-np.abs(m))
@@ -86,15 +88,16 @@ def conjugate_terms(loss, u):
     width = np.longdouble(loss.params[0]) if loss.params else np.longdouble(1)
     log = np.log(np.where(u > 0, u, 1))
     rest = np.log1p(-np.where(u < 1, u, 0))
+    at_centre = -zero_margin(loss) * u
     return {
         "logistic": (u * log, (1 - u) * rest),
         "exponential": (u * log, -u),
-        "squared": (u * u / 4, -u),
+        "squared": (u * u / 4, at_centre),
         "squared_hinge": (u * u / 4, -u),
         "huberised_hinge": (width * u * u / 2, -u),
-        "huber": (u * u / 2, -u),
+        "huber": (u * u / 2, at_centre),
         "hinge": (-u, 0 * u),
-        "absolute": (-u, 0 * u),
+        "absolute": (at_centre, 0 * u),
         "perceptron": (0 * u, 0 * u),
     }[loss.name]
 

@@ -63,7 +63,7 @@ class TargetUnits:
         if self.plain:
             return given
         if isinstance(given, RowVector):
-            return given.rows.offsets(0.0, self.exponent)
+            return given.rows.offsets(0.0, given.target.exponent + self.exponent)
         return _ldexp(given, -self.exponent)
 
     def start(self, W: FloatArray | None) -> FloatArray | None:
@@ -126,18 +126,19 @@ class TargetUnits:
         """A certificate in the units of the user, who may have to do without one.
 
         The bounds are rounded to the safe side where they are no numbers of full precision. If the objective is
-        none, nothing can be stated relative to it: such a certificate is not certified.
+        none, or the gap overflows, nothing can be stated relative to it: such a certificate is not certified.
         """
         if self.plain:
             return found
         e, exponent = self.objective, math.frexp(found.primal)[1] + self.objective
         stated = found.primal == 0.0 or _LEAST_NORMAL <= exponent <= _LARGEST
-        stated = stated and math.isfinite(found.primal)
+        gap = _at_least(found.gap, e)
+        stated = stated and math.isfinite(found.primal) and math.isfinite(gap)
         return replace(
             found,
             primal=_times(found.primal, e),
             dual=-_at_least(-found.dual, e),
-            gap=_at_least(found.gap, e),
+            gap=gap,
             relative_gap=found.relative_gap if stated else math.inf,
             coef_error=_at_least(found.coef_error, self.exponent),
             certified=found.certified and stated,
@@ -170,7 +171,7 @@ def target_units(loss: Loss | CoupledLoss, penalty: ElasticNet, offset: Any) -> 
 def _largest(offset: Any) -> float:
     """The largest absolute value of a target; 0 if that is not finite, which others will complain of."""
     if isinstance(offset, RowVector):
-        found = offset.rows.largest_target
+        found = _times(offset.rows.largest_target, -offset.target.exponent)
     else:
         found = float(np.abs(offset).max(initial=0.0))
     return found if math.isfinite(found) else 0.0
