@@ -5,7 +5,7 @@
 //   l_i(z) = max over p of  sum_c p_c lead_c - |p - p0|^2 / (2 sigma),   attained at p = projection of p0 + sigma lead
 // on the simplex. Scores, p0 and p are (n, K) with K = padded_classes(k); the padding is 0.
 #pragma once
-#include "softmax.hpp"
+#include "softmax_closing.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
@@ -200,12 +200,13 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
     double* features = V + (X.d + 1) * K;
     SoftmaxChunk c(X, y, V, scratch);
     const double score_error = (double)(X.d + 6) * 0x1p-53, most = 1.0 + 8.0 * (double)y.k * 0x1p-53;
-    double scores[kRoom], reach[kRoom], lengths[kRoom];
+    const Lengths sizes(X.d, y.k);
+    double scores[kRoom], reach[kRoom], norms2[kRoom];
     c.products.take(0, W);
     for (i64 r = lo; r < hi; r += c.step()) {
         c.open(r, (int)min64(c.step(), hi - r));
         c.scores(0, 2);
-        X.reached(r, c.nr, bound, scores, reach, lengths);
+        X.reached(r, c.nr, bound, scores, reach, norms2);
         for (i64 a = 0; a < y.k; ++a)
             for (int i = c.nr; i < c.np; ++i) c.plane(0, a)[i] = 0.0;
         for (int i = 0; i < c.nr; ++i) {
@@ -226,15 +227,13 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
             if (!inside) rest = lead > 0.0 ? 1.0 : 0.0, out[6] += 1.0;
             rest = rest < 1.0 ? rest : 1.0;
             for (i64 a = 0; a < y.k; ++a) squares += c.plane(0, a)[i] * c.plane(0, a)[i];
-            const double loss = lead > 0.0 ? lead : 0.0;
+            const double loss = lead <= 0.0 ? 0.0 : lead;  // NaN remains NaN
             const double slope = lead > -2.0 * score_error * far ? 1.0 : 0.0;
-            const double length = s * __builtin_sqrt(lengths[i]);
             out[0] += s * loss;
             out[1] += s * rest;
             out[2] += 2.0 * s * far * (rest > slope ? rest : slope);
             out[3] += s * (loss + rest);
-            out[4] += length * __builtin_sqrt(squares + rest * rest);
-            out[5] += length;
+            sizes.add(s, norms2[i], squares + rest * rest, out + 4, out + 5);
             mass[own] += s;
             if (s != 0.0) X.axpy(r + i, s, features + own * X.d);
         }

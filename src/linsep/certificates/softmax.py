@@ -40,16 +40,27 @@ IntArray = npt.NDArray[np.int64]
 
 #: Numbers before the class sums in the flat layout.
 HEADER = 4
+#: Roundings in a loss or an entropy besides those of its sums: exp and log of the kernels (6 ulp each), products.
+EVALUATION = 64
+#: How often ``absolute`` counts 1 - p_y where p_y is small: -p_y log p_y magnifies the rounding of p_y.
+STEEP, SMALL = 16.0, 2.0**-7
+#: Bound of the underflow of a sum of up to 2^52 products, 2^-1074 each.
+UNDERFLOW = 2.0**-1022
+#: What a length sqrt(sum a^2) of one number may lose by the underflow of its square.
+SHORT = 2.0**-537
+#: Outweighs the roundings of the allowance itself, which are of second order.
+_UP = 1.001
 
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxSums:
     """Sums of the closing pass of a loss that couples the classes.
 
-    ``entropy`` is sum s entropy(p); ``magnitude`` is sum s |U_c| (|x|.|w_c| + |b_c|) over rows and classes,
-    ``absolute`` the sum of the absolute values of all terms; ``mass`` (k,) the weight of each class,
+    ``entropy`` is sum s entropy(p); ``magnitude`` is sum s |U_c| (|x|.|w_c| + |b_c|) over rows and classes, with the
+    steepest slope near W where that exceeds |U_c|; ``absolute`` the sum of the absolute values of all terms and, for
+    the softmax, of 1 - p_y (STEEP times where p_y < SMALL); ``mass`` (k,) the weight of each class,
     ``residual`` (k,) is e, ``v`` (d, k) is V and ``features`` (d, k) is M. ``spread`` is sum s |U_i| |x_i|
-    and ``bulk`` is sum s |x_i|; they, too, only bound rounding errors.
+    and ``bulk`` is sum s |x_i|, underflow included; they, too, only bound rounding errors.
     """
 
     loss: float
@@ -120,53 +131,87 @@ def bounds(
 ) -> Bounds:
     """Primal value, lower bound and rounding allowance in internal units.
 
-    The dual point is by definition the U that were computed, so only these errors count: scores, (d + k + 8) u
-    times ``magnitude``; adding up, ``chain`` times the absolute values of the terms, for V times |at| with
-    at = V/lam = w + off: magnitude for the first part, ``spread`` |off| for the second, ``bulk`` for what mixing
-    brings in. ``rows_per_sum`` is the longest chain of additions in the sums of losses and of U, ``rows`` (if
-    longer) in mass and M. The p of a row may add up to 1 + 8 k u: shrinking all U by that share costs D no more
-    than the share of ``absolute``. With lam = l1 = 0 the lower bound is 0.
+    With u = 2^-53, S the total weight, ``chain`` = (rows_per_sum + 12 k + 64) u for sums of losses and entropies and
+    ``linear`` = (rows_per_sum + k + 8) u for those of U, true to first order; the second is left to a factor of
+    1.001. The dual point is by definition the U that were computed, so these errors count:
+
+    *Losses.* A score errs by at most (d + 1) u (|x|.|w_c| + |b_c|), a difference of two scores by 2 u more, a loss by
+    the steepest slope that much around W: (d + k + 8) u ``magnitude``. Given the scores, the softmax adds up k
+    exponentials of relative error 12 u; a logarithm of that sum errs by 1.45 (k + 16) u + 14 u times itself, because
+    the loss is at least log 2 where the label does not lead, and log1p contracts relative errors where it does.
+    Multiplying by s and adding up: rows_per_sum + 1. Together at most ``chain`` times the losses.
+
+    *Entropies.* The terms -p log p err by 28 u and their sum by k u. p_y = 1 - rest, where rest, a sum, errs by
+    h = (k + 3) u: -p_y log p_y moves by h (1 + |log(p_y/2)|) <= 6.5 h if p_y >= 2^-7, and by 111 h at most,
+    as |log h| <= 37. rest or 16 rest in ``absolute``, times (12 k + 64) u, is more. A rest may exceed 1 by 9 k u, which
+    shrinking all U by that share repairs: entropy is concave and 0 at U = 0, so D loses at most that share of it.
+
+    *V.* An entry errs by ``linear`` sum s |U_c| |x_j|: products, the label's entry (a sum of k), adding up. D is
+    smooth: an error E of V costs <|at|, |E|> + |E|^2/(2 lam) with at = V/lam = w + off, soft-thresholded if there is
+    an l1. For w that is ``linear`` ``magnitude``, for off |off| ``linear`` ``spread``. Mixing in the share t brings
+    2 t ``plain`` ``bulk``, ``plain`` being the chain of M and of ``mass``, which kernels add up row by row: ``rows``
+    terms, if given. The entropy of the mixture, t sum s entropy(r), errs by t S ``plain`` (log k + 3), because S, r and
+    1 - r are rounded.
+
+    *The last sums.* |w|^2, |at|^2 and |w|_1 have d k terms: (d k + 8) u times penalty, entropy and lam/2 |at|^2.
+
+    *Underflow.* A product loses 2^-1074 at most, 2^52 of them 2^-1022: in scores and exponentials (exp is held above
+    e^-708 < 2^-1021) times S, in V and at by entry, in squares by entry, times lam.
+
+    With lam = l1 = 0 the lower bound is 0. Whatever is not finite makes the allowance not finite, and proves nothing.
     """
     d, k = w.shape
+    total = float(sums.mass.sum())
     primal = sums.loss + 0.5 * lam * float(np.vdot(w, w)) + l1 * float(np.abs(w).sum())
-    chain = (rows_per_sum + 9 * k + 8) * ROUNDOFF
-    plain = (max(rows, rows_per_sum) + k + 8) * ROUNDOFF
-    rounding = (d + k + 8) * ROUNDOFF * sums.magnitude + chain * (sums.absolute + sums.magnitude)
-    dual = 0.0
+    chain = (rows_per_sum + 12 * k + EVALUATION) * ROUNDOFF
+    linear = (rows_per_sum + k + 8) * ROUNDOFF
+    plain = (max(rows, rows_per_sum) + k + 16) * ROUNDOFF
+    rounding = (
+        (d + k + 8) * ROUNDOFF * sums.magnitude + chain * sums.absolute + linear * sums.magnitude
+    )
+    rounding += 4.0 * UNDERFLOW * ((d + 4 * k + 8) * total + w.size * (1.0 + lam) + 8.0)
+    dual = entropy = square = 0.0
+    if lam > 0.0 or l1 > 0.0:
+        t, entropy, v = mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
+        rounding += t * plain * total * (math.log(k) + 3.0)
     if lam > 0.0:
-        t, entropy, v = mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
         at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
-        dual = entropy - 0.5 * lam * float(np.vdot(at, at))
-        error, mixed_in = chain * sums.spread, 2.0 * t * plain * sums.bulk
-        rounding += error * _length(at - w) + mixed_in * _length(at)
-        rounding += 0.5 * (error + mixed_in) ** 2 / lam
+        square = 0.5 * lam * float(np.vdot(at, at))
+        dual = entropy - square
+        error = linear * sums.spread
+        brought = 2.0 * t * plain * sums.bulk + math.sqrt(w.size) * UNDERFLOW * (1.0 + lam)
+        rounding += error * _length(at - w) + brought * _length(at)
+        rounding += 0.5 * (error + brought) * ((error + brought) / lam)
         if fit_intercept:
-            rounding += _repair(sums, v, at, loss=loss, lam=lam, chain=chain + t * plain)
+            share = _closing_share(sums, loss, linear, t * plain)
+            rounding += _repair(sums, entropy, v, at, lam=lam, share=share)
     elif l1 > 0.0:
-        t, entropy, v = mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
-        doubt = chain * sums.spread + 2.0 * t * plain * sums.bulk  # of every V_jc
+        doubt = linear * sums.spread + 2.0 * t * plain * sums.bulk + UNDERFLOW  # of every V_jc
         if fit_intercept:
-            again, move = _closing_share(sums, v, loss, chain + t * plain)
-            doubt, rounding = doubt + move, rounding + again * abs(entropy)
+            share = _closing_share(sums, loss, linear, t * plain)
+            doubt, rounding = doubt + _moved(sums, v, share), rounding + share * abs(entropy)
         largest = float(np.abs(v).max(initial=0.0))
         dual = entropy * l1 / max(largest, l1)
         rounding += dual - entropy * l1 / max(largest + doubt, l1)
-    rounding += (d * k + 8) * ROUNDOFF * (primal + abs(dual))
-    return Bounds(primal, dual, rounding)
+    rounding += (w.size + 8) * ROUNDOFF * (primal + abs(entropy) + square)
+    return Bounds(primal, dual, _UP * rounding)
 
 
 def _length(a: FloatArray) -> float:
-    return math.sqrt(float(np.vdot(a, a)))
+    """Bound of the Euclidean norm, whatever squares underflow."""
+    return math.sqrt(float(np.vdot(a, a))) + math.sqrt(a.size) * SHORT
 
 
 def mixed(sums: SoftmaxSums, loss: CoupledLoss) -> tuple[float, float, FloatArray]:
-    """The share t of r that makes the class sums vanish; entropy and V after mixing."""
+    """The share t of r that makes the class sums vanish; entropy (NaN if there is no such r) and V after mixing."""
     n, e = sums.mass, sums.residual
     short = e < 0.0
     t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
     r = np.maximum(t * n + (1.0 - t) * e, 0.0)
-    if t == 0.0 or not r.sum() > 0.0:  # balanced, as far as float64 can tell
+    if t == 0.0:  # balanced, as far as float64 can tell
         return 0.0, sums.entropy, sums.v
+    if not r.sum() > 0.0:
+        return t, math.nan, sums.v
     r /= r.sum()
     entropy = (1.0 - t) * sums.entropy + t * loss.spread(r, n)
     spread_out = sums.features - np.outer(sums.features.sum(axis=1), r)
@@ -174,38 +219,36 @@ def mixed(sums: SoftmaxSums, loss: CoupledLoss) -> tuple[float, float, FloatArra
 
 
 def _repair(
-    sums: SoftmaxSums,
-    v: FloatArray,
-    at: FloatArray,
-    *,
-    loss: CoupledLoss,
-    lam: float,
-    chain: float,
+    sums: SoftmaxSums, entropy: float, v: FloatArray, at: FloatArray, *, lam: float, share: float
 ) -> float:
-    """Cost of making the class sums vanish exactly.
+    """Cost of making the class sums vanish exactly: of mixing in a ``share`` t of some distribution r once more.
 
-    e_c errs by at most ``chain`` times S_c = sum s |U_c| <= 2 n_c + |e_c|, so mixing once more with a share t of
-    ``chain`` max_c S_c/n_c closes it. With at = V/lam, D moves by at most t times the entropy and
-    <at, M - m r' - V>, m = M 1, plus the square of the change of V; r is any distribution.
+    With at = V/lam, D moves by at most t times the entropy and <at, M - m r' - V>, m = M 1, plus the square of
+    the change of V.
+    """
+    total = sums.features.sum(axis=1)
+    pull = abs(float(np.vdot(at, sums.features))) + float(np.abs(total @ at).max())
+    move = _moved(sums, v, share)
+    at_most = max(abs(sums.entropy), abs(entropy))
+    return share * (at_most + pull + abs(float(np.vdot(at, v)))) + 0.5 * move * (move / lam)
+
+
+def _closing_share(sums: SoftmaxSums, loss: CoupledLoss, linear: float, mixing: float) -> float:
+    """The share t of a last mixture that makes the class sums vanish exactly; inf if a class has no weight.
+
+    e_c errs by at most ``linear`` times S_c = sum s |U_c| <= 2 n_c + |e_c|. Mixing has brought in the roundings of n_c
+    and r_c, ``mixing`` = t ``plain`` times n_c each. A share of the largest error relative to n_c closes all of them.
     """
     if not sums.mass.min() > 0.0:
         return math.inf
-    t, move = _closing_share(sums, v, loss, chain)
-    total = sums.features.sum(axis=1)
-    pull = abs(float(np.vdot(at, sums.features))) + float(np.abs(total @ at).max())
-    return t * (abs(sums.entropy) + pull + abs(float(np.vdot(at, v)))) + 0.5 * move * move / lam
-
-
-def _closing_share(
-    sums: SoftmaxSums, v: FloatArray, loss: CoupledLoss, chain: float
-) -> tuple[float, float]:
-    """The share t that :func:`_repair` mixes in, and how far V moves by it at most."""
-    if not sums.mass.min() > 0.0:
-        return math.inf, math.inf
     moved = loss.moved(sums.entropy, sums.mass) + np.abs(sums.residual)
-    t = 1.01 * chain * float((moved / sums.mass).max())
-    total = sums.features.sum(axis=1)
-    return t, t * (_length(sums.features) + _length(total) + _length(v))
+    lost = UNDERFLOW / float(sums.mass.min())
+    return 1.01 * (linear * float((moved / sums.mass).max()) + 4.0 * mixing + lost)
+
+
+def _moved(sums: SoftmaxSums, v: FloatArray, share: float) -> float:
+    """Bound of the change of V when a ``share`` of some distribution is mixed in."""
+    return share * (_length(sums.features) + _length(sums.features.sum(axis=1)) + _length(v))
 
 
 def softmax_sums_numpy(
@@ -227,11 +270,12 @@ def softmax_sums_numpy(
         own = np.zeros_like(Z)
         own[np.arange(len(y)), y] = s
         sU = s[:, None] * U
-        value, entropy = weigh(s, loss.value(Z, y)), -s * loss.conjugate(-U, y)
+        value, entropy = weigh(s, loss.value(Z, y)), weigh(s, -loss.conjugate(-U, y))
         reach = score(abs(block), np.abs(W))
         error = (d + 6) * ROUNDOFF * reach.max(axis=1, keepdims=True)
         steep = np.maximum(np.abs(U), loss.steepest(Z, y, error))
-        lengths = row_norms(block)
+        lengths = row_norms(block) + math.sqrt(d) * SHORT
+        sizes = np.sqrt((U * U).sum(axis=1)) + math.sqrt(k) * SHORT
         mass += own.sum(axis=0)
         residual += sU.sum(axis=0)
         v += block.T @ sU
@@ -241,8 +285,8 @@ def softmax_sums_numpy(
                 value.sum(),
                 entropy.sum(),
                 (s[:, None] * steep * reach).sum(),
-                (value + np.abs(entropy)).sum(),
-                (np.sqrt((sU * sU).sum(axis=1)) * lengths).sum(),
+                (value + np.abs(entropy) + s * _sensitivity(loss, U, y)).sum(),
+                ((s * sizes + k * 2.0**-1010) * lengths).sum(),
                 float(s @ lengths),
             )
         )
@@ -251,12 +295,24 @@ def softmax_sums_numpy(
     return SoftmaxSums(*head, mass, residual, v, features, spread, bulk)
 
 
+def _sensitivity(loss: CoupledLoss, U: FloatArray, labels: IntArray) -> FloatArray:
+    """1 - p_y, STEEP times where p_y is small: what ``absolute`` adds for the entropy of the softmax."""
+    if not isinstance(loss, Multinomial):
+        return np.zeros(len(U))
+    rest = U[np.arange(len(labels)), labels]
+    return np.asarray(np.where(1.0 - rest < SMALL, STEEP, 1.0) * rest)
+
+
 def _dual_point(
     loss: CoupledLoss, dual: Dual, rows: slice, block: Any, labels: IntArray, Z: FloatArray
 ) -> FloatArray:
-    """U of a chunk; rows of the proposal that leave the simplex take the slope at the answer."""
+    """U of a chunk; rows of the proposal that leave the simplex take the slope at the answer.
+
+    Where even that is outside (scores that are not finite), the conjugate is +inf, and so is the allowance.
+    """
     index = np.arange(len(labels))
-    fallback = -loss.slope(Z, labels)
+    with np.errstate(invalid="ignore"):
+        fallback = -loss.slope(Z, labels)
     if isinstance(dual, Explicit):
         U = np.array(dual.u[rows], dtype=np.float64)
     else:
@@ -266,6 +322,9 @@ def _dual_point(
         with np.errstate(over="ignore", invalid="ignore"):
             U = -P * (1.0 + change - (P * change).sum(axis=1, keepdims=True))
     U[index, labels] = 0.0
-    U[index, labels] = -U.sum(axis=1)  # the entries off the label define the point
-    inside = np.isfinite(U).all(axis=1) & np.isfinite(loss.conjugate(-U, labels))
+    with np.errstate(invalid="ignore"):
+        U[index, labels] = -U.sum(axis=1)  # the entries off the label define the point
+    finite = np.isfinite(U).all(axis=1)
+    U[~finite] = fallback[~finite]
+    inside = np.isfinite(loss.conjugate(-U, labels))
     return np.where(inside[:, None], U, fallback)

@@ -49,8 +49,10 @@ class Multinomial(CoupledLoss):
         return slope
 
     def steepest(self, Z: FloatArray, labels: IntArray, error: FloatArray) -> FloatArray:
-        """|slope| exp(2 error): within an error e of the scores no probability grows by more than e^(2 e)."""
-        return np.asarray(np.abs(self.slope(Z, labels)) * np.exp(2.0 * error))
+        """|slope| exp(2 error), at most 1: within e of the scores no probability grows by more than e^(2 e)."""
+        growth = np.exp(np.minimum(2.0 * error, 700.0))
+        steep = np.minimum(np.abs(self.slope(Z, labels)) * growth, 1.0)
+        return np.where(2.0 * error > 700.0, 1.0, steep)
 
     def proba(self, Z: FloatArray) -> FloatArray:
         """softmax of each row, (n, k)."""
