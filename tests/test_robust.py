@@ -243,3 +243,15 @@ def test_an_offset_does_not_change_the_objective_reached(loss, offset, C):
     near = LinearClassifier(loss, C=C).fit(moved - offset, y)
     assert near.certificate_.certified
     assert model.certificate_.primal == pytest.approx(near.certificate_.primal, rel=3e-6)
+
+
+@pytest.mark.parametrize("density", [0.05, 0.3])
+@pytest.mark.parametrize("loss", ["squared", "huberised_hinge"])
+def test_few_sparse_rows_with_one_huge_entry_take_few_passes(density, loss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy(size=(200, 400)) * (rng.random((200, 400)) < density)
+    X[17, 33] = 1e6
+    y = np.where(rng.normal(size=200) > 0, 1.0, -1.0)
+    model = LinearClassifier(loss, C=2.3).fit(sp.csr_matrix(X), y)
+    assert model.certificate_.certified
+    assert loss != "squared" or model.n_passes_ < 1000
