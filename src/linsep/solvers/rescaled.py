@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.int64]
 
 LARGEST = 100_000_000  # numbers of X up to which a copy is made
+FEW = 2000  # rows whose inner products are factorised once more
 FAR = 2.0**10  # times its spread: an offset worth subtracting
 _EPS = 2.0**-52
 
@@ -140,7 +141,8 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
 def _solve_otherwise(best: _Best, stop: Stop, again: Again) -> None:
     """Offer what is found in the span of few rows, and in other coordinates."""
     problem = best.problem
-    if wide.applies(problem) and problem.lam > 0.0 and problem.penalty.l1 == 0.0:
+    few = wide.applies(problem) and problem.data.n <= FEW
+    if few and problem.lam > 0.0 and problem.penalty.l1 == 0.0:
         _solve_in_span(best, stop, again)
     coordinates = _coordinates(problem)
     if coordinates is not None and not best.closed(stop):
