@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from linsep import ConvergenceWarning, LinearClassifier, LinearRegressor
 from linsep.certificates import Optimality, blame, explain
 from linsep.data import Memory
-from linsep.losses import Hinge
+from linsep.losses import Hinge, Huber
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers import rescaled, solve_again
+from linsep.solvers import prox_newton, rescaled, solve_again
 
 
 def gaussian(n, d, scale=1.0, seed=0):
@@ -243,3 +243,27 @@ def test_an_offset_does_not_change_the_objective_reached(loss, offset, C):
     near = LinearClassifier(loss, C=C).fit(moved - offset, y)
     assert near.certificate_.certified
     assert model.certificate_.primal == pytest.approx(near.certificate_.primal, rel=3e-6)
+
+
+@pytest.mark.parametrize("density", [0.05, 0.3])
+@pytest.mark.parametrize("loss", ["squared", "huberised_hinge"])
+def test_few_sparse_rows_with_one_huge_entry_take_few_passes(density, loss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy(size=(200, 400)) * (rng.random((200, 400)) < density)
+    X[17, 33] = 1e6
+    y = np.where(rng.normal(size=200) > 0, 1.0, -1.0)
+    model = LinearClassifier(loss, C=2.3).fit(sp.csr_matrix(X), y)
+    assert model.certificate_.certified
+    assert loss != "squared" or model.n_passes_ < 1000
+
+
+@pytest.mark.parametrize("which", [1, 2])
+def test_secant_curvatures_lead_newton_to_the_bend_where_columns_are_not_at_hand(which):
+    X, y = gaussian(200, 10, (1.0, 10.0, 1e3)[which])
+    problem = Problem(
+        Huber(), ElasticNet(1.0, 1.0), Memory(X, None, getattr(Huber(), "centre", 1.0) - y), True
+    )
+    found = prox_newton.solve(problem, np.zeros(11), 1e-7, lambda: None)
+    residuals = y - X @ found.theta[:-1] - found.theta[-1]
+    value = np.abs(found.theta[:-1]).sum() + huber(residuals).sum()
+    assert value == pytest.approx(HUBER[200, 10][which], rel=1e-6)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what is not finite ends the search
 def null_model(problem: Problem) -> tuple[FloatArray, float]:
     """The point (0, b) with the best b, and P there."""
     data, loss = problem.data, problem.loss

@@ -38,6 +38,9 @@ FINE = 1e-13  # a decrease below this share of P is rounding noise
 POLISHES = 4  # steps beyond it
 DAMPINGS = 8  # of one model, each ten times the last
 SHORT = 0.2  # a shorter step shows the model to be wrong
+# Steps by secant curvatures: at most so many, while the curvature is below that share of its bound, until P falls by
+# less than that share.
+SECANTS, CURVED, SLOW = 60, 0.5, 1e-4
 SUPPORTS = 30  # of solves in a round
 _TINY = 1e-12  # of the diagonal
 _KINKS = 200  # looked at on the way of a solve
@@ -154,6 +157,8 @@ def solve(
 ) -> Outcome:
     """From theta until the relative gap on these features is below tol, or nothing more is gained."""
     state = _State(problem, theta)
+    if problem.straight_tails and problem.native:
+        state.majorise(check)
     best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
     exact, polished = False, 0
     for _ in range(steps):
@@ -222,6 +227,26 @@ class _State:
             centred = np.maximum(squares - self.mu * (2.0 * sums - count * self.mu), 0.0)
             self._bound = most * centred if np.isfinite(most) else np.zeros(0)
         return self._bound if len(self._bound) else np.diag(H)[:-1] + np.trace(H)
+
+    def majorise(self, check: Callable[[], None]) -> None:
+        """Steps by secant curvatures while few rows have a curvature of their own.
+
+        A row on a straight tail has none, and a slope all the same. The parabola of curvature |l'(m)/(m - centre)|
+        through its point lies above the loss, so the minimum of the model with these is never worse than where it
+        began (iteratively reweighted least squares).
+        """
+        problem = self.problem
+        bound = problem.loss.curvature_bound * max(problem.data.total_weight(), 1e-300)
+        for _ in range(SECANTS):
+            check()
+            if problem.moments()[2] >= CURVED * bound:
+                return
+            before = self.value
+            problem.value_gradient(self.theta, blend=1.0)
+            delta, _ = self.propose(problem.hessian(self.mu), exact=False)
+            if not self._take(self.theta + delta, 0.0) or before - self.value <= SLOW * before:
+                break
+        problem.value_gradient(self.theta)
 
     def advance(
         self,

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ import scipy.sparse as sp
 
 from linsep.data import Memory
 from linsep.dyadic import Dyadic
+from linsep.errors import NonFinite
 from linsep.problem import Problem, hard_margin
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import span_newton, wide
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.int64]
 
 LARGEST = 100_000_000  # numbers of X up to which a copy is made
+FEW = 2000  # rows whose inner products are factorised once more
 FAR = 2.0**10  # times its spread: an offset worth subtracting
 _EPS = 2.0**-52
 
@@ -115,6 +118,7 @@ class _Best:
         )
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not finite is not better
 def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> Solution:
     """A better solution if one is found; ``again`` solves a problem from the start.
 
@@ -129,13 +133,20 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
     best = _Best(problem, solution)
     best.offer(*_null(problem))
     if penalised and solution.status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
-        rest = _rest(problem, solution, stop)
-        if wide.applies(problem) and problem.lam > 0.0 and problem.penalty.l1 == 0.0:
-            _solve_in_span(best, rest, again)
-        coordinates = _coordinates(problem)
-        if coordinates is not None and not best.closed(stop):
-            _solve_in(best, coordinates, rest, again)
+        with suppress(NonFinite, np.linalg.LinAlgError):  # then what there is must do
+            _solve_otherwise(best, _rest(problem, solution, stop), again)
     return best.result(stop)
+
+
+def _solve_otherwise(best: _Best, stop: Stop, again: Again) -> None:
+    """Offer what is found in the span of few rows, and in other coordinates."""
+    problem = best.problem
+    few = wide.applies(problem) and problem.data.n <= FEW
+    if few and problem.lam > 0.0 and problem.penalty.l1 == 0.0:
+        _solve_in_span(best, stop, again)
+    coordinates = _coordinates(problem)
+    if coordinates is not None and not best.closed(stop):
+        _solve_in(best, coordinates, stop, again)
 
 
 def _rest(problem: Problem, solution: Solution, stop: Stop) -> Stop:
