@@ -10,8 +10,10 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-// p becomes its projection on the simplex (Michelot 1986): classes below the threshold drop out until none does. Most
-// rows have a class that leads all others by 1 or more, and no others are left.
+// p becomes its projection on the simplex (Michelot 1986): classes below the threshold drop out until none does. A
+// dropped class becomes -inf and never returns, so there are at most k rounds: thresholds rise in exact arithmetic, but
+// a rounded one may fall back, and a class tested again would then come and go for ever. Most rows have a class that
+// leads all others by 1 or more, and no others are left.
 inline void project(i64 k, double* p) {
     double top = p[0], second = -__builtin_inf();
     i64 best = 0;
@@ -35,12 +37,44 @@ inline void project(i64 k, double* p) {
         double rest = 0.0;
         i64 left = 0;
         for (i64 c = 0; c < k; ++c)
-            if (p[c] > threshold) rest += p[c], ++left;
+            if (p[c] > threshold)
+                rest += p[c], ++left;
+            else
+                p[c] = -__builtin_inf();
         if (left == count || left == 0) break;
         count = left;
         sum = rest;
     }
     for (i64 c = 0; c < k; ++c) p[c] = p[c] > threshold ? p[c] - threshold : 0.0;
+}
+
+// As `project` for p whose entry at the label is 1 - rest, given by rest alone. Its threshold is small where the entries
+// off the label are (a large C and separable classes: 1e-13 is common), and these keep their relative accuracy: with the
+// label's entry, sum_{c active} (p_c - threshold) = 1 reads threshold = (sum of the others - rest) / count.
+inline void project_at_label(i64 k, i64 own, double rest, double* p) {
+    double sum = -rest;
+    for (i64 c = 0; c < k; ++c)
+        if (c != own) sum += p[c];
+    p[own] = 1.0 - rest;
+    i64 count = k;
+    for (;;) {
+        const double threshold = sum / (double)count;
+        if (!(threshold < 1.0 - rest)) return project(k, p);  // nothing is left at the label
+        double others = -rest;
+        i64 left = 1;
+        for (i64 c = 0; c < k; ++c)
+            if (c != own && p[c] > threshold) others += p[c], ++left;
+        if (left == count || left == 1) {
+            double off = 0.0;
+            for (i64 c = 0; c < k; ++c)
+                if (c != own) off += p[c] = left > 1 && p[c] > threshold ? p[c] - threshold : 0.0;
+            p[own] = off < 1.0 ? 1.0 - off : 0.0;
+            return;
+        }
+        if (left > count) return project(k, p);  // a rounded threshold fell back
+        count = left;
+        sum = others;
+    }
 }
 
 // p at the scores z + t dz (dz may be null). out: sum of s l, sum of s times the derivative of l by t, the proximal part
@@ -61,19 +95,21 @@ inline void crammer_singer_step(i64 lo, i64 hi, const Classes& y, const double* 
             for (i64 c = 0; c < k; ++c) pi[c] = before[c] + sigma * (1.0 + ((zi[c] - mine) + t * (di[c] - my_move)));
         else
             for (i64 c = 0; c < k; ++c) pi[c] = before[c] + sigma * (1.0 + (zi[c] - mine));
-        pi[own] = before[own];
         for (i64 c = k; c < K; ++c) pi[c] = 0.0;
-        project(k, pi);
-        double value = 0.0, slope = 0.0, moved = 0.0, top = 0.0;
+        double rest = 0.0;
+        for (i64 c = 0; c < k; ++c) rest += c == own ? 0.0 : before[c];
+        project_at_label(k, own, rest, pi);
+        double value = 0.0, slope = 0.0, moved = 0.0, top = 0.0, away = 0.0;
         for (i64 c = 0; c < k; ++c) {
-            const double change = pi[c] - before[c];
+            const double change = c == own ? 0.0 : pi[c] - before[c];
             const double l = lead(c);
+            away += change;
             moved += change * change;
             top = l > top ? l : top;
             value += pi[c] * l;
             if (di) slope += pi[c] * (di[c] - my_move);
         }
-        moved *= 0.5 / sigma;
+        moved = (moved + away * away) * (0.5 / sigma);
         out[0] += s * (value - moved);
         out[1] += s * slope;
         out[2] += s * moved;
@@ -100,15 +136,16 @@ void crammer_singer_ascend(const R& X, i64 k0, i64 k1, const Classes& y, const C
             double* pi = p + i * K;
             X.dots_k(i, 1, W, K, lead);
             const double mine = lead[own] + job.stiffness * state[own], sigma = stiff > 0.0 ? 1.0 / stiff : 1e100;
-            double top = 0.0, gain = 0.0;
+            double top = 0.0, gain = 0.0, rest = 0.0;
             for (i64 c = 0; c < k; ++c) {
+                rest += c == own ? 0.0 : pi[c];
                 lead[c] = c == own ? 0.0 : 1.0 + (lead[c] + job.stiffness * state[c] - mine);
                 moved[c] = pi[c] + sigma * lead[c];
                 top = lead[c] > top ? lead[c] : top;
                 gain += pi[c] * lead[c];
             }
             state[K] += s * (top - gain);
-            project(k, moved);
+            project_at_label(k, own, rest, moved);
             double sum = 0.0, largest = 0.0;
             for (i64 c = 0; c < K; ++c) change[c] = 0.0;
             for (i64 c = 0; c < k; ++c) {
@@ -163,12 +200,12 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
     double* features = V + (X.d + 1) * K;
     SoftmaxChunk c(X, y, V, scratch);
     const double score_error = (double)(X.d + 6) * 0x1p-53, most = 1.0 + 8.0 * (double)y.k * 0x1p-53;
-    double scores[kRoom], reach[kRoom];
+    double scores[kRoom], reach[kRoom], lengths[kRoom];
     c.products.take(0, W);
     for (i64 r = lo; r < hi; r += c.step()) {
         c.open(r, (int)min64(c.step(), hi - r));
         c.scores(0, 2);
-        X.reached(r, c.nr, bound, scores, reach);
+        X.reached(r, c.nr, bound, scores, reach, lengths);
         for (i64 a = 0; a < y.k; ++a)
             for (int i = c.nr; i < c.np; ++i) c.plane(0, a)[i] = 0.0;
         for (int i = 0; i < c.nr; ++i) {
@@ -191,7 +228,7 @@ void crammer_singer_closing(const R& X, i64 lo, i64 hi, const Classes& y, const 
             for (i64 a = 0; a < y.k; ++a) squares += c.plane(0, a)[i] * c.plane(0, a)[i];
             const double loss = lead > 0.0 ? lead : 0.0;
             const double slope = lead > -2.0 * score_error * far ? 1.0 : 0.0;
-            const double length = s * __builtin_sqrt(X.norm2(r + i));
+            const double length = s * __builtin_sqrt(lengths[i]);
             out[0] += s * loss;
             out[1] += s * rest;
             out[2] += 2.0 * s * far * (rest > slope ? rest : slope);

@@ -25,6 +25,8 @@ struct GridRoom {
     i64 *models, *starts, *order;  // active first, then held; where the lists of rows begin; the lists
     double *W, *rowwise, *planes, *base, *G[2], *sums;
     double sign[kGridRows], offset[kGridRows], weight[kGridRows], norm[kGridRows];
+    double heavy, longest;  // the sum of the weights of the chunk, and its largest norm
+    bool light;             // whether a weight is so small that products with it may underflow
 
     GridRoom(const GridJob& job, i64 d, double* scratch, i64* lists) : width(grid_width(job)) {
         for (i64 e = 0; e < (d + 1) * job.padded_models; ++e) plain &= job.steps[e] == 0.0;
@@ -88,12 +90,16 @@ struct GridRoom {
             weight[i] = t.weight ? t.weight[r] : 1.0;
             norm[i] = X.norm2(r);
         }
+        heavy = longest = 0.0;
+        light = false;
+        for (int i = 0; i < nr; ++i) heavy += weight[i], light |= weight[i] > 0.0 && weight[i] < 0x1p-60;
         for (int i = nr; i < np; ++i) {
             sign[i] = 1.0;
             offset[i] = weight[i] = norm[i] = 0.0;
             for (i64 c = 0; c < k; ++c) rowwise[i * k + c] = 0.0;
         }
-        for (int i = 0; i < np; ++i) norm[i] = __builtin_sqrt(norm[i]);
+        for (int i = 0; i < np; ++i) norm[i] = __builtin_sqrt(norm[i]) + kTinyNorm;
+        for (int i = 0; i < nr; ++i) longest = norm[i] > longest ? norm[i] : longest;
         transposed(np, k, rowwise, k, planes, kGridRows);
     }
     // Scores of rows by the models that have not seen them, and how many are on the wrong side (0 is on the positive one).
@@ -116,49 +122,58 @@ struct GridRoom {
 
 // ---- what a model makes of a chunk
 
-// By the functions of the loss; rows whose u leaves the domain take the slope at the model itself.
+// Bounds the rounding error of the margins of a model: (d + 16) u (|x| reach + reach_b + |offset|).
+struct MarginError {
+    double share, reach, shift;
+    MarginError(const GridJob& job, i64 d, i64 q)
+        : share((double)(d + 16) * 0x1p-53), reach(job.reach[2 * q]), shift(job.reach[2 * q + 1] + kTiny) {}
+    vd of(vd norm, vd offset) const { return share * (norm * reach + (vabs(offset) + shift)); }
+};
+
+// By the functions of the loss; rows whose u leaves the domain take the slope at the model itself, or 0. `steep` is the
+// larger of |u| and the steepest slope within the rounding error of the margin.
 struct Closed {
-    vd value, u, conj;
+    vd value, u, conj, steep;
 };
 template <class L>
-inline Closed closed_at(vd m1, vd u, vd weight, double width) {
-    const Point p = L::at(m1, width);
-    u = select(weight != 0.0, u, vd{});
-    Conjugate c = L::conjugate(u, width);
-    const vi bad = ~(c.inside & (c.value - c.value == 0.0)) & (weight != 0.0);
-    if (any(bad)) {
-        u = select(bad, -p.slope, u);
-        c = L::conjugate(u, width);
+inline Closed closed_at(vd m1, const vd* proposed, vd error, vd weight, Shape shape) {
+    const Point p = L::at(m1, shape);
+    const auto kept = [&](vd u) { return select((vabs(u) < kTiny) | (vabs(u) * weight < kTiny), vd{}, u); };
+    const auto outside = [](const Conjugate& c) { return ~(c.inside & (c.value - c.value == 0.0)); };
+    vd u = kept(proposed ? *proposed : -p.slope);
+    Conjugate c = L::conjugate(u, shape);
+    if (any(outside(c))) {
+        u = select(outside(c), kept(-p.slope), u);
+        c = L::conjugate(u, shape);
+        u = select(outside(c), vd{}, u);
+        c = L::conjugate(u, shape);
     }
-    return {p.value, u, c.value};
-}
-
-// The same for a step of 0: u is the slope itself.
-template <class L>
-inline Closed slope_at(vd m, vd weight, double width) {
-    const Point p = L::at(m, width);
-    const vd u = select(weight != 0.0, -p.slope, vd{});
-    return {p.value, u, L::conjugate(u, width).value};
+    return {p.value, u, c.value, vmax(vabs(u), L::steepest(p, m1, error, shape))};
 }
 
 // Adds to the sums of model number c of the part; its plane of score changes becomes its masses s sign u.
 template <class L, bool plain>
-void close_model(const GridJob& job, const GridRoom& room, double width, i64 c, int np) {
+void close_model(const GridJob& job, const GridRoom& room, i64 d, Shape shape, i64 c, int np) {
     const i64 q = room.models[c], b = plain ? 0 : job.base_of[q];
     double* dz = room.planes + c * kGridRows;
     double* sums = room.sums + q * kGridSums * VL;
     const double* m0 = room.base_plane(b, kMargin);
     const double *slope0 = room.base_plane(b, kSlope), *curve0 = room.base_plane(b, kCurve);
-    vd loss{}, conj[2] = {}, size[2] = {}, reach{}, absolute{};
+    const MarginError margin(job, d, q);
+    vd loss{}, conj[2] = {}, size[2] = {}, reach{}, absolute{}, steepness{}, shifted{};
     for (int i = 0; i < np; i += VL) {
         const vd weight = load(room.weight + i), sign = load(room.sign + i), offset = load(room.offset + i);
-        const vd t = sign * load(dz + i);
+        const vd t = sign * load(dz + i), norm = load(room.norm + i), error = margin.of(norm, offset);
+        const vi live = weight > 0.0;
         Closed at;
-        if (plain)
-            at = slope_at<L>(t + offset, weight, width);
-        else
-            at = closed_at<L>(load(m0 + i) + t, -(load(slope0 + i) + load(curve0 + i) * t), weight, width);
-        const vd value = weight * at.value, mass = weight * sign * at.u, shift = at.u * offset;
+        if (plain) {
+            at = closed_at<L>(t + offset, nullptr, error, weight, shape);
+        } else {
+            const vd u = -(load(slope0 + i) + load(curve0 + i) * t);
+            at = closed_at<L>(load(m0 + i) + t, &u, error, weight, shape);
+        }
+        const vd steep = select(live, weight * at.steep, vd{});
+        const vd value = select(live, weight * at.value, vd{}), mass = weight * sign * at.u, shift = at.u * offset;
         const vd term = weight * (at.conj + shift), large = vabs(mass);
         const vi negative = mass < 0.0;
         const vd minus = select(negative, term, vd{}), below = select(negative, large, vd{});
@@ -167,12 +182,14 @@ void close_model(const GridJob& job, const GridRoom& room, double width, i64 c, 
         conj[1] += minus;
         size[0] += large - below;
         size[1] += below;
-        reach += large * load(room.norm + i);
-        absolute += value + weight * (vabs(at.conj) + vabs(shift));
+        reach += select(live, steep * norm, vd{});
+        steepness += steep;
+        shifted += steep * vabs(offset);
+        absolute += value + weight * (vabs(at.conj) + vabs(shift) + kTiny);
         store(dz + i, mass);
     }
-    const vd more[7] = {loss, conj[0], conj[1], size[0], size[1], reach, absolute};
-    for (int v = 0; v < 7; ++v) store(sums + v * VL, load(sums + v * VL) + more[v]);
+    const vd more[kGridSums] = {loss, conj[0], conj[1], size[0], size[1], reach, absolute, vd{}, steepness, shifted};
+    for (int v = 0; v < kGridSums; ++v) store(sums + v * VL, load(sums + v * VL) + more[v]);
 }
 
 // The logistic loss near its base, all rows of the chunk of one sign and without offsets: by series (near.hpp).
@@ -190,9 +207,12 @@ inline void close_near(const GridJob& job, const GridRoom& room, i64 c, int np, 
     add(0, value + s.loss);
     add(1 + side, term);
     add(3 + side, load(once + 2 * VL) - s.mass);
-    add(5, load(once + 3 * VL) - s.reach);
+    // The slope at the model is at most exp(1/8) p, u at least 7/8 p, and within an error of 1/64 (see below) the slope
+    // changes by a factor of at most exp(1/64): the steepest slope is at most 1.32 u.
+    add(5, 1.35 * (load(once + 3 * VL) - s.reach));
+    add(8, 1.35 * (load(once + 2 * VL) - s.mass));
     // The parts of the sums: the losses at the base (twice), u m0 (at most |conj| + l0 and a little), and changes below l0/7.
-    add(6, 4.0 * value - term);
+    add(6, 4.0 * value - term + splat(kTiny * room.heavy));
 }
 
 // The bases on the rows of the chunk.
@@ -203,19 +223,23 @@ void close_bases(const GridRoom& room, LossSpec spec, i64 active, int np, bool s
         const double* z = room.planes + (active + b) * kGridRows;
         double* m0 = room.base_plane(b, kMargin);
         for (int i = 0; i < np; i += VL) store(m0 + i, load(room.sign + i) * load(z + i) + load(room.offset + i));
-        loss.at(np, spec.width, m0, room.base_plane(b, kValue), room.base_plane(b, kSlope), room.base_plane(b, kCurve));
+        loss.at(np, spec.shape, m0, room.base_plane(b, kValue), room.base_plane(b, kSlope), room.base_plane(b, kCurve));
         if (std::is_same_v<L, Logistic> && series) open_near(room.base_plane(b, 0), room.weight, room.norm, np);
     }
 }
 
-// The header of closing.hpp for every model, from its vectors of sums; its last entry counts the rows held out from the
-// model that are on the wrong side. magnitude: |x|.|w| + |b| <= |x| reach + reach_b.
-inline void grid_headers(const GridJob& job, const GridRoom& room, double* out) {
+// The header of closing.hpp for every model, from its vectors of sums; behind v- stands the number of rows held out from the
+// model that are on the wrong side. magnitude: |x|.|w| + |b| <= |x| reach + reach_b, and spread is bounded by the same sum.
+inline void grid_headers(const GridJob& job, const GridRoom& room, i64 d, i64 rows, double* out) {
     for (i64 q = 0; q < job.models; ++q) {
         double header[kGridSums];
         for (int v = 0; v < kGridSums; ++v) header[v] = total(load(room.sums + (q * kGridSums + v) * VL));
-        header[5] = header[5] * job.reach[2 * q] + (header[3] + header[4]) * job.reach[2 * q + 1];
-        for (int v = 0; v < kGridSums; ++v) out[v * job.padded_models + q] += header[v];
+        const double spread = header[5], wrong = header[7];
+        header[5] = spread * job.reach[2 * q] + header[8] * (job.reach[2 * q + 1] + kTiny) + header[9];
+        header[6] += kTiny * (double)rows;
+        header[7] = spread + kTiny * (double)rows;
+        for (int v = 0; v < 8; ++v) out[v * job.padded_models + q] += header[v];
+        out[(8 + 2 * d) * job.padded_models + q] += wrong;
     }
 }
 
@@ -226,7 +250,15 @@ inline void add_to_models(const GridJob& job, const GridRoom& room, i64 d, const
         for (i64 c = 0; c < room.active; ++c) v[j * job.padded_models + room.models[c]] += G[j * k + c];
 }
 
-// The closing pass of all models. out: the header of closing.hpp (8, K), v+ (d, K), v- (d, K), K = padded_models.
+// Whether the scores of model q are near those of its base on the whole chunk, as for close_near: 0, 1, or 2 if not.
+inline int nearness(const GridJob& job, const GridRoom& room, i64 d, i64 c, int np) {
+    const MarginError margin(job, d, room.models[c]);
+    if (room.light || !(margin.share * (room.longest * margin.reach + margin.shift) <= 1.0 / 64.0)) return 2;
+    return distance(room.planes + c * kGridRows, np);
+}
+
+// The closing pass of all models. out: the header of closing.hpp (8, K), v+ (d, K), v- (d, K) and (K) the rows held out
+// that are on the wrong side, K = padded_models.
 template <class L, class R>
 void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const GridJob& job, double* out,
                   double* scratch, i64* lists) {
@@ -252,13 +284,13 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
             room.judge(job, rows, nr);
             close_bases<L>(room, spec, room.active, np, series);
             for (i64 c = 0; c < room.active; ++c) {
-                const int far = series ? distance(room.planes + c * kGridRows, np) : 2;
+                const int far = series ? nearness(job, room, X.d, c, np) : 2;
                 if (far < 2)
                     close_near(job, room, c, np, side, far == 0);
                 else if (room.plain)
-                    close_model<L, true>(job, room, spec.width, c, np);
+                    close_model<L, true>(job, room, X.d, spec.shape, c, np);
                 else
-                    close_model<L, false>(job, room, spec.width, c, np);
+                    close_model<L, false>(job, room, X.d, spec.shape, c, np);
             }
             transposed(K, np, room.planes, kGridRows, room.rowwise, K);
             if (one_sided) {
@@ -275,7 +307,7 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
         for (int s = 0; s < 2; ++s)
             if (!one_sided || s == side) add_to_models(job, room, X.d, room.G[s], v[s]);
     }
-    grid_headers(job, room, out);
+    grid_headers(job, room, X.d, hi - lo, out);
 }
 
 }  // namespace

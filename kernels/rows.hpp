@@ -1,6 +1,6 @@
 // The linear algebra of a chunk of rows, for dense and CSR storage: everything above is written once, on these.
 //   dots      z_i  = x_i . w + b
-//   reached   z = X theta + b and q = |X| |theta| + |b|, in one read; stepped: three numbers, the same way
+//   reached   z = X theta + b, q = |X| |theta| + |b| and |x|^2, in one read; stepped: four numbers, the same way
 //   add       g   += sum_i a_i x_i          over a list of rows (rows with a_i = 0 are left out by the caller)
 //   dots_k    Z    = X W + b', add_k  G += X'A   for k columns at once
 #pragma once
@@ -187,49 +187,55 @@ struct DenseRows {
 
     // K sums over the columns of each row, in one read of it: add(a, x, w) adds what its entries x give with the K
     // weights w. sums[k] has room for whole vectors of rows; behind the last row stands the last one again.
-    template <int K, class Add>
-    void reduced(i64 r, int nr, const double* const (&weights)[K], double* const (&sums)[K], const Add& add) const {
+    // Sums beyond the K weights have none.
+    template <int K, int N, class Add>
+    void reduced(i64 r, int nr, const double* const (&weights)[K], double* const (&sums)[N], const Add& add) const {
+        static_assert(N >= K);
         constexpr int G = VL / 2;  // rows at a time: more would not fit the registers
         const i64 whole = d - d % VL;
         vd last[K] = {};
         for (int k = 0; whole < d && k < K; ++k) last[k] = tail_weights(weights[k], d);
+        vi fresh = vi{} - 1;  // of the last vector of a row, the numbers that no other has
+        for (int v = 0; whole < d && v < VL - d % VL && d >= VL; ++v) fresh[v] = 0;
         for (int i = 0; i < nr; i += VL) {
-            vd a[K][VL];
+            vd a[N][VL];
             for (int half = 0; half < 2; ++half) {
                 const T* p[G];
                 for (int q = 0; q < G; ++q) p[q] = row(r + (int)min64(i + half * G + q, nr - 1));
-                vd s[G][K] = {};
+                vd s[G][N] = {};
                 for (i64 j = 0; j < whole; j += VL) {
                     vd w[K];
                     for (int k = 0; k < K; ++k) w[k] = load(weights[k] + j);
                     for (int q = 0; q < G; ++q) add(s[q], load(p[q] + j), w);
                 }
                 if (whole < d)
-                    for (int q = 0; q < G; ++q) add(s[q], tail(p[q], d), last);
+                    for (int q = 0; q < G; ++q) add(s[q], select(fresh, tail(p[q], d), vd{}), last);
                 for (int q = 0; q < G; ++q)
-                    for (int k = 0; k < K; ++k) a[k][half * G + q] = s[q][k];
+                    for (int k = 0; k < N; ++k) a[k][half * G + q] = s[q][k];
             }
-            for (int k = 0; k < K; ++k) store(sums[k] + i, reduce(a[k]) + weights[k][d]);
+            for (int k = 0; k < N; ++k) store(sums[k] + i, k < K ? reduce(a[k]) + weights[k][d] : reduce(a[k]));
         }
     }
-    // z = x.theta + b and q = |x|.|theta| + |b|
-    void reached(i64 r, int nr, const double* theta, double* z, double* q) const {
-        reduced<2>(r, nr, {theta, theta}, {z, q}, [](vd* a, vd x, const vd* w) {
+    // z = x.theta + b, q = |x|.|theta| + |b| and the squared norm |x|^2
+    void reached(i64 r, int nr, const double* theta, double* z, double* q, double* square) const {
+        reduced<1, 3>(r, nr, {theta}, {z, q, square}, [](vd* a, vd x, const vd* w) {
+            keep(x);
             const vd xt = x * w[0];
             a[0] += xt;
             a[1] += vabs(xt);
+            a[2] += x * x;
         });
-        const double negative = __builtin_fabs(theta[d]) - theta[d];
-        for (int i = 0; i < nr; ++i) q[i] += negative;
+        for (int i = 0; i < nr; ++i) q[i] += __builtin_fabs(theta[d]);
     }
-    // z = x.base + b0, dz = x.step + b1 and q = |x|.size + b2
+    // z = x.base + b0, dz = x.step + b1, q = |x|.size + b2 and |x|^2
     void stepped(i64 r, int nr, const double* base, const double* step, const double* size, double* z, double* dz,
-                 double* q) const {
-        reduced<3>(r, nr, {base, step, size}, {z, dz, q}, [](vd* a, vd x, const vd* w) {
+                 double* q, double* square) const {
+        reduced<3, 4>(r, nr, {base, step, size}, {z, dz, q, square}, [](vd* a, vd x, const vd* w) {
             keep(x);
             a[0] += x * w[0];
             a[1] += x * w[1];
             a[2] += vabs(x) * w[2];
+            a[3] += x * x;
         });
     }
 
@@ -497,30 +503,33 @@ struct CsrRows {
     void dots(i64 r, int nr, const double* w, double b, double* z) const {
         for (int i = 0; i < nr; ++i) z[i] = dot_row(r + i, w) + b;
     }
-    void reached(i64 r, int nr, const double* theta, double* z, double* q) const {
+    void reached(i64 r, int nr, const double* theta, double* z, double* q, double* square) const {
         for (int i = 0; i < nr; ++i) {
-            double a[4] = {}, s[4] = {};
+            double a[4] = {}, s[4] = {}, n[4] = {};
             i64 p = start[r + i];
             const i64 end = start[r + i + 1];
             for (; p + 4 <= end; p += 4)
                 for (int v = 0; v < 4; ++v) {
-                    const double t = (double)x[p + v] * theta[index[p + v]];
+                    const double xv = (double)x[p + v], t = xv * theta[index[p + v]];
                     a[v] += t;
                     s[v] += __builtin_fabs(t);
+                    n[v] += xv * xv;
                 }
             for (; p < end; ++p) {
-                const double t = (double)x[p] * theta[index[p]];
+                const double xv = (double)x[p], t = xv * theta[index[p]];
                 a[0] += t;
                 s[0] += __builtin_fabs(t);
+                n[0] += xv * xv;
             }
+            square[i] = (n[0] + n[1]) + (n[2] + n[3]);
             z[i] = (a[0] + a[1]) + (a[2] + a[3]) + theta[d];
             q[i] = (s[0] + s[1]) + (s[2] + s[3]) + __builtin_fabs(theta[d]);
         }
     }
     void stepped(i64 r, int nr, const double* base, const double* step, const double* size, double* z, double* dz,
-                 double* q) const {
+                 double* q, double* square) const {
         for (int i = 0; i < nr; ++i) {
-            double a[2] = {}, b[2] = {}, c[2] = {};
+            double a[2] = {}, b[2] = {}, c[2] = {}, n[2] = {};
             i64 p = start[r + i];
             const i64 end = start[r + i + 1];
             const auto add = [&](i64 at, int v) {
@@ -529,12 +538,14 @@ struct CsrRows {
                 a[v] += xv * base[j];
                 b[v] += xv * step[j];
                 c[v] += __builtin_fabs(xv) * size[j];
+                n[v] += xv * xv;
             };
             for (; p + 2 <= end; p += 2) add(p, 0), add(p + 1, 1);
             if (p < end) add(p, 0);
             z[i] = (a[0] + a[1]) + base[d];
             dz[i] = (b[0] + b[1]) + step[d];
             q[i] = (c[0] + c[1]) + size[d];
+            square[i] = n[0] + n[1];
         }
     }
     void axpy(i64 i, double a, double* w) const {

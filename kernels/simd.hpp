@@ -66,6 +66,10 @@ inline vd splat(double x) { return x - vd{}; }
 inline vd select(vi mask, vd a, vd b) { return (vd)((mask & (vi)a) | (~mask & (vi)b)); }
 // NaN in the first argument stays NaN.
 inline vd vmax(vd a, vd b) { return select(a < b, b, a); }
+inline vd vsqrt(vd a) {
+    for (int i = 0; i < VL; ++i) a[i] = __builtin_sqrt(a[i]);
+    return a;
+}
 inline vd vmin(vd a, vd b) { return select(a > b, b, a); }
 inline vd vabs(vd a) { return (vd)((vi)a & (INT64_MAX - vi{})); }
 

@@ -70,7 +70,8 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
     double* features = V + (X.d + 1) * K;
     SoftmaxChunk c(X, y, V, scratch);
     const double score_error = (double)(X.d + 6) * 0x1p-53;
-    double loss[kMaxChunk], rest1[kMaxChunk], entropy[kMaxChunk], pull[kMaxChunk], scores[kRoom], reach[kRoom];
+    double loss[kMaxChunk], rest1[kMaxChunk], entropy[kMaxChunk], pull[kMaxChunk], scores[kRoom], reach[kRoom],
+        lengths[kRoom];
     c.products.take(0, W);
     if (!dual) c.products.take(1, base), c.products.take(2, step);
     for (i64 r = lo; r < hi; r += c.step()) {
@@ -80,7 +81,7 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
         for (int i = 0; i < c.np; ++i) loss[i] = c.loss[i], rest1[i] = c.rest[i];
         propose(c, dual);
         out[6] += keep_feasible(c, rest1);
-        X.reached(r, c.nr, bound, scores, reach);
+        X.reached(r, c.nr, bound, scores, reach, lengths);
         for (int i = c.nr; i < c.np; ++i) reach[i] = 0.0;
         double square[kMaxChunk];
         for (int i = 0; i < c.np; i += VL) {
@@ -105,7 +106,7 @@ void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double*
         out[2] += c.weighted_total(pull);
         out[3] += c.weighted_total(rest1);
         for (int i = 0; i < c.nr; ++i) {
-            const double s = c.weight[i], length = s * __builtin_sqrt(X.norm2(r + i));
+            const double s = c.weight[i], length = s * __builtin_sqrt(lengths[i]);
             out[4] += length * __builtin_sqrt(square[i]);
             out[5] += length;
             mass[c.label[i]] += s;

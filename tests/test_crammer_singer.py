@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
 from catalogue import INSTRUCTION_SETS, STORAGES, dense
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -164,6 +167,69 @@ def test_the_smoothed_loss_and_its_points(k):
         )
         still = problem.smoothed(Z + t * dZ, None, 0.0, before, sigma, P)
         np.testing.assert_allclose([still[0], still[2]], [value, moved], rtol=1e-12)
+
+
+def project_by_kernel(V, own):
+    """The vectors 1 + V - V[own], and what the kernel makes of them: it begins with all of p on the label."""
+    n, k = V.shape
+    y = np.full(n, own)
+    problem = problem_of(np.zeros((n, 1)), y, k)
+    Z, P = problem.room(), problem.room()
+    Z[:, :k] = V
+    problem.smoothed(Z, None, 0.0, problem.labelled(), 1.0, P)
+    given = 1.0 + (V - V[:, own][:, None])
+    return given, P[:, :k]
+
+
+@pytest.mark.usefixtures("instructions")
+@pytest.mark.parametrize("own", range(6))
+def test_the_projection_ends_where_a_rounded_threshold_falls_back(own):
+    """The threshold -0.2 and the smallest entry differ by the last bit, so that this entry comes and goes."""
+    V = np.zeros((1, 6))
+    V[0, -1] = -float.fromhex("0x1.9999999999999p-3")
+    given, p = project_by_kernel(V, own)
+    np.testing.assert_allclose(p, projected(given), atol=1e-15)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(-2.0, 2.0),
+            st.floats(-1e18, 1e18),
+            st.sampled_from([0.0, -0.2, -1.0 / 3.0, -1.0, 0.1, 1e16]),
+        ),
+        min_size=2,
+        max_size=17,
+    ),
+    st.integers(0, 16),
+    st.integers(-3, 3),
+)
+@settings(max_examples=300, deadline=None)
+def test_the_projection_is_the_nearest_point_of_the_simplex(entries, own, ulps):
+    """p is in the simplex, and v - p is largest where p > 0: no point of the simplex is nearer."""
+    V = np.array([entries])
+    V[0, -1] += ulps * np.spacing(V[0, -1])
+    given, P = project_by_kernel(V, own % len(entries))
+    p, v, k = P[0], given[0] - given.max(), len(entries)
+    assert (p >= 0.0).all()
+    assert abs(math.fsum(p) - 1.0) <= 4 * k * 2.0**-53
+    away = v - p
+    assert away.max() - away[p > 0.0].min() <= 8 * k * 2.0**-53
+
+
+@pytest.mark.usefixtures("instructions")
+def test_tiny_points_keep_their_relative_accuracy():
+    """With a large C and separable classes the p off the labels are far below the rounding of the label's 1 - p."""
+    problem = problem_of(np.zeros((1, 1)), [1], 4)
+    Z, P = problem.room(), problem.room()
+    Z[0, :4] = [0.5, 0.0, 0.75, -3.0]
+    problem.smoothed(Z, None, 0.0, problem.labelled(), 2.0**-60, P)
+    lead = np.array(
+        [1.5, 0.0, 1.75]
+    )  # the last class is out: p_c = sigma (lead_c - mean of the leads)
+    expected = 2.0**-60 * (lead - lead.mean())
+    np.testing.assert_allclose(P[0, [0, 2]], expected[[0, 2]], rtol=1e-14)
+    assert P[0, 3] == 0.0 and P[0, 1] == 1.0
 
 
 @pytest.mark.usefixtures("instructions")
@@ -346,6 +412,18 @@ def test_any_strength_is_certified(C, fit_intercept):
         assert model.certificate_.certified
         assert model.certificate_.primal == pytest.approx(objective(model, X, y, C), rel=1e-6)
         assert verify(model, X, y).certified
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+@pytest.mark.parametrize(("offset", "scale"), [(0.0, 1e4), (0.0, 1e8), (100.0, 1.0), (1e4, 1.0)])
+def test_separable_rows_are_certified_far_from_the_origin_and_in_any_unit(C, offset, scale):
+    """All rows end on the margin: neither tiny dual points nor the rounding of their scores may cost the proof."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((50, 200))
+    y = (X[:, :4] + rng.standard_normal((50, 4))).argmax(axis=1)
+    model = coupled(C).fit(scale * X + offset, y)
+    assert model.certificate_.certified
+    assert model.certificate_.relative_gap < 1e-7
 
 
 def test_digits_more_unknowns_than_active_rows():

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from linsep.certificates import Optimality, certify
+from linsep.certificates import Optimality, conclude, explain
 from linsep.data import Dataset
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
-from linsep.solvers import choose, choose_coupled, wants_rows_here
+from linsep.solvers import choose, choose_coupled, rescaled, solve_again, wants_rows_here
 from linsep.solvers.recession import refuse_without_minimiser
 from linsep.solvers.refinement import refine
 from linsep.watching import Job, note
@@ -95,7 +95,8 @@ def _solve(
         return _solve(recipe, data.brought(), start, job)
     solver = choose(problem, recipe.solver, stop)
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
-    return problem, solver.run(problem, theta, stop, seed), solver.name
+    solution = solver.run(problem, theta, stop, seed)
+    return problem, rescaled.improve(problem, solution, stop, solve_again), solver.name
 
 
 def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:
@@ -103,7 +104,7 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     began = time.perf_counter()
     with Job("fit", tol=recipe.tol) as job:
         problem, solution, name = _solve(recipe, data, start, job)
-        certificate = certify(problem, solution, recipe.tol)
+        solution, certificate = conclude(problem, solution, recipe.tol)
         note(problem.passes, certificate.primal, certificate.dual)
     status = solution.status
     precise = status in (Status.CERTIFIED, Status.WORKING_PRECISION)
@@ -117,7 +118,7 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     if problem.data is not data:  # rows of a cluster that were brought here
         problem.data.close()
     if warn and status is not Status.CERTIFIED:
-        text = f"{status.message} Now: {certificate}"
+        text = explain(status, certificate, data.X)
         warnings.warn(ConvergenceWarning(text, certificate), stacklevel=2)
     return Fit(
         recipe=recipe,

@@ -1,4 +1,4 @@
-"""From the sums of one closing pass over the data to a certificate, rounding included.
+"""The enclosure: from the sums of one pass over the data to a primal value, a lower bound and their rounding errors.
 
 Problem and dual, with lam = l2 and v = sum s sigma u x::
 
@@ -13,6 +13,27 @@ kappa = lighter/heavier <= 1. As l* is convex with l*(0) = 0, l*(-kappa u) <= ka
     D >= -kappa+ A+ - kappa- A- - penalty*(kappa+ v+ + kappa- v-),    A = sum s (l*(-u) + u offset)
 
 needs nothing but sums per side: one pass.
+
+Rounding. The dual point is by definition the u that were computed, so u carries no error; u below 2^-960 are set to 0.
+With the unit roundoff eps = 2^-53 (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1):
+
+* **Margins.** A score is a sum of d + 1 products, or at the end of a step the sum of two such. It errs by at most
+  e_i = (d + 16) eps q_i with q_i = |x_i|.|w| + |b| + |offset_i|. The loss of the row then errs by at most e_i times the
+  steepest slope within e_i of the margin, *not* by e_i |u_i|: a row on a kink may have any u. In all (d + 16) eps Q,
+  Q = ``magnitude`` = sum s max(|u|, steepest slope) q.
+* **Adding up.** (rows + 40) eps times the sum of the absolute values of the terms, ``absolute``, for the longest chain
+  of ``rows`` additions; the 40 pays for the operations that make a term, among them exp and log to 6 ulp.
+* **v** errs by a vector e_v with |e_v| <= (rows + 40) eps ``spread``, spread = sum s |u_i| |x_i|, and with
+  |w|.|e_v| <= (rows + 40) eps Q. D changes by at most |at|.|e_v| + |e_v|^2/(2 lam), where ``at`` = v/lam is the
+  minimiser that the dual point believes in. As at = w + (at - w), the first part is at most the smaller of |at| |e_v|
+  and (rows + 40) eps Q + |at - w| |e_v|.
+* **Balance.** The masses err by a share (rows + 40) eps, so after balancing they differ by a share of at most
+  2 (rows + 41) eps. Shrinking one side by that share closes it, and changes D by the share times |A| + |v_side.at|; v
+  moves by the share of v_side, which adds to e_v in the square. Which side is unknown: the dearer one.
+* **Penalties.** (d + 16) eps of lam/2 |w|^2, l1 |w|_1 and their conjugates; lam itself is the rounded 1/C.
+* **Underflow** takes at most 2^-1074 from a product. Every row adds 2^-960 (and as much times its weight) to the sums
+  that bound rounding, which times eps is more than it can lose; the squares of w and v lose at most
+  2^-1070 d (lam + 1/lam).
 """
 
 from __future__ import annotations
@@ -27,11 +48,12 @@ from linsep import _kernels
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.penalties import ElasticNet
 from linsep.problem import dot
+from linsep.problem.closing_rows import ROUNDOFF, score_share
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Unit roundoff of float64.
-ROUNDOFF = 2.0**-53
+#: Bound on what underflow takes from the squares of one weight, for lam = 1.
+_UNDERFLOW = 2.0**-1070
 #: Numbers before v+ in the flat layout.
 HEADER = 8
 
@@ -40,9 +62,8 @@ HEADER = 8
 class ClosingSums:
     """Sums of the closing pass over the rows; plus and minus are the sign of sigma_i u_i.
 
-    ``magnitude`` is sum s |u| (|x|.|w| + |b|), at the end of a step dw from w0 with |w0| + |dw| in the place of |w|;
-    ``absolute`` the sum of the absolute values of all loss and conjugate terms, ``spread`` a bound on sum s |u| |x_j|
-    for every j (0 if it is not known, see :func:`allowance`). They only serve to bound rounding errors.
+    ``magnitude``, ``absolute`` and ``spread`` only serve to bound rounding errors (see above). ``entry`` bounds
+    sum s |u| |x_j| for every j, where something sharper than ``spread`` is known.
     """
 
     loss: float
@@ -52,16 +73,53 @@ class ClosingSums:
     mass_minus: float
     magnitude: float
     absolute: float
+    spread: float
     v_plus: FloatArray
     v_minus: FloatArray
-    spread: float = 0.0
+    entry: float = math.inf
 
     @classmethod
     def from_flat(cls, vec: FloatArray, d: int) -> ClosingSums:
-        """Read [loss, conj+, conj-, mass+, mass-, magnitude, absolute, spare, v+ (d), v- (d)]."""
-        head: tuple[float, float, float, float, float, float, float]
-        head = tuple(vec[: HEADER - 1].tolist())
+        """Read [loss, conj+, conj-, mass+, mass-, magnitude, absolute, spread, v+ (d), v- (d)]."""
+        head: tuple[float, float, float, float, float, float, float, float]
+        head = tuple(vec[:HEADER].tolist())
         return cls(*head, vec[HEADER : HEADER + d], vec[HEADER + d : HEADER + 2 * d])
+
+    def bounded(self, rows_per_sum: float) -> BoundedSums:
+        """The sums with bounds on their errors, for chains of ``rows_per_sum`` additions."""
+        chain = (rows_per_sum + 40) * ROUNDOFF
+        terms = score_share(len(self.v_plus)) * self.magnitude + chain * self.absolute
+        return BoundedSums(
+            loss=self.loss,
+            conj=(self.conj_plus, self.conj_minus),
+            mass=(self.mass_plus, self.mass_minus),
+            v=(self.v_plus, self.v_minus),
+            terms_error=terms,
+            v_error=chain * self.spread,
+            v_error_along=chain * self.magnitude,
+            v_error_entry=chain * min(self.spread, self.entry),
+            mass_share=chain,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedSums:
+    """Sums of the closing pass per side, with bounds on their errors.
+
+    ``terms_error`` bounds the errors of loss and conj together, ``v_error`` the Euclidean norm of the error of
+    v = v+ + v-, ``v_error_entry`` its largest entry, ``v_error_along`` its product with |w|; ``mass_share`` is the
+    relative error of a mass.
+    """
+
+    loss: float
+    conj: tuple[float, float]
+    mass: tuple[float, float]
+    v: tuple[FloatArray, FloatArray]
+    terms_error: float
+    v_error: float
+    v_error_along: float
+    v_error_entry: float
+    mass_share: float
 
 
 def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:
@@ -84,7 +142,7 @@ def shrinkage(conj: float, v: FloatArray, lam: float) -> float:
 
 
 def from_sums(
-    sums: ClosingSums,
+    sums: ClosingSums | BoundedSums,
     w: FloatArray,
     *,
     lam: float,
@@ -100,10 +158,10 @@ def from_sums(
     into reported units. With lam = l1 = 0 a dual point is feasible only if v is exactly 0, which
     rounding forbids to claim: the bound is then 0, and the local certificate is the one to use.
     """
+    if isinstance(sums, ClosingSums):
+        sums = sums.bounded(rows_per_sum)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by ``enclose``
-        primal, bound, rounding = _values(
-            sums, w, lam=lam, l1=l1, fit_intercept=fit_intercept, rows_per_sum=rows_per_sum
-        )
+        primal, bound, rounding = _values(sums, w, lam=lam, l1=l1, fit_intercept=fit_intercept)
     distance = math.sqrt(2.0 / lam) if lam > 0.0 else math.inf
     return enclose(primal, bound, rounding, scale=scale, tol=tol, distance=distance, kind="dual")
 
@@ -128,98 +186,80 @@ def ridge_certificate(
 
 
 def _values(
-    sums: ClosingSums,
+    sums: BoundedSums, w: FloatArray, *, lam: float, l1: float, fit_intercept: bool
+) -> tuple[float, float, float]:
+    """P, its lower bound, and what rounding may have done to both."""
+    factors = balance(*sums.mass) if fit_intercept else (1.0, 1.0)
+    norm_penalty = 0.5 * lam * dot(w, w) + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
+    primal = sums.loss + norm_penalty
+    d = len(w)
+    rounding = sums.terms_error + score_share(d) * norm_penalty + _UNDERFLOW * (d * lam + 1.0)
+    if lam > 0.0:
+        bound, error = _with_ridge(sums, w, factors, lam, l1, fit_intercept)
+    else:
+        bound, error = _without_ridge(sums, factors, l1, fit_intercept)
+    return primal, bound, (rounding + error) * (1.0 + 2.0**-10)
+
+
+def _with_ridge(
+    sums: BoundedSums,
     w: FloatArray,
-    *,
+    factors: tuple[float, float],
     lam: float,
     l1: float,
     fit_intercept: bool,
-    rows_per_sum: float,
-) -> tuple[float, float, float]:
-    """P, its lower bound, and what rounding may have done to both."""
-    k_plus, k_minus = balance(sums.mass_plus, sums.mass_minus) if fit_intercept else (1.0, 1.0)
-    conj = k_plus * sums.conj_plus, k_minus * sums.conj_minus
-    v_plus = sums.v_plus if k_plus == 1.0 else k_plus * sums.v_plus
-    v_minus = sums.v_minus if k_minus == 1.0 else k_minus * sums.v_minus
-    v = v_plus + v_minus
-    norm_penalty = 0.5 * lam * dot(w, w) + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
-    primal = sums.loss + norm_penalty
-    unsure = 0.0  # of the bound, because v is rounded
-    if lam > 0.0:
-        kappa = 1.0 if l1 else shrinkage(conj[0] + conj[1], v, lam)
-        if kappa < 1.0:
-            conj = kappa * conj[0], kappa * conj[1]
-            v_plus, v_minus, v = kappa * v_plus, kappa * v_minus, kappa * v
-        at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
-        dual_penalty = 0.5 * lam * dot(at, at)
-        bound = -conj[0] - conj[1] - dual_penalty
-    else:
-        # |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance. v is rounded, and
-        # moves once more when ``repair`` shrinks one of the sides.
-        largest = float(np.abs(v).max(initial=0.0))
-        doubt = (rows_per_sum + 8) * ROUNDOFF * sums.spread
-        if fit_intercept:
-            longest = max(float(np.abs(side).max(initial=0.0)) for side in (v_plus, v_minus))
-            doubt += 2.0 * (rows_per_sum + 9) * ROUNDOFF * (longest + doubt)
-        shrink = l1 / max(largest, l1) if l1 > 0.0 else 0.0
-        surely = l1 / max(largest + doubt, l1) if l1 > 0.0 else 0.0
-        at, dual_penalty = w, 0.0
-        bound = -shrink * (conj[0] + conj[1])
-        unsure = (shrink - surely) * abs(conj[0] + conj[1])
-    rounding = unsure + allowance(sums, w, at, lam=lam, rows_per_sum=rows_per_sum)
-    rounding += (len(w) + 8) * ROUNDOFF * (norm_penalty + dual_penalty)
+) -> tuple[float, float]:
+    """The lower bound for lam > 0, and its error beyond that of the terms."""
+    d = len(w)
+    if not l1:
+        conj = factors[0] * sums.conj[0] + factors[1] * sums.conj[1]
+        kappa = shrinkage(conj, factors[0] * sums.v[0] + factors[1] * sums.v[1], lam)
+        factors = factors[0] * kappa, factors[1] * kappa
+    sides = [f * v for f, v in zip(factors, sums.v, strict=True)]
+    conj_sides = [f * c for f, c in zip(factors, sums.conj, strict=True)]
+    v = sides[0] + sides[1]
+    at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
+    penalty = 0.5 * lam * dot(at, at)
+    off = at - w
+    error = min(
+        sums.v_error * math.sqrt(dot(at, at)),
+        sums.v_error_along + sums.v_error * math.sqrt(dot(off, off)),
+    )
+    error += score_share(d) * (penalty + l1 * float(np.abs(at).sum())) + _UNDERFLOW * d / lam
+    moved = sums.v_error
     if fit_intercept:
-        rounding += repair(conj, (v_plus, v_minus), at, lam=lam, rows_per_sum=rows_per_sum)
-    return primal, bound, rounding
+        share = 2.0 * (sums.mass_share + ROUNDOFF)
+        costs = [
+            share * (abs(a) + abs(dot(side, at))) for a, side in zip(conj_sides, sides, strict=True)
+        ]
+        error += math.nan if any(map(math.isnan, costs)) else max(costs)
+        moved += share * math.sqrt(max(dot(side, side) for side in sides))
+    return -conj_sides[0] - conj_sides[1] - penalty, error + 0.5 * moved * moved / lam
 
 
-def allowance(
-    sums: ClosingSums, w: FloatArray, at: FloatArray, *, lam: float, rows_per_sum: float
-) -> float:
-    """Bound on the rounding errors of the sums, as they enter P - D.
+def _without_ridge(
+    sums: BoundedSums, factors: tuple[float, float], l1: float, fit_intercept: bool
+) -> tuple[float, float]:
+    """The lower bound for lam = 0, and its error beyond that of the terms.
 
-    The dual point is by definition the u that were computed: it carries no error. What remains:
-
-    * a score is a sum of d + 1 products, or at the end of a step the sum of two such, so it errs by at most
-      (d + 6) u q_i with q_i = |x|.|w| + |b|, and the losses change by at most |slope| times that: (d + 6) u Q in all,
-      Q = ``magnitude``;
-    * adding up the terms: (rows + 8) u times the sum of their absolute values, where the 8 pays
-      for the few operations that make a term;
-    * v_j errs by e_j <= (rows + 8) u a_j, a_j = sum s |u| |x_ij|. D changes by |at_j| e_j with
-      ``at`` = v/lam, the minimiser that the dual point believes in. As at = w + (at - w), the first
-      part sums to (rows + 8) u Q; the second is at most (rows + 8) u |at - w|_1 ``spread``, as that bounds
-      every a_j; it is of second order, since lam/2 |at - w|^2 is itself part of the gap.
+    |v_j| <= l1 is needed for all j: shrink all u alike, which keeps the intercept's balance. v is rounded, and
+    moves once more when the balance is repaired.
     """
-    score = (len(w) + 6) * ROUNDOFF
-    chain = (rows_per_sum + 8) * ROUNDOFF
-    total = score * sums.magnitude + chain * (sums.absolute + sums.magnitude)
-    if sums.spread and lam > 0.0:
-        off = at - w
-        error = chain * sums.spread
-        total += error * float(np.abs(off).sum()) + 0.5 * len(w) * error * error / lam
-    return total
-
-
-def repair(
-    conj: tuple[float, float],
-    v: tuple[FloatArray, FloatArray],
-    at: FloatArray,
-    *,
-    lam: float,
-    rows_per_sum: float,
-) -> float:
-    """Cost of making the intercept's condition hold exactly.
-
-    The masses err by (rows + 8) u of themselves, so after balancing they still differ by a share
-    of at most 2 (rows + 9) u. Shrinking one side by that share closes it; it changes D by the share
-    times (A + v_side . at), plus the square of its effect on v. Which side is unknown: the dearer one.
-    """
-    share = 2.0 * (rows_per_sum + 9) * ROUNDOFF
-    dearest = 0.0
-    for a, side in zip(conj, v, strict=True):
-        cost = share * (abs(a) + abs(dot(side, at)))
-        if lam > 0.0:
-            cost += 0.5 * share * share / lam * dot(side, side)
-        if not cost <= dearest:  # NaN is the dearest of all
-            dearest = cost
-    return dearest
+    if not l1 > 0.0:
+        return 0.0, 0.0
+    sides = [f * v for f, v in zip(factors, sums.v, strict=True)]
+    conj_sides = [f * c for f, c in zip(factors, sums.conj, strict=True)]
+    conj = conj_sides[0] + conj_sides[1]
+    largest, doubt, error = (
+        float(np.abs(sides[0] + sides[1]).max(initial=0.0)),
+        sums.v_error_entry,
+        0.0,
+    )
+    doubt += 4.0 * ROUNDOFF * largest
+    if fit_intercept:
+        share = 2.0 * (sums.mass_share + ROUNDOFF)
+        longest = max(float(np.abs(side).max(initial=0.0)) for side in sides)
+        doubt += share * (longest + doubt)
+        error = share * max(abs(a) for a in conj_sides)
+    shrink, surely = l1 / max(largest, l1), l1 / max(largest + doubt, l1)
+    return -shrink * conj, error + (shrink - surely) * abs(conj) + 8.0 * ROUNDOFF * abs(conj)

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF, balance
+from linsep.certificates.closing import balance
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.losses import Loss
 from linsep.penalties import ElasticNet
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 

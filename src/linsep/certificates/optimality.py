@@ -9,6 +9,13 @@ from typing import Literal
 
 Kind = Literal["dual", "local", "exact"]
 
+#: Without a penalty, an objective of at most tol times this share of the zero model's is an exact fit.
+EXACT_FIT = 1e-6
+#: Factor that outweighs the roundings of the last few operations.
+_UP = 1.0 + 2.0**-51
+#: Objectives below are too close to underflow to be reported with a relative error.
+_SMALLEST = 2.0**-900
+
 
 @dataclass(frozen=True)
 class Optimality:
@@ -23,8 +30,8 @@ class Optimality:
     gap : float
         Guaranteed bound on ``primal`` minus the minimum; the rounding allowance is included.
     relative_gap : float
-        ``gap / max(|primal|, |dual|)``; 0 if the gap is 0, and 0 if the objective itself is zero to
-        working precision (an exact fit without penalty: nothing to be relative to).
+        ``gap / max(|primal|, |dual|)``; 0 if the gap is 0, and 0 for an exact fit without a penalty: an objective
+        below ``tol`` times a millionth of the zero model's, so that there is nothing to be relative to.
     coef_error : float
         Guaranteed bound on |w - w*|, inf where there is none.
     tol : float
@@ -106,15 +113,17 @@ def enclose(  # noqa: PLR0913
     The inputs are in internal units. Every loss has minimum 0, so 0 is a lower bound too, and one that
     no rounding can touch. ``distance`` is the factor c of |w - w*| <= c sqrt(P - P*), where ``drop`` bounds
     P - P* if that is known without the rounding of P itself.
-    ``null`` is the objective of the zero model, if known: when the objective is below its own
-    rounding allowance and the gap below tol times ``null``, the fit is exact to working precision.
+    ``null``, the objective of the zero model, is given for problems without a penalty alone: if the objective is at
+    most tol times the share EXACT_FIT of it, the fit is exact to working precision, and nothing is left to be
+    relative to.
     """
     primal, bound, rounding = float(primal), float(bound), float(rounding)
-    if not math.isfinite(primal):
+    largest = scale * (abs(primal) + rounding)
+    if not (math.isfinite(primal) and math.isfinite(scale * primal)):
         return Optimality(primal, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf, kind)
     if not bound > 0.0:  # also nan
         bound = 0.0
-    if not math.isfinite(rounding):
+    if not math.isfinite(largest):  # also nan
         rounding = math.inf
     if bound > primal + rounding:  # impossible: the sums do not belong together, and prove nothing
         bound = 0.0
@@ -122,19 +131,22 @@ def enclose(  # noqa: PLR0913
     gap, dual = max(primal - bound, 0.0) + rounding, max(bound - rounding, 0.0)
     coef_error = math.inf
     if math.isfinite(distance):
-        coef_error = distance * math.sqrt(gap if drop is None else min(drop, gap))
-    nothing_to_fit = primal == 0.0 and null == 0.0
-    exact_fit = nothing_to_fit or (primal <= rounding and gap <= tol * null)
-    share = 0.0 if exact_fit else relative(gap, primal, dual)
+        coef_error = distance * math.sqrt(gap if drop is None else min(drop, gap)) * _UP
+    exact_fit = primal + rounding == 0.0 or primal + rounding <= tol * EXACT_FIT * null
+    dual = scale * dual / _UP
+    reported_gap = max(scale * gap * _UP, scale * primal - dual)
+    share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)
+    if 0.0 < scale * primal < _SMALLEST:  # its digits are lost in the units that users read
+        share, dual, reported_gap = math.inf, 0.0, math.inf
     return Optimality(
         primal=scale * primal,
-        dual=scale * dual,
-        gap=max(scale * gap, scale * primal - scale * dual),
+        dual=dual,
+        gap=reported_gap,
         relative_gap=share,
         coef_error=coef_error,
         tol=tol,
         certified=share <= tol,
-        rounding=scale * rounding,
+        rounding=scale * rounding * _UP,
         kind=kind,
     )
 

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.certificates.closing import ROUNDOFF, ClosingSums
+from linsep.certificates.closing import ClosingSums
 from linsep.data.cluster import ClusterRows
 from linsep.losses import Loss
+from linsep.problem.closing_rows import TINY, close_rows, feasible, score_share
 from linsep.solution import Explicit, Linearised
 
 FloatArray = npt.NDArray[np.float64]
@@ -97,8 +98,8 @@ def weigh(s: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def margin_error(d: int, reach: FloatArray, offset: FloatArray) -> FloatArray:
-    """Bound on the rounding error of a margin, with reach = |x|.|w| + |b|."""
-    return np.asarray((d + 6) * ROUNDOFF * (reach + np.abs(offset)))
+    """Bound on the rounding error of a margin, with reach = |x|.|w| + |b|; underflow included."""
+    return np.asarray(score_share(d) * (reach + np.abs(offset) + TINY))
 
 
 def dual_point(
@@ -109,12 +110,9 @@ def dual_point(
     sigma: FloatArray,
     offset: FloatArray,
     m: FloatArray,
+    s: FloatArray | None = None,
 ) -> FloatArray:
-    """The dual variables of a chunk, every one inside the domain of the conjugate.
-
-    Where the proposed one is outside or not finite, the slope at the margin ``m`` of the answer takes
-    its place, and 0 where even that has no finite conjugate: always a feasible point.
-    """
+    """The dual variables of a chunk, every one inside the domain of the conjugate (see ``feasible``)."""
     if isinstance(dual, Explicit):
         u = np.array(dual.u[rows], dtype=np.float64).reshape(m.shape)
     else:
@@ -122,9 +120,7 @@ def dual_point(
         change = sigma * score(block, dual.step)[:, 0]
         with np.errstate(over="ignore", invalid="ignore"):
             u = -(loss.slope(base) + loss.curvature(base) * change)
-    for substitute in (-loss.slope(m), np.zeros_like(m)):
-        u = np.where(np.isfinite(u) & np.isfinite(loss.conjugate(-u)), u, substitute)
-    return u
+    return feasible(loss, u, m, np.ones_like(m) if s is None else s)
 
 
 def closing_sums_numpy(
@@ -136,51 +132,20 @@ def closing_sums_numpy(
     W: FloatArray,
     dual: Dual,
 ) -> ClosingSums:
-    """Sums of the closing pass for a pointwise loss; W is (d+1, 1).
-
-    ``magnitude`` is taken with the larger of |u| and the steepest slope within the rounding error of
-    the margin, so that it bounds the error of the losses whatever the dual point.
-    """
+    """Sums of the closing pass for a pointwise loss; W is (d+1, 1)."""
     d = X.shape[1]
-    scalars: list[tuple[float, ...]] = []
+    headers: list[tuple[float, ...]] = []
     v_plus, v_minus = np.zeros(d), np.zeros(d)
     for rows, block in chunks(X):
         s, o = given(weight, rows, 1.0), given(offset, rows, 0.0)
         sign = np.asarray(sigma[rows], dtype=np.float64)
         m = sign * score(block, W)[:, 0] + o
-        u = dual_point(loss, dual, rows, block, sign, o, m)
-        mass = s * sign * u
-        plus, minus = np.maximum(mass, 0.0), np.maximum(-mass, 0.0)
-        value, conj, shift = weigh(s, loss.value(m)), s * loss.conjugate(-u), s * u * o
-        reach = score(abs(block), np.abs(W))[:, 0]
-        e = margin_error(d, reach, o)
-        steep = np.maximum(np.abs(loss.slope(m - e)), np.abs(loss.slope(m + e)))
-        v_plus += block.T @ plus
-        v_minus -= block.T @ minus
-        scalars.append(
-            (
-                value.sum(),
-                (conj + shift)[mass >= 0.0].sum(),
-                (conj + shift)[mass < 0.0].sum(),
-                plus.sum(),
-                minus.sum(),
-                weigh(s, np.maximum(np.abs(u), steep) * (reach + np.abs(o))).sum(),
-                (value + np.abs(conj) + np.abs(shift)).sum(),
-                (s * np.abs(u) * row_norms(block)).sum(),
-            )
-        )
-    total, conj_plus, conj_minus, mass_plus, mass_minus, magnitude, absolute, spread = add_up(
-        scalars
-    )
-    return ClosingSums(
-        loss=total,
-        conj_plus=conj_plus,
-        conj_minus=conj_minus,
-        mass_plus=mass_plus,
-        mass_minus=mass_minus,
-        magnitude=magnitude,
-        absolute=absolute,
-        v_plus=v_plus,
-        v_minus=v_minus,
-        spread=spread,
-    )
+        u = dual_point(loss, dual, rows, block, sign, o, m, s)
+        sizes = score(abs(block), np.abs(W))[:, 0], row_norms(block)
+        header, mass = close_rows(loss, (s, sign, o), m, u, sizes, d)
+        headers.append(tuple(header.tolist()))
+        v_plus += block.T @ np.maximum(mass, 0.0)
+        v_minus += block.T @ np.minimum(mass, 0.0)
+    head: tuple[float, float, float, float, float, float, float, float]
+    head = tuple(add_up(headers))  # type: ignore[assignment]
+    return ClosingSums(*head, v_plus, v_minus)

@@ -15,7 +15,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="model file")
     reading.add_data(parser, target=True)
     parser.add_argument(
-        "--exact", action="store_true", help="in exact arithmetic, where the loss allows it"
+        "--exact", action="store_true", help="without rounding, in rational and ball arithmetic"
     )
 
 

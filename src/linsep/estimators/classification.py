@@ -41,17 +41,20 @@ class ByScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Scores x.w + b: (n,) for two classes, positive for the second; (n, k) for more."""
         if on_cluster(X):
             return lazily(self, "decision_function", X)  # type: ignore[no-any-return]
-        Z = scores(self, X)
+        Z = self._linear_scores(X)
         return Z[:, 0] if Z.shape[1] == 1 else Z
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each row; of two classes the second when the score is exactly 0."""
         if on_cluster(X):
             return lazily(self, "predict", X)  # type: ignore[no-any-return]
-        Z = scores(self, X)
+        Z = self._linear_scores(X)
         at = (Z[:, 0] >= 0).view(np.int8) if Z.shape[1] == 1 else Z.argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_.take(at)
         return predicted
+
+    def _linear_scores(self, X: Any) -> FloatArray:
+        return scores(self, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -26,13 +26,21 @@ _BLOCK = 1 << 19  # elements converted to float64 together
 _PIECE = 1 << 17  # entries that a thread takes at a time
 
 
-def scores(model: Any, X: Any) -> FloatArray:
+def scores(
+    model: Any, X: Any, mend: Callable[[Any, FloatArray], FloatArray] | None = None
+) -> FloatArray:
     """Scores of the rows of X, (n, k): one column for two classes or a regression.
 
     A plain array or CSR matrix of the right width, given to a model without column names, is
-    multiplied at once. Anything else is checked and converted as scikit-learn does.
+    multiplied at once. Anything else is checked and converted as scikit-learn does. ``mend(rows, scores)`` may
+    return better ones.
     """
-    return _by_blocks(_scores, model, _ready(model, X))
+
+    def work(model: Any, rows: Any, first: int) -> FloatArray:
+        Z = _scores(model, rows, first)
+        return Z if mend is None else mend(rows, Z)
+
+    return _by_blocks(work, model, _ready(model, X))
 
 
 def _scores(model: Any, X: Any, first: int) -> FloatArray:

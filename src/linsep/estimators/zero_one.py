@@ -18,11 +18,13 @@ from linsep.estimators import inputs, labels, parameters
 from linsep.estimators.classification import ByScores
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.inputs import FloatArray
+from linsep.estimators.scoring import scores
 from linsep.losses import get
 from linsep.penalties import ElasticNet
+from linsep.separability.search import below
 from linsep.train import Recipe, train
 from linsep.watching import Job
-from linsep.zero_one import Points, ZeroOne, distinct, minimise
+from linsep.zero_one import Points, ZeroOne, distinct, exact_signs, minimise
 
 _LARGEST = 100_000_000  # numbers of X that are held densely
 _STARTS = (("logistic", 1.0), ("logistic", 1e3), ("hinge", 1.0), ("squared_hinge", 10.0))
@@ -70,7 +72,8 @@ class ZeroOneClassifier(ByScores):
     with the number of errors more than with that of rows: up to 10 or 15 errors it is a matter of seconds.
     When time is up, the best hyperplane found comes with a proven lower bound.
 
-    Two classes only. All rows that are predicted rightly lie strictly on their side, unless ``proven_`` is False.
+    Two classes only. Scores whose sign rounding could change are computed in rational arithmetic, by
+    ``decision_function`` and ``predict`` as by the proof.
 
     Parameters
     ----------
@@ -87,9 +90,9 @@ class ZeroOneClassifier(ByScores):
     Attributes
     ----------
     errors_ : float
-        Total weight of the rows predicted wrongly.
+        Total weight of the rows that ``predict`` gets wrong: the float nearest to the exact sum.
     lower_bound_ : float
-        No hyperplane does with less: proven.
+        No hyperplane does with less: proven in exact arithmetic.
     proven_ : bool
         Whether the two are equal.
     certificate_ : ZeroOne
@@ -167,10 +170,12 @@ class ZeroOneClassifier(ByScores):
                 rounds,
             )
         w, b = found.theta[:-1], float(found.theta[-1])
-        proven = points.settled(found.errors, found.bound)
+        proven = found.bound >= found.errors
+        count = points.value(found.errors)
+        bound = count if proven else below(points.exact(found.bound))
         certificate = ZeroOne(
-            errors=found.errors,
-            lower_bound=found.bound,
+            errors=count,
+            lower_bound=bound,
             proven=proven,
             w=w,
             b=b,
@@ -189,15 +194,15 @@ class ZeroOneClassifier(ByScores):
             intercept_=np.array([b]),
             classes_=known.classes,
             n_features_in_=len(w),
-            errors_=found.errors,
-            lower_bound_=found.bound,
+            errors_=count,
+            lower_bound_=bound,
             proven_=proven,
             certificate_=certificate,
             _class_weight=self.class_weight,
         )
         if not proven:
             late = perf_counter() - began >= limit
-            reason = "Time is up." if late else "The rounds are up, or floats cannot tell more."
+            reason = "Time is up." if late else "The rounds are up, or float64 has too few digits."
             warnings.warn(
                 ConvergenceWarning(f"{reason} Now: {certificate}", certificate), stacklevel=2
             )
@@ -229,8 +234,8 @@ class ZeroOneClassifier(ByScores):
         penalty = ElasticNet(parameters.positive("C", C))
         errors = {}
         for name in _SURROGATES:
-            theta = _surrogate(points, points.X, name, penalty, None)
-            errors[name] = points.errors(points.wrong(theta))
+            theta = _surrogate(points, points.X, points.weight, name, penalty, None)
+            errors[name] = points.value(points.count(points.wrong(theta)))
         return SurrogatePrice(errors, self.errors_, self.lower_bound_, float(C))
 
     def _weight(self, X: Any, y: Any, sample_weight: Any) -> FloatArray | None:
@@ -240,13 +245,22 @@ class ZeroOneClassifier(ByScores):
         given = inputs.weights(sample_weight, rows.shape[0])
         return labels.weigh(known, given, self._class_weight, owner)
 
+    def _linear_scores(self, X: Any) -> FloatArray:
+        """Scores whose signs are not touched by rounding: what is proven is what ``predict`` does."""
+        theta = np.append(self.coef_, self.intercept_)
+        return scores(self, X, lambda rows, Z: exact_signs(rows, theta, Z[:, 0])[:, np.newaxis])
+
     def _verified(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
         """The certificate, if it holds for the coefficients and these data."""
         claimed: ZeroOne = self.certificate_
-        same = np.array_equal(self.coef_, [claimed.w]) and self.intercept_.tolist() == [claimed.b]
         rows = inputs.rows_again(self, X)
-        weight = self._weight(X, y, sample_weight)
-        if not (same and claimed.check(rows, y, weight, exact)):
+        known = labels.known(y, rows.shape[0], type(self).__name__)
+        if not (
+            isinstance(claimed, ZeroOne)
+            and self._unaltered(claimed, known)
+            and claimed.check(rows, y, weight := self._weight(X, y, sample_weight), exact)
+            and self._predicts(claimed, X, known, weight)
+        ):
             raise CertificateError(
                 f"The certificate of the model does not hold for these data. Claimed: {claimed}. Give verify the "
                 "same rows, labels and weights as fit; if they are the same, the model or its certificate was "
@@ -257,6 +271,27 @@ class ZeroOneClassifier(ByScores):
                 f"The model is not proven optimal on these data: {claimed}.", claimed
             )
         return claimed
+
+    def _unaltered(self, claimed: ZeroOne, known: labels.Labels) -> bool:
+        """Whether the model says what its certificate says, and its classes are those of y in rising order."""
+        return (
+            np.array_equal(self.coef_, [claimed.w])
+            and np.array_equal(self.intercept_, [claimed.b])
+            and np.array_equal(self.classes_, known.classes)
+            and claimed.classes is not None
+            and np.array_equal(claimed.classes, known.classes)
+            and self.errors_ == claimed.errors
+            and self.lower_bound_ == claimed.lower_bound
+            and self.proven_ == claimed.proven
+            and (self.class_weight is None) == (self._class_weight is None)
+            and bool(self.class_weight == self._class_weight)
+        )
+
+    def _predicts(self, claimed: ZeroOne, X: Any, known: labels.Labels, weight: Any) -> bool:
+        """Whether ``predict`` gets just those rows wrong that the certificate lists."""
+        wrong = self.predict(X) != known.classes.take(known.codes.astype(np.intp))
+        counted = wrong if weight is None else wrong & (weight > 0)
+        return np.array_equal(np.flatnonzero(counted), claimed.wrong)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -277,17 +312,22 @@ class _Starts:
         scaled = (self.points.X - frame.centre) / frame.spread
         for name, C in _STARTS:
             seconds = None if math.isinf(self.limit) else self.limit / 20
-            theta = _surrogate(self.points, scaled, name, ElasticNet(C), seconds)
+            theta = _surrogate(self.points, scaled, self.points.cost, name, ElasticNet(C), seconds)
             w = theta[:-1] / frame.spread
             yield np.append(w, theta[-1] - frame.centre @ w)
 
 
 def _surrogate(
-    points: Points, X: FloatArray, name: str, penalty: ElasticNet, seconds: float | None
+    points: Points,
+    X: FloatArray,
+    weight: FloatArray,
+    name: str,
+    penalty: ElasticNet,
+    seconds: float | None,
 ) -> FloatArray:
     """(w, b) that minimises a convex loss on the points."""
     recipe = Recipe(loss=get(name), penalty=penalty, tol=1e-6, time_limit=seconds)
-    fit = train(recipe, Memory(X, points.sign, weight=points.weight, n_threads=1), warn=False)
+    fit = train(recipe, Memory(X, points.sign, weight=weight, n_threads=1), warn=False)
     return np.asarray(fit.W[:, 0])
 
 

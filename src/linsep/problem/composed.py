@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
+from linsep.problem.closing_rows import TINY_NORM, close_rows, feasible
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -68,37 +69,21 @@ class Composed:
         """The sums of a certificate, in the layout of kernels/closing.hpp."""
         loss, rows = self._loss, slice(block.lo, block.hi)
         s, sign = block.weights(), block.sign[rows]
-        m1 = block.margins(block.scores(theta))
+        m = block.margins(block.scores(theta))
         if not explicit:
             m0, dz = block.margins(block.scores(base)), block.scores(step)
-            u = -(loss.slope(m0) + loss.curvature(m0) * sign * dz)
+            with np.errstate(over="ignore", invalid="ignore"):
+                u = -(loss.slope(m0) + loss.curvature(m0) * sign * dz)
         else:
-            u = block.kept("dual")[rows].copy()
-        conj = loss.conjugate(-u)
-        outside = ~np.isfinite(conj)
-        u[outside] = -loss.slope(m1[outside])
-        conj[outside] = loss.conjugate(-u[outside])
+            u = block.kept("dual")[rows]
         offset = np.zeros(len(u)) if block.offset is None else block.offset[rows]
-        value, mass, term = loss.value(m1), s * sign * u, s * (conj + u * offset)
-        size = self._absolute_scores(block, theta)
-        plus = mass >= 0
-        out[0] += s @ value
-        out[1] += term[plus].sum()
-        out[2] += term[~plus].sum()
-        out[3] += mass[plus].sum()
-        out[4] -= mass[~plus].sum()
-        out[5] += np.abs(mass) @ size
-        out[6] += s @ (np.abs(value) + np.abs(conj) + np.abs(u * offset))
-        out[7] += outside.sum()
-        d = block.rows.d
-        out[8 : 8 + d] += _combine(block, np.where(plus, mass, 0.0))[:d]
-        out[8 + d : 8 + 2 * d] += _combine(block, np.where(plus, 0.0, mass))[:d]
-
-    @staticmethod
-    def _absolute_scores(block: Block, theta: FloatArray) -> FloatArray:
-        """Bound of |x|.|w| + |b| per row by Cauchy-Schwarz."""
         norms = np.zeros(block.rows.n)
         _kernels.row_norms(block.rows, block.lo, block.hi, norms)
-        w = theta[:-1]
-        bound: FloatArray = np.sqrt(norms[block.lo : block.hi]) * float(np.sqrt(w @ w))
-        return bound + abs(float(theta[-1]))
+        lengths, w = np.sqrt(norms[rows]), theta[:-1]
+        # |x|.|w| + |b| by Cauchy and Schwarz
+        q = (lengths + TINY_NORM) * float(np.sqrt(w @ w) + TINY_NORM) + abs(float(theta[-1]))
+        u, d = feasible(loss, u, m, s), block.rows.d
+        header, mass = close_rows(loss, (s, sign, offset), m, u, (q, lengths), d)
+        out[:8] += header
+        out[8 : 8 + d] += _combine(block, np.maximum(mass, 0.0))[:d]
+        out[8 + d : 8 + 2 * d] += _combine(block, np.minimum(mass, 0.0))[:d]

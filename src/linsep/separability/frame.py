@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+_WIDE = 1e250  # ratio of weights that floats of order 1 do not hold
+
 
 @dataclass(frozen=True, eq=False)
 class Frame:
@@ -94,6 +96,9 @@ class Frame:
 
 
 def _power_near(theta: FloatArray) -> float:
-    """A power of two near the largest weight, or the intercept if there is no weight."""
+    """A power of two near the largest weight, or the intercept if there is no weight; 1 if weights would underflow."""
     largest = float(np.abs(theta[:-1]).max(initial=0.0) or np.abs(theta).max())
-    return float(2.0 ** np.round(np.log2(largest))) if largest > 0 else 1.0
+    least = float(np.abs(theta[theta != 0]).min(initial=np.inf))
+    if not 0.0 < largest < _WIDE * least:
+        return 1.0
+    return float(2.0 ** min(float(np.round(np.log2(largest))), 1023.0))

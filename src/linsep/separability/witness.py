@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.separability.integers import null_vector
+from linsep.separability.rows import ROUNDOFF, SMALL
 
 if TYPE_CHECKING:
     from linsep.separability.rows import SignedRows
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-ROUNDOFF = 2.0**-53
 _NOISE = 1e-13  # share of the largest weight that may be rounding
+_SAME = Fraction(1, 10**6)  # weights that agree so far are the same ones, rounded
+_TINIEST = Fraction(1, 2**1074)
 _ROUNDS = 4
+_UNDERFLOW = 1e-280  # far above what products that underflow can add up to
 _EXACT_ROWS = 64  # rational elimination takes about a second at this size
 _EXACT_WHOLE = 200  # and if all numbers are small integers, at this one
 _SMALL_INTEGER = 1 << 12
@@ -48,17 +51,11 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     """The witness near the guessed weights; None if exact arithmetic denies that there is one."""
     order = np.argsort(rows)
     rows, guess = rows[order], np.asarray(guess[order], dtype=np.float64)
-    A, scaled, powers, weights = _settled(signed.signed(rows), guess)
+    A, weights = _settled(signed.signed(rows), guess)
     kept = weights > 0
-    rows, A, scaled, powers, weights = (
-        rows[kept],
-        A[kept],
-        scaled[kept],
-        powers[kept],
-        weights[kept],
-    )
+    rows, A, weights = rows[kept], A[kept], weights[kept]
     weights = weights / weights.sum()
-    if proves(scaled, weights * powers):
+    if proves_positive(A, weights):
         return Witness(rows, weights, residual(A, weights), True)
     if not _affordable(A):
         small = residual(A, weights) <= 8 * len(rows) * ROUNDOFF
@@ -71,10 +68,8 @@ def make_witness(signed: SignedRows, rows: IntArray, guess: FloatArray) -> Witne
     return Witness(rows[kept], rounded, residual(A[kept], rounded), True)
 
 
-def _settled(
-    A: FloatArray, guess: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """A without empty columns, A scaled, the scales of its rows, and weights without rounding noise (or zero)."""
+def _settled(A: FloatArray, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """A without empty columns, and weights without rounding noise (or zero)."""
     kept = np.ones(len(A), dtype=bool)
     weights = guess
     for _ in range(_ROUNDS):
@@ -90,7 +85,7 @@ def _settled(
             break
         kept &= ~noise
         weights = np.where(kept, weights, 0.0)
-    return A[:, columns], scaled, powers, weights
+    return A[:, columns], weights
 
 
 def exact_weights(A: FloatArray, weights: FloatArray) -> list[Fraction] | None:
@@ -102,11 +97,52 @@ def exact_weights(A: FloatArray, weights: FloatArray) -> list[Fraction] | None:
     return [x / total for x in u] if total else None
 
 
+def round_to(A: FloatArray, weights: FloatArray) -> bool:
+    """Whether rational weights > 0 of sum 1 with A'weights = 0 exist that agree with the given ones."""
+    for guess in (weights, np.ones(len(weights))):  # it matters only if there are several solutions
+        exact = exact_weights(A, guess)
+        if exact is not None and all(
+            x > 0 and abs(x - Fraction(float(w))) <= _SAME * x + _TINIEST
+            for x, w in zip(exact, weights.tolist(), strict=True)
+        ):
+            return True
+    return False
+
+
+def balances(A: FloatArray, weights: FloatArray) -> bool:
+    """Whether A'weights = 0 holds but for rounding, where nothing underflows."""
+    return residual(A, weights) <= 16 * (len(weights) + 2) * ROUNDOFF
+
+
+def underflows(A: FloatArray, weights: FloatArray) -> bool:
+    """Whether weights or their products with A are so small, or so large, that floats lose digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = weights[:, None] * np.abs(A)
+    sizes = np.append(products[A != 0], weights)
+    return not bool(((sizes > SMALL) & np.isfinite(sizes)).all())
+
+
 def residual(A: FloatArray, weights: FloatArray) -> float:
     """Largest entry of |sum alpha a| beside sum alpha |a|: rounding alone leaves a few units of 1e-16."""
     with np.errstate(over="ignore"):
         total, size = np.abs(weights @ A), weights @ np.abs(A)
     return float(np.divide(total, size, out=np.zeros_like(total), where=size > 0).max(initial=0.0))
+
+
+def proves_positive(A: FloatArray, weights: FloatArray) -> bool:
+    """Whether positive weights with A'weights = 0 provably exist near the given ones, of sum 1; A has no empty column.
+
+    Rows and columns are scaled by powers of two, and nothing is proven where that rounds: numbers so far
+    apart underflow.
+    """
+    scaled, rows, columns = _powers(A)
+    with np.errstate(over="ignore"):
+        same = np.ldexp(scaled, rows[:, None] + columns) == A
+    if not same.all() or not abs(float(weights.sum()) - 1.0) <= 1e-12:
+        return False
+    with np.errstate(over="ignore", under="ignore"):
+        x = np.ldexp(weights, rows)
+    return bool(np.isfinite(x).all()) and proves(scaled, x)
 
 
 def proves(scaled: FloatArray, x: FloatArray) -> bool:
@@ -130,19 +166,22 @@ def proves(scaled: FloatArray, x: FloatArray) -> bool:
     target[-1] = 1.0
     miss = np.abs(M @ x - target) + chain * (np.abs(M) @ x + target)
     bound = float((np.abs(R) @ miss).max()) * (1 + chain)
-    return contraction < 0.5 and bool((x > 2.1 * bound).all())
+    return contraction < 0.5 and bool((x > 2.1 * bound + _UNDERFLOW).all())
 
 
 def _scaled(A: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """A with rows and columns divided by powers of two (no rounding), and those of the rows."""
-    columns = _power(np.abs(A).max(axis=0, initial=0.0))
-    A = A / columns
-    rows = _power(np.abs(A).max(axis=1, initial=0.0))
-    return A / rows[:, None], rows
+    """A with rows and columns divided by powers of two, and those of the rows; no rounding unless numbers underflow."""
+    scaled, rows, _ = _powers(A)
+    with np.errstate(over="ignore"):
+        return scaled, np.ldexp(1.0, rows)
 
 
-def _power(size: FloatArray) -> FloatArray:
-    return np.asarray(2.0 ** np.frexp(np.where(size > 0, size, 1.0))[1])
+def _powers(A: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
+    """A with rows and columns divided by powers of two, and the exponents of the rows and of the columns."""
+    columns = np.frexp(np.abs(A).max(axis=0, initial=0.0))[1]
+    A = np.ldexp(A, -columns)
+    rows = np.frexp(np.abs(A).max(axis=1, initial=0.0))[1]
+    return np.ldexp(A, -rows[:, None]), rows, columns
 
 
 def _polished(scaled: FloatArray, x: FloatArray) -> FloatArray:

@@ -26,6 +26,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from linsep.data import Memory
 from linsep.errors import BadInput, Refused
 from linsep.problem import CoupledProblem, MaxMarginProblem
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from linsep.problem import Problem
     from linsep.solution import FloatArray, Solution, Stop
 
-__all__ = ["SOLVERS", "Solver", "choose", "choose_coupled", "wants_rows_here"]
+__all__ = ["SOLVERS", "Solver", "choose", "choose_coupled", "solve_again", "wants_rows_here"]
 
 CoupledSolve = Callable[["CoupledProblem", "FloatArray", "Stop", int], "Solution"]
 
@@ -291,3 +293,8 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
             )
         )
     return solver
+
+
+def solve_again(problem: Problem, stop: Stop) -> Solution:
+    """The solution by the solver that suits the problem, from w = 0."""
+    return choose(problem, "auto", stop).run(problem, np.zeros(problem.order), stop, 0)

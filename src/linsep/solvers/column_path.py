@@ -1,16 +1,27 @@
-"""Squared hinge and squared loss with an absolute penalty where Newton's method dawdles: an interior point method.
+"""Piecewise quadratic losses with an absolute penalty where Newton's method stalls: an interior point method.
 
-Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s xi^2 with xi >= t = 1 - m. Rows as in ``slack_path.py``: u = 2 xi is the
-multiplier, r = u/2 - t >= 0 the slack. Features: w = p - q with p, q >= 0 and multipliers l1 + y, l1 - y, where
-y = l2 w - v and v = sum s sigma u x. On the central path u r = p (l1 + y) = q (l1 - y) = mu. Of the squared loss u is
-free: r = 0.
+Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m) with l(m) = max of u t - a u^2/2 over low <= u <= high, t = centre - m:
 
-Where the classes are separable and the penalty is weak, hardly any row has curvature, and the model of a Newton step is
-all but a linear programme: its support changes by a feature or two at a time. The path takes some twenty iterations. It
-begins with a feasible dual point, the slopes of the losses shrunk until |v_j| < l1: so few rows and few features matter
-from the first step to the last. All features are asked in every iteration, and join when |v_j| comes near l1.
+===============  ==========  =====  ===
+loss             low         high   a
+===============  ==========  =====  ===
+squared          -inf        inf    1/2
+squared_hinge    0           inf    1/2
+huber            -width      width  1
+huberised_hinge  0           1      width
+===============  ==========  =====  ===
 
-With h = s / (r/u + 1/2) and e = p/(l1 + y) + q/(l1 - y) a step solves (1/e + l2 + X'hX) dw = rhs:
+Rows: r >= 0 is the multiplier of u >= low, g >= 0 that of u <= high, and r - g = a u - t. Features: w = p - q with
+p, q >= 0 and multipliers l1 + y, l1 - y, where y = l2 w - v and v = sum s sigma u x. On the central path
+(u - low) r = (high - u) g = p (l1 + y) = q (l1 - y) = mu. An end at infinity has no multiplier.
+
+Where the classes are separable and the penalty is weak, or the targets of the Huber loss are many times its width,
+hardly any row has curvature, and the model of a Newton step is all but a linear programme: its support changes by a
+feature or two at a time, or it has no minimum at all. The path takes some twenty iterations. It begins with a feasible
+dual point, the slopes of the losses shrunk until |v_j| < l1: so few rows and few features matter from the first step to
+the last. All features are asked in every iteration, and join when |v_j| comes near l1.
+
+With h = s / (r/(u - low) + g/(high - u) + a) and e = p/(l1 + y) + q/(l1 - y) a step solves (1/e + l2 + X'hX) dw = rhs:
 ``column_system.py``.
 
 Reference: Mehrotra, On the implementation of a primal-dual interior point method, 1992.
@@ -19,15 +30,18 @@ Reference: Mehrotra, On the implementation of a primal-dual interior point metho
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.data import Memory
+from linsep.losses import zero_margin
 from linsep.problem.pointwise import dot
 from linsep.solution import Explicit
+from linsep.solvers import row_path
 from linsep.solvers.column_system import DEAR, FAIR, System
+from linsep.solvers.row_path import RowPath, RowStep, reach
 from linsep.solvers.run import LimitReached
 
 if TYPE_CHECKING:
@@ -44,8 +58,7 @@ PATIENCE = 25  # iterations without progress
 NEARLY = 0.8  # of the penalty: features that join
 INSIDE = 0.95  # of the penalty: the largest |v_j| of the first dual point
 WITHIN = 0.9  # of the penalty: |y| of a feature that joins, at most
-SLACK = 0.1  # the largest a row begins with that has none
-FIRST_MU, FLOOR = 0.01, 0.01
+FIRST_MU = 0.01
 # At the end: features that are asked (of the penalty), Newton steps, and how often.
 AT, POLISHES, TRIES = 0.999, 3, 3
 STRIDE, BETWEEN = 50.0, 0.1  # of penalties far above the one asked for, and the gaps there
@@ -61,14 +74,15 @@ class _Path:
         self.problem, self._columns = problem, columns
         self.l1, self.l2 = l1, problem.lam
         self.sign = data.sign
-        # else it is the squared loss, with u free and no slack
-        self.bent = problem.loss.native == "squared_hinge"
         self.s = np.ones(data.n) if data.weight is None else data.weight
-        self._kink = np.ones(data.n) if data.offset is None else 1.0 - data.offset
+        self.rows = RowPath(problem.loss, self.s)
+        self._vertex = np.full(data.n, zero_margin(problem.loss))
+        if data.offset is not None:
+            self._vertex -= data.offset
         self.b, w = float(columns.theta[-1]), columns.theta[:-1]
-        t = self._kink - self.sign * columns.scores
+        t = self._vertex - self.sign * columns.scores
         value = problem.penalty_value(columns.theta) + self.l1 * float(np.abs(w).sum())
-        value += dot(self.s, np.square(self._active(t)))
+        value += self.rows.value(t)
         mu = FIRST_MU * value / float(self.s.sum())
         self.v = np.zeros(data.d)
         self._begin_rows(t, mu)
@@ -78,27 +92,23 @@ class _Path:
         self.value = self.gap = np.inf
         self._free = np.ones(len(self.p), dtype=bool)
         self._price = FAIR
-        self.best = columns.theta.copy(), self.u  # where the gap was least
+        self.best = columns.theta.copy(), self.rows.u  # where the gap was least
 
     def _begin_rows(self, t: FloatArray, mu: float) -> None:
         """A feasible dual point."""
-        slopes = 2.0 * self._active(t)
-        self.u = slopes * min(1.0, INSIDE * self.l1 / max(self._ask(slopes), 1e-300))
-        self.r = np.zeros_like(t)
-        if not self.bent:
-            self._ask(self.u)
-            return
-        top = FLOOR * float(self.u.max()) or np.sqrt(mu)
-        self.u = np.maximum(self.u, np.minimum(mu / np.maximum(-t, 1e-9), top))
-        largest = self._ask(self.u)
+        u = self.rows.slopes(t)
+        u = u * min(1.0, INSIDE * self.l1 / max(self._ask(u), 1e-300))
+        u = self.rows.inside(u, t, mu)
+        largest = self._ask(u)
         if largest > INSIDE * self.l1:
-            self.u *= INSIDE * self.l1 / largest
+            u = u * (INSIDE * self.l1 / largest)
             self.v *= INSIDE * self.l1 / largest
-        self.r = np.maximum(np.minimum(mu / self.u, SLACK), self.u / 2 - t)
+        self.rows.place(u, t, mu)
 
-    def _active(self, t: FloatArray) -> FloatArray:
-        """Half the slope of the loss."""
-        return np.maximum(t, 0.0) if self.bent else t
+    @property
+    def u(self) -> FloatArray:
+        """The dual variables of the rows."""
+        return self.rows.u
 
     def _ask(self, u: FloatArray) -> float:
         """v of all features at u (a pass); the largest."""
@@ -116,18 +126,17 @@ class _Path:
 
     def measure(self) -> None:
         """Objective and gap here, all features asked; those who come near the penalty join."""
-        self.u = np.maximum(self.u, 1e-300) if self.bent else self.u
+        self.rows.hold()
         largest = self._ask(self.u)
         w = self.p - self.q
-        self.t = self._kink - self.sign * (self.part.along(w) + self.b)
+        self.t = self._vertex - self.sign * (self.part.along(w) + self.b)
         self._v_b = dot(self.s * self.sign, self.u) if self.problem.fit_intercept else 0.0
-        active, v = self._active(self.t), self.v[self.chosen]
+        v = self.v[self.chosen]
         over = np.maximum(np.abs(self.v) - self.l1, 0.0)
         size = 0.5 * self.l2 * dot(w, w) + self.l1 * float(np.abs(w).sum())
-        self.value = size + dot(self.s, np.square(active))
+        self.value = size + self.rows.value(self.t)
         # by Fenchel and Young, row by row and feature by feature
-        gap = dot(self.s, np.square(active) + np.square(self.u) / 4 - self.u * self.t)
-        gap += size - dot(v, w) + abs(self._v_b * self.b)
+        gap = self.rows.slack(self.t) + size - dot(v, w) + abs(self._v_b * self.b)
         if self.l2 > 0.0:
             self.gap = gap + 0.5 * dot(over, over) / self.l2
         else:
@@ -143,62 +152,58 @@ class _Path:
         self.p, self.q = np.append(self.p, p), np.append(self.q, q)
         self.y = np.append(self.y, y)
         self.part = self._columns.part(self.chosen)
-        self.t = self._kink - self.sign * (self.part.along(self.p - self.q) + self.b)
+        self.t = self._vertex - self.sign * (self.part.along(self.p - self.q) + self.b)
 
     def _share(self) -> float:
         return self.part.entries / max(1, self.problem.data.n_entries)
 
     def _mass(self) -> float:
-        return (float(self.s.sum()) if self.bent else 0.0) + 2 * len(self.p)
+        return self.rows.ends * float(self.s.sum()) + 2 * len(self.p)
 
     def _products(self, length: float = 0.0, step: _Step | None = None) -> float:
         """The sum of all products that are mu on the path, after a step of that length."""
-        u, r, p, q, y = self.u, self.r, self.p, self.q, self.y
+        p, q, y = self.p, self.q, self.y
         if step is not None:
-            u, r, y = u + length * step.u, r + length * step.r, y + length * step.y
-            p, q = p + length * step.p, q + length * step.q
-        return dot(self.s, u * r) + dot(p, self.l1 + y) + dot(q, self.l1 - y)
+            p, q, y = p + length * step.p, q + length * step.q, y + length * step.y
+        rows = self.rows.products(length, step.rows if step is not None else None)
+        return rows + dot(p, self.l1 + y) + dot(q, self.l1 - y)
 
     def advance(self) -> float:
         """One step, predicted and corrected; how long it is."""
-        u, r, p, q, y = self.u, self.r, self.p, self.q, self.y
+        rows, p, q, y = self.rows, self.p, self.q, self.y
         up, down = self.l1 + y, self.l1 - y
-        e = p / up + q / down
-        ratio = r / u + 0.5 if self.bent else np.full_like(u, 0.5)
-        h = self.s / ratio
+        e, ratio = p / up + q / down, rows.ratio
         part, sign = self.part, self.sign
-        system = System(part, 1.0 / e + self.l2, h, self.problem.fit_intercept, self._price)
-        amiss = r - u / 2 + self.t
+        system = System(
+            part, 1.0 / e + self.l2, self.s / ratio, self.problem.fit_intercept, self._price
+        )
         off = y + self.v[self.chosen] - self.l2 * (p - q)
 
-        def step(
-            rows: FloatArray | float,
-            ups: FloatArray | float,
-            downs: FloatArray | float,
-            fine: float,
-        ) -> _Step:
-            """Towards these products."""
-            c = (rows - u * r + u * amiss) / (u / 2 + r) if self.bent else 2.0 * amiss
+        def step(mu: float, first: _Step | None, fine: float) -> _Step:
+            """Towards products mu, corrected by what the first step leaves."""
+            before = None if first is None else first.rows
+            c = rows.change(self.t, ratio, mu, before)
+            ups, downs = (
+                (mu, mu) if first is None else (mu - first.p * first.y, mu + first.q * first.y)
+            )
             cp, cq = ups - p * up, downs - q * down
             ahead = cp / up - cq / down
             rhs = part.gathered(self.s * sign * c)
             rhs[:-1] += ahead / e + off
             rhs[-1] = rhs[-1] + self._v_b if self.problem.fit_intercept else 0.0
             delta = system.solve(rhs, fine)
-            dm = sign * (part.along(delta[:-1]) + delta[-1])
-            du = c - dm / ratio
-            dr = du / 2 + dm - amiss if self.bent else np.zeros_like(du)
+            du = c - sign * (part.along(delta[:-1]) + delta[-1]) / ratio
             dy = (ahead - delta[:-1]) / e
-            return _Step(du, dr, (cp - p * dy) / up, (cq + q * dy) / down, dy, delta[-1])
+            moved = rows.step(du, mu, before)
+            return _Step(moved, (cp - p * dy) / up, (cq + q * dy) / down, dy, delta[-1])
 
         both, mass = self._products(), self._mass()
         rough, fine = EXACT if system.factored else INEXACT
-        first = step(0.0, 0.0, 0.0, rough)
+        first = step(0.0, None, rough)
         left = self._products(min(1.0, self._reach(first)), first) / both
-        mu = left**3 * both / mass
-        found = step(mu - first.u * first.r, mu - first.p * first.y, mu + first.q * first.y, fine)
+        found = step(left**3 * both / mass, first, fine)
         length = min(1.0, SHARE * self._reach(found))
-        self.u, self.r = u + length * found.u, r + length * found.r
+        rows.move(length, found.rows)
         self.p, self.q = p + length * found.p, q + length * found.q
         self.y = y + length * found.y
         self.b += length * found.b
@@ -209,13 +214,12 @@ class _Path:
         return length
 
     def _reach(self, step: _Step) -> float:
-        rows = min(_reach(self.u, step.u), _reach(self.r, step.r)) if self.bent else np.inf
         return min(
-            rows,
-            _reach(self.p, step.p),
-            _reach(self.q, step.q),
-            _reach(self.l1 + self.y, step.y),
-            _reach(self.l1 - self.y, -step.y),
+            self.rows.reach(step.rows),
+            reach(self.p, step.p),
+            reach(self.q, step.q),
+            reach(self.l1 + self.y, step.y),
+            reach(self.l1 - self.y, -step.y),
         )
 
     def nearly_there(self) -> bool:
@@ -232,31 +236,19 @@ class _Path:
         return out
 
 
-class _Step:
-    """Changes of u, r, p, q, y and the intercept."""
+class _Step(NamedTuple):
+    """Changes of the rows, of p, q, y and of the intercept."""
 
-    def __init__(
-        self,
-        u: FloatArray,
-        r: FloatArray,
-        p: FloatArray,
-        q: FloatArray,
-        y: FloatArray,
-        b: float,
-    ) -> None:
-        self.u, self.r, self.p, self.q, self.y, self.b = u, r, p, q, y, b
-
-
-def _reach(x: FloatArray, dx: FloatArray) -> float:
-    """How far x + reach dx stays >= 0: more than 1 if all of the step does."""
-    worst = float(np.max(-dx / x, initial=0.0))
-    return 1.0 / worst if worst > 0.9 else 1.0 / 0.9
+    rows: RowStep
+    p: FloatArray
+    q: FloatArray
+    y: FloatArray
+    b: float
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss is the squared hinge or the squared one, and the rows are in memory."""
-    known = problem.loss.native in ("squared_hinge", "squared")
-    return known and isinstance(problem.data, Memory)
+    """Whether the loss is piecewise quadratic and smooth, and the rows are in memory."""
+    return row_path.applies(problem.loss) and isinstance(problem.data, Memory)
 
 
 def finish(run: Run[Problem], columns: Columns) -> bool:
@@ -344,5 +336,4 @@ class _Ending:
         m = sign * (data.X @ columns.base[:-1] + columns.base[-1]) + offset
         moved = sign * (data.X @ columns.step[:-1] + columns.step[-1])
         u = -(loss.slope(m) + loss.curvature(m) * moved)
-        low, _ = loss.domain
-        return Explicit(np.maximum(u, low))
+        return Explicit(np.clip(u, *loss.domain))

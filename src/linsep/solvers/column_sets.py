@@ -8,7 +8,7 @@ The penalty comes down from where no feature wants in, by a factor of about thre
 features that want in by then: what is learnt under a stronger penalty keeps the weights small and the working sets
 about as large as the support. At the penalty asked for working sets are solved in earnest, and the others asked,
 until no one objects; only then is the closing pass over all of X made. Where Newton's method dawdles, on the
-squared hinge with hardly a row that has curvature left or on the squared loss, ``column_path.py`` takes over.
+piecewise quadratic losses with hardly a row that has curvature left, ``column_path.py`` takes over.
 
 References: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
 2010; Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.

@@ -20,6 +20,7 @@ Crammer, Singer 2001 (the problem); Li, Sun, Toh 2018 (proximal points with semi
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,23 +34,26 @@ from linsep.solvers.coupled_directions import zero_sum
 from linsep.solvers.max_margin_dual import dual_point, gap_of
 from linsep.solvers.max_margin_steps import newton_step
 from linsep.solvers.multinomial import sample
-from linsep.solvers.run import LimitReached, Run
+from linsep.solvers.run import SAFETY, LimitReached, Run
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 _FIRST = 1.0  # sigma: scores within about 1 of the lead share p
-_WARM = 30.0  # the same from a good start
+_CURVED = 30.0  # curvature of the first smoothed losses, sigma |x|^2, as a multiple of lam, at most
+_WARM = 60.0  # sigma from a good start
 _MOST = 1e9  # sigma: beyond, p is rounding
 _ROUNDS = 60
 _STEPS = 50  # of Newton's method in a round
 _INNER = 0.1  # decrement that ends a round, as a share of its proximal part
 _SLOPE = 0.1  # of a line search, as a share of the first one
 _TRIALS = 40
+_NOISE = 1e-14  # decrement, as a share of the value, that is lost in the rounding of the value
 _POLISH = 1_000_000  # n d k below which the answer is taken to working precision
 _FINE = 1e-13  # relative gap of that
 _FITTED = 0.99  # share of the penalty in P
 _HAIR = 2.0**-36
+_BLUR = 1e-11  # slack, as a share of the value, that may be made of rounding
 _STALLS = 3  # rounds without a better gap that are enough
 _PILOT_WORK = 4_000_000  # n d k from which a pilot on some rows pays
 _PILOT_ROWS = 20  # per unknown
@@ -65,9 +69,10 @@ class _Rounds:
         problem = run.problem
         self.Z, self.P, self.trial = problem.room(), problem.room(), problem.room()
         self.centre = problem.labelled()
-        self.sigma = _FIRST
+        self.sigma = _first_sigma(problem)
         self.tol = min(run.stop.tol, _FINE) if polish else run.stop.tol
         self.value = self.moved = self.slack = np.inf
+        self._farthest: float | None = None  # the largest |x|
         if W.any():
             self._begin_at(W)
 
@@ -90,12 +95,14 @@ class _Rounds:
         try:
             for _ in range(_ROUNDS):
                 steps = self._round()
-                if run.close(self._primal(), self._dual()):
+                if self._closed():
                     status = Status.CERTIFIED
                 gap = run.trace[-1].primal - run.trace[-1].dual
                 if status is Status.CERTIFIED and gap <= self.tol * run.trace[-1].primal:
                     break
-                smooth = self.slack > self._allowed() and self.sigma < _MOST
+                smooth = (
+                    self.slack > max(self._allowed(), _BLUR * self.value) and self.sigma < _MOST
+                )
                 if gap < 0.7 * best or (smooth and status is not Status.CERTIFIED):
                     stalls = 0
                 else:
@@ -108,18 +115,33 @@ class _Rounds:
         except LimitReached as limit:
             if status is not Status.CERTIFIED:
                 status = limit.status
-                run.close(self._primal(), self._dual())
+                self._closed()
+        if status is not Status.CERTIFIED and run.best_dual is not None:
+            run.close(self._primal(), run.best_dual)
         return run.solution(status, self._primal(), self._dual())
+
+    def _closed(self) -> bool:
+        """Whether the gap is closed at W, by its own dual point or by the best so far."""
+        run, at = self.run, self._primal()
+        if run.close(at, self._dual()):
+            return True
+        last = run.trace[-1]
+        return (
+            run.best_dual is not None
+            and last.primal - last.dual <= SAFETY * run.stop.tol * last.primal
+            and run.close(at, run.best_dual)
+        )
 
     def _round(self) -> int:
         """Minimise the smoothed objective; the number of Newton steps."""
         problem = self.problem
+        self.Z = problem.scores(self.W)  # steps added to it have left their roundings
         loss, _, self.moved, self.slack = problem.smoothed(
             self.Z, None, 0.0, self.centre, self.sigma, self.P
         )
         self.value = loss + problem.penalty_value(self.W)
-        steps, decrement, t = 0, np.inf, 0.0
-        while steps < _STEPS:
+        steps, decrement, t, least, stalls = 0, np.inf, 0.0, np.inf, 0
+        while steps < _STEPS and stalls < _STALLS:
             self.run.check_limits()
             g = problem.gradient(self.P)
             if not np.isfinite(g).all():
@@ -132,11 +154,19 @@ class _Rounds:
                 decrement = -float(np.vdot(g, D))
             if not 0.0 < decrement < np.inf:
                 break
+            if (
+                decrement <= _NOISE * self.value
+            ):  # only the residual can tell whether a step was of use
+                residual = self._residual(g)
+                stalls = 0 if residual <= 0.5 * least else stalls + 1
+                least = min(least, residual)
             t = self._search(D, decrement)
             steps += 1
-            if decrement <= 1e-15 * self.value:
-                break
         return steps
+
+    def _residual(self, g: FloatArray) -> float:
+        """|g_w|^2/(2 lam): what the gradient of the weights costs the dual value."""
+        return float(np.vdot(g[:-1], g[:-1])) / (2.0 * self.problem.lam)
 
     def _allowed(self) -> float:
         """The share of the gap that smoothing may keep open."""
@@ -144,11 +174,10 @@ class _Rounds:
 
     def _enough(self, g: FloatArray, decrement: float) -> bool:
         """Whether the round is over: the gap is known to be closed, or it is sigma that keeps it open."""
-        allowed = self._allowed()
+        allowed, residual = self._allowed(), self._residual(g)
         if self.slack > allowed:
-            return decrement <= _INNER * self.moved
-        rest, e = g[:-1], float(np.abs(g[-1]).max())
-        return float(np.vdot(rest, rest)) <= 2.0 * self.problem.lam * allowed and e <= 0.1 * allowed
+            return decrement <= _INNER * self.moved and residual <= self.slack
+        return residual <= allowed and float(np.abs(g[-1]).max()) <= 0.1 * allowed
 
     def _search(self, D: FloatArray, decrement: float) -> float:
         """Move along D to where the slope is small: convex, so the slopes enclose the minimum."""
@@ -165,9 +194,9 @@ class _Rounds:
             )
             slope += along + t * square
             value = loss + problem.penalty_value(self.W) + t * (along + 0.5 * t * square)
-            if abs(slope) <= _SLOPE * decrement or (
-                t == 1.0 and value <= self.value - 0.3 * decrement
-            ):
+            if abs(slope) <= _SLOPE * decrement or decrement <= _NOISE * self.value:
+                break
+            if t == 1.0 and value <= self.value - 0.3 * decrement:
                 break
             low, at_low = (t, slope) if slope <= 0.0 else (low, at_low)
             high, at_high = (t, slope) if slope > 0.0 else (high, at_high)
@@ -180,12 +209,37 @@ class _Rounds:
         return t
 
     def _primal(self) -> FloatArray:
-        """W; a hair longer if (nearly) all rows are fitted, so that those on the margin lose nothing by rounding."""
-        fitted = self.problem.penalty_value(self.W) >= _FITTED * self.value
-        return self.W * (1.0 + _HAIR) if fitted else self.W
+        """W; a hair longer if (nearly) all rows are fitted, so that those on the margin lose nothing by rounding.
+
+        Their leads are 0 up to the rounding of the scores, (d + 6) u (|x|.|w| + |b|), of either class. A stretch by
+        more than twice that makes them negative for certain, and costs the penalty twice its share.
+        """
+        problem, W = self.problem, self.W
+        if not problem.penalty_value(W) >= _FITTED * self.value:
+            return W
+        if self._farthest is None:
+            self._farthest = math.sqrt(float(problem.row_norms().max(initial=0.0)))
+        size = np.abs(W).max(axis=1)
+        reach = self._farthest * float(np.linalg.norm(size[:-1])) + float(size[-1])
+        hair = max(_HAIR, 4.0 * (problem.data.d + 6) * 2.0**-53 * reach)
+        return W * (1.0 + min(hair, _FITTED))
 
     def _dual(self) -> Explicit:
         return dual_point(self.problem, self.P)
+
+
+def _first_sigma(problem: MaxMarginProblem) -> float:
+    """A sigma whose smoothed problem is easy: curvature sigma |x|^2 not far above lam.
+
+    Where C is large and the classes are separable, the p off the labels are of order lam/|x|^2; with a much
+    larger sigma the rows change their active classes at every step of Newton's method.
+    """
+    moments, d, n = problem.moments(), problem.data.d, problem.data.n
+    mean = moments[d : 2 * d] / n
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(moments[:d].sum()) / n
+        spread -= float(mean @ mean) if problem.fit_intercept else 0.0
+    return min(_FIRST, _CURVED * problem.lam / spread) if 0.0 < spread < np.inf else _FIRST
 
 
 def _growth(steps: int) -> float:

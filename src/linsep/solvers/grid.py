@@ -53,11 +53,7 @@ class GridModel:
     dual: Linearised
     sums: FloatArray  # of its closing pass
     closed: bool
-
-    @property
-    def errors(self) -> int:
-        """How many rows of its part are on the wrong side; a score of 0 is on the positive one, as in predict."""
-        return int(self.sums[7])
+    errors: int  #: rows of its part on the wrong side; a score of 0 is on the positive one, as in predict
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,10 +340,13 @@ class Grid:
 
         self.problem.passes += 1
         K = S.shape[1]
-        sums = data.sum(add, (8 + 2 * d) * K).reshape(8 + 2 * d, K)
-        return [self._model(plan, sums[:, k].copy(), tol) for k, plan in enumerate(plans)]
+        sums = data.sum(add, (9 + 2 * d) * K).reshape(9 + 2 * d, K)
+        return [
+            self._model(plan, sums[:-1, k].copy(), int(sums[-1, k]), tol)
+            for k, plan in enumerate(plans)
+        ]
 
-    def _model(self, plan: Plan, sums: FloatArray, tol: float) -> GridModel:
+    def _model(self, plan: Plan, sums: FloatArray, errors: int, tol: float) -> GridModel:
         theta = plan.base + plan.step
         problem = Problem(
             self.problem.loss,
@@ -358,7 +357,8 @@ class Grid:
         primal, lower = gap_of(problem, theta, sums)
         gap = primal - lower
         closed = bool(gap <= SAFETY * tol * max(abs(primal), abs(lower)))
-        return GridModel(plan.c, plan.part, theta, linearised(plan.base, plan.step), sums, closed)
+        dual = linearised(plan.base, plan.step)
+        return GridModel(plan.c, plan.part, theta, dual, sums, closed, errors)
 
 
 def _columns(vectors: Sequence[FloatArray]) -> FloatArray:

@@ -19,7 +19,7 @@ from linsep import _kernels
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import small, wide
-from linsep.solvers.central_path import LIMIT, Path, feasible, kernel
+from linsep.solvers.central_path import LIMIT, Path, compiled, feasible
 from linsep.solvers.crossover import crossable, exact
 from linsep.solvers.foreknowledge import exact_fit, flat_answer, null_directions, squared_start
 from linsep.solvers.hardness import ROUGH
@@ -33,6 +33,7 @@ LOSSES = ("hinge", "absolute", "perceptron")
 NEAR = 1e-9  # relative gap from which the free rows are known, as a rule
 VERTEX = 1e-11  # relative gap above which a vertex is not the optimal one
 NO_POINT = 3
+DIRECT = 1000  # order up to which a Gram of the features is made where that of the rows did not do
 
 
 def applies(problem: Problem) -> bool:
@@ -131,11 +132,20 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         if fitted is not None:
             run.best = None
             return run.solution(Status.WORKING_PRECISION, fitted, nothing)
-        if wide.solve(run, attempt) if wide.applies(problem) else attempt(run, theta):
+        if _attempted(run, theta):
             status = Status.CERTIFIED
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, theta, nothing)
+
+
+def _attempted(run: Run[Problem], theta: FloatArray) -> bool:
+    """By the inner products of the rows if these are few; by columns where these lose the small beside the large."""
+    if not wide.applies(run.problem):
+        return attempt(run, theta)
+    if wide.solve(run, attempt):
+        return True
+    return run.problem.order <= DIRECT and run.problem.lam > 0.0 and attempt(run, theta)
 
 
 def _native(run: Run[Problem], theta: FloatArray) -> bool:
@@ -148,7 +158,7 @@ def _native(run: Run[Problem], theta: FloatArray) -> bool:
     status, _, sweeps, grams, _ = _kernels.interior(
         block.rows,
         block.targets,
-        kernel(problem),
+        compiled(problem.loss),
         problem.lam,
         SAFETY * run.stop.tol,
         LIMIT,

@@ -27,7 +27,9 @@ _ORDER = 4000  # of a matrix that is factorised
 _PRODUCTS = 1000
 _USUAL = 300  # products that conjugate gradients are expected to take
 _RELATIVE = 1e-3  # residual of theirs
-_FLAT = 1e-9  # curvature lent to the intercepts, as a share of the total weight
+_FLAT = (
+    1e-9  # curvature lent to the intercepts, as a share of what all rows could lend, sigma sum s
+)
 
 
 def newton_step(
@@ -45,7 +47,7 @@ def newton_step(
         bent &= weight > 0.0
     rows = np.flatnonzero(bent)
     total = data.n if weight is None else float(weight.sum())
-    lent = _FLAT * total if problem.fit_intercept else 1.0
+    lent = _FLAT * min(1.0, sigma) * total if problem.fit_intercept else 1.0
     if not len(rows):
         return zero_sum(-g / np.append(np.full(data.d, problem.lam), lent)[:, None])
     active = active[rows]

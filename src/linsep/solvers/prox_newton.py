@@ -145,12 +145,18 @@ def _on_support(S: FloatArray, full: FloatArray, x: FloatArray, l1: float) -> In
     return on
 
 
-def solve(problem: Problem, theta: FloatArray, tol: float, check: Callable[[], None]) -> Outcome:
+def solve(
+    problem: Problem,
+    theta: FloatArray,
+    tol: float,
+    check: Callable[[], None],
+    steps: int = STEPS,
+) -> Outcome:
     """From theta until the relative gap on these features is below tol, or nothing more is gained."""
     state = _State(problem, theta)
     best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
     exact, polished = False, 0
-    for _ in range(STEPS):
+    for _ in range(steps):
         check()
         H = problem.hessian(state.mu)
         delta, decrease = state.propose(H, exact)

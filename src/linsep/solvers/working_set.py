@@ -10,8 +10,6 @@ References: Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Cel
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,11 +18,11 @@ import numpy.typing as npt
 from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
-from linsep.solvers import column_sets, lasso, pilot, prox_newton, small
+from linsep.solvers import column_path, column_sets, lasso, pilot, prox_newton, small
+from linsep.solvers.null_model import null_model
 from linsep.solvers.run import LimitReached, Run, balanced, linearised
 
 if TYPE_CHECKING:
-    from linsep.losses import Loss
     from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
@@ -35,6 +33,8 @@ CHEAP_ROW = 40  # entries
 FIRST = 40  # of the working set to begin with, at least
 ROUNDS = 60
 WORTH_A_PILOT = 200  # rows per feature
+CURVED = 0.5  # share of the greatest curvature, below which Newton's method has too little to go by
+FEW_STEPS = 20  # of Newton's method, before the central path is tried
 _PILOT = 0.05
 
 
@@ -69,7 +69,7 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
 
 def _start(problem: Problem, theta: FloatArray) -> FloatArray:
     """Theta, or no features at all if that is better (a pass, unless theta is 0)."""
-    null, least = _null(problem)
+    null, least = null_model(problem)
     if not theta.any():
         return null
     value, _ = problem.value_gradient(theta)
@@ -79,7 +79,7 @@ def _start(problem: Problem, theta: FloatArray) -> FloatArray:
 def _begin(run: Run[Problem], theta: FloatArray) -> bool:
     """One closing pass at theta, or without features if that is better: whether it is optimal already."""
     problem = run.problem
-    null, least = _null(problem)
+    null, least = null_model(problem)
     zero = np.zeros_like(null)
     if theta.any() and run.close(theta, linearised(theta, zero)):
         return True
@@ -98,15 +98,12 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     problem, tol = run.problem, run.stop.tol
     if run.best is None:
         return False
-    theta = run.best[1]
-    # Columns of rows on disk are not at hand. Losses with straight tails may have no curvature anywhere to go by: then
-    # steps must be damped by a bound on it.
-    if problem.native and not _all(problem) and isinstance(problem.data, Memory):
-        closed = column_sets.solve(run, theta)
-        if closed or not problem.straight_tails:
+    # Columns of rows on disk are not at hand.
+    if problem.native and isinstance(problem.data, Memory):
+        closed = _by_columns(run)
+        if closed or not (_all(problem) or problem.straight_tails):
             return closed
-        theta = run.best[1]
-        run.close(theta, linearised(theta, np.zeros_like(theta)))
+    theta = run.best[1]
     score = np.abs(balanced(problem, run.last_sums)[2])
     chosen = np.flatnonzero(theta[:-1])
     inner, before, relative = 0.3, np.inf, 0.3
@@ -135,52 +132,44 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     return False
 
 
-def _null(problem: Problem) -> tuple[FloatArray, float]:
-    """The best point without features, and P there (labels only, no pass over X)."""
-    data, loss = problem.data, problem.loss
-    weight = np.ones(data.n) if data.weight is None else data.weight
-    sign, offset = data.sign, data.offset
-    if offset is None:  # all rows of a class are alike
-        ours = sign > 0.0
-        sign, offset = np.array([1.0, -1.0]), np.zeros(2)
-        weight = np.array([weight[ours].sum(), weight[~ours].sum()])
-    null = np.zeros(problem.order)
-    if problem.fit_intercept and data.offset is None and loss.native in _KNOWN and weight.all():
-        null[-1] = _KNOWN[loss.native](*weight.tolist())
-    elif problem.fit_intercept:
-        null[-1] = _best_intercept(loss, sign, offset, weight)
-    return null, float(weight @ loss.value(sign * null[-1] + offset))
+def _by_columns(run: Run[Problem]) -> bool:
+    """The methods that read columns, where they are the ones to take: whether the gap closed.
+
+    Losses with straight tails may have no curvature to go by: few rows of the Huber loss have any while the targets are
+    many times its width, and few of the huberised hinge once the classes are separated. Newton's method then has no
+    model: the central path comes first, or after a few steps, and Newton's method continues where it ends.
+    """
+    problem, straight = run.problem, run.problem.straight_tails
+    assert run.best is not None
+    if straight and _curved(problem, run.best[1]) < CURVED:
+        if _follow(run):
+            return True
+    elif straight and _all(problem):
+        found = prox_newton.solve(
+            problem, run.best[1], 0.3 * run.stop.tol, run.check_limits, FEW_STEPS
+        )
+        if run.close(found.theta, linearised(found.base, found.step)) or _follow(run):
+            return True
+    closed = not _all(problem) and column_sets.solve(run, run.best[1])
+    if not closed and straight:
+        run.close(run.best[1], linearised(run.best[1], np.zeros_like(run.best[1])))
+    return closed
 
 
-#: The best intercept of two classes with these weights, where it can be written down.
-_KNOWN: dict[str, Callable[[float, float], float]] = {
-    "logistic": lambda plus, minus: math.log(plus / minus),
-    "exponential": lambda plus, minus: 0.5 * math.log(plus / minus),
-    "squared": lambda plus, minus: (plus - minus) / (plus + minus),
-    "squared_hinge": lambda plus, minus: (plus - minus) / (plus + minus),
-}
+def _curved(problem: Problem, theta: FloatArray) -> float:
+    """The sum of the curvatures at theta, as a share of its bound (a pass)."""
+    problem.value_gradient(theta)
+    _, _, curvature = problem.moments()
+    return curvature / (problem.loss.curvature_bound * max(problem.data.total_weight(), 1e-300))
 
 
-def _best_intercept(loss: Loss, sign: FloatArray, offset: FloatArray, weight: FloatArray) -> float:
-    """The minimum of sum s l(sign b + offset): Newton's method kept in a bracket."""
-    b, low, high = 0.0, -np.inf, np.inf
-    for _ in range(100):
-        m = sign * b + offset
-        slope = float(weight @ (sign * loss.slope(m)))
-        curve = float(weight @ loss.curvature(m))
-        if slope == 0.0 or not np.isfinite(slope):
-            break
-        low, high = (low, b) if slope > 0 else (b, high)
-        reach = 4.0 + 2.0 * abs(b)
-        move = -slope / curve if curve > 0.0 else -np.copysign(reach, slope)
-        to = b + float(np.clip(move, -reach, reach))
-        if not low < to < high:
-            to = 0.5 * (low + high)
-        if abs(to - b) <= 1e-10 * (1.0 + abs(b)):
-            b = to
-            break
-        b = to
-    return b if np.isfinite(b) else 0.0
+def _follow(run: Run[Problem]) -> bool:
+    """The central path from the best point, under penalties that come down from where no feature takes part."""
+    assert run.best is not None
+    columns = column_sets.Columns(run.problem, run.best[1])
+    if not columns.theta[:-1].any():
+        columns.l1 = max(columns.l1, float(columns.wishes().max(initial=0.0)))
+    return column_path.finish(run, columns)
 
 
 def _all(problem: Problem) -> bool:

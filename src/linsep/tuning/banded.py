@@ -208,20 +208,17 @@ class _Grid:
         plus, minus = u * (sign > 0.0), u * (sign < 0.0)
         mass = counts + np.array([plus.sum(), minus.sum()])
         w, total = model.theta[:-1], float(mass.sum())
-        long, count = seen.long + float(seen.lengths.sum()), float(counts.sum()) + len(u)
-        for g, rows in self.wrong.items():
-            if g != model.f:
-                long += float(self.parts[g].lengths[rows].sum())
-                count += len(rows)
+        long = sum(float(part.lengths.sum()) for g, part in self.parts.items() if g != model.f)
         closing = ClosingSums(
             loss=loss,
             conj_plus=-float(mass[0]),
             conj_minus=-float(mass[1]),
             mass_plus=float(mass[0]),
             mass_minus=float(mass[1]),
-            # every row whose loss may have a slope counts as if it were 1
-            magnitude=float(np.linalg.norm(w)) * long + abs(float(model.theta[-1])) * count,
+            # as if the loss of every row had the slope 1 and every u were 1
+            magnitude=float(np.linalg.norm(w)) * long + abs(float(model.theta[-1])) * seen.n,
             absolute=loss + total,
+            spread=long,
             v_plus=seen.sums[0] + plus @ X,
             v_minus=seen.sums[1] - minus @ X,
         )

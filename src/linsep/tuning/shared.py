@@ -98,7 +98,7 @@ def fit_grid(
         stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
         found = grid_walk.solve(models, stop, held, recipe.seed or 0)
         share = problem.passes / max(1, len(found))
-        longest = data.longest_sum((8 + 2 * data.d) * grid.WIDTH)
+        longest = data.longest_sum((9 + 2 * data.d) * grid.WIDTH)
         fits = {}
         for (c, f), model in found.items():
             mine = replace(recipe, penalty=ElasticNet(Cs[c]))

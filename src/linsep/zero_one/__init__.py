@@ -9,6 +9,6 @@ from __future__ import annotations
 
 from linsep.zero_one.certificate import ZeroOne
 from linsep.zero_one.minimum import Found, minimise
-from linsep.zero_one.points import Points, distinct
+from linsep.zero_one.points import Points, distinct, exact_signs
 
-__all__ = ["Found", "Points", "ZeroOne", "distinct", "minimise"]
+__all__ = ["Found", "Points", "ZeroOne", "distinct", "exact_signs", "minimise"]

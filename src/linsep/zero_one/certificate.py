@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -12,13 +13,14 @@ import scipy.sparse as sp
 
 from linsep.data.reading import plain_rows, plain_signs
 from linsep.errors import BadInput, Refused
-from linsep.separability.checks import meets
+from linsep.separability.witness import balances, proves_positive, round_to, underflows
 from linsep.zero_one import master
 from linsep.zero_one.line import best_threshold
 from linsep.zero_one.points import FloatArray, IntArray, Points, distinct
 from linsep.zero_one.sweep import sweep
 
 _PATIENCE = 600.0  # seconds after which a check gives up
+_METHODS = ("separable", "thresholds", "sweep", "cover")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +30,14 @@ class ZeroOne:
     Attributes
     ----------
     errors : float
-        Total weight of the rows that sign(w.x + b) gets wrong, sign(0) = +1.
+        Total weight of the rows that sign(w.x + b) gets wrong, sign(0) = +1: the float nearest to the exact sum.
     lower_bound : float
-        No hyperplane does with less.
+        No hyperplane does with less: the exact bound, rounded down unless it equals the errors.
     proven : bool
-        Whether the two are equal (with fractional weights: to within 4e-9 of their sum).
+        Whether the two are equal, in exact arithmetic.
     w, b : ndarray (d,), float
-        The hyperplane. All rows but those of ``wrong`` and those of weight 0 lie strictly on their side.
+        The hyperplane. All rows but those of ``wrong`` and those of weight 0 lie on their side, strictly if floats
+        leave room for it.
     wrong : ndarray of int
         The rows it gets wrong, those of weight 0 left out.
     witnesses : tuple of (rows, weights)
@@ -88,6 +91,8 @@ class ZeroOne:
         return self.proven
 
     def __str__(self) -> str:
+        if not self._well_formed():
+            return "a certificate that no fit has made"
         many = len(self.witnesses)
         how = {
             "separable": "the rows are separable",
@@ -100,35 +105,52 @@ class ZeroOne:
             return f"proven minimum of the 0-1 loss: {count} ({how})"
         return (
             f"not proven: {count}, every hyperplane makes at least {self.lower_bound:g} ({how}); "
-            "raise the limits, or accept the gap"
+            + (
+                "a hyperplane with fewer errors needs more digits than coefficients in float64 have: rescale or round "
+                "the features"
+                if self.method in ("thresholds", "sweep")
+                else "raise the limits, round the features to fewer digits, or accept the gap"
+            )
         )
 
     def check(self, X: Any, y: Any, sample_weight: Any = None, exact: bool = False) -> bool:
         """Whether the errors are those of the hyperplane and the lower bound follows from what is stored.
 
-        Errors are counted without rounding. A bound from witnesses is proven anew: each is checked as ``separate``
-        would, and the least cover is solved for by HiGHS; with ``exact=True`` witnesses are solved in rational
-        arithmetic, and covers bounded by branch and bound whose every step is rational. A bound from enumeration is
-        proven by enumerating again; what floats cannot tell apart is decided in exact arithmetic there anyway.
+        Weights are added and compared as integers, scores whose sign rounding could change are computed as fractions.
+        A bound from witnesses is proven anew: every witness by an enclosure of its weights that accounts for rounding
+        or by rational arithmetic, with ``exact=True`` always by the latter; the least cover by branch and bound in
+        integers. A bound from enumeration is proven by enumerating again.
         """
         points = self._points(X, y, sample_weight)
-        if len(self.w) != points.X.shape[1]:
-            raise BadInput(f"X has {points.X.shape[1]} columns, the answer is about {len(self.w)}.")
-        theta = np.append(self.w, self.b)
-        if not np.isfinite(theta).all():
+        if not self._well_formed():
             return False
-        wrong = points.wrong(theta)
-        listed = np.zeros(len(points.place), dtype=bool)
-        listed[self.wrong] = True
-        claimed = np.where(points.place >= 0, wrong[points.place], False)
-        slack = 0.0 if points.whole else 1e-9 * points.total
-        consistent = self.proven == points.settled(self.errors, self.lower_bound)
+        if np.shape(self.w) != (points.X.shape[1],):
+            raise BadInput(
+                f"X has {points.X.shape[1]} columns, the answer is about {np.size(self.w)}."
+            )
+        wrong = points.wrong(np.append(self.w, self.b))
+        listed = np.flatnonzero((points.place >= 0) & wrong[points.place])
+        if not np.array_equal(self.wrong, listed):
+            return False
+        count = points.count(wrong)
+        if self.errors != points.value(count):
+            return False
+        if self.proven:
+            return self.lower_bound == self.errors and self._bounded(points, count, exact)
+        goal = points.at_least(self.lower_bound)
+        return goal < count and self._bounded(points, goal, exact)
+
+    def _well_formed(self) -> bool:
+        """Whether every field is of the kind that a fit stores."""
         return (
-            consistent
-            and abs(points.errors(wrong) - self.errors) <= slack
-            and bool((listed == claimed).all())
-            and self.lower_bound <= self.errors
-            and (self.lower_bound <= 0.0 or self._bounded(points, exact))
+            all(_finite(x) for x in (self.errors, self.lower_bound, self.b))
+            and min(self.errors, self.lower_bound) >= 0.0
+            and np.asarray(self.w).dtype.kind == "f"
+            and bool(np.isfinite(self.w).all())
+            and isinstance(self.proven, bool | np.bool_)
+            and self.method in _METHODS
+            and isinstance(self.witnesses, tuple)
+            and (self.method == "cover" or not self.witnesses)
         )
 
     def _points(self, X: Any, y: Any, sample_weight: Any) -> Points:
@@ -136,65 +158,74 @@ class ZeroOne:
         rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
         sign = plain_signs(y, len(rows), self.classes)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if weight is not None and (weight.shape != sign.shape or not (weight >= 0.0).all()):
-            raise BadInput("sample_weight needs one number >= 0 for each row of X.")
+        if weight is not None and (
+            weight.shape != sign.shape or not ((weight >= 0.0) & np.isfinite(weight)).all()
+        ):
+            raise BadInput("sample_weight needs one finite number >= 0 for each row of X.")
         return distinct(rows, sign, weight)
 
-    def _bounded(self, points: Points, exact: bool) -> bool:
-        """Whether every hyperplane errs by the lower bound."""
+    def _bounded(self, points: Points, goal: int, exact: bool) -> bool:
+        """Whether it is shown that the errors of every hyperplane weigh at least so many units."""
+        d = points.X.shape[1]
+        if self.method == "separable":
+            return self.errors == goal == 0
+        if goal == 0:
+            return True
         if self.method == "cover":
-            return self._covered(points, exact)
-        if self.method == "thresholds" and points.X.shape[1] == 1:
-            value, _ = best_threshold(points.X[:, 0], points.sign * points.weight)
-            return points.settled(self.lower_bound, value)
-        if self.method == "sweep" and points.X.shape[1] == 2:
+            return self._covered(points, goal, exact)
+        if self.method == "thresholds" and d == 1:
+            least, _ = best_threshold(points.X[:, 0], points.signed_units)
+            return least * points.step >= goal
+        if self.method == "sweep" and d == 2:
             best = sweep(points, perf_counter() + _PATIENCE)
             if best is None:
                 raise Refused(f"the check was given up after {_PATIENCE:g} seconds.")
-            return points.settled(self.lower_bound, best.bound)
+            return best.errors >= goal
         return False
 
-    def _covered(self, points: Points, exact: bool) -> bool:
-        n = len(points.place)
+    def _covered(self, points: Points, goal: int, exact: bool) -> bool:
         sets = []
         for rows, weights in self.witnesses:
-            if not len(rows) or rows.min() < 0 or rows.max() >= n or points.place[rows].min() < 0:
-                return False
-            at = points.place[rows]
-            if not _meet(points.X[at], points.sign[at], weights, exact):
+            at = _places(points, rows)
+            if at is None or not _meet(points, at, np.asarray(weights), exact):
                 return False
             sets.append(at)
         if not sets:
             return False
-        if not exact:
-            if points.settled(
-                self.lower_bound, points.at_least(master.relaxed(sets, points.weight))
-            ):
-                return True
-            least = master.cover(sets, points.weight, _PATIENCE)
-            if points.settled(self.lower_bound, points.at_least(least.bound)):
-                return True
-            verdict: bool | None = False if least.optimal else None
-        else:
-            slack = 1.0 - 1e-9 if points.whole else 4e-9 * points.total
-            verdict = master.every_cover_weighs(sets, points.weight, self.lower_bound, slack)
-        if verdict is None:
+        if master.relaxed(sets, points.units) >= goal:
+            return True
+        lighter = master.lighter_cover(
+            sets, points.units, goal, deadline=perf_counter() + _PATIENCE
+        )
+        if lighter.exists is None:
             raise Refused(
-                "the least cover of the witnesses is too hard to be proven again"
-                + (
-                    " in rational arithmetic; use exact=False."
-                    if exact
-                    else f" in {_PATIENCE:g} seconds."
-                )
+                f"the least cover of the witnesses could not be proven again in {_PATIENCE:g} seconds."
             )
-        return verdict
+        return not lighter.exists
 
 
-def _meet(X: FloatArray, sign: FloatArray, weights: FloatArray, exact: bool) -> bool:
-    """Whether the hulls of the two classes share a point, with these weights."""
-    if len(weights) != len(sign):
+def _finite(x: object) -> bool:
+    return isinstance(x, Real) and bool(np.isfinite(float(x)))
+
+
+def _places(points: Points, rows: Any) -> IntArray | None:
+    """The points of the rows of a witness; None if some are not rows that count, or stand for the same point."""
+    rows = np.asarray(rows)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
+        return None
+    if rows.min() < 0 or rows.max() >= len(points.place):
+        return None
+    at = points.place[rows]
+    return at if at.min() >= 0 and len(np.unique(at)) == len(at) else None
+
+
+def _meet(points: Points, at: IntArray, weights: FloatArray, exact: bool) -> bool:
+    """Whether the hulls of the two classes share a point, with weights that round to these."""
+    if weights.shape != at.shape or not np.isfinite(weights).all() or weights.min() < 0.0:
         return False
-    ours = sign > 0
-    point = 2.0 * (weights[ours] @ X[ours])
-    sides = np.array([-1.0, 1.0])
-    return meets(X, sign, sides, np.arange(len(sign)), weights, point=point, exact=exact)
+    A = points.signed.signed(at)
+    A = A[:, A.any(axis=0)]
+    if underflows(A, weights):
+        return round_to(A, weights)
+    sound = not exact and proves_positive(A, weights)
+    return balances(A, weights) and (sound or round_to(A, weights))

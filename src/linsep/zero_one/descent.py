@@ -59,7 +59,7 @@ def descend(
         turn += 1
         step = A @ delta
         t, value = best_step(m, step, weight)
-        idle = 0 if value < least * (1 - 1e-12) else idle + 1
+        idle += 1
         if value <= least * (1 + 1e-12):
             phi = phi + t * delta
             size = np.linalg.norm(phi)
@@ -67,7 +67,11 @@ def descend(
                 break
             phi /= size
             m = A @ phi
-            least = min(least, float(weight[m <= 0.0].sum()))
+            count = float(
+                weight[m <= 0.0].sum()
+            )  # the value may be rounding noise of larger weights
+            idle = 0 if count < least * (1 - 1e-12) else idle
+            least = min(least, count)
     return phi, errors(A, weight, phi)
 
 

@@ -1,27 +1,50 @@
-"""One feature: sort, and try every threshold both ways. Comparisons of floats are exact, so is the answer."""
+"""One feature: sort, and try every threshold both ways. Floats are compared and integers added, so nothing rounds."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from linsep.zero_one.points import FloatArray, Mask
 
+_HUGE = 2.0**1022  # differences of numbers up to here do not overflow
 
-def best_threshold(x: FloatArray, signed_weight: FloatArray) -> tuple[float, Mask]:
-    """Least weight of errors of sign(+-(x - t)), and which points are then predicted +1.
 
-    ``signed_weight`` is sign times weight. Thresholds lie between distinct values, or beyond all of them.
+def best_threshold(x: FloatArray, signed_units: Any) -> tuple[int, Mask]:
+    """Least units of errors of sign(+-(x - t)), and which points are then predicted +1.
+
+    ``signed_units`` is sign times weight, in integers. Thresholds lie between distinct values, or beyond all of them.
     """
     order = np.argsort(x, kind="stable")
-    values, c = x[order], signed_weight[order]
+    values, c = x[order], signed_units[order]
     cut = np.concatenate(
-        [[True], np.diff(values) > 0, [True]]
+        [[True], values[1:] > values[:-1], [True]]
     )  # may a threshold lie before entry j?
-    below = np.concatenate([[0.0], np.cumsum(c)])
-    total, size = below[-1], float(np.abs(c).sum())
-    agreement = np.where(cut, total - 2.0 * below, 0.0)  # +1 above the threshold
-    at = int(np.argmax(np.where(cut, np.abs(agreement), -1.0)))
-    upward = agreement[at] >= 0.0
+    below = np.zeros(len(c) + 1, dtype=c.dtype)
+    below[1:] = np.cumsum(c)
+    total, size = int(below[-1]), int(np.abs(c).sum())
+    agreement = total - 2 * below  # +1 above the threshold
+    at = int(np.argmax(np.where(cut, np.abs(agreement), -1)))
+    upward = agreement[at] >= 0
     positive = np.zeros(len(x), dtype=bool)
     positive[order[at:] if upward else order[:at]] = True
-    return 0.5 * (size - abs(float(agreement[at]))), positive
+    return (size - abs(int(agreement[at]))) // 2, positive
+
+
+def threshold_plane(x: FloatArray, positive: Mask) -> FloatArray:
+    """(w, b) with w x + b >= 0 exactly for the positive points, which are all above or all below the others.
+
+    w is a power of two, so that the score is rounded once and its sign is right. Between neighbouring floats there is
+    no room for a threshold: then it is the nearest positive point, whose score is 0.
+    """
+    if positive.all() or not positive.any():
+        return np.array([0.0, 1.0 if positive.all() else -1.0])
+    upward = x[positive].min() > x[~positive].max()
+    inner = float(x[positive].min() if upward else x[positive].max())
+    outer = float(x[~positive].max() if upward else x[~positive].min())
+    middle = 0.5 * inner + 0.5 * outer
+    if middle == outer:
+        middle = inner
+    size = 1.0 if max(float(np.abs(x).max()), abs(middle)) < _HUGE else 0.25
+    return np.array([size, -size * middle]) if upward else np.array([-size, size * middle])

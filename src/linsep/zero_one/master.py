@@ -3,13 +3,15 @@
     min sum_i s_i e_i    over e in {0, 1},    sum_{i in W} e_i >= 1 for every witness W
 
 Any hyperplane makes an error in every witness, so the minimum is a lower bound on its errors; so is any lower bound
-on the minimum. (Parker and Ryan 1996; with cuts that grow as needed, Codato and Fischetti 2006.)
+on the minimum. (Parker and Ryan 1996; with cuts that grow as needed, Codato and Fischetti 2006.) Weights are
+integers, and every bound is one: linear programmes in floats only propose.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from fractions import Fraction
+from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
@@ -18,15 +20,17 @@ import scipy.sparse as sp
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Units = npt.NDArray[np.object_]
+
+_DIGITS = 40  # binary digits to which prices are kept beyond a unit
 
 
 @dataclass(frozen=True, eq=False)
-class Cover:
-    """Points chosen (None if time ran out before any were), a lower bound, and whether the choice is optimal."""
+class Lighter:
+    """Whether some cover weighs less than the goal (None: not known), and if so, one."""
 
-    chosen: IntArray | None
-    bound: float
-    optimal: bool
+    exists: bool | None
+    cover: IntArray | None = None
 
 
 def incidence(sets: list[IntArray], width: int) -> sp.csr_matrix:
@@ -36,39 +40,9 @@ def incidence(sets: list[IntArray], width: int) -> sp.csr_matrix:
     return sp.csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(sets), width))
 
 
-def cover(
-    sets: list[IntArray], weight: FloatArray, seconds: float, nodes: int | None = None
-) -> Cover:
-    """The least cover, through HiGHS; within the time, or the nodes of its search, the best bound."""
-    used = np.unique(np.concatenate(sets))
-    M = incidence([np.searchsorted(used, rows) for rows in sets], len(used))
-    largest = float(weight[used].max())
-    cost = weight[used] / largest
-    solved = scipy.optimize.milp(
-        cost,
-        constraints=scipy.optimize.LinearConstraint(M, lb=1.0),
-        integrality=np.ones(len(used)),
-        bounds=scipy.optimize.Bounds(0.0, 1.0),
-        options={
-            "time_limit": max(seconds, 0.01),
-            "mip_rel_gap": 0.0,
-            **({} if nodes is None else {"node_limit": nodes}),
-        },
-    )
-    chosen = None if solved.x is None else used[solved.x > 0.5]
-    bound = solved.mip_dual_bound
-    known = bound is not None and np.isfinite(bound)
-    return Cover(chosen, float(bound) * largest if known else 0.0, solved.status == 0)
-
-
-def relaxed(sets: list[IntArray], weight: FloatArray) -> float:
-    """The minimum of the linear relaxation: a lower bound that takes no search."""
-    used = np.unique(np.concatenate(sets))
-    M = incidence([np.searchsorted(used, rows) for rows in sets], len(used))
-    solved = scipy.optimize.linprog(
-        weight[used], A_ub=-M, b_ub=-np.ones(len(sets)), bounds=(0, None), method="highs"
-    )
-    return float(solved.fun) if solved.status == 0 else 0.0
+def relaxed(sets: list[IntArray], units: Units) -> int:
+    """A lower bound on the weight of every cover from the linear relaxation, proven in integers; no search."""
+    return _relaxation([rows.tolist() for rows in sets], units)[0]
 
 
 def greedy(
@@ -93,57 +67,75 @@ def greedy(
     return np.array(sorted(chosen), dtype=np.int64)
 
 
-def every_cover_weighs(
-    sets: list[IntArray], weight: FloatArray, claim: float, slack: float, nodes: int = 20_000
-) -> bool | None:
-    """Whether every cover weighs at least claim - slack, by branch and bound without rounding; None if it is too long.
+def lighter_cover(
+    sets: list[IntArray],
+    units: Units,
+    goal: int,
+    *,
+    nodes: int | None = None,
+    deadline: float = math.inf,
+) -> Lighter:
+    """Is there a cover that weighs less than the goal? Branch and bound without rounding, depth first.
 
-    At each node the linear relaxation is solved in floats, and its dual made feasible in rational numbers: y >= 0 with
-    sum of y over the witnesses of a point at most its weight proves that covers weigh at least sum y.
+    A node takes some points and bans others. It is closed when what it has taken weighs the goal, alone or with the
+    bound of ``_relaxation`` on what is left to cover.
     """
-    costs = [Fraction(x) for x in weight.tolist()]
-    goal = Fraction(claim) - Fraction(slack)
+    listed = [rows.tolist() for rows in sets]
+    costs = units.tolist()
     stack: list[tuple[frozenset[int], frozenset[int]]] = [(frozenset(), frozenset())]
-    for _ in range(nodes):
-        if not stack:
-            return True
+    visited = 0
+    while stack:
+        if visited == nodes or perf_counter() > deadline:
+            return Lighter(None)
+        visited += 1
         taken, banned = stack.pop()
-        spent = sum((costs[i] for i in taken), Fraction(0))
+        spent = sum(costs[i] for i in taken)
         if spent >= goal:
             continue
-        left = [
-            [i for i in rows.tolist() if i not in banned]
-            for rows in sets
-            if taken.isdisjoint(rows.tolist())
-        ]
+        left = [[i for i in rows if i not in banned] for rows in listed if taken.isdisjoint(rows)]
         if any(not rows for rows in left):
             continue  # a witness with every point banned: no cover here
         if not left:
-            return False
-        bound, point = _relaxation(left, weight, costs)
+            return Lighter(True, np.array(sorted(taken), dtype=np.int64))
+        bound, point = _relaxation(left, units)
         if spent + bound >= goal:
             continue
         stack.append((taken, banned | {point}))
         stack.append((taken | {point}, banned))
-    return None
+    return Lighter(False)
 
 
-def _relaxation(
-    left: list[list[int]], weight: FloatArray, costs: list[Fraction]
-) -> tuple[Fraction, int]:
-    """A rational lower bound on covers of ``left``, and the point to branch on."""
+def _relaxation(left: list[list[int]], units: Units) -> tuple[int, int]:
+    """A lower bound on the weight of covers of ``left``, and the point to branch on.
+
+    Prices y >= 0 of the witnesses, with the prices of those that contain a point adding up to at most its weight,
+    prove that covers weigh at least sum y. The linear programme proposes y in floats; each is lowered to what the
+    points of its witness can still pay, in integers, and raised by what they have left. A cover weighs a multiple of
+    the common divisor of the weights, so the sum is rounded up to one.
+    """
     used = np.unique(np.concatenate([np.array(rows) for rows in left]))
     M = incidence([np.searchsorted(used, rows) for rows in left], len(used))
+    own = units[used].tolist()
+    largest, step = max(own), math.gcd(*own)
+    cost = np.array([cost / largest for cost in own])
     solved = scipy.optimize.linprog(
-        weight[used], A_ub=-M, b_ub=-np.ones(len(left)), bounds=(0, None), method="highs"
+        cost, A_ub=-M, b_ub=-np.ones(len(left)), bounds=(0, None), method="highs"
     )
-    y = [Fraction(max(0.0, -float(value))) for value in solved.ineqlin.marginals]
-    load: dict[int, Fraction] = {}
-    for rows, price in zip(left, y, strict=True):
-        for i in rows:
-            load[i] = load.get(i, Fraction(0)) + price
-    over = max((load[i] / costs[i] for i in load), default=Fraction(0))
-    bound = sum(y, Fraction(0)) / max(over, Fraction(1))
-    fractional = np.minimum(solved.x, 1.0 - solved.x)
+    known = solved.status == 0
+    prices = np.maximum(-solved.ineqlin.marginals, 0.0) if known else np.zeros(len(left))
+    funds = {int(i): cost << _DIGITS for i, cost in zip(used, own, strict=True)}
+    total = 0
+    for asked in ([int(y * 2.0**60) * largest >> (60 - _DIGITS) for y in prices.tolist()], None):
+        for at, rows in enumerate(left):
+            paid = min(funds[i] for i in rows)
+            if asked is not None:
+                paid = min(paid, asked[at])
+            if paid > 0:
+                total += paid
+                for i in rows:
+                    funds[i] -= paid
+    bound = -(-total // (step << _DIGITS)) * step
+    x = solved.x if known else np.zeros(len(used))
+    fractional = np.minimum(x, 1.0 - x)
     degree = np.asarray(M.sum(axis=0)).ravel()
-    return bound, int(used[np.lexsort((degree, np.round(fractional, 6)))[-1]])
+    return bound, int(used[np.lexsort((degree, x > 0.5, np.round(fractional, 6)))[-1]])

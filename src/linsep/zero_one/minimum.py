@@ -15,26 +15,30 @@ from linsep.separability.witness import Witness
 from linsep.watching import note
 from linsep.zero_one import master
 from linsep.zero_one.descent import descend, errors
-from linsep.zero_one.line import best_threshold
+from linsep.zero_one.line import best_threshold, threshold_plane
 from linsep.zero_one.points import FloatArray, IntArray, Mask, Points
 from linsep.zero_one.sweep import sweep
-from linsep.zero_one.witnesses import pack
+from linsep.zero_one.witnesses import exact_witness, pack
 
 _SWEPT = 20_000  # points up to which two features are enumerated
 _PACKINGS = 4
 _ROUND = 20  # disjoint witnesses a round
-_NODES = 100  # of the search for a cover, where rounds are counted
+_NODES = 500  # of the search for a cover, where rounds are counted
 _INNER = 8  # greedy covers tried between two exact ones
+_SMALLER = 2.0**-64  # scale of (w, b) where scores would overflow
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """theta = (w, b), its errors, a proven lower bound, and what proves it: witnesses, or an enumeration."""
+    """theta = (w, b), its errors, a proven lower bound, and what proves it: witnesses, or an enumeration.
+
+    Errors and bound are in the units of the points.
+    """
 
     theta: FloatArray
     wrong: Mask
-    errors: float
-    bound: float
+    errors: int
+    bound: int
     witnesses: tuple[Witness, ...]
     method: str
 
@@ -49,48 +53,50 @@ def minimise(
     """The fewest errors, or the best found when time or rounds are up. ``starts`` are (w, b) to begin with."""
     d = points.X.shape[1]
     if d == 1:
-        value, positive = best_threshold(points.X[:, 0], points.sign * points.weight)
+        least, positive = best_threshold(points.X[:, 0], points.signed_units)
         best = Attempt(points)
-        best.keep(positive == (points.sign > 0))
-        return best.found(value, (), "thresholds")
+        best.offer(threshold_plane(points.X[:, 0], positive))
+        return best.found(least * points.step, (), "thresholds")
     search = Search(points, deadline, rng)
     if search.separable():
-        return search.best.found(0.0, (), "separable")
+        return search.best.centred(0, (), "separable")
     if d == 2 and len(points) <= _SWEPT:
         swept = sweep(points, deadline)
         if swept is not None:
-            search.best.keep(swept.positive == (points.sign > 0))
-            if points.settled(search.best.errors, swept.bound):
-                return search.best.found(swept.bound, (), "sweep")
+            if not search.best.keep(swept.positive == (points.sign > 0)):
+                search.begin(starts)  # as near as coefficients in floats come
+            return search.best.centred(swept.errors, (), "sweep")
     search.begin(starts)
     search.run(rounds)
-    return search.best.found(search.bound, search.proof, "cover")
+    return search.best.centred(search.bound, search.proof, "cover")
 
 
 class Attempt:
-    """The best hyperplane so far; errors are counted without rounding."""
+    """The best hyperplane so far; errors are counted without rounding, in the units of the points."""
 
     def __init__(self, points: Points) -> None:
         self.points = points
-        side = 1.0 if points.sign @ points.weight >= 0.0 else -1.0
+        side = 1.0 if points.signed_units.sum() >= 0 else -1.0
         self.theta = np.append(np.zeros(points.X.shape[1]), side)
         self.wrong = points.wrong(self.theta)
-        self.errors = points.errors(self.wrong)
+        self.errors = points.count(self.wrong)
 
     def offer(self, theta: FloatArray) -> bool:
         """Take theta if it makes fewer errors."""
         if not np.isfinite(theta).all():
             return False
+        if not np.isfinite(_clearance(self.points, theta)):
+            theta = theta * _SMALLER
         wrong = self.points.wrong(theta)
-        count = self.points.errors(wrong)
+        count = self.points.count(wrong)
         if count >= self.errors:
             return False
         self.theta, self.wrong, self.errors = theta, wrong, count
         return True
 
     def keep(self, kept: Mask) -> bool:
-        """Take a hyperplane that has all kept points strictly on their side, if it exists and is better."""
-        if self.points.errors(~kept) >= self.errors:
+        """Take a hyperplane that has all kept points on their side, if floats hold one and it is better."""
+        if self.points.count(~kept) >= self.errors:
             return False
         sign = self.points.sign[kept]
         if sign.min() == sign.max():
@@ -98,11 +104,29 @@ class Attempt:
         answer = decide(Memory(self.points.X[kept], sign, n_threads=1))
         return isinstance(answer, Separable) and self.offer(answer.hyperplane.homogeneous())
 
-    def found(self, bound: float, witnesses: tuple[Witness, ...], method: str) -> Found:
-        """The result; equal to rounding, the bound is the number of errors."""
-        if self.points.settled(self.errors, bound):
-            bound = self.errors
+    def centred(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
+        """The result, the hyperplane moved away from the points on either side if there is room."""
+        side = np.where(self.wrong, -self.points.sign, self.points.sign)
+        if side.min() < side.max():
+            answer = decide(Memory(self.points.X, side, n_threads=1))
+            if isinstance(answer, Separable):
+                theta = answer.hyperplane.homogeneous()
+                same = np.array_equal(self.points.wrong(theta), self.wrong)
+                if same and _clearance(self.points, theta) > _clearance(self.points, self.theta):
+                    self.theta = theta
+        return self.found(bound, witnesses, method)
+
+    def found(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
+        """The result."""
         return Found(self.theta, self.wrong, self.errors, bound, witnesses, method)
+
+
+def _clearance(points: Points, theta: FloatArray) -> float:
+    """The least |w.x + b| beside |x|.|w| + |b|; not a number if that overflows."""
+    w, b = theta[:-1], theta[-1]
+    with np.errstate(all="ignore"):
+        ratio = np.abs(points.X @ w + b) / (np.abs(points.X) @ np.abs(w) + np.abs(b))
+    return float(ratio.min())
 
 
 class Search:
@@ -112,21 +136,28 @@ class Search:
         self.points, self.deadline, self.rng = points, deadline, rng
         self.best = Attempt(points)
         self.witnesses: list[Witness] = []
-        self.bound = 0.0
+        self.bound = 0
         self.proof: tuple[
             Witness, ...
         ] = ()  # those that prove the bound, so that it can be proven again as fast
+        # fewest errors of a hyperplane, even if its coefficients need more digits than floats have
+        self.reached = self.points.total
         self.stuck = False
+
+    def goal(self) -> int:
+        """The fewest errors that some hyperplane is known to make."""
+        self.reached = min(self.reached, self.best.errors)
+        return self.reached
 
     def over(self) -> bool:
         """Whether the bounds have met, time is up, or there is no way on."""
-        note(0.0, self.best.errors, self.bound)
-        met = self.points.settled(self.best.errors, self.bound)
+        note(0.0, self.points.value(self.best.errors), self.points.value(self.bound))
+        met = self.bound >= self.goal()
         return met or self.stuck or perf_counter() > self.deadline
 
     def separable(self) -> bool:
         """Whether no error is needed at all."""
-        return self.best.errors == 0.0 or self.best.keep(np.ones(len(self.points), dtype=bool))
+        return self.best.errors == 0 or self.best.keep(np.ones(len(self.points), dtype=bool))
 
     def begin(self, starts: Iterable[FloatArray]) -> None:
         """Line searches from the given hyperplanes, and a few packings of disjoint witnesses."""
@@ -141,28 +172,30 @@ class Search:
             self._pack(everything, most=len(self.points))
 
     def run(self, rounds: int | None) -> None:
-        """Cover, ask, add witnesses; an optimal cover that leaves separable rows is the answer.
+        """Cover, ask, add witnesses, until every cover weighs as much as the errors of some hyperplane.
 
         A number of rounds makes the result independent of the clock, so the covers are limited by nodes too.
         """
         nodes = None if rounds is None else _NODES
         for _ in itertools.count() if rounds is None else range(rounds):
             self._cheap_rounds()
+            if self.over() or not self.witnesses:
+                return
+            sets, units = self._sets(), self.points.units
+            self._raise(master.relaxed(sets, units), self.witnesses)
             if self.over():
                 return
-            sets = self._sets()
-            cover = master.cover(sets, self.points.weight, self.deadline - perf_counter(), nodes)
-            # a bound from an unfinished search could not be checked in less time: the relaxation can
-            sure = cover.bound if cover.optimal else master.relaxed(sets, self.points.weight)
-            self._raise(sure, self.witnesses)
-            if cover.chosen is None or self.over():
+            lighter = master.lighter_cover(
+                sets, units, self.goal(), nodes=nodes, deadline=self.deadline
+            )
+            if lighter.exists is False:
+                self._raise(self.goal(), self.witnesses)
                 return
-            if not self._uncover(cover.chosen):
-                return  # separable, hence done; or floats cannot tell
+            if lighter.cover is not None:
+                self._uncover(lighter.cover)
 
-    def _raise(self, bound: float, witnesses: list[Witness]) -> None:
+    def _raise(self, bound: int, witnesses: list[Witness]) -> None:
         """Take a higher bound with the witnesses that prove it."""
-        bound = self.points.at_least(bound)
         if bound > self.bound:
             self.bound, self.proof = bound, tuple(witnesses)
 
@@ -174,20 +207,32 @@ class Search:
         for _ in range(_INNER):
             if self.over() or not self.witnesses:
                 return
-            if not self._uncover(master.greedy(self._sets(), self.points.weight, self.rng)):
+            if not self._uncover(master.greedy(self._sets(), self.points.cost, self.rng)):
                 return
 
     def _uncover(self, chosen: IntArray) -> bool:
-        """New witnesses among the points not chosen; False if these are separable."""
+        """New witnesses among the points not chosen; False if there are none, because a hyperplane has these right."""
         left = np.setdiff1d(np.arange(len(self.points)), chosen)
-        return self._pack(left, most=_ROUND)
+        if self._pack(left, most=_ROUND):
+            return True
+        weight = self.points.count(chosen)
+        if self.stuck or self.goal() <= weight or perf_counter() > self.deadline:
+            return False
+        exact = exact_witness(self.points, left)  # floats took them for separable
+        if isinstance(exact, Witness):
+            self.witnesses.append(exact)
+            return True
+        if exact:
+            self.reached = weight
+        self.stuck = exact is None
+        return False
 
     def _pack(self, rows: IntArray, most: int) -> bool:
         packing = pack(self.points, rows, self.rng, most=most, deadline=self.deadline)
         new = packing.witnesses
         self.witnesses += new
         if len(rows) == len(self.points):
-            together = sum(float(self.points.weight[w.rows].min()) for w in new)
+            together = sum(min(self.points.units[w.rows].tolist()) for w in new)
             self._raise(together, new)
         if packing.phi is not None:
             self.best.offer(self.points.frame.theta(packing.phi))
@@ -201,12 +246,10 @@ class Search:
         return bool(new)
 
     def _improve(self, phi: FloatArray, patience: int) -> None:
-        A, _ = self.points.vectors
-        if errors(A, self.points.weight, phi) > 1.5 * self.best.errors + self.points.weight.max():
+        A, cost = self.points.vectors[0], self.points.cost
+        if errors(A, cost, phi) > 1.5 * float(cost[self.best.wrong].sum()) + cost.max():
             patience = min(patience, 5)
-        phi, _ = descend(
-            A, self.points.weight, phi, self.rng, patience=patience, deadline=self.deadline
-        )
+        phi, _ = descend(A, cost, phi, self.rng, patience=patience, deadline=self.deadline)
         self.best.offer(self.points.frame.theta(phi))
 
     def _inside(self, theta: FloatArray) -> FloatArray:

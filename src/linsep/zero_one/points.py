@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from linsep.data import Memory
+from linsep.dyadic import Dyadic, rational
 from linsep.separability.frame import Frame
-from linsep.separability.rows import SignedRows, exact_margins
+from linsep.separability.rows import ROUNDOFF, TINIEST, SignedRows, exact_margins
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-ROUNDOFF = 2.0**-53
+_LEAST_COST = 1e-200  # so that reciprocals and products of costs stay finite
+_BLOCK = 1 << 19  # numbers whose absolute values are taken together
+_MACHINE = 1 << 61  # sums of absolute values up to here fit into int64, twice over
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
     """Distinct points X (m, d) of sign -1 or +1 and positive weight.
 
+    The weights are ``units * 2**exp`` with Python integers, so that sums of them are compared without rounding.
     ``first`` is a row of the user's for each; ``place`` the point of each row, -1 if its weight is 0.
     """
 
     X: FloatArray
     sign: FloatArray
-    weight: FloatArray
+    units: npt.NDArray[np.object_]
+    exp: int
     first: IntArray
     place: IntArray
 
@@ -36,14 +45,33 @@ class Points:
         return len(self.sign)
 
     @cached_property
-    def whole(self) -> bool:
-        """Whether all weights are whole numbers, so that errors are."""
-        return bool((self.weight == np.rint(self.weight)).all()) and self.total < 2.0**53
+    def total(self) -> int:
+        """The units of all points."""
+        return int(sum(self.units.tolist()))
 
     @cached_property
-    def total(self) -> float:
-        """The weight of all points."""
-        return float(self.weight.sum())
+    def step(self) -> int:
+        """The greatest common divisor of the units: every sum of weights is a multiple of it."""
+        return math.gcd(*self.units.tolist())
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """The weights as floats, rounded to the nearest."""
+        return np.array([self.value(units) for units in self.units.tolist()])
+
+    @cached_property
+    def cost(self) -> FloatArray:
+        """The weights relative to the largest, at least 1e-200: for heuristics, whatever the size of the weights."""
+        largest = max(self.units.tolist())
+        shares = np.array([units / largest for units in self.units.tolist()])
+        return np.asarray(np.maximum(shares, _LEAST_COST))
+
+    @cached_property
+    def signed_units(self) -> npt.NDArray[np.int64] | npt.NDArray[np.object_]:
+        """Sign times units over ``step``: machine integers if their sums fit, Python's otherwise."""
+        whole = np.array([0, *(units // self.step for units in self.units.tolist())], dtype=object)
+        signed = np.where(self.sign > 0, whole[1:], -whole[1:])
+        return signed.astype(np.int64) if self.total // self.step < _MACHINE else signed
 
     @cached_property
     def signed(self) -> SignedRows:
@@ -62,27 +90,69 @@ class Points:
 
     def wrong(self, theta: FloatArray) -> Mask:
         """Which points sign(w.x + b) gets wrong, sign(0) = +1; decided without rounding."""
-        w, b = theta[:-1], float(theta[-1])
-        score = self.X @ w + b
-        doubt = (len(w) + 8) * ROUNDOFF * (np.abs(self.X) @ np.abs(w) + abs(b)) + 1e-300
-        near = np.flatnonzero(~(np.abs(score) > doubt))
-        exact = exact_margins(self.X[near], np.ones(len(near)), theta)
-        score[near] = [1.0 if value >= 0 else -1.0 for value in exact]
-        return np.asarray((score >= 0.0) != (self.sign > 0.0))
+        with np.errstate(all="ignore"):
+            scores = self.X @ theta[:-1] + theta[-1]
+        return np.asarray((exact_signs(self.X, theta, scores) >= 0.0) != (self.sign > 0.0))
 
-    def errors(self, wrong: Mask) -> float:
-        """Their weight."""
-        return float(self.weight[wrong].sum())
+    def count(self, chosen: Mask | IntArray) -> int:
+        """The units of some points."""
+        return int(sum(self.units[chosen].tolist()))
 
-    def at_least(self, bound: float) -> float:
-        """The least possible weight of errors not below a bound that is known up to rounding."""
-        bound = max(bound, 0.0)
-        slack = 1e-6 if self.whole else 1e-9 * self.total
-        return float(np.ceil(bound - slack)) if self.whole else max(bound - slack, 0.0)
+    def exact(self, units: int) -> Fraction:
+        """The weight that a number of units stands for."""
+        return rational(units, self.exp)
 
-    def settled(self, errors: float, bound: float) -> bool:
-        """Whether the bound is the number of errors, to within the rounding of sums of weights."""
-        return bound >= errors - (0.0 if self.whole else 4e-9 * self.total)
+    def value(self, units: int) -> float:
+        """The float nearest to that weight."""
+        return float(self.exact(units))
+
+    def at_most(self, weight: float) -> int:
+        """The largest number of units that weighs no more than a number >= 0."""
+        return math.floor(Fraction(weight) / rational(1, self.exp))
+
+    def at_least(self, weight: float) -> int:
+        """The least number of units that weighs no less than a number >= 0."""
+        return math.ceil(Fraction(weight) / rational(1, self.exp))
+
+
+def exact_signs(X: Any, theta: FloatArray, scores: FloatArray) -> FloatArray:
+    """Scores w.x + b with the sign that they have without rounding, given scores computed in floats in any order.
+
+    Float scores err by at most (d + 8) u (|x|.|w| + |b|) and, since each product may underflow, (d + 8) 2^-1074: d
+    products and sums are rounded, and so is the bound itself. Those within the bound, or not finite, are computed
+    again as rational numbers and rounded to the nearest float, to the nearest nonzero one if they are not 0.
+    X is dense or sparse, of any kind of numbers.
+    """
+    w, b = theta[:-1], float(theta[-1])
+    chain = len(w) + 8
+    with np.errstate(all="ignore"):
+        doubt = chain * (ROUNDOFF * (_reaches(X, np.abs(w)) + abs(b)) + TINIEST)
+    near = np.flatnonzero(~(np.abs(scores) > doubt) | ~np.isfinite(scores))
+    if not len(near):
+        return scores
+    scores = scores.copy()
+    doubtful = X[near].toarray() if sp.issparse(X) else X[near]
+    exact = exact_margins(np.asarray(doubtful, dtype=np.float64), np.ones(len(near)), theta)
+    scores[near] = [_rounded(value) for value in exact]
+    return scores
+
+
+def _reaches(X: Any, size: FloatArray) -> FloatArray:
+    """|x|.size of every row."""
+    if sp.issparse(X):
+        return np.asarray(abs(X) @ size)
+    step = max(1, _BLOCK // X.shape[1])
+    parts = [np.abs(X[at : at + step]) @ size for at in range(0, len(X), step)]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _rounded(value: Fraction) -> float:
+    """The nearest float, of the same sign and finite."""
+    if value == 0:
+        return 0.0
+    largest = Fraction(np.finfo(np.float64).max)
+    size = float(min(abs(value), largest)) or TINIEST
+    return size if value > 0 else -size
 
 
 def distinct(X: FloatArray, sign: FloatArray, weight: FloatArray | None) -> Points:
@@ -94,8 +164,10 @@ def distinct(X: FloatArray, sign: FloatArray, weight: FloatArray | None) -> Poin
     order = np.argsort(first)  # points in the order of the rows
     rank = np.argsort(order)
     point = rank[place.ravel()]
-    total = np.bincount(point, weights=weight[rows], minlength=len(first)).astype(np.float64)
+    exact = Dyadic.of(weight[rows])
+    units = np.zeros(len(first), dtype=object)
+    np.add.at(units, point, exact.num)
     kept = rows[first[order]]
     of_rows = np.full(len(sign), -1)
     of_rows[rows] = point
-    return Points(np.ascontiguousarray(X[kept]) + 0.0, sign[kept], total, kept, of_rows)
+    return Points(np.ascontiguousarray(X[kept]) + 0.0, sign[kept], units, exact.exp, kept, of_rows)

@@ -3,14 +3,17 @@
 Move a line that passes through no point until it meets one, then turn it about that point until it meets another.
 The sides of all other points stay as they were; the points on the line are split in two by where the lines cross. So
 the optimum is the least, over lines through two points, of the errors off the line plus those of the best split on it.
-Angles that floats cannot tell apart are taken together: if exact arithmetic finds the points on one line they are
-split as such, else all count as right, which keeps the result a lower bound.
+Weights are integers. Angles that floats cannot tell apart are taken together first, all their points counted as right;
+where that could beat the best line so far, they are sorted by cross products in integers. Nothing is rounded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cmp_to_key
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -19,95 +22,164 @@ from linsep.watching import note
 from linsep.zero_one.line import best_threshold
 from linsep.zero_one.points import FloatArray, IntArray, Mask, Points
 
-_SAME = 1e-14  # angles nearer than this may be equal
+_SAME = 1e-14  # angles nearer than this may be equal: they err by less than 1e-15
 
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """Least errors, which points they leave positive, and a lower bound (below it where floats cannot tell)."""
+    """Units of the least errors, and which points they leave positive."""
 
-    errors: float
+    errors: int
     positive: Mask
-    bound: float
 
 
 def sweep(points: Points, deadline: float) -> Best | None:
     """The optimum of two features; None if time ran out."""
-    X = points.X / 2.0 ** np.frexp(np.abs(points.X).max(axis=0))[1]  # powers of two: no rounding
-    c = points.sign * points.weight
-    total = float(c.sum())
-    least = 0.5 * (points.total - abs(total))
-    best = Best(least, np.full(len(c), total >= 0.0), least)
+    lines = _Lines(points)
+    c = points.signed_units
+    total = int(c.sum())
+    best = Best((points.total // points.step - abs(total)) // 2, np.full(len(c), total >= 0))
     for pivot in range(len(c)):
         if perf_counter() > deadline:
             return None
-        note(0.0, best.errors)
-        best = _turn(X, c, pivot, best)
-    return best
+        note(0.0, points.value(best.errors * points.step))
+        best = lines.through(pivot, best)
+    return Best(best.errors * points.step, best.positive)
 
 
-def _turn(X: FloatArray, c: FloatArray, pivot: int, best: Best) -> Best:
-    """All lines through one point."""
-    delta = X - X[pivot]
-    here = (delta[:, 0] == 0.0) & (delta[:, 1] == 0.0)
-    others = np.flatnonzero(~here)
-    if not len(others):
+@dataclass(frozen=True, eq=False)
+class _Fan:
+    """Points in the order in which a turning line meets them.
+
+    ``ahead`` says which lie in the direction that the line points to when it meets them, the others lie opposite.
+    Runs of equal angles, to rounding, begin at ``starts`` and end before ``ends``.
+    """
+
+    order: IntArray
+    ahead: Mask
+    starts: IntArray
+    ends: IntArray
+
+
+class _Lines:
+    """Lines through pairs of points."""
+
+    def __init__(self, points: Points) -> None:
+        self.X, self.c = points.X, points.signed_units
+        self.whole = DyadicRows.of(points.X).num  # columns scaled, which keeps orientations
+        self.scaled = _scaled(points.X)
+
+    def through(self, pivot: int, best: Best) -> Best:
+        """The best of ``best`` and all lines through one point."""
+        here = (self.X == self.X[pivot]).all(axis=1)
+        others = np.flatnonzero(~here)
+        if not len(others):
+            return best
+        fan = self._fan(pivot, others)
+        value = np.where(fan.ahead, self.c[fan.order], -self.c[fan.order])
+        running, weigh = _sums(value), _sums(np.abs(value))
+        balance = running[-1] - running[fan.ends] - running[fan.starts]  # left minus right, signed
+        off = weigh[-1] - (weigh[fan.ends] - weigh[fan.starts])
+        hopeful = (off - np.abs(balance)) // 2
+        for group in np.flatnonzero(hopeful < best.errors):
+            lo, hi = int(fan.starts[group]), int(fan.ends[group])
+            inside = self._sorted(pivot, fan, lo, hi)
+            for order, start, end in self._runs(pivot, fan, inside, lo):
+                best = self._better(np.flatnonzero(here), fan, order, (start, end), best)
         return best
-    dx, dy = delta[others, 0], delta[others, 1]
-    upper = (dy > 0.0) | ((dy == 0.0) & (dx > 0.0))
-    angle = np.arctan2(np.where(upper, dy, -dy), np.where(upper, dx, -dx))
-    order = np.argsort(angle)
-    gap = np.diff(angle[order], append=angle[order[0]] + np.pi)
-    start = int(np.argmax(gap)) + 1  # begin after the widest gap, so that no group is cut
-    order = np.roll(order, -start)
-    gap = np.roll(gap, -start)
-    # beyond the seam the direction is the opposite one, and so are the sides
-    wrapped = np.arange(len(order)) >= len(order) - start
-    value = np.where(upper[order] != wrapped, c[others[order]], -c[others[order]])
-    ends = np.flatnonzero(np.append(gap[:-1] > _SAME, True)) + 1
-    starts = np.concatenate([[0], ends[:-1]])
-    running = np.concatenate([[0.0], np.cumsum(value)])
-    weigh = np.concatenate([[0.0], np.cumsum(np.abs(value))])
-    balance = running[-1] - running[ends] - running[starts]  # left minus right, signed
-    off = weigh[-1] - (weigh[ends] - weigh[starts])
-    hopeful = 0.5 * (off - np.abs(balance))
-    slack = 1e-9 * max(1.0, best.errors)
-    for group in np.flatnonzero(hopeful < min(best.errors, best.bound) - slack):
-        on = others[order[starts[group] : ends[group]]]
-        line = np.concatenate([np.flatnonzero(here), on])
-        left = np.zeros(len(c), dtype=bool)
-        left[others[order]] = upper[order] != wrapped
-        before = others[order[: starts[group]]]
+
+    def _fan(self, pivot: int, others: IntArray) -> _Fan:
+        if self.scaled is None:  # floats cannot hold the scaled numbers: all angles are in doubt
+            delta = self.whole[others] - self.whole[pivot]
+            upper = np.array([y > 0 or (y == 0 and x > 0) for x, y in delta.tolist()])
+            return _Fan(others, upper, np.array([0]), np.array([len(others)]))
+        dx, dy = (self.scaled[others] - self.scaled[pivot]).T
+        upper = (dy > 0.0) | ((dy == 0.0) & (dx > 0.0))
+        angle = np.arctan2(np.where(upper, dy, -dy), np.where(upper, dx, -dx))
+        order = np.argsort(angle)
+        gap = np.diff(angle[order], append=angle[order[0]] + np.pi)
+        start = int(np.argmax(gap)) + 1  # begin after the widest gap, so that no group is cut
+        order = np.roll(order, -start)
+        gap = np.roll(gap, -start)
+        # beyond the seam the direction is the opposite one, and so are the sides
+        wrapped = np.arange(len(order)) >= len(order) - start
+        ends = np.flatnonzero(np.append(gap[:-1] > _SAME, True)) + 1
+        starts = np.concatenate([[0], ends[:-1]])
+        return _Fan(others[order], upper[order] != wrapped, starts, ends)
+
+    def _sorted(self, pivot: int, fan: _Fan, lo: int, hi: int) -> list[tuple[int, Any, Any]]:
+        """Positions lo..hi of the fan by exact angle, each with the direction of the line that meets it."""
+        delta = self.whole[fan.order[lo:hi]] - self.whole[pivot]
+        ahead = fan.ahead[lo:hi].tolist()
+        turned = [
+            (at, *((x, y) if front else (-x, -y)))
+            for at, ((x, y), front) in enumerate(zip(delta.tolist(), ahead, strict=True), lo)
+        ]
+        if all(_cross(turned[0], other) == 0 for other in turned):
+            return turned
+        return sorted(turned, key=_by_angle)
+
+    def _runs(
+        self, pivot: int, fan: _Fan, inside: list[tuple[int, Any, Any]], lo: int
+    ) -> Iterator[tuple[IntArray, int, int]]:
+        """The positions of the fan in exact order, and where each run of equal angles starts and ends."""
+        order = np.arange(len(fan.order))
+        order[lo : lo + len(inside)] = [at for at, _, _ in inside]
+        start = 0
+        for end in range(1, len(inside) + 1):
+            if end == len(inside) or _cross(inside[start], inside[end]) != 0:
+                yield order, lo + start, lo + end
+                start = end
+
+    def _better(
+        self, here: IntArray, fan: _Fan, order: IntArray, run: tuple[int, int], best: Best
+    ) -> Best:
+        """The better of ``best`` and a line with the best split of the points on it."""
+        start, end = run
+        left = np.zeros(len(self.c), dtype=bool)
+        left[fan.order] = fan.ahead
+        before = fan.order[order[:start]]
         left[before] = ~left[before]
-        best = _better(X, c, best, line, left if balance[group] >= 0.0 else ~left, hopeful[group])
-    return best
+        line = np.concatenate([here, fan.order[order[start:end]]])
+        apart = np.ones(len(self.c), dtype=bool)
+        apart[line] = False
+        signed = self.c[apart]
+        balance = int(np.where(left[apart], signed, -signed).sum())
+        off = (int(np.abs(signed).sum()) - abs(balance)) // 2
+        if off >= best.errors:
+            return best
+        axis = int((self.X[line, 0] == self.X[line[0], 0]).all())
+        split, chosen = best_threshold(self.X[line, axis], self.c[line])
+        if off + split >= best.errors:
+            return best
+        positive = left if balance >= 0 else ~left
+        positive[line] = chosen
+        return Best(off + split, positive)
 
 
-def _better(
-    X: FloatArray, c: FloatArray, best: Best, line: IntArray, positive: Mask, off: float
-) -> Best:
-    """What a line and the best split of the points on it achieve."""
-    along = _positions(X[line])
-    if along is None:
-        return Best(best.errors, best.positive, min(best.bound, off))
-    split, chosen = best_threshold(along, c[line])
-    value = off + split
-    if value >= best.errors:
-        return best
-    positive = positive.copy()
-    positive[line] = chosen
-    return Best(value, positive, min(best.bound, value))
+def _scaled(X: FloatArray) -> FloatArray | None:
+    """X with columns divided by powers of two to at most 1; None if that rounds, as it does where numbers underflow."""
+    powers = np.frexp(np.abs(X).max(axis=0))[1]
+    scaled = np.ldexp(X, -powers)
+    return scaled if (np.ldexp(scaled, powers) == X).all() else None
 
 
-def _positions(P: FloatArray) -> FloatArray | None:
-    """Ranks of points along the line that they share; None if they do not lie on one, exactly."""
-    if len(np.unique(P, axis=0)) > 2:
-        rows = DyadicRows.of(P)
-        low = min(rows.exps)
-        D = rows.num * np.array([1 << (exp - low) for exp in rows.exps], dtype=object)
-        D = D - D[0]
-        far = D[int(np.argmax([abs(a) + abs(b) for a, b in D]))]
-        if any(a * far[1] != b * far[0] for a, b in D):
-            return None
-    axis = int(np.argmax(np.ptp(P, axis=0)))
-    return np.asarray(P[:, axis])
+def _sums(values: Any) -> Any:
+    """0 and the partial sums."""
+    sums = np.zeros(len(values) + 1, dtype=values.dtype)
+    sums[1:] = np.cumsum(values)
+    return sums
+
+
+def _turns(u: Any, v: Any) -> int:
+    """Negative if the turning line points along u before it points along v."""
+    return _cross(v, u)
+
+
+_by_angle = cmp_to_key(_turns)
+
+
+def _cross(u: tuple[int, Any, Any], v: tuple[int, Any, Any]) -> int:
+    """-1, 0 or +1: whether the direction of v lies to the right of that of u, along it, or to its left."""
+    product = u[1] * v[2] - u[2] * v[1]
+    return int(product > 0) - int(product < 0)

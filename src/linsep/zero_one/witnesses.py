@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from linsep.data import Memory
-from linsep.separability import Inseparable, decide, witness_or_separator
+from linsep.separability import Inseparable, decide, simplex, witness_or_separator
 from linsep.separability.witness import Witness, make_witness
 from linsep.zero_one.points import FloatArray, IntArray, Points
 
@@ -75,7 +75,7 @@ def pack(
             return Packing(found, True, phi_or_none)
         witness = make_witness(points.signed, chosen, weights) if len(chosen) else None
         if witness is None or not witness.proven:
-            exact = _exactly(points, left)
+            exact = exact_witness(points, left)
             if not isinstance(exact, Witness):
                 return Packing(found, exact)
             witness = exact
@@ -84,9 +84,15 @@ def pack(
     return Packing(found, None if len(found) < most else False)
 
 
-def _exactly(points: Points, rows: IntArray) -> Witness | bool | None:
-    """A proven witness, or True if there is none; exact arithmetic decides, if there are few numbers."""
+def exact_witness(points: Points, rows: IntArray) -> Witness | bool | None:
+    """A proven witness among the rows, True if they are separable, None if it takes too long to tell.
+
+    What floats leave undecided was decided in rational arithmetic, if there are few numbers: then some hyperplane
+    separates the rows, though none with coefficients in floats was found.
+    """
     answer = decide(Memory(points.X[rows], points.sign[rows], n_threads=1))
-    if isinstance(answer, Inseparable) and answer.proven:
-        return Witness(rows[answer.rows], answer.weights, answer.residual, True)
-    return True if answer.separable else None
+    if isinstance(answer, Inseparable):
+        found = Witness(rows[answer.rows], answer.weights, answer.residual, True)
+        return found if answer.proven else None
+    few = len(rows) * (points.X.shape[1] + 1) <= simplex.ENTRIES
+    return True if answer.separable or few else None

@@ -1,0 +1,313 @@
+"""Losses and conjugates without rounding: rational numbers for pieces of parabolas and lines, balls for the rest.
+
+With r = centre - m, a loss made of parabolas and lines has the conjugate l*(-u) = q u^2 - centre u on an interval,
+so that sums of losses and of conjugates at dyadic numbers are rational. The logistic, exponential and softmax
+losses are enclosed by python-flint's ball arithmetic: every number there carries a bound of its own error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from linsep.dyadic import Dyadic
+from linsep.errors import Refused
+from linsep.losses import (
+    Absolute,
+    CoupledLoss,
+    CrammerSinger,
+    Exponential,
+    Hinge,
+    Huber,
+    HuberisedHinge,
+    Logistic,
+    Loss,
+    Multinomial,
+    Perceptron,
+    Squared,
+    SquaredHinge,
+)
+from linsep.rational import HAS_FLINT
+
+#: Bits of a ball's centre: far beyond what a gap of 1e-15 of the objective asks for.
+_BITS = 256
+_ONE = Dyadic.of(1.0)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Two rational numbers that enclose a real one."""
+
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def of(cls, value: Fraction) -> Interval:
+        """A rational number."""
+        return cls(value, value)
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def times(self, factor: Fraction) -> Interval:
+        """The product with a number that is not negative."""
+        return Interval(factor * self.low, factor * self.high)
+
+
+NOTHING = Interval.of(Fraction(0))
+
+
+class Formula(Protocol):
+    """A pointwise loss; every sum runs over the rows of vectors of equal length."""
+
+    @property
+    def low(self) -> float:
+        """The smallest u with a finite l*(-u)."""
+        ...
+
+    @property
+    def high(self) -> float:
+        """The largest one."""
+        ...
+
+    def value(self, m: Dyadic, s: Dyadic) -> Interval:
+        """Sum of s l(m)."""
+        ...
+
+    def conjugate(self, u: Dyadic, s: Dyadic) -> Interval:
+        """Sum of s l*(-u)."""
+        ...
+
+    def conjugate_at(self, u: Fraction) -> Interval:
+        """l*(-u)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Piecewise:
+    """A loss of r = centre - m made of parabolas and lines, r cut at 0 if it is one-sided."""
+
+    shape: Literal["line", "square", "bend"]
+    one_sided: bool
+    centre: float
+    quadratic: Fraction  #: q of l*(-u) = q u^2 - centre u
+    low: float
+    high: float
+    width: float = 1.0
+    divisor: Fraction = Fraction(1)
+
+    def value(self, m: Dyadic, s: Dyadic) -> Interval:
+        """Sum of s l(m)."""
+        r = Dyadic.of(self.centre) - m
+        r = r.positive() if self.one_sided else abs(r)
+        if self.shape == "square":
+            r = r * r
+        elif self.shape == "bend":  # r^2/2 up to the width, straight beyond
+            bent = r.at_most(Dyadic.of(self.width))
+            r = bent * (r - bent.halved())
+        return Interval.of((s * r).sum() / self.divisor)
+
+    def conjugate(self, u: Dyadic, s: Dyadic) -> Interval:
+        """Sum of s l*(-u)."""
+        square = self.quadratic * (s * u * u).sum() if self.quadratic else Fraction(0)
+        return Interval.of(square - Fraction(self.centre) * (s * u).sum())
+
+    def conjugate_at(self, u: Fraction) -> Interval:
+        """l*(-u)."""
+        return Interval.of(self.quadratic * u * u - Fraction(self.centre) * u)
+
+
+class _Balls:
+    """Sums of balls, as intervals."""
+
+    low: float
+    high: float
+
+    def value(self, m: Dyadic, s: Dyadic) -> Interval:
+        """Sum of s l(m)."""
+        with _precision():
+            return _enclosed(b * self._value(a) for a, b in zip(_balls(m), _balls(s), strict=True))
+
+    def conjugate(self, u: Dyadic, s: Dyadic) -> Interval:
+        """Sum of s l*(-u)."""
+        with _precision():
+            rows = zip(_balls(u), _balls(_ONE - u), _balls(s), strict=True)
+            return _enclosed(weight * self._conjugate(a, rest) for a, rest, weight in rows)
+
+    def conjugate_at(self, u: Fraction) -> Interval:
+        """l*(-u)."""
+        with _precision():
+            return _enclosed([self._conjugate(_ball(u), _ball(1 - u))])
+
+    def _value(self, m: Any) -> Any:
+        raise NotImplementedError
+
+    def _conjugate(self, u: Any, rest: Any) -> Any:
+        raise NotImplementedError
+
+
+class _LogisticBalls(_Balls):
+    low, high = 0.0, 1.0
+
+    def _value(self, m: Any) -> Any:
+        return (-m).exp().log1p() if m > 0 else m.exp().log1p() - m
+
+    def _conjugate(self, u: Any, rest: Any) -> Any:
+        return _times_log(u) + _times_log(rest)
+
+
+class _ExponentialBalls(_Balls):
+    low, high = 0.0, math.inf
+
+    def _value(self, m: Any) -> Any:
+        return (-m).exp()
+
+    def _conjugate(self, u: Any, rest: Any) -> Any:
+        return _times_log(u) - u
+
+
+class CoupledFormula(Protocol):
+    """A loss of the leads z_c - z_y of all classes over the label."""
+
+    def value(self, leads: list[list[Fraction]], s: list[Fraction]) -> Interval:
+        """Sum of s l; a row of leads leaves the label out."""
+        ...
+
+    def entropy(self, p: Iterable[list[Fraction]], s: list[Fraction]) -> Interval:
+        """Sum of s times minus the conjugate at p; p leaves the label out."""
+        ...
+
+
+class _SoftmaxBalls:
+    def value(self, leads: list[list[Fraction]], s: list[Fraction]) -> Interval:
+        with _precision():
+            terms = (
+                _ball(b) * (1 + _sum(_ball(x).exp() for x in row)).log()
+                if max(row) > 0
+                else _ball(b) * _sum(_ball(x).exp() for x in row).log1p()
+                for row, b in zip(leads, s, strict=True)
+            )
+            return _enclosed(terms)
+
+    def entropy(self, p: Iterable[list[Fraction]], s: list[Fraction]) -> Interval:
+        with _precision():
+            terms = (
+                -_ball(b) * _sum(_times_log(_ball(x)) for x in [*row, 1 - sum(row, Fraction(0))])
+                for row, b in zip(p, s, strict=True)
+            )
+            return _enclosed(terms)
+
+
+class _LargestLead:
+    """Crammer and Singer's hinge."""
+
+    def value(self, leads: list[list[Fraction]], s: list[Fraction]) -> Interval:
+        return Interval.of(
+            sum(
+                (b * max(1 + max(row), Fraction(0)) for row, b in zip(leads, s, strict=True)),
+                Fraction(0),
+            )
+        )
+
+    def entropy(self, p: Iterable[list[Fraction]], s: list[Fraction]) -> Interval:
+        rows = zip(p, s, strict=True)
+        return Interval.of(sum((b * sum(row, Fraction(0)) for row, b in rows), Fraction(0)))
+
+
+def formula_of(loss: Loss) -> Formula:
+    """The exact text of a pointwise loss, or Refused."""
+    centre, width = float(getattr(loss, "centre", 1.0)), float(getattr(loss, "width", 1.0))
+    quarter, half, none, inf = Fraction(1, 4), Fraction(1, 2), Fraction(0), math.inf
+    bent = half * Fraction(width)
+    known: dict[type[Loss], Piecewise] = {
+        Squared: Piecewise("square", False, centre, quarter, -inf, inf),
+        SquaredHinge: Piecewise("square", True, centre, quarter, 0.0, inf),
+        HuberisedHinge: Piecewise(
+            "bend", True, centre, bent, 0.0, 1.0, width, divisor=Fraction(width)
+        ),
+        Huber: Piecewise("bend", False, centre, half, -width, width, width),
+        Hinge: Piecewise("line", True, centre, none, 0.0, 1.0),
+        Absolute: Piecewise("line", False, centre, none, -1.0, 1.0),
+        Perceptron: Piecewise("line", True, 0.0, none, 0.0, 1.0),
+    }
+    if type(loss) in known:
+        return known[type(loss)]
+    balls: dict[type[Loss], type[_Balls]]
+    balls = {Logistic: _LogisticBalls, Exponential: _ExponentialBalls}
+    if type(loss) not in balls:
+        names = ", ".join(kind.name for kind in (*known, *balls))
+        raise Refused(
+            f"exact=True knows the losses {names}, multinomial and crammer_singer, not {loss.name!r}. "
+            "Use verify(model, X, y): its gap includes a guaranteed allowance for rounding."
+        )
+    _need_flint(loss.name)
+    return balls[type(loss)]()
+
+
+def coupled_formula_of(loss: CoupledLoss) -> CoupledFormula:
+    """The exact text of a loss that couples the classes."""
+    if isinstance(loss, CrammerSinger):
+        return _LargestLead()
+    assert isinstance(loss, Multinomial)
+    _need_flint(loss.name)
+    return _SoftmaxBalls()
+
+
+def _need_flint(name: str) -> None:
+    if not HAS_FLINT:
+        raise Refused(
+            f"exact=True: the {name} loss takes values that are no fractions, and enclosing them needs "
+            "python-flint: pip install 'linsep[exact]'. Without it, use verify(model, X, y), whose gap includes a "
+            "guaranteed allowance for rounding, or checker/linsep_check.py."
+        )
+
+
+@contextmanager
+def _precision() -> Iterator[None]:
+    import flint  # noqa: PLC0415
+
+    with flint.ctx.workprec(_BITS):
+        yield
+
+
+def _ball(x: Fraction) -> Any:
+    import flint  # noqa: PLC0415
+
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
+
+
+def _balls(x: Dyadic) -> list[Any]:
+    import flint  # noqa: PLC0415
+
+    return [flint.arb((int(num), x.exp)) for num in np.atleast_1d(x.num).tolist()]
+
+
+def _times_log(p: Any) -> Any:
+    """p log p, 0 at 0."""
+    return p if p == 0 else p * p.log()
+
+
+def _sum(terms: Iterable[Any]) -> Any:
+    import flint  # noqa: PLC0415
+
+    return sum(terms, flint.arb(0))
+
+
+def _enclosed(terms: Iterable[Any]) -> Interval:
+    total = _sum(terms)
+    if not total.is_finite():
+        raise Refused(
+            "exact=True: the objective has values beyond what ball arithmetic can enclose."
+        )
+    return Interval(_fraction(total.lower()), _fraction(total.upper()))
+
+
+def _fraction(exact_ball: Any) -> Fraction:
+    man, exp = (int(part) for part in exact_ball.man_exp())
+    return Fraction(man << exp) if exp >= 0 else Fraction(man, 1 << -exp)

@@ -1,0 +1,58 @@
+"""Systems of linear equations over the rational numbers."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+#: Whether python-flint is installed; it solves large systems faster, and computes with balls.
+HAS_FLINT = importlib.util.find_spec("flint") is not None
+
+
+def solve_rational(
+    matrix: Sequence[Sequence[Fraction]], rhs: Sequence[Fraction]
+) -> list[Fraction] | None:
+    """The solution of a square system, without rounding; None if the matrix is singular."""
+    whole = [_integers([*row, b]) for row, b in zip(matrix, rhs, strict=True)]
+    if HAS_FLINT:
+        return _by_flint(whole)
+    return _by_elimination(whole)
+
+
+def _integers(row: list[Fraction]) -> list[int]:
+    common = math.lcm(*(x.denominator for x in row))
+    return [x.numerator * (common // x.denominator) for x in row]
+
+
+def _by_flint(whole: list[list[int]]) -> list[Fraction] | None:
+    import flint  # noqa: PLC0415
+
+    left = flint.fmpz_mat([row[:-1] for row in whole])
+    try:
+        found: Any = left.solve(flint.fmpz_mat([[row[-1]] for row in whole]))
+    except ZeroDivisionError:
+        return None
+    return [Fraction(int(found[i, 0].p), int(found[i, 0].q)) for i in range(len(whole))]
+
+
+def _by_elimination(whole: list[list[int]]) -> list[Fraction] | None:
+    """Bareiss's elimination: every division by the pivot before leaves no remainder."""
+    k, before = len(whole), 1
+    for at in range(k):
+        pivot = next((i for i in range(at, k) if whole[i][at]), None)
+        if pivot is None:
+            return None
+        whole[at], whole[pivot] = whole[pivot], whole[at]
+        top = whole[at]
+        for i in range(at + 1, k):
+            row, lead = whole[i], whole[i][at]
+            whole[i] = [(top[at] * x - lead * t) // before for x, t in zip(row, top, strict=True)]
+        before = top[at]
+    solution = [Fraction(0)] * k
+    for i in reversed(range(k)):
+        known = sum((whole[i][j] * solution[j] for j in range(i + 1, k)), Fraction(0))
+        solution[i] = (whole[i][k] - known) / whole[i][i]
+    return solution

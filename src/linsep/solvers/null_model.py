@@ -1,0 +1,62 @@
+"""The best model without features: w = 0 and the intercept that suits it. Labels only, no pass over X."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from linsep.losses import Loss
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+
+def null_model(problem: Problem) -> tuple[FloatArray, float]:
+    """The point (0, b) with the best b, and P there."""
+    data, loss = problem.data, problem.loss
+    weight = np.ones(data.n) if data.weight is None else data.weight
+    sign, offset = data.sign, data.offset
+    if offset is None:  # all rows of a class are alike
+        ours = sign > 0.0
+        sign, offset = np.array([1.0, -1.0]), np.zeros(2)
+        weight = np.array([weight[ours].sum(), weight[~ours].sum()])
+    null = np.zeros(problem.order)
+    if problem.fit_intercept and data.offset is None and loss.native in _KNOWN and weight.all():
+        null[-1] = _KNOWN[loss.native](*weight.tolist())
+    elif problem.fit_intercept:
+        null[-1] = _best_intercept(loss, sign, offset, weight)
+    return null, float(weight @ loss.value(sign * null[-1] + offset))
+
+
+#: The best intercept of two classes with these weights, where it can be written down.
+_KNOWN: dict[str, Callable[[float, float], float]] = {
+    "logistic": lambda plus, minus: math.log(plus / minus),
+    "exponential": lambda plus, minus: 0.5 * math.log(plus / minus),
+    "squared": lambda plus, minus: (plus - minus) / (plus + minus),
+    "squared_hinge": lambda plus, minus: (plus - minus) / (plus + minus),
+}
+
+
+def _best_intercept(loss: Loss, sign: FloatArray, offset: FloatArray, weight: FloatArray) -> float:
+    """The minimum of sum s l(sign b + offset): Newton's method kept in a bracket."""
+    b, low, high = 0.0, -np.inf, np.inf
+    for _ in range(100):
+        m = sign * b + offset
+        slope = float(weight @ (sign * loss.slope(m)))
+        curve = float(weight @ loss.curvature(m))
+        if slope == 0.0 or not np.isfinite(slope):
+            break
+        low, high = (low, b) if slope > 0 else (b, high)
+        reach = 4.0 + 2.0 * abs(b)
+        move = -slope / curve if curve > 0.0 else -np.copysign(reach, slope)
+        to = b + float(np.clip(move, -reach, reach))
+        if not low < to < high:
+            to = 0.5 * (low + high)
+        if abs(to - b) <= 1e-10 * (1.0 + abs(b)):
+            b = to
+            break
+        b = to
+    return b if np.isfinite(b) else 0.0

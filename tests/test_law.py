@@ -1,0 +1,117 @@
+"""The law of certificates on hostile problems.
+
+Whatever a fit claims is true by an independent judge: the objective at its coefficients lies where it says, no point
+beats its lower bound, no point beats the coefficients by more than the gap. What is certified passes ``verify``, in
+floats and in exact arithmetic.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hostile import answers, coefficients, dense, draw
+from judge import REGRESSION, judge, judge_errors
+from lawful import assert_verified
+
+from linsep.errors import LinsepError
+from linsep.solution import Explicit
+
+FAST = range(150)
+SLOW = range(150, 1650)
+BLOCK = 15
+
+
+def complaints(seed):
+    """Everything that is false or refused about one problem; none if the library refuses the problem itself."""
+    case = draw(seed)
+    try:
+        model, claims = answers(case)
+    except LinsepError:
+        return []
+    found = []
+    if case.mode == "zero_one":
+        found += judge_errors(dense(case.X), case.y, case.weight, model.certificate_)
+    for answer in claims:
+        found += judge(answer.task, answer.W, answer.claim)[0]
+    if model is not None and model.certificate_.certified:
+        try:
+            assert_verified(model, case.X, case.y, case.weight)
+        except (LinsepError, AssertionError) as error:
+            found.append(("verify", str(error)))
+    return [f"{case.describe()}\n    {kind}: {detail}" for kind, detail in found]
+
+
+def blocks(seeds):
+    return [range(start, start + BLOCK) for start in range(seeds.start, seeds.stop, BLOCK)]
+
+
+def by_start(block):
+    return f"{block.start}-{block.stop - 1}"
+
+
+@pytest.mark.parametrize("block", blocks(FAST), ids=by_start)
+def test_certified_means_certified(block):
+    found = [text for seed in block for text in complaints(seed)]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", blocks(SLOW), ids=by_start)
+def test_certified_means_certified_on_many_more(block):
+    found = [text for seed in block for text in complaints(seed)]
+    assert not found, "\n".join(found)
+
+
+def dual_numbers(model, task, m):
+    """The dual numbers of the answer: those stored, or the slopes of the loss at its margins."""
+    fit = model._fits[0]
+    if isinstance(fit.dual, Explicit):
+        return np.asarray(fit.dual.u, dtype=np.float64).reshape(-1)
+    with np.errstate(all="ignore"):
+        return -np.asarray(fit.recipe.loss.slope(m))
+
+
+def reached(case, model, task):
+    """Which of the regimes that break certificates the answer of a fit is in."""
+    theta = coefficients(model)[:, 0]
+    X, s = task.X, np.ones(len(task.X)) if task.weight is None else task.weight
+    with np.errstate(all="ignore"):
+        z, size = X @ theta[:-1] + theta[-1], np.abs(X) @ np.abs(theta[:-1]) + abs(theta[-1])
+        target = task.y if task.regression else 1.0
+        m = (z if task.regression else task.y * z) - target  # 0 on the kink
+        error = (X.shape[1] + 8) * 2.0**-53 * (size + np.abs(target))
+        kinked = task.loss in ("hinge", "absolute", "squared_hinge", "huberised_hinge")
+        if kinked and (np.abs(m) <= error)[s > 0].any():
+            yield "kink"
+        u = dual_numbers(model, task, m + 1.0)
+        sign = 1.0 if task.regression else task.y
+        v, a = (s * sign * u) @ X, (s * np.abs(u)) @ np.abs(X)
+        if (np.abs(v) <= 1e-10 * a)[a > 0].any():
+            yield "cancellation"
+        low, high = model._fits[0].recipe.loss.domain
+        if ((u == low) | (u == high))[s > 0].any():
+            yield "end of the domain"
+    if np.linalg.matrix_rank(X) < min(X.shape):
+        yield "rank"
+    if not task.penalised:
+        yield "no penalty"
+
+
+def test_the_problems_reach_what_breaks_certificates():
+    """Rows on kinks, sums that cancel, dual numbers at the ends of their domain, rank deficiency: all occur often."""
+    count = Counter()
+    for seed in FAST:
+        case = draw(seed)
+        if case.mode not in ("two", "regression") or case.entry != "fit":
+            continue
+        try:
+            model, (answer,) = answers(case)
+        except LinsepError:
+            count["refused"] += 1
+            continue
+        count["fits"] += 1
+        count["regression"] += answer.task.loss in REGRESSION and answer.task.regression
+        count.update(reached(case, model, answer.task))
+    assert count["fits"] >= 60
+    for regime in ("kink", "cancellation", "end of the domain", "rank", "no penalty"):
+        assert count[regime] >= 8, count
