@@ -17,7 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
-from linsep.certificates import dependence, doubled, local_certificate, softmax_local_certificate
+from linsep.certificates import (
+    dependence,
+    doubled,
+    local_certificate,
+    softmax_local_certificate,
+    unpenalised,
+)
 from linsep.certificates.dependence import (
     describe_near_dependence,
     independent_columns,
@@ -28,7 +34,7 @@ from linsep.certificates.local import exact_fit
 from linsep.certificates.metric import gram_loss, smallest_eigenvalue
 from linsep.certificates.rows import Rows
 from linsep.errors import ConvergenceWarning, SeparableData
-from linsep.losses import Logistic, Multinomial, Squared
+from linsep.losses import Absolute, Logistic, Multinomial, Squared
 
 
 @pytest.fixture(autouse=True)
@@ -541,6 +547,16 @@ class TestDoubled:
         X, target = np.column_stack([a, b, a + b]), a - b + 10 * rng.normal(size=50)
         model = LinearRegressor().fit(X, target)
         assert np.abs(model.coef_).max() < 1e3
+
+
+def test_rows_without_room_keep_their_columns():
+    """Where only the rows with room obey x_2 = 2 x_1, moving them cannot balance the row that does not."""
+    X = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [1.0, 7.0]])
+    part, u = rows_of(X, fit_intercept=False), np.array([0.1, -0.2, 0.1, 1.0])
+    room = np.array([0.9, 0.8, 0.9, 0.0])
+    assert unpenalised._moved(Absolute(), part, u, room) == (0.0, 0.0)
+    free = rows_of(X[:3], fit_intercept=False)
+    assert unpenalised._moved(Absolute(), free, u[:3], room[:3]) != (0.0, 0.0)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=lambda loss: loss.name)
