@@ -9,6 +9,7 @@ import warnings
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
@@ -16,14 +17,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
-from linsep.certificates import dependence, doubled, local_certificate, softmax_local_certificate
-from linsep.certificates.dependence import independent_columns, vanishes
+from linsep.certificates import (
+    dependence,
+    doubled,
+    local_certificate,
+    softmax_local_certificate,
+    unpenalised,
+)
+from linsep.certificates.dependence import (
+    describe_near_dependence,
+    independent_columns,
+    vanishes,
+)
 from linsep.certificates.doubled_rows import DoubledRows
 from linsep.certificates.local import exact_fit
 from linsep.certificates.metric import gram_loss, smallest_eigenvalue
 from linsep.certificates.rows import Rows
 from linsep.errors import ConvergenceWarning, SeparableData
-from linsep.losses import Logistic, Multinomial, Squared
+from linsep.losses import Absolute, Logistic, Multinomial, Squared
 
 
 @pytest.fixture(autouse=True)
@@ -289,8 +300,26 @@ class TestDependence:
         a, b = rng.normal(size=(2, 40))
         part, everyone = rows_of(np.column_stack([a, b, a + b])), np.ones(40, dtype=bool)
         assert len(independent_columns(part, everyone)) == 4
-        ((column, others),) = dependence.near_dependences(part, everyone)
-        assert {column, *others.tolist()} == {0, 1, 2}
+        told = describe_near_dependence(part.X, None, True)
+        assert told.startswith("Columns 0, 1, 2 are nearly linearly dependent")
+
+    def test_the_warning_names_the_columns(self):
+        rng = np.random.default_rng(0)
+        start = np.floor(1.7e18 + rng.uniform(0, 8.64e13, 200))
+        table = pd.DataFrame(
+            {
+                "price": rng.normal(size=200),
+                "start": start,
+                "end": start + rng.integers(500, 9000, 200),
+            }
+        )
+        with pytest.warns(
+            ConvergenceWarning, match=r"Columns 1 \('start'\), 2 \('end'\) are nearly"
+        ):
+            LogisticRegression(C=math.inf).fit(table, rng.random(200) < 0.5)
+        almost = 4784518.7689 + 1.4e-7 * rng.normal(size=(60, 1))
+        assert "Column 0 is nearly constant" in describe_near_dependence(almost, None, True)
+        assert describe_near_dependence(rng.normal(size=(60, 3)), None, True) == ""
 
     @pytest.mark.parametrize(
         ("block", "factors", "expected"),
@@ -518,6 +547,16 @@ class TestDoubled:
         X, target = np.column_stack([a, b, a + b]), a - b + 10 * rng.normal(size=50)
         model = LinearRegressor().fit(X, target)
         assert np.abs(model.coef_).max() < 1e3
+
+
+def test_rows_without_room_keep_their_columns():
+    """Where only the rows with room obey x_2 = 2 x_1, moving them cannot balance the row that does not."""
+    X = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [1.0, 7.0]])
+    part, u = rows_of(X, fit_intercept=False), np.array([0.1, -0.2, 0.1, 1.0])
+    room = np.array([0.9, 0.8, 0.9, 0.0])
+    assert unpenalised._moved(Absolute(), part, u, room) == (0.0, 0.0)
+    free = rows_of(X[:3], fit_intercept=False)
+    assert unpenalised._moved(Absolute(), free, u[:3], room[:3]) != (0.0, 0.0)
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=lambda loss: loss.name)

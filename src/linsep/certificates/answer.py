@@ -41,13 +41,14 @@ class Answer:
     def put(
         self, loss: Loss, rows: slice, m: FloatArray, e: FloatArray, s: FloatArray
     ) -> tuple[float, float]:
-        """Fill in rows of margins m, known to e. The sum of their losses, and what e may change in it."""
+        """Fill in rows of margins m, known to e. The sum of their losses, and what e and underflow may change in it."""
         slope, low, high = loss.slope(m), loss.slope(m - e), loss.slope(m + e)
         self.m[rows], self.e[rows], self.push[rows] = m, e, weigh(s, slope)
         steep = np.maximum(np.abs(low), np.abs(high))
-        self.wobble[rows] = weigh(s, high - low + 16 * ROUNDOFF * steep) + UNDERFLOW
+        self.wobble[rows] = weigh(s, high - low + 16 * ROUNDOFF * steep) + UNDERFLOW * (1.0 + s)
         self.sloped[rows] = steep > 0.0
-        return float(weigh(s, loss.value(m)).sum()), float(weigh(s, steep) @ e)
+        doubt = float(weigh(s, steep) @ e) * (1.0 + len(e) * ROUNDOFF)
+        return float(weigh(s, loss.value(m)).sum()), doubt + UNDERFLOW * (len(s) + float(s.sum()))
 
     def penalise(self, lam: float, theta: FloatArray, d: int) -> None:
         """Add the penalty on the d weights to the sums of the rows."""

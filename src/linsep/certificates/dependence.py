@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,9 @@ Mask = npt.NDArray[np.bool_]
 
 #: Distance from the span of the others, relative to its own length and per column, at which a column is examined.
 _NEAR = 64.0 * ROUNDOFF
+#: Distance at which columns are named to the user as nearly dependent; the share of a column in a combination that
+#: makes it worth naming; how many are named; and the multiply-adds up to which they are looked for.
+_VISIBLE, _MATTERS, _NAMED, _LARGEST = 1e-9, 1e-3, 4, 1e9
 #: Accuracy of the coefficients found in floating point, for columns of length 1.
 _BLUR = 1e-8
 #: Largest denominator of a coefficient.
@@ -105,17 +109,47 @@ def _different_rows(part: Rows, counts: Mask, enough: int) -> int:
     return len(seen)
 
 
-def near_dependences(part: Rows, counts: Mask) -> list[tuple[int, IntArray]]:
-    """Columns that are combinations of others to working precision, with the columns that matter most in each."""
-    near = _Near.of(part, counts)
+def describe_near_dependence(
+    X: Any, weight: FloatArray | None, fit_intercept: bool, names: Any = None
+) -> str:
+    """A sentence that names columns which are nearly linearly dependent, and says what to do; "" if there are none."""
+    n = X.shape[0]
+    s = np.ones(n) if weight is None else weight
+    part = Rows(X, np.ones(n), np.zeros(n), s, fit_intercept, 0.0)
+    if n * float(part.size) ** 2 > _LARGEST:
+        return ""
+    constant = _nearly_constant(part) if fit_intercept else []
+    involved = constant[:1] or _involved(part, s > 0.0)
+    listed = ", ".join(f"{j} ({names[j]!r})" if names is not None else str(j) for j in involved)
+    if len(involved) == 1:
+        return f"Column {listed} is nearly constant: subtract its mean, or leave it out."
+    if not involved:
+        return ""
+    return (
+        f"Columns {listed} are nearly linearly dependent, so float64 cannot tell their coefficients apart: "
+        "leave one of them out, or replace one by its difference from the others."
+    )
+
+
+def _nearly_constant(part: Rows) -> list[int]:
+    """Columns that vary, but only in their last digits."""
+    low, high = np.full(part.size, math.inf), np.full(part.size, -math.inf)
+    for _, A in part.chunks():
+        low, high = np.minimum(low, A.min(axis=0)), np.maximum(high, A.max(axis=0))
+    spread, size = high - low, np.maximum(np.abs(low), np.abs(high))
+    return [int(j) for j in np.flatnonzero((spread > 0.0) & (spread <= _VISIBLE * size))]
+
+
+def _involved(part: Rows, counts: Mask) -> list[int]:
+    """The columns that matter most in one near dependence; none if there is none."""
+    near = _Near.of(part, counts, _VISIBLE)
     if near is None:
         return []
-    found = []
-    for j in range(len(near.columns)):
-        size = np.abs(near.scaled[:, j])
-        order = np.argsort(-size, kind="stable")
-        found.append((int(near.columns[j]), near.basis[order[size[order] > _BLUR]]))
-    return found
+    size = np.abs(near.scaled[:, 0])
+    if part.fit_intercept:
+        size[near.basis == part.size - 1] = 0.0
+    order = near.basis[np.argsort(-size, kind="stable")[: np.count_nonzero(size > _MATTERS)]]
+    return sorted({int(near.columns[0]), *order[:_NAMED].tolist()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +163,8 @@ class _Near:
     first: FloatArray  #: the first row that counts
 
     @classmethod
-    def of(cls, part: Rows, counts: Mask) -> _Near | None:
-        """None if no row counts or no column is near the span of others."""
+    def of(cls, part: Rows, counts: Mask, distance: float = _NEAR) -> _Near | None:
+        """None if no row counts or no column is within ``distance``, per column, of the span of others."""
         R, first = _factor(part, counts)
         if first is None or not np.isfinite(R).all():
             return None
@@ -142,7 +176,7 @@ class _Near:
             scale[-1] /= _FIRST
         R, pivots = scipy.linalg.qr(R, mode="r", pivoting=True, check_finite=False)
         size = np.abs(np.diagonal(R))
-        rank = int(np.count_nonzero(size > _NEAR * part.size * size.max(initial=0.0)))
+        rank = int(np.count_nonzero(size > distance * part.size * size.max(initial=0.0)))
         if rank == part.size:
             return None
         basis, others = pivots[:rank].astype(np.intp), pivots[rank:].astype(np.intp)

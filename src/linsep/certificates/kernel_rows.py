@@ -102,7 +102,7 @@ class KernelRows(Rows):
 
         out = data.sum(add, 3 + order + 2 * data.d + 1)
         at.primal, at.rounding, at.null = (float(v) for v in out[:3])
-        at.rounding += self.chain * at.primal + data.n * UNDERFLOW
+        at.rounding += self.chain * at.primal
         at.g[:] = out[3 : 3 + size]
         at.slack[:] = self.chain * _bounds(out[3 + order :], size) + data.n * UNDERFLOW
         at.penalise(self.lam, theta, data.d)

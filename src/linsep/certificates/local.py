@@ -61,7 +61,7 @@ def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
         at.slack += slack + ROUNDOFF * np.abs(at.g)
         at.primal += value
         at.null += float(weigh(s, loss.value(o)).sum())
-        at.rounding += part.chain * value + doubt + len(A) * UNDERFLOW
+        at.rounding += part.chain * value + doubt
     at.penalise(part.lam, theta, part.X.shape[1])
     return at
 

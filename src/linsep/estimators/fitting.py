@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from linsep import certificates
 from linsep.at_once import fit_at_once
 from linsep.certificates import TargetUnits
+from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Memory, dataset, recorded
 from linsep.data.cluster import ClusterRows
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
@@ -89,6 +90,9 @@ def solve(
         whole = certificates.combine([fit.certificate for fit in fits])
         which = f"{len(short)} of {count} one-vs-rest problems: " if count > 1 else ""
         text = which + certificates.explain(short[0].status, whole, X, names)
+        if recipe.penalty.l2 == recipe.penalty.l1 == 0.0 and not isinstance(X, ClusterRows):
+            near = describe_near_dependence(X, weight, recipe.fit_intercept, names)
+            text = f"{text}. {near}" if near else text
         warnings.warn(ConvergenceWarning(text, whole), stacklevel=3)
     return fits
 

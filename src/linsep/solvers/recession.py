@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
+from linsep.certificates.recheck import margin_error
 from linsep.errors import SeparableData
 from linsep.separability import WIDE, Inseparable, Separable, decide
 from linsep.solvers.directions import DROP
@@ -43,12 +44,15 @@ def falls_for_ever(problem: Problem) -> bool:
 
 
 def separates(problem: Problem, theta: FloatArray) -> bool:
-    """Whether every row with weight has margin > 0 (one pass)."""
+    """Whether every row with weight surely has margin > 0, the rounding of its score considered (one pass)."""
     problem.passes += 1
 
     def add(block: Block, out: FloatArray) -> None:
-        m = block.margins(block.scores(theta))
-        out[0] += np.count_nonzero(~(m > 0) & (block.weights() > 0))
+        z, reach = block.scores(theta), np.empty(block.hi - block.lo)
+        _kernels.reaches(block.rows, block.lo, block.hi, theta, reach)
+        none = margin_error(problem.data.d, reach, np.zeros_like(reach))
+        m = block.sign[block.lo : block.hi] * z
+        out[0] += np.count_nonzero(~(m > none) & (block.weights() > 0))
 
     return bool(problem.data.sum(add, 1, uses=())[0] == 0)
 

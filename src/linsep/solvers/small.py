@@ -154,7 +154,8 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     polish = polishes(stop.tol, data.n_entries, data.d)
     status, primal, lower, dual, sums = run_native(problem, theta, SAFETY * stop.tol, polish)
     if status == _SEPARABLE:
-        raise recession.separable(theta)
+        recession.refuse_separated(problem, theta)
+        recession.refuse_without_minimiser(problem)  # within rounding: decided exactly
     if status == _PRECISION and problem.lam == 0.0:
         recession.refuse_receding(problem, theta)
         value, _ = problem.value_gradient(theta)
