@@ -450,6 +450,8 @@ class CoupledRows(_Rows):
         """The point after a step y along the directions; U moves by +step, p by -step."""
         step = np.einsum("ica,ia->ic", factors, y.reshape(self.n, self.k))
         step[np.arange(self.n), self.labels] = 0.0
+        # a row that would leave the simplex, or whose label has no share that floats can tell from 0, stays
+        step[(point.floats() - step).sum(axis=1) > 1.0 - 2.0**-50] = 0.0
         return point.moved(-step)
 
     def corrected_class(
