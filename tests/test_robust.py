@@ -209,3 +209,49 @@ def test_the_warning_tells_a_single_entry_from_a_column_and_an_offset_from_a_siz
     limited = explain(Status.TIME_LIMIT, proof, outlier)
     assert limited.startswith("time_limit was reached first")
     assert explain(Status.WORKING_PRECISION, proof, outlier).startswith("Column 1 ")
+
+
+@pytest.mark.parametrize("loss", ["squared", "squared_hinge", "huber", "huberised_hinge"])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize("scale", [1e4, 1e6, 1e8])
+def test_few_rows_of_large_features_are_interpolated_by_the_shortest_weights(loss, C, scale):
+    X, y = gaussian(50, 200)
+    X *= scale
+    classifier = loss in ("squared_hinge", "huberised_hinge")
+    y = np.where(y > 0, 1.0, -1.0) if classifier else y
+    kind = LinearClassifier if classifier else LinearRegressor
+    model = kind(loss, C=C).fit(X, y)
+    assert model.certificate_.certified
+    # Interpolation with the shortest w is feasible, and nearly optimal with so weak a penalty.
+    ones = np.ones((50, 1))
+    system = np.block([[X @ X.T / scale**2, ones], [ones.T, np.zeros((1, 1))]])
+    found = np.linalg.solve(system, np.append(y, 0.0))
+    shortest = 0.5 * float(y @ found[:50]) / scale**2
+    assert 0.0 < model.certificate_.primal <= shortest * (1 + 1e-6)
+    if not classifier:
+        assert model.certificate_.primal == pytest.approx(shortest, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("C", [1.0, 1e3])
+def test_an_offset_does_not_change_the_objective_reached(loss, offset, C):
+    X, y = gaussian(120, 8)
+    y = np.where(y > 0, 1.0, -1.0)
+    moved = X + offset
+    model = quietly(LinearClassifier(loss, C=C), moved, y)
+    near = LinearClassifier(loss, C=C).fit(moved - offset, y)
+    assert near.certificate_.certified
+    assert model.certificate_.primal == pytest.approx(near.certificate_.primal, rel=3e-6)
+
+
+@pytest.mark.parametrize("density", [0.05, 0.3])
+@pytest.mark.parametrize("loss", ["squared", "huberised_hinge"])
+def test_few_sparse_rows_with_one_huge_entry_take_few_passes(density, loss):
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy(size=(200, 400)) * (rng.random((200, 400)) < density)
+    X[17, 33] = 1e6
+    y = np.where(rng.normal(size=200) > 0, 1.0, -1.0)
+    model = LinearClassifier(loss, C=2.3).fit(sp.csr_matrix(X), y)
+    assert model.certificate_.certified
+    assert loss != "squared" or model.n_passes_ < 1000

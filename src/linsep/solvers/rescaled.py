@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +28,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.data import Memory
+from linsep.dyadic import Dyadic
 from linsep.problem import Problem, hard_margin
 from linsep.solution import Explicit, Status, Stop
+from linsep.solvers import span_newton, wide
 from linsep.solvers.null_model import null_model
 from linsep.solvers.run import gap_of
 
@@ -67,7 +70,9 @@ class Coordinates:
     def back(self, theta: FloatArray) -> FloatArray:
         """The same point in the coordinates of the user."""
         out = np.append(theta[:-1] * self.factors, theta[-1])
-        out[-1] -= math.fsum(self.centre * out[:-1])
+        # The intercept may be the difference of huge numbers: it is rounded once, not once for each product.
+        exact = (Dyadic.of(self.centre) * Dyadic.of(out[:-1])).sum()
+        out[-1] = float(Fraction(float(theta[-1])) - exact)
         return out
 
 
@@ -92,15 +97,18 @@ class _Best:
         if value < self.primal or not np.isfinite(self.primal):
             self.primal, self.theta, self.mixed = value, theta, True
 
+    def closed(self, stop: Stop) -> bool:
+        """Whether the gap is below tol."""
+        return self.primal - self.lower <= stop.tol * abs(self.primal)
+
     def result(self, stop: Stop) -> Solution:
         """The solution with these, its status what their gap says."""
         found = self.solution
         if not self.mixed:
             return found
-        closed = self.primal - self.lower <= stop.tol * abs(self.primal)
         status = found.status
         if status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
-            status = Status.CERTIFIED if closed else Status.WORKING_PRECISION
+            status = Status.CERTIFIED if self.closed(stop) else Status.WORKING_PRECISION
         W = self.theta.reshape(-1, 1).copy()
         return replace(
             found, W=W, dual=self.dual, status=status, sums=None, passes=self.problem.passes
@@ -121,9 +129,12 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
     best = _Best(problem, solution)
     best.offer(*_null(problem))
     if penalised and solution.status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
+        rest = _rest(problem, solution, stop)
+        if wide.applies(problem) and problem.lam > 0.0 and problem.penalty.l1 == 0.0:
+            _solve_in_span(best, rest, again)
         coordinates = _coordinates(problem)
-        if coordinates is not None:
-            _solve_in(best, coordinates, _rest(problem, solution, stop), again)
+        if coordinates is not None and not best.closed(stop):
+            _solve_in(best, coordinates, rest, again)
     return best.result(stop)
 
 
@@ -175,6 +186,24 @@ def _size(problem: Problem) -> float:
         return math.sqrt(problem.lam * part / rounding)
     value = max(null_model(problem)[1], 1e-300)
     return problem.penalty.l1 * math.sqrt(part / (rounding * value))
+
+
+def _solve_in_span(best: _Best, stop: Stop, again: Again) -> None:
+    """Solve in coordinates of the span of the rows, which are fewer than the features.
+
+    There the Gram of the rows has full rank as a rule. That of the features has not: it keeps the penalty only while
+    C |x|^2 is below 1e15 or so. The interior point method has tried this way already.
+    """
+    problem = best.problem
+    if span_newton.applies(problem.loss):
+        found = wide.solve_smooth(problem, stop)
+        best.offer(np.ascontiguousarray(found.W[:, 0]), found.dual, math.inf)
+    elif problem.loss.smooth:
+        reduced = wide.Reduced(problem)
+        found = again(reduced.problem, stop)
+        problem.passes += reduced.problem.passes
+        theta = reduced.lift(np.ascontiguousarray(found.W[:, 0]))
+        best.offer(theta, Explicit(_unfolded(reduced.problem, found.dual)), math.inf)
 
 
 def _solve_in(best: _Best, coordinates: Coordinates, stop: Stop, again: Again) -> None:

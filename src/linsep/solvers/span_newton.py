@@ -279,6 +279,22 @@ def made_exact(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -
     return found if found.gap <= tol else None
 
 
+def _bent(method: _Newton) -> Found:
+    """A smooth loss by way of less curved ones.
+
+    Where |x|^2/lam is many times its bend, a first step cuts most rows at an end of the interval, and goes so far that
+    no length of it is of use. With a bend of |x|^2/lam none is cut; from there it comes down.
+    """
+    nothing, least = np.zeros_like(method.a), 1.0 / method.span.loss.curvature_bound
+    method.place(nothing, 0.0)
+    bend = FIRST * method.size
+    while bend > least:
+        method.minimise(bend, nothing)
+        bend *= NEXT
+    method.minimise(least, nothing)
+    return method.found()
+
+
 @np.errstate(
     over="ignore", invalid="ignore", divide="ignore"
 )  # a gap that is not finite closes nothing
@@ -298,8 +314,12 @@ def solve(
     if span.loss.smooth:
         if start is not None:
             method.place(np.clip(lam * start[0], method.low, method.high), start[1])
-        method.minimise(1.0 / span.loss.curvature_bound, nothing)
-        return method.found()
+        settled = method.minimise(1.0 / span.loss.curvature_bound, nothing)
+        found = method.found()
+        if settled or found.gap <= tol:
+            return found
+        other = _bent(method)
+        return other if other.gap < found.gap or not np.isfinite(found.gap) else found
     best, share, u0 = method.found(), FIRST, nothing
     for _ in range(ROUNDS):
         settled = method.minimise(share * method.size, u0)

@@ -40,7 +40,7 @@ def solve_dual(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -
         return first
     if not smooth:
         return _after(first, interior.solve(problem, theta, _rest(stop, first), seed))
-    if wide.price(problem) < math.inf:
+    if wide.finishes(problem):
         second = wide.solve_smooth(problem, _rest(stop, first))
         first = _after(first, second)
         if first.status is not Status.WORKING_PRECISION:

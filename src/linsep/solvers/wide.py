@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 LARGEST = 6000  # rows, or features, up to which a matrix of that order is factorised
 LARGEST_SMOOTH = 3000  # the same for smooth losses, which have other ways
+FEW_SPARSE = 1000  # the same for sparse rows
 DROP = 1e-14
 SHARE = 0.3  # of tol that the inner products may leave
 
@@ -47,11 +48,19 @@ def price(problem: Problem) -> float:
     side hardly counts. Pieces of parabolas take thousands of passes there.
     """
     n, d = problem.data.n, problem.data.d
-    if not applies(problem) or n > LARGEST_SMOOTH or problem.data.sparse:
-        return math.inf
-    if not problem.loss.smooth or problem.loss.native == "logistic":
+    if problem.data.sparse or not finishes(problem):
         return math.inf
     return 10.0 + n / 8 + 0.5 * n * n / d
+
+
+def finishes(problem: Problem) -> bool:
+    """Whether a smooth loss that ascent has left open is to be finished here.
+
+    So are few sparse rows: entries of unlike size take conjugate gradients thousands of passes.
+    """
+    most = FEW_SPARSE if problem.data.sparse else LARGEST_SMOOTH
+    parabolas = problem.loss.smooth and span_newton.applies(problem.loss)
+    return applies(problem) and problem.data.n <= most and parabolas
 
 
 def _products(problem: Problem) -> FloatArray:
