@@ -48,10 +48,12 @@ _STEPS = 50  # of Newton's method in a round
 _INNER = 0.1  # decrement that ends a round, as a share of its proximal part
 _SLOPE = 0.1  # of a line search, as a share of the first one
 _TRIALS = 40
+_NOISE = 1e-14  # decrement, as a share of the value, that is lost in the rounding of the value
 _POLISH = 1_000_000  # n d k below which the answer is taken to working precision
 _FINE = 1e-13  # relative gap of that
 _FITTED = 0.99  # share of the penalty in P
 _HAIR = 2.0**-36
+_BLUR = 1e-11  # slack, as a share of the value, that may be made of rounding
 _STALLS = 3  # rounds without a better gap that are enough
 _PILOT_WORK = 4_000_000  # n d k from which a pilot on some rows pays
 _PILOT_ROWS = 20  # per unknown
@@ -98,7 +100,9 @@ class _Rounds:
                 gap = run.trace[-1].primal - run.trace[-1].dual
                 if status is Status.CERTIFIED and gap <= self.tol * run.trace[-1].primal:
                     break
-                smooth = self.slack > self._allowed() and self.sigma < _MOST
+                smooth = (
+                    self.slack > max(self._allowed(), _BLUR * self.value) and self.sigma < _MOST
+                )
                 if gap < 0.7 * best or (smooth and status is not Status.CERTIFIED):
                     stalls = 0
                 else:
@@ -112,6 +116,8 @@ class _Rounds:
             if status is not Status.CERTIFIED:
                 status = limit.status
                 self._closed()
+        if status is not Status.CERTIFIED and run.best_dual is not None:
+            run.close(self._primal(), run.best_dual)
         return run.solution(status, self._primal(), self._dual())
 
     def _closed(self) -> bool:
@@ -129,12 +135,13 @@ class _Rounds:
     def _round(self) -> int:
         """Minimise the smoothed objective; the number of Newton steps."""
         problem = self.problem
+        self.Z = problem.scores(self.W)  # steps added to it have left their roundings
         loss, _, self.moved, self.slack = problem.smoothed(
             self.Z, None, 0.0, self.centre, self.sigma, self.P
         )
         self.value = loss + problem.penalty_value(self.W)
-        steps, decrement, t = 0, np.inf, 0.0
-        while steps < _STEPS:
+        steps, decrement, t, least, stalls = 0, np.inf, 0.0, np.inf, 0
+        while steps < _STEPS and stalls < _STALLS:
             self.run.check_limits()
             g = problem.gradient(self.P)
             if not np.isfinite(g).all():
@@ -147,11 +154,19 @@ class _Rounds:
                 decrement = -float(np.vdot(g, D))
             if not 0.0 < decrement < np.inf:
                 break
+            if (
+                decrement <= _NOISE * self.value
+            ):  # only the residual can tell whether a step was of use
+                residual = self._residual(g)
+                stalls = 0 if residual <= 0.5 * least else stalls + 1
+                least = min(least, residual)
             t = self._search(D, decrement)
             steps += 1
-            if decrement <= 1e-15 * self.value:
-                break
         return steps
+
+    def _residual(self, g: FloatArray) -> float:
+        """|g_w|^2/(2 lam): what the gradient of the weights costs the dual value."""
+        return float(np.vdot(g[:-1], g[:-1])) / (2.0 * self.problem.lam)
 
     def _allowed(self) -> float:
         """The share of the gap that smoothing may keep open."""
@@ -159,10 +174,7 @@ class _Rounds:
 
     def _enough(self, g: FloatArray, decrement: float) -> bool:
         """Whether the round is over: the gap is known to be closed, or it is sigma that keeps it open."""
-        allowed, rest = self._allowed(), g[:-1]
-        residual = float(np.vdot(rest, rest)) / (
-            2.0 * self.problem.lam
-        )  # what it costs the dual value
+        allowed, residual = self._allowed(), self._residual(g)
         if self.slack > allowed:
             return decrement <= _INNER * self.moved and residual <= self.slack
         return residual <= allowed and float(np.abs(g[-1]).max()) <= 0.1 * allowed
@@ -182,9 +194,9 @@ class _Rounds:
             )
             slope += along + t * square
             value = loss + problem.penalty_value(self.W) + t * (along + 0.5 * t * square)
-            if abs(slope) <= _SLOPE * decrement or (
-                t == 1.0 and value <= self.value - 0.3 * decrement
-            ):
+            if abs(slope) <= _SLOPE * decrement or decrement <= _NOISE * self.value:
+                break
+            if t == 1.0 and value <= self.value - 0.3 * decrement:
                 break
             low, at_low = (t, slope) if slope <= 0.0 else (low, at_low)
             high, at_high = (t, slope) if slope > 0.0 else (high, at_high)
@@ -225,7 +237,8 @@ def _first_sigma(problem: MaxMarginProblem) -> float:
     moments, d, n = problem.moments(), problem.data.d, problem.data.n
     mean = moments[d : 2 * d] / n
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = float(moments[:d].sum()) / n - (mean @ mean if problem.fit_intercept else 0.0)
+        spread = float(moments[:d].sum()) / n
+        spread -= float(mean @ mean) if problem.fit_intercept else 0.0
     return min(_FIRST, _CURVED * problem.lam / spread) if 0.0 < spread < np.inf else _FIRST
 
 
