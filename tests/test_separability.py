@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from fewest_errors import fewest
 from separation_truth import KINDS, draw, signed, truth
 
 from linsep import Hyperplane, separate
@@ -345,3 +346,46 @@ def test_answers_read_aloud():
     assert str(answer) == (
         "separable: a hyperplane has every row at distance >= 0.499 on the side of its class (1 pass)"
     )
+
+
+HOSTILE = {
+    "any size": lambda rng, n, d: rng.normal(size=(n, d)) * 10.0 ** rng.integers(-300, 300, (n, d)),
+    "rows of any size": lambda rng, n, d: (
+        rng.integers(-2, 3, (n, d)) * 10.0 ** rng.choice([-300, -150, 0, 150, 300], (n, 1))
+    ),
+    "columns of any size": lambda rng, n, d: (
+        rng.normal(size=(n, d)) * 10.0 ** rng.integers(-300, 300, d)
+    ),
+    "subnormal": lambda rng, n, d: rng.integers(-5, 6, (n, d)) * 5e-324,
+    "last bits": lambda rng, n, d: 1.0 + rng.integers(0, 4, (n, d)) * 2.0**-52,
+    "line": lambda rng, n, d: np.outer(rng.normal(size=n), rng.normal(size=d)),
+    "huge": lambda rng, n, d: 1.7e308 * rng.uniform(-1.0, 1.0, (n, d)),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_rows_are_answered_rightly_or_not_at_all(kind):
+    """Against an enumeration in fractions; the margin, too, is compared in fractions."""
+    answered = 0
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
+        X = HOSTILE[kind](rng, n, d)
+        y = rng.integers(0, 2, n)
+        y[:2] = 0, 1
+        answer = separate(X, y)
+        if answer.separable is None:
+            continue
+        answered += 1
+        assert answer.separable == (fewest(X, 2.0 * y - 1.0, np.ones(n)) == 0)
+        assert answer.check(X, y)
+        assert answer.check(X, y, exact=True)
+        if answer.separable:
+            w = [Fraction(x) for x in answer.hyperplane.w.tolist()]
+            limit = Fraction(answer.margin) ** 2 * sum(x * x for x in w)
+            for row, label in zip(X.tolist(), y.tolist(), strict=True):
+                z = sum(Fraction(x) * c for x, c in zip(row, w, strict=True))
+                z += Fraction(answer.hyperplane.b)
+                assert (z > 0) == label
+                assert z * z >= limit
+    assert answered >= 20

@@ -1,48 +1,69 @@
 """The fewest errors of a hyperplane, against brute force that shares nothing with the solver."""
 
+import copy
 import itertools
 import pickle
 from dataclasses import replace
+from fractions import Fraction
 from time import perf_counter
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fewest_errors import fewest, total
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
-from separation_truth import signed
 from sklearn.base import clone
 
 from linsep import LinearSVC, LogisticRegression, ZeroOneClassifier, load, save, summary, verify
 from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
+from linsep.separability.rows import exact_margins
+from linsep.separability.search import below
 from linsep.zero_one import distinct
 from linsep.zero_one.master import greedy, lighter_cover, relaxed
 
-
-def separable(X, sign):
-    A = signed(X, sign)
-    found = linprog(np.zeros(A.shape[1]), A_ub=-A, b_ub=-np.ones(len(A)), bounds=(None, None))
-    return found.status == 0
-
-
-def fewest(X, sign, weight):
-    """Try all sets of rows to give up, lightest first, until a linear programme separates the rest."""
-    n = len(sign)
-    sets = [list(c) for k in range(n) for c in itertools.combinations(range(n), k)]
-    for gone in sorted(sets, key=lambda rows: weight[rows].sum()):
-        kept = np.setdiff1d(np.arange(n), gone)
-        if len(np.unique(sign[kept])) < 2 or separable(X[kept], sign[kept]):
-            return float(weight[gone].sum())
-    return 0.0
+KINDS = (
+    "lattice",
+    "gaussian",
+    "rank one",
+    "line",
+    "repeated",
+    "last bits",
+    "column sizes",
+    "sizes",
+)
+WEIGHTS = ("ones", "whole", "real", "1e-12", "1e-300", "12 decades", "400 decades", "subnormal")
 
 
 def draw(seed, kind, n, d):
     rng = np.random.default_rng(seed)
-    X = rng.integers(-2, 3, (n, d)).astype(float) if kind == "lattice" else rng.normal(size=(n, d))
+    X = {
+        "lattice": lambda: rng.integers(-2, 3, (n, d)).astype(float),
+        "gaussian": lambda: rng.normal(size=(n, d)),
+        "rank one": lambda: np.outer(rng.integers(-5, 6, n), rng.integers(1, 4, d)).astype(float),
+        "line": lambda: rng.normal(size=d) + np.outer(rng.normal(size=n), rng.normal(size=d)),
+        "repeated": lambda: rng.normal(size=(3, d))[rng.integers(0, 3, n)],
+        "last bits": lambda: 1.0 + rng.integers(0, 4, (n, d)) * 2.0**-52,
+        "column sizes": lambda: rng.normal(size=(n, d)) * 10.0 ** rng.integers(-300, 300, d),
+        "sizes": lambda: rng.normal(size=(n, d)) * 10.0 ** rng.integers(-300, 300, (n, d)),
+    }[kind]()
     sign = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     sign[:2] = 1.0, -1.0
     return X, sign
+
+
+def draw_weights(seed, kind, n):
+    rng = np.random.default_rng(seed)
+    return {
+        "ones": lambda: np.ones(n),
+        "whole": lambda: rng.integers(1, 4, n).astype(float),
+        "real": lambda: rng.uniform(0.1, 2.0, n),
+        "1e-12": lambda: np.full(n, 1e-12),
+        "1e-300": lambda: np.full(n, 1e-300),
+        "12 decades": lambda: 10.0 ** rng.uniform(-12, 0, n),
+        "400 decades": lambda: 10.0 ** rng.uniform(-320, 90, n),
+        "subnormal": lambda: rng.integers(1, 5, n) * 5e-324,
+    }[kind]()
 
 
 def noisy(n, d, flips, seed=0):
@@ -53,28 +74,81 @@ def noisy(n, d, flips, seed=0):
     return X, y.astype(int)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
-    kind=st.sampled_from(["lattice", "gaussian"]),
-    n=st.integers(3, 7),
+    kind=st.sampled_from(KINDS),
+    n=st.integers(3, 11),
     d=st.integers(1, 3),
-    weights=st.sampled_from(["ones", "whole", "real"]),
+    weights=st.sampled_from(WEIGHTS),
 )
+@pytest.mark.filterwarnings("ignore::linsep.errors.ConvergenceWarning")
 def test_equals_brute_force(seed, kind, n, d, weights):
     X, sign = draw(seed, kind, n, d)
-    rng = np.random.default_rng(seed)
-    s = {
-        "ones": np.ones(n),
-        "whole": rng.integers(1, 4, n).astype(float),
-        "real": rng.uniform(0.1, 2.0, n),
-    }[weights]
+    s = draw_weights(seed, weights, n)
     model = ZeroOneClassifier().fit(X, sign, sample_weight=s)
+    least = fewest(X, sign, s)
+    count = total(s, model.predict(X) != sign)
+    assert model.errors_ == float(count)
+    assert total(s, model.certificate_.wrong) == count
+    assert model.proven_ == (count == least)
+    if model.proven_:
+        assert verify(model, X, sign, s) is verify(model, X, sign, s, exact=True)
+    else:  # coefficients in floats do not reach the optimum
+        assert kind in ("line", "last bits", "column sizes", "sizes")
+        assert d > 1
+        assert model.lower_bound_ == below(least)
+        assert model.certificate_.check(X, sign, s)
+        assert model.certificate_.check(X, sign, s, exact=True)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e-10, 1e-12, 1e-300, 5e-324, 1e90, 1.0 / 3.0])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_unit_of_the_weights_does_not_matter(d, weight):
+    X, y = noisy(30, d, 8)
+    plain = ZeroOneClassifier().fit(X, y)
+    model = ZeroOneClassifier().fit(X, y, sample_weight=np.full(30, weight))
     assert model.proven_
-    assert model.errors_ == pytest.approx(fewest(X, sign, s), abs=1e-9)
-    assert s[model.predict(X) != sign].sum() == pytest.approx(model.errors_, abs=1e-9)
-    assert model.certificate_.check(X, sign, s)
-    assert model.certificate_.check(X, sign, s, exact=True)
+    assert len(model.certificate_.wrong) == plain.errors_ > 2
+    assert model.errors_ == float(Fraction(weight) * int(plain.errors_))
+    assert verify(model, X, y, np.full(30, weight), exact=True).proven
+
+
+def test_a_last_bit_of_weight_decides():
+    X = np.array([[0.0], [0.0], [1.0]])
+    s = np.array([1.0 + 2.0**-52, 1.0, 1e-300])
+    model = ZeroOneClassifier().fit(X, [0, 1, 1], sample_weight=s)
+    assert model.certificate_.wrong.tolist() == [1]
+    model = ZeroOneClassifier().fit(X, [1, 0, 1], sample_weight=s)
+    assert model.certificate_.wrong.tolist() == [1]
+    assert verify(model, X, [1, 0, 1], s, exact=True).proven
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_rounding_does_not_change_what_is_predicted(d):
+    """Points on a line but for rounding: scores of the order of their rounding errors, any order of summation."""
+    for seed in range(10):
+        X, sign = draw(seed, "line", 11, d)
+        model = ZeroOneClassifier().fit(X, sign)
+        counts = [
+            (model.predict(rows) != sign).sum()
+            for rows in (X, np.asfortranarray(X), sp.csr_matrix(X), X.tolist())
+        ]
+        assert counts == [model.errors_] * 4
+        exact = exact_margins(X, np.ones(11), np.append(model.coef_, model.intercept_))
+        scores = model.decision_function(X)
+        assert [z >= 0 for z in exact] == [z >= 0 for z in scores]
+
+
+def test_neighbouring_floats_are_told_apart():
+    x = np.nextafter(1.0, 2.0)
+    for labels in ([0, 1], [1, 0]):
+        model = ZeroOneClassifier().fit([[1.0], [x]], labels)
+        assert model.errors_ == 0.0
+        assert model.predict([[1.0], [x]]).tolist() == labels
+    largest = np.finfo(float).max
+    model = ZeroOneClassifier().fit([[-largest], [largest], [0.0]], [0, 1, 0])
+    assert model.predict([[-largest], [largest], [0.0]]).tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -129,6 +203,10 @@ def test_the_certificate_fails_when_tampered_with():
         replace(certificate, wrong=certificate.wrong[1:]),
         replace(certificate, witnesses=certificate.witnesses[:1]),
         replace(certificate, witnesses=((rows, weights[::-1] ** 2), *others)),
+        replace(
+            certificate, witnesses=((rows, weights * (1 + 1e-9 * np.arange(len(rows)))), *others)
+        ),
+        replace(certificate, witnesses=((rows, weights * np.nan), *others)),
         replace(certificate, witnesses=((rows[:-1], weights[:-1]), *others)),
         replace(certificate, witnesses=()),
         replace(certificate, method="sweep"),
@@ -148,6 +226,61 @@ def test_an_enumerated_bound_is_enumerated_again(d):
     flipped = y.copy()
     flipped[certificate.wrong[0]] ^= 1  # one error less is possible now
     assert not certificate.check(X, flipped)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("exact", [False, True])
+def test_verify_rejects_what_was_altered(d, exact):
+    X, y = noisy(30, d, 6)
+    s = np.random.default_rng(0).uniform(0.5, 1.5, 30)
+
+    original = ZeroOneClassifier(class_weight={0: 1.0, 1: 1.5}).fit(X, y, sample_weight=s)
+
+    def fitted():
+        return copy.deepcopy(original)
+
+    assert verify(fitted(), X, y, s, exact=exact).proven
+    certificate = fitted().certificate_
+    attributes = {
+        "classes_": [fitted().classes_[::-1], np.array([0, 2])],
+        "errors_": [0.0, np.nan, np.nextafter(certificate.errors, 0.0)],
+        "lower_bound_": [0.0, np.nan],
+        "proven_": [False],
+        "coef_": [-fitted().coef_, fitted().coef_ * np.nan, fitted().coef_ * 2.0],
+        "intercept_": [fitted().intercept_ + 1.0],
+        "class_weight": [None, {0: 1.0, 1: 1.6}, "balanced"],
+        "_class_weight": [None],
+        "certificate_": [
+            None,
+            *(
+                replace(certificate, **{name: value})
+                for name, values in {
+                    "errors": [0.0, np.nan, np.inf, -1.0, "7", np.nextafter(certificate.errors, 9)],
+                    "lower_bound": [0.0, np.nan, np.inf, None],
+                    "proven": [False, None, "yes"],
+                    "w": [certificate.w * 2.0, certificate.w * np.nan],
+                    "b": [np.nan, certificate.b + 1.0],
+                    "wrong": [certificate.wrong[1:], certificate.wrong[::-1], np.arange(30)],
+                    "classes": [certificate.classes[::-1], None],
+                    "method": ["separable", "guess"],
+                }.items()
+                for value in values
+            ),
+        ],
+    }
+    for name, values in attributes.items():
+        for value in values:
+            model = fitted()
+            setattr(model, name, value)
+            with pytest.raises(CertificateError):
+                verify(model, X, y, s, exact=exact)
+    model = fitted()
+    model.classes_ = model.classes_[::-1]
+    model.certificate_ = replace(model.certificate_, classes=model.classes_)
+    with pytest.raises(CertificateError):
+        verify(model, X, y, s, exact=exact)
+    with pytest.raises(CertificateError):
+        verify(fitted(), X, y, np.nextafter(s, 2.0), exact=exact)
 
 
 def test_verify_takes_it():

@@ -253,13 +253,13 @@ class ZeroOneClassifier(ByScores):
     def _verified(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
         """The certificate, if it holds for the coefficients and these data."""
         claimed: ZeroOne = self.certificate_
+        rows = inputs.rows_again(self, X)
+        known = labels.known(y, rows.shape[0], type(self).__name__)
         if not (
             isinstance(claimed, ZeroOne)
-            and self._unaltered(claimed, y)
-            and claimed.check(
-                inputs.rows_again(self, X), y, self._weight(X, y, sample_weight), exact
-            )
-            and self._predicts(claimed, X, y, sample_weight)
+            and self._unaltered(claimed, known)
+            and claimed.check(rows, y, weight := self._weight(X, y, sample_weight), exact)
+            and self._predicts(claimed, X, known, weight)
         ):
             raise CertificateError(
                 f"The certificate of the model does not hold for these data. Claimed: {claimed}. Give verify the "
@@ -272,15 +272,14 @@ class ZeroOneClassifier(ByScores):
             )
         return claimed
 
-    def _unaltered(self, claimed: ZeroOne, y: Any) -> bool:
+    def _unaltered(self, claimed: ZeroOne, known: labels.Labels) -> bool:
         """Whether the model says what its certificate says, and its classes are those of y in rising order."""
-        own = labels.known(y, len(y), type(self).__name__).classes
         return (
             np.array_equal(self.coef_, [claimed.w])
             and np.array_equal(self.intercept_, [claimed.b])
-            and np.array_equal(own, self.classes_)
+            and np.array_equal(self.classes_, known.classes)
             and claimed.classes is not None
-            and np.array_equal(own, claimed.classes)
+            and np.array_equal(claimed.classes, known.classes)
             and self.errors_ == claimed.errors
             and self.lower_bound_ == claimed.lower_bound
             and self.proven_ == claimed.proven
@@ -288,13 +287,11 @@ class ZeroOneClassifier(ByScores):
             and bool(self.class_weight == self._class_weight)
         )
 
-    def _predicts(self, claimed: ZeroOne, X: Any, y: Any, sample_weight: Any) -> bool:
+    def _predicts(self, claimed: ZeroOne, X: Any, known: labels.Labels, weight: Any) -> bool:
         """Whether ``predict`` gets just those rows wrong that the certificate lists."""
-        weight = self._weight(X, y, sample_weight)
-        wrong = self.predict(X) != np.asarray(y).ravel()
-        return np.array_equal(
-            np.flatnonzero(wrong if weight is None else wrong & (weight > 0)), claimed.wrong
-        )
+        wrong = self.predict(X) != known.classes.take(known.codes.astype(np.intp))
+        counted = wrong if weight is None else wrong & (weight > 0)
+        return np.array_equal(np.flatnonzero(counted), claimed.wrong)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

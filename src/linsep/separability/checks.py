@@ -15,8 +15,8 @@ from linsep.dyadic import DyadicRows
 from linsep.errors import BadInput
 from linsep.geometry import Hyperplane
 from linsep.separability.integers import common_denominator, null_vector
-from linsep.separability.rows import exact_margins
-from linsep.separability.witness import exact_weights, residual
+from linsep.separability.rows import TINIEST, exact_margins
+from linsep.separability.witness import balances, round_to, underflows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -24,7 +24,6 @@ IntArray = npt.NDArray[np.int64]
 ROUNDOFF = 2.0**-53
 _CHUNK = 1 << 18  # numbers of X looked at together
 _TOUCH = 1e-8  # ratio of a margin that counts as zero in a float check
-_SAME = 1e-6  # weights that agree so far are the same ones, rounded
 
 
 def separates(
@@ -78,28 +77,22 @@ def meets(
     if not sane or rows.min() < 0 or rows.max() >= X.shape[0]:
         return False
     total = float(np.sum(weights))
-    if not (np.isfinite(weights).all() and (weights > 0).all() and abs(total - 1) <= 1e-12):
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and abs(total - 1) <= 1e-12):
         return False
     chosen = _dense(X[rows])
     A = sign[rows][:, None] * chosen
     if point is not None:
         A = np.column_stack([A, sign[rows]])
     A = A[:, A.any(axis=0)]
-    if residual(A, weights) > 16 * (m + 2) * ROUNDOFF:
-        return False
     if point is not None:
         ours = sign[rows] > 0
         there = 2 * (weights[ours] @ chosen[ours])
-        reach = 2 * (weights @ np.abs(chosen)) + np.abs(there)
-        if point.shape != (d,) or not (np.abs(there - point) <= 1e-12 * reach).all():
+        doubt = 4e-12 * (weights @ np.abs(chosen)) + m * TINIEST
+        if point.shape != (d,) or not (np.abs(there - point) <= doubt).all():
             return False
-    if not exact:
-        return True
-    solved = exact_weights(A, weights)
-    return solved is not None and all(
-        x > 0 and abs(float(x) - w) <= _SAME * w
-        for x, w in zip(solved, weights.tolist(), strict=True)
-    )
+    if underflows(A, weights):
+        return round_to(A, weights)
+    return balances(A, weights) and (not exact or round_to(A, weights))
 
 
 def touches(
@@ -149,7 +142,8 @@ def _touches_exactly(
         low = min(rows.exps)
         shifted = whole * np.array([1 << (exp - low) for exp in rows.exps], dtype=object)
         scores = rows.num @ shifted
-        if not all(s * z > 0 for s, z in zip(sign[part].tolist(), scores.tolist(), strict=True)):
+        sides = zip((sign[part] > 0).tolist(), scores.tolist(), strict=True)
+        if not all(z > 0 if ours else z < 0 for ours, z in sides):
             return False
     return True
 
@@ -170,8 +164,10 @@ def _chunks(
 def _margins(rows: Any, sign: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Margins and bounds on their rounding errors."""
     w, b = theta[:-1], float(theta[-1])
-    m = sign * np.asarray(rows @ w + b)
-    reach = np.asarray(abs(rows) @ np.abs(w) + abs(b))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is in doubt
+        m = sign * np.asarray(rows @ w + b)
+        reach = np.asarray(abs(rows) @ np.abs(w) + abs(b))
+    m = np.where(np.isfinite(reach), m, 0.0)
     return m, (len(w) + 8) * ROUNDOFF * reach + 1e-300
 
 

@@ -12,11 +12,12 @@ from linsep.data.reading import column_sizes
 from linsep.errors import BadInput
 from linsep.geometry import Hyperplane, length
 from linsep.separability import programme, simplex, wide
+from linsep.separability.checks import touches
 from linsep.separability.faces import quasi_separation
 from linsep.separability.frame import Frame
 from linsep.separability.results import Inseparable, Separable, Undecided
 from linsep.separability.rounding import float_vectors
-from linsep.separability.rows import ROUNDOFF, SignedRows
+from linsep.separability.rows import ROUNDOFF, SMALL, TINIEST, SignedRows
 from linsep.separability.search import (
     Meeting,
     Separator,
@@ -53,6 +54,14 @@ def decide(
     sides = data.sign[signed.counted]
     if fit_intercept and not (sides.min() < 0 < sides.max()):
         raise BadInput("all rows belong to one class: there is nothing to separate them from.")
+    with np.errstate(all="ignore"):  # what overflows or underflows proves nothing
+        return _decide(signed, method, seed, classes)
+
+
+def _decide(
+    signed: SignedRows, method: str, seed: int, classes: npt.NDArray[np.generic] | None
+) -> Answer:
+    data, fit_intercept = signed.data, signed.fit_intercept
     working = None
     if data.d > WIDE and method != "lp":
         found = wide.search(signed, seed)
@@ -101,7 +110,7 @@ def _exactly(signed: SignedRows, found: Stuck) -> tuple[Separator | Stuck, Witne
         missed = residual(signed.signed(chosen), exact)
         return found, Witness(chosen, exact, missed, proven=True)
     assert theta is not None
-    for rounded in float_vectors(theta, np.abs(signed.signed(rows)).max(axis=0)):
+    for rounded in float_vectors(theta, signed.signed(rows)):
         full = rounded if signed.fit_intercept else np.append(rounded, 0.0)
         low = proven_margin(signed, full, signed.scan(full, 1))
         if low > 0.0:
@@ -113,7 +122,12 @@ def _separable(
     signed: SignedRows, found: Separator, classes: npt.NDArray[np.generic] | None
 ) -> Separable:
     w, b = found.theta[:-1], float(found.theta[-1])
-    margin = found.low / length(w) * (1 - (len(w) + 8) * ROUNDOFF)
+    size = length(w)
+    margin = found.low / size * (1 - (len(w) + 8) * ROUNDOFF)
+    if margin < SMALL:  # absolute rounding errors, half a unit in each of two operations
+        margin = max(margin - 2.0 * TINIEST, 0.0)
+    if not SMALL < size < np.inf:  # it may have lost digits
+        margin = 0.0
     return Separable(Hyperplane(w, b), margin, signed.passes, classes)
 
 
@@ -129,6 +143,8 @@ def _inseparable(
         quasi, face = quasi_separation(signed, working, witness.rows)
         if face is not None:
             direction, on = _direction(signed, face.theta), face.on
+            if not _touches(signed, direction, on):
+                quasi, direction, on = None, None, None
     point = None
     if signed.fit_intercept:
         ours = signed.data.sign[witness.rows] > 0
@@ -146,6 +162,23 @@ def _inseparable(
         proven=witness.proven,
         passes=signed.passes,
         classes=classes,
+    )
+
+
+def _touches(signed: SignedRows, direction: tuple[FloatArray, float], on: IntArray) -> bool:
+    """Whether exact arithmetic confirms the direction; of many rows, or rows on disk, it is not asked."""
+    data = signed.data
+    if len(signed.counted) < data.n or data.n * (data.d + 1) > simplex.ENTRIES or data.remote:
+        return True
+    sides = np.array([-1.0, 1.0])
+    return touches(
+        signed.features(signed.counted),
+        data.sign,
+        sides,
+        direction,
+        on,
+        affine=signed.fit_intercept,
+        exact=True,
     )
 
 

@@ -26,6 +26,8 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 ROUNDOFF = 2.0**-53
+TINIEST = 2.0**-1074
+SMALL = 1e-290  #: numbers below this may have lost digits to underflow
 SLACK = 1e-11  #: margin of a theta with noise that counts as zero, beside the reach of the noise
 _VANISHING = 1e-300  #: products below this lose digits
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.separability.integers import null_vector
+from linsep.separability.rows import ROUNDOFF, SMALL
 
 if TYPE_CHECKING:
     from linsep.separability.rows import SignedRows
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-ROUNDOFF = 2.0**-53
 _NOISE = 1e-13  # share of the largest weight that may be rounding
+_SAME = Fraction(1, 10**6)  # weights that agree so far are the same ones, rounded
+_TINIEST = Fraction(1, 2**1074)
 _ROUNDS = 4
 _UNDERFLOW = 1e-280  # far above what products that underflow can add up to
 _EXACT_ROWS = 64  # rational elimination takes about a second at this size
@@ -93,6 +95,31 @@ def exact_weights(A: FloatArray, weights: FloatArray) -> list[Fraction] | None:
         return None
     total = sum(u)
     return [x / total for x in u] if total else None
+
+
+def round_to(A: FloatArray, weights: FloatArray) -> bool:
+    """Whether rational weights > 0 of sum 1 with A'weights = 0 exist that agree with the given ones."""
+    for guess in (weights, np.ones(len(weights))):  # it matters only if there are several solutions
+        exact = exact_weights(A, guess)
+        if exact is not None and all(
+            x > 0 and abs(x - Fraction(float(w))) <= _SAME * x + _TINIEST
+            for x, w in zip(exact, weights.tolist(), strict=True)
+        ):
+            return True
+    return False
+
+
+def balances(A: FloatArray, weights: FloatArray) -> bool:
+    """Whether A'weights = 0 holds but for rounding, where nothing underflows."""
+    return residual(A, weights) <= 16 * (len(weights) + 2) * ROUNDOFF
+
+
+def underflows(A: FloatArray, weights: FloatArray) -> bool:
+    """Whether weights or their products with A are so small, or so large, that floats lose digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = weights[:, None] * np.abs(A)
+    sizes = np.append(products[A != 0], weights)
+    return not bool(((sizes > SMALL) & np.isfinite(sizes)).all())
 
 
 def residual(A: FloatArray, weights: FloatArray) -> float:

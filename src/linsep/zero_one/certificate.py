@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Real
 from time import perf_counter
 from typing import Any, ClassVar
@@ -14,15 +13,14 @@ import scipy.sparse as sp
 
 from linsep.data.reading import plain_rows, plain_signs
 from linsep.errors import BadInput, Refused
-from linsep.separability.witness import exact_weights, proves_positive
+from linsep.separability.witness import balances, proves_positive, round_to, underflows
 from linsep.zero_one import master
 from linsep.zero_one.line import best_threshold
-from linsep.zero_one.points import TINIEST, FloatArray, IntArray, Points, distinct
+from linsep.zero_one.points import FloatArray, IntArray, Points, distinct
 from linsep.zero_one.sweep import sweep
 
 _PATIENCE = 600.0  # seconds after which a check gives up
 _METHODS = ("separable", "thresholds", "sweep", "cover")
-_SAME = 1e-6  # weights of a witness that agree so far are the same ones, rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +91,15 @@ class ZeroOne:
         return self.proven
 
     def __str__(self) -> str:
+        if not self._well_formed():
+            return "a certificate that no fit has made"
         many = len(self.witnesses)
         how = {
             "separable": "the rows are separable",
             "thresholds": "all thresholds tried",
             "sweep": "all lines through two points tried",
             "cover": f"{many} witness{'' if many == 1 else 'es'} of inseparability",
-        }.get(self.method, f"unknown method {self.method!r}")
+        }[self.method]
         count = "1 error" if self.errors == 1.0 else f"{self.errors:g} errors"
         if self.proven:
             return f"proven minimum of the 0-1 loss: {count} ({how})"
@@ -122,12 +122,12 @@ class ZeroOne:
         integers. A bound from enumeration is proven by enumerating again.
         """
         points = self._points(X, y, sample_weight)
+        if not self._well_formed():
+            return False
         if np.shape(self.w) != (points.X.shape[1],):
             raise BadInput(
                 f"X has {points.X.shape[1]} columns, the answer is about {np.size(self.w)}."
             )
-        if not self._well_formed():
-            return False
         wrong = points.wrong(np.append(self.w, self.b))
         listed = np.flatnonzero((points.place >= 0) & wrong[points.place])
         if not np.array_equal(self.wrong, listed):
@@ -145,9 +145,11 @@ class ZeroOne:
         return (
             all(_finite(x) for x in (self.errors, self.lower_bound, self.b))
             and min(self.errors, self.lower_bound) >= 0.0
+            and np.asarray(self.w).dtype.kind == "f"
             and bool(np.isfinite(self.w).all())
             and isinstance(self.proven, bool | np.bool_)
             and self.method in _METHODS
+            and isinstance(self.witnesses, tuple)
             and (self.method == "cover" or not self.witnesses)
         )
 
@@ -223,16 +225,7 @@ def _meet(points: Points, at: IntArray, weights: FloatArray, exact: bool) -> boo
         return False
     A = points.signed.signed(at)
     A = A[:, A.any(axis=0)]
-    if not exact and proves_positive(A, weights):
-        return True
-    for guess in (
-        weights,
-        np.ones(len(at)),
-    ):  # the guess matters only if there are several solutions
-        solved = exact_weights(A, guess)
-        if solved is not None and all(
-            x > 0 and abs(x - Fraction(float(w))) <= Fraction(_SAME) * x + Fraction(TINIEST)
-            for x, w in zip(solved, weights.tolist(), strict=True)
-        ):
-            return True
-    return False
+    if underflows(A, weights):
+        return round_to(A, weights)
+    sound = not exact and proves_positive(A, weights)
+    return balances(A, weights) and (sound or round_to(A, weights))

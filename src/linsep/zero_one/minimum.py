@@ -16,7 +16,6 @@ from linsep.watching import note
 from linsep.zero_one import master
 from linsep.zero_one.descent import descend, errors
 from linsep.zero_one.line import best_threshold, threshold_plane
-from linsep.zero_one.planes import separators
 from linsep.zero_one.points import FloatArray, IntArray, Mask, Points
 from linsep.zero_one.sweep import sweep
 from linsep.zero_one.witnesses import exact_witness, pack
@@ -97,14 +96,13 @@ class Attempt:
 
     def keep(self, kept: Mask) -> bool:
         """Take a hyperplane that has all kept points on their side, if floats hold one and it is better."""
-        goal = self.points.count(~kept)
-        if goal >= self.errors:
+        if self.points.count(~kept) >= self.errors:
             return False
-        for theta in separators(self.points, kept):
-            self.offer(theta)
-            if self.errors <= goal:
-                return True
-        return False
+        sign = self.points.sign[kept]
+        if sign.min() == sign.max():
+            return self.offer(np.append(np.zeros(self.points.X.shape[1]), sign[0]))
+        answer = decide(Memory(self.points.X[kept], sign, n_threads=1))
+        return isinstance(answer, Separable) and self.offer(answer.hyperplane.homogeneous())
 
     def centred(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
         """The result, the hyperplane moved away from the points on either side if there is room."""

@@ -15,14 +15,12 @@ import scipy.sparse as sp
 from linsep.data import Memory
 from linsep.dyadic import Dyadic, rational
 from linsep.separability.frame import Frame
-from linsep.separability.rows import SignedRows, exact_margins
+from linsep.separability.rows import ROUNDOFF, TINIEST, SignedRows, exact_margins
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-ROUNDOFF = 2.0**-53
-TINIEST = 2.0**-1074
 _LEAST_COST = 1e-200  # so that reciprocals and products of costs stay finite
 _BLOCK = 1 << 19  # numbers whose absolute values are taken together
 _MACHINE = 1 << 61  # sums of absolute values up to here fit into int64, twice over
