@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
-from linsep.certificates import dependence, local_certificate, softmax_local_certificate
+from linsep.certificates import dependence, doubled, local_certificate, softmax_local_certificate
 from linsep.certificates.dependence import independent_columns, vanishes
+from linsep.certificates.doubled_rows import DoubledRows
 from linsep.certificates.local import exact_fit
 from linsep.certificates.metric import gram_loss, smallest_eigenvalue
 from linsep.certificates.rows import Rows
@@ -323,6 +324,29 @@ def positive_definite(A):
     return True
 
 
+def check_metric(X, part, metric, h):
+    """In rational arithmetic: the floor is below T'HT, the reach above |T'x~|; with an intercept."""
+    d, lam = X.shape[1], part.lam
+    A, T = [[*row, Fraction(1)] for row in rational(X)], rational(metric.T)
+    Z = [
+        [sum(a * t for a, t in zip(row, c, strict=True)) for c in zip(*T, strict=True)] for row in A
+    ]
+    reach = part.reach(metric)
+    for row, bound in zip(Z, reach.tolist(), strict=True):
+        assert sum(z * z for z in row) <= Fraction(bound) ** 2
+    weights = [Fraction(float(v)) for v in h]
+    G = [
+        [
+            sum(w * z[i] * z[j] for w, z in zip(weights, Z, strict=True))
+            + Fraction(lam) * sum(T[k][i] * T[k][j] for k in range(d))
+            - (Fraction(metric.floor) if i == j else 0)
+            for j in range(d + 1)
+        ]
+        for i in range(d + 1)
+    ]
+    assert positive_definite(G)
+
+
 class TestMetric:
     """Bounds on eigenvalues and lengths hold for the true numbers."""
 
@@ -338,25 +362,7 @@ class TestMetric:
         metric = part.metric(h)
         if metric is None:
             return
-        A, T = [[*row, Fraction(1)] for row in rational(X)], rational(metric.T)
-        Z = [
-            [sum(a * t for a, t in zip(row, c, strict=True)) for c in zip(*T, strict=True)]
-            for row in A
-        ]
-        reach = part.reach(metric)
-        for row, bound in zip(Z, reach.tolist(), strict=True):
-            assert sum(z * z for z in row) <= Fraction(bound) ** 2
-        weights = [Fraction(float(v)) for v in h]
-        G = [
-            [
-                sum(w * z[i] * z[j] for w, z in zip(weights, Z, strict=True))
-                + Fraction(lam) * sum(T[k][i] * T[k][j] for k in range(d))
-                - (Fraction(metric.floor) if i == j else 0)
-                for j in range(d + 1)
-            ]
-            for i in range(d + 1)
-        ]
-        assert positive_definite(G)
+        check_metric(X, part, metric, h)
 
     def test_a_matrix_far_from_the_identity(self):
         rng = np.random.default_rng(0)
@@ -421,6 +427,97 @@ def test_multinomial_bound_is_true_on_a_rounded_sum():
         wide = np.vstack([theta[:2], np.zeros((1, 3)), theta[2:]])
         X3 = np.column_stack([a, b, a + b])
         assert softmax_local_certificate(loss, X3, y, None, wide, **settings).dual == 0.0
+
+
+class TestDoubled:
+    """Products in doubled precision, and what they prove."""
+
+    @given(seed=st.integers(0, 10_000))
+    def test_products_against_rationals(self, seed):
+        rng = np.random.default_rng(seed)
+        n, p, q = rng.integers(1, 6, 3)
+        A = rng.normal(size=(n, p)) * 10.0 ** rng.uniform(-12, 12, (n, p))
+        B = rng.normal(size=(p, q)) * 10.0 ** rng.uniform(-12, 12, (p, q))
+        A[rng.random((n, p)) < 0.2] = 0.0
+        if seed % 2:  # what is left is far smaller than the terms
+            A, B = np.hstack([A, -A * (1 + 2.0**-50)]), np.vstack([B, B])
+        high, low, error = doubled.product(A, B)
+        left, right = rational(A), rational(B.T)
+        for i in range(n):
+            for j in range(q):
+                exact = sum(a * b for a, b in zip(left[i], right[j], strict=True))
+                miss = abs(exact - Fraction(high[i, j]) - Fraction(low[i, j]))
+                assert miss <= Fraction(error[i, j])
+        size = A.shape[1] * np.abs(A).max() * np.abs(B).max()
+        assert (error <= 2.0**-75 * size + 1e-60).all()
+
+    @pytest.mark.parametrize("size", [1e-200, 1e200])
+    def test_beyond_the_exponents_nothing_is_claimed(self, size):
+        assert doubled.product(np.full((2, 2), size), np.ones((2, 2)))[2].min() == math.inf
+
+    @given(seed=st.integers(0, 10_000))
+    def test_margins_and_gradients_against_rationals(self, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(6, 3)) + 10.0 ** rng.uniform(0, 12)
+        theta, push = rng.normal(size=4) * [1, -1, 1, 1e6], rng.normal(size=6)
+        plain = rows_of(X)
+        part = DoubledRows.of(plain)
+        A = np.column_stack([X, np.ones(6)])
+        exact = rational(A)
+        for of in (plain, part):
+            m, e = of.margins(slice(0, 6), A, theta)
+            g, slack = of.pull(A, push)
+            for i in range(6):
+                true = sum(a * Fraction(float(t)) for a, t in zip(exact[i], theta, strict=True))
+                assert abs(true - Fraction(m[i])) <= Fraction(e[i])
+            for j in range(4):
+                true = sum(exact[i][j] * Fraction(float(push[i])) for i in range(6))
+                assert abs(true - Fraction(g[j])) <= Fraction(slack[j])
+        assert (e <= 1e-15 * np.abs(m) + 1e-7 * plain.margins(slice(0, 6), A, theta)[1]).all()
+
+    @given(seed=st.integers(0, 10_000))
+    def test_floor_and_reach_against_rationals(self, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(8, 3))
+        X[:, 1] = X[:, 0] * (1 + 10.0 ** rng.uniform(-16, -10) * rng.normal(size=8))
+        part, h = DoubledRows.of(rows_of(X)), rng.random(8)
+        metric = part.metric(h)
+        if metric is not None:
+            check_metric(X, part, metric, h)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_polynomials_are_certified(self, seed):
+        """Degree 12 on [0, 1], condition number 1e15 of the Gram matrix: solved and proven."""
+        rng = np.random.default_rng(seed)
+        x = np.linspace(0, 1, 40)
+        X, target = x[:, None] ** np.arange(1, 13), np.sin(6 * x) + 0.1 * rng.normal(size=40)
+        model = LinearRegressor().fit(X, target)
+        assert model.certificate_.certified
+        minimum = least_squares(X, target)
+        found = model.certificate_
+        assert minimum - found.rounding <= found.primal <= minimum * (1 + 1e-6)
+        assert found.dual <= minimum
+        assert verify(model, X, target).certified
+
+    def test_logistic_regression_on_years(self):
+        rng = np.random.default_rng(0)
+        year = rng.integers(1990, 2024, 300).astype(float)
+        X = np.column_stack([year, year**2, year**3])
+        y = rng.random(300) < 1 / (1 + np.exp((2007 - year) / 5))
+        model = LogisticRegression(C=math.inf).fit(X, y)
+        z = (year - 2007) / 17
+        same = LogisticRegression(C=math.inf).fit(np.column_stack([z, z**2, z**3]), y)
+        assert same.certificate_.certified
+        assert model.certificate_.certified
+        assert model.certificate_.primal == pytest.approx(same.certificate_.primal, rel=1e-6)
+
+    def test_coefficients_that_float64_cannot_use_are_not_returned(self):
+        """The exact minimiser on [a, b, a + b] has coefficients of 1e15, whose predictions are noise."""
+        rng = np.random.default_rng(2)
+        a, b = rng.normal(size=(2, 50))
+        X, target = np.column_stack([a, b, a + b]), a - b + 10 * rng.normal(size=50)
+        model = LinearRegressor().fit(X, target)
+        assert np.abs(model.coef_).max() < 1e3
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=lambda loss: loss.name)

@@ -21,6 +21,7 @@ from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import choose, choose_coupled, rescaled, solve_again, wants_rows_here
 from linsep.solvers.recession import refuse_without_minimiser
+from linsep.solvers.refinement import refine
 from linsep.watching import Job, note
 
 
@@ -109,6 +110,7 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     precise = status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     if precise and not certificate.certified and isinstance(problem, Problem):
         refuse_without_minimiser(problem)
+        solution, certificate = refine(problem, solution, certificate, recipe.tol)
     if certificate.certified:
         status = Status.CERTIFIED
     elif status is Status.CERTIFIED:  # rounding took back what the solver believed

@@ -19,6 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 class Answer:
     """Margins and slopes by row, gradient and objective, each with its rounding error."""
 
+    theta: FloatArray
     m: FloatArray
     e: FloatArray  #: rounding error of m
     push: FloatArray  #: s l'(m), by row
@@ -31,11 +32,11 @@ class Answer:
     rounding: float = 0.0  #: of the primal
 
     @classmethod
-    def empty(cls, n: int, size: int) -> Answer:
-        """Room for n rows and a gradient of ``size`` numbers."""
+    def empty(cls, n: int, theta: FloatArray) -> Answer:
+        """Room for what n rows tell of theta."""
         m, e, push, wobble = np.empty((4, n))
-        g, slack = np.zeros((2, size))
-        return cls(m, e, push, wobble, np.empty(n, dtype=bool), g, slack)
+        g, slack = np.zeros((2, len(theta)))
+        return cls(theta, m, e, push, wobble, np.empty(n, dtype=bool), g, slack)
 
     def put(
         self, loss: Loss, rows: slice, m: FloatArray, e: FloatArray, s: FloatArray

@@ -84,7 +84,7 @@ class KernelRows(Rows):
     def visit(self, loss: Loss, theta: FloatArray) -> Answer:
         """What one visit of the rows finds at the answer."""
         data, order, size = self.data, self.data.d + 1, self.size
-        at, whole, push = Answer.empty(data.n, size), np.zeros(order), np.empty(data.n)
+        at, whole, push = Answer.empty(data.n, theta), np.zeros(order), np.empty(data.n)
         whole[:size] = theta
 
         def add(block: Block, out: FloatArray) -> None:

@@ -34,9 +34,10 @@ import numpy.typing as npt
 from linsep.certificates.answer import Answer
 from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.dependence import proven_metric
+from linsep.certificates.doubled_rows import DoubledRows
 from linsep.certificates.metric import AMPLE, bound
-from linsep.certificates.optimality import Optimality, enclose
-from linsep.certificates.recheck import Dual, given, margin_error, weigh
+from linsep.certificates.optimality import Optimality, enclose, preference
+from linsep.certificates.recheck import Dual, given, weigh
 from linsep.certificates.rows import UNDERFLOW, Rows, curved
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.losses import Loss
@@ -49,14 +50,15 @@ LARGEST = 4000
 _NOTHING_LEFT = 1e-6
 
 
-def _visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
-    at = Answer.empty(part.X.shape[0], part.size)
+def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
+    """What one visit of the rows finds at theta."""
+    at = Answer.empty(part.X.shape[0], theta)
     for rows, A in part.chunks():
-        s, o, sign = part.weight[rows], part.offset[rows], part.sigma[rows]
-        m, sizes = sign * (A @ theta) + o, np.abs(A)
-        value, doubt = at.put(loss, rows, m, margin_error(part.size, sizes @ np.abs(theta), o), s)
-        at.g += A.T @ (sign * at.push[rows])
-        at.slack += part.chain * (sizes.T @ np.abs(at.push[rows])) + len(A) * UNDERFLOW
+        s, o = part.weight[rows], part.offset[rows]
+        value, doubt = at.put(loss, rows, *part.margins(rows, A, theta), s)
+        g, slack = part.pull(A, part.sigma[rows] * at.push[rows])
+        at.g += g
+        at.slack += slack + ROUNDOFF * np.abs(at.g)
         at.primal += value
         at.null += float(weigh(s, loss.value(o)).sum())
         at.rounding += part.chain * value + doubt + len(A) * UNDERFLOW
@@ -90,15 +92,28 @@ def local_certificate(  # noqa: PLR0913
         given(weight, everyone, 1.0),
     )
     part = Rows(X, *vectors, fit_intercept, lam)
-    at = _visit(loss, part, np.asarray(W, dtype=np.float64)[: part.size, 0])
+    at = visit(loss, part, np.asarray(W, dtype=np.float64)[: part.size, 0])
     return judged(loss, part, at, scale=scale, tol=tol, dual=dual)
 
 
 def judged(
     loss: Loss, part: Rows, at: Answer, *, scale: float, tol: float, dual: Dual | None
 ) -> Optimality:
-    """The certificate of an answer that was visited."""
-    lam, interpolates = part.lam, exact_fit(at.primal, at.rounding, at.null, part.lam, tol)
+    """The certificate of an answer that was visited; in doubled precision if float64 does not prove enough."""
+    settings = {"scale": scale, "tol": tol}
+    found = _argued(loss, part, at, dual, **settings)
+    finer = None if found.certified or part.size > LARGEST else DoubledRows.of(part)
+    if finer is None or not math.isfinite(at.primal):
+        return found
+    again = _argued(loss, finer, visit(loss, finer, at.theta), dual, **settings)
+    return min(found, again, key=preference)
+
+
+def _argued(
+    loss: Loss, part: Rows, at: Answer, dual: Dual | None, *, scale: float, tol: float
+) -> Optimality:
+    """The certificate by curvature, or where that does not suffice without a penalty, by a repaired dual point."""
+    interpolates = exact_fit(at.primal, at.rounding, at.null, part.lam, tol)
     null = at.null if interpolates or at.null == 0.0 else UNDERFLOW
     settings: dict[str, Any] = {"scale": scale, "tol": tol, "null": null}
     drop, distance = math.inf, math.inf
@@ -111,7 +126,7 @@ def judged(
         drop=drop,
         **settings,
     )
-    if found.certified or interpolates or lam > 0.0 or part.size > LARGEST:
+    if found.certified or interpolates or part.lam > 0.0 or part.size > LARGEST:
         return found
     lower, rounding = repaired_bound(loss, part, at.m, dual, tol)
     other = enclose(

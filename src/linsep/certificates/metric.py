@@ -48,6 +48,8 @@ class Metric:
 
     def dual_norm(self, g: FloatArray, slack: FloatArray) -> float:
         """|g|_{M^-1} on ``columns``, errors of g up to ``slack`` and the rounding of T'g included."""
+        if not (np.isfinite(g).all() and np.isfinite(slack).all()):
+            return math.inf
         exact = self.T.T @ g
         error = np.abs(self.T).T @ (slack + (len(g) + 4) * ROUNDOFF * np.abs(g))
         return (math.sqrt(float(exact @ exact)) + math.sqrt(float(error @ error))) * AMPLE

@@ -20,7 +20,7 @@ from linsep.certificates.metric import (
     inverse_root,
     smallest_eigenvalue,
 )
-from linsep.certificates.recheck import weigh
+from linsep.certificates.recheck import margin_error, weigh
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -29,6 +29,8 @@ IntArray = npt.NDArray[np.intp]
 _CHUNK = 1 << 20
 #: Rows per orthogonal transformation, so that they stay in cache.
 _QR_ROWS = 1024
+#: Rows per sum.
+_SHORT = 512
 #: X'X is good enough if it proves this share of the curvature.
 _GRAM_FLOOR = 0.9
 #: Smallest curvature of a row, and of a column, that sums of products hold without underflow: for every h and H_jj
@@ -164,22 +166,48 @@ class Rows:
         the row norms t of T. The singular values of sqrt(h) Z err by no more than the Frobenius norm of all these,
         and an entry of Z'hZ by chain sqrt(G_jj G_kk), a matrix of norm trace(G).
         """
+        G, lost = self.image_gram(T, h)
+        added = (longest_dense_sum(self.X) + self.size + 16) * ROUNDOFF * float(np.trace(G))
+        root = math.sqrt(smallest_eigenvalue(G, 1.01 * added))
+        return max(root - math.sqrt(lost) * AMPLE, 0.0) ** 2 / AMPLE
+
+    def image_gram(self, T: FloatArray, h: FloatArray) -> tuple[FloatArray, float]:
+        """T' (lam I_w + sum h x~ x~') T from Z = x~ T, and the squared Frobenius norm of the errors of sqrt(h) Z."""
         d = self.X.shape[1]
         G = self.lam * (T[:d].T @ T[:d])
         sizes, lost = np.sqrt(np.einsum("ij,ij->i", T, T)), 0.0
         for rows, A in self.chunks():
-            Z, error = A @ T, product_error(self.size, np.abs(A) @ sizes)
+            Z, error = self.images(A, T, sizes)
             G += Z.T @ (h[rows][:, None] * Z)
             lost += float(h[rows] @ (error * error))
-        added = (longest_dense_sum(self.X) + d + 16) * ROUNDOFF * float(np.trace(G))
-        root = math.sqrt(smallest_eigenvalue(G, 1.01 * added))
-        return max(root - math.sqrt(lost) * AMPLE, 0.0) ** 2 / AMPLE
+        return G, lost
+
+    def images(
+        self, A: FloatArray, T: FloatArray, sizes: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Z = x~ T for these rows, and bounds on the lengths of the errors of the rows of Z; ``sizes``: rows of T."""
+        return A @ T, product_error(self.size, np.abs(A) @ sizes)
+
+    def margins(
+        self, rows: slice, A: FloatArray, theta: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Margins of these rows, and bounds on their errors."""
+        o = self.offset[rows]
+        e = margin_error(self.size, np.abs(A) @ np.abs(theta), o)
+        return self.sigma[rows] * (A @ theta) + o, e
+
+    def pull(self, A: FloatArray, push: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum of push x~ over these rows, and bounds on its errors: of short sums, as they grow with the length."""
+        total = np.zeros(self.size)
+        for start in range(0, len(A), _SHORT):
+            total += A[start : start + _SHORT].T @ push[start : start + _SHORT]
+        longest = min(len(A), _SHORT) + math.ceil(len(A) / _SHORT) + 8
+        return total, longest * ROUNDOFF * (np.abs(A).T @ np.abs(push)) + len(A) * UNDERFLOW
 
     def reach(self, metric: Metric) -> FloatArray:
         """Upper bound of sqrt(x~' M^-1 x~) = |T'x~| for every row, the rounding of the product included."""
         reach, sizes = np.empty(self.X.shape[0]), metric.row_norms
         for rows, A in self.chunks():
-            Z = A @ metric.T
-            lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-            reach[rows] = lengths + product_error(self.size, np.abs(A) @ sizes)
+            Z, error = self.images(A, metric.T, sizes)
+            reach[rows] = np.sqrt(np.einsum("ij,ij->i", Z, Z)) + error
         return reach * AMPLE

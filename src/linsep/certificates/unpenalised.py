@@ -37,8 +37,6 @@ _SHRINK = 0.05
 #: Room of a row that is surely free.
 _AMPLE = 1e-3
 _REFINEMENTS = 3
-#: Rows per sum.
-_SHORT = 512
 _NOTHING = (0.0, 0.0)
 
 
@@ -79,20 +77,18 @@ def _moved(loss: Loss, part: Rows, u: FloatArray, room: FloatArray) -> tuple[flo
     metric = _metric(part, inner, curved(inner.weight, room[free]), counts)
     if metric is None:
         return _NOTHING  # rho may point where no row with room can follow
-    held = u.copy()
-    held[free] = 0.0
-    rest, slack = _residual(part, held)
     for _ in range(_REFINEMENTS):
-        y = metric.T @ (metric.T.T @ (rest + _residual(inner, u[free])[0]))
+        y = metric.T @ (metric.T.T @ _residual(part, u)[0])
         for rows, A in inner.chunks():
             at = free[rows]
             u[at] -= part.sigma[at] * room[at] * (A @ y)
-    own, error = _residual(inner, u[free])
-    rho, slack = rest + own, slack + error + ROUNDOFF * (np.abs(rest) + np.abs(own))
+    rho, slack = _residual(part, u)
     reach = np.zeros(len(u))
     reach[free] = inner.reach(metric)
     # |rho|_{M^-1} for the true M: T'MT >= floor
     norm = metric.dual_norm(rho, slack) / math.sqrt(metric.floor) * AMPLE
+    if not math.isfinite(norm):
+        return _NOTHING
     return _charged(loss, part, u, room * reach / math.sqrt(metric.floor) * norm * AMPLE)
 
 
@@ -106,17 +102,15 @@ def _metric(part: Rows, inner: Rows, h: FloatArray, counts: npt.NDArray[np.bool_
 
 
 def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sum of s sigma u x~, and its rounding error: of short sums, as the error grows with their length."""
-    rho, size, longest = np.zeros(part.size), np.zeros(part.size), 8
-    for count, (rows, A) in enumerate(part.chunks(), start=1):
-        push = part.weight[rows] * part.sigma[rows] * u[rows]
-        inner = np.zeros(part.size)
-        for start in range(0, len(A), _SHORT):
-            inner += A[start : start + _SHORT].T @ push[start : start + _SHORT]
-        rho += inner
-        size += np.abs(A).T @ np.abs(push)
-        longest = max(longest, 8 + _SHORT + math.ceil(len(A) / _SHORT) + count)
-    return rho, longest * ROUNDOFF * (1.0 + part.chain) * size
+    """Sum of s sigma u x~, and its rounding error."""
+    rho, slack = np.zeros((2, part.size))
+    push = part.weight * part.sigma * u
+    rounded = np.where(part.weight == 1.0, 0.0, ROUNDOFF * np.abs(push) + UNDERFLOW)
+    for rows, A in part.chunks():
+        own, error = part.pull(A, push[rows])
+        rho += own
+        slack += error + np.abs(A).T @ rounded[rows] + ROUNDOFF * np.abs(rho)
+    return rho, AMPLE * slack
 
 
 def _charged(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tuple[float, float]:
