@@ -1,0 +1,1492 @@
+#!/usr/bin/env python3
+"""Prove or reject a model of linsep from its file and its rows, in exact arithmetic.
+
+    python linsep_check.py model.linsep rows.npz        arrays X (or a CSR matrix), y and perhaps sample_weight
+    python linsep_check.py model.linsep rows.csv        a header, numbers, the target in the last column
+
+One line is printed. Exit code 0: the coefficients minimise the objective to the tolerance the model states, and every
+claim of its certificate is true. 1: something is not, or could not be proven. 2: a file cannot be used.
+
+This file needs Python 3.10 and nothing else: it imports neither linsep nor numpy, so that an error there cannot hide
+here. Floats are fractions with a power of two below, and Python's integers do not round; exp and log are enclosed
+between fractions. The mathematics, for a pointwise loss l of margins m = sigma (x.w + b) + offset:
+
+    P(w, b) = (1 - r)/2 |w|^2 + r |w|_1 + C sum s l(m)                                 the objective, r = l1_ratio
+    D(u)    = -C sum s (l*(-u) + u offset) - sum_j max(C |v_j| - r, 0)^2 / (2 (1 - r)),   v = sum s sigma u x
+
+D(u) is at most the minimum of P for every u in the domain of the conjugate l* with sum s sigma u = 0 (if there is an
+intercept). If r = 1, all C |v_j| <= 1 is needed; if C = inf, where P is the sum of s l(m) alone, v = 0. Where u comes
+from does not matter. Three are tried: the one in the file, and Newton's step on the dual from there and from the
+slopes of the losses, whose equations are solved exactly where v = 0 is needed. docs/model-format.md describes the
+files.
+"""
+
+import ast
+import csv
+import hashlib
+import json
+import math
+import re
+import struct
+import sys
+import zipfile
+from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+
+ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
+#: Unit roundoff of float64: what a claim may differ from the truth by is measured in it.
+ROUNDOFF = Fraction(1, 2**53)
+#: Significant bits of dual variables that are computed here.
+DIGITS = 220
+#: Bits behind the point in exp and log.
+BITS = 320
+
+
+class Unusable(Exception):
+    """A file cannot be used: exit code 2."""
+
+
+class Rejected(Exception):
+    """A claim is not true, or not proven: exit code 1."""
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# exp and log between fractions
+
+
+def _atanh(t, bits=BITS):
+    """atanh(t / 2^bits) 2^bits for |t| <= 2^bits / 3, short of the truth by less than bits units."""
+    square, power, total, j = t * t >> bits, t, 0, 1
+    while power not in (0, -1):
+        total += power // j
+        power = power * square >> bits
+        j += 2
+    return total
+
+
+LN2 = 2 * _atanh((1 << BITS) // 3)  # errs by less than 2^10 units
+
+
+def exp_bounds(x):
+    """Two fractions around e^x.
+
+    x = k ln 2 + 1024 t with |t| < 2^-11: Taylor's series of t and ten squarings. In units of 2^-320, k ln 2 errs by
+    less than 2^10 |k| + 1 <= 2^26 + 1, the series by less than 100, and ten squarings of numbers below 1.5 make 2^18
+    of that: 2^29 units bound all of it, and the relative error is below 2^-290.
+    """
+    k = round(x / Fraction(LN2, 1 << BITS))
+    if abs(k) > 1 << 16:
+        if k < 0:
+            return ZERO, Fraction(1, 1 << (1 << 16))
+        raise Rejected("a loss exceeds 2^65536")
+    t = (math.floor(x * (1 << BITS)) - k * LN2) >> 10
+    term = total = 1 << BITS
+    j = 1
+    while term not in (0, -1):
+        term = (term * t >> BITS) // j
+        total += term
+        j += 1
+    for _ in range(10):
+        total = total * total >> BITS
+    scale = Fraction(2) ** (k - BITS)
+    return (total - (1 << 29)) * scale, (total + (1 << 29)) * scale
+
+
+def log_bounds(y):
+    """Two fractions around log y: y = 2^k z with z in [2/3, 4/3], log z = 2 atanh((z - 1)/(z + 1))."""
+    k = y.numerator.bit_length() - y.denominator.bit_length()
+    z = y / Fraction(2) ** k
+    while z > Fraction(4, 3):
+        z, k = z / 2, k + 1
+    while z < Fraction(2, 3):
+        z, k = z * 2, k - 1
+    found = 2 * _atanh(math.floor((z - 1) / (z + 1) * (1 << BITS))) + k * LN2
+    error = (abs(k) + 1) << 11
+    return Fraction(found - error, 1 << BITS), Fraction(found + error, 1 << BITS)
+
+
+def on_grid(x, down=True):
+    """A multiple of 2^-264 not above (or not below) x, so that sums of logarithms stay short."""
+    scaled = x * (1 << 264)
+    return Fraction(math.floor(scaled) if down else math.ceil(scaled), 1 << 264)
+
+
+def p_log_p(p):
+    """Bounds of p log p for 0 <= p, 0 at 0."""
+    if p == 0:
+        return ZERO, ZERO
+    if p.denominator.bit_length() <= BITS:
+        low, high = log_bounds(p)
+        return p * low, p * high
+    # the logarithm of a long fraction lies between those of its neighbours on the grid
+    below, above = on_grid(p), on_grid(p, down=False)
+    high = log_bounds(above)[1]
+    low = log_bounds(below)[0] if below > 0 else None
+    if low is None:  # 0 < p < 2^-264: p log p > -2^-250
+        return Fraction(-1, 1 << 250), ZERO
+    return (above if low < 0 else below) * low, (below if high < 0 else above) * high
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# losses
+
+
+@dataclass
+class Pointwise:
+    """A loss of one margin. Its text in the file is a record ``loss:Name``."""
+
+    kind: str
+    width: Fraction = ONE
+    centre: Fraction = ONE
+
+    @property
+    def curved(self):
+        """Whether the slope is continuous."""
+        return self.kind not in ("Hinge", "Absolute", "Perceptron")
+
+    @property
+    def transcendental(self):
+        """Whether its values are no fractions."""
+        return self.kind in ("Logistic", "Exponential")
+
+    @property
+    def domain(self):
+        """The interval of u with a finite l*(-u); None is infinity."""
+        return {
+            "Logistic": (ZERO, ONE),
+            "Exponential": (ZERO, None),
+            "Squared": (None, None),
+            "SquaredHinge": (ZERO, None),
+            "HuberisedHinge": (ZERO, ONE),
+            "Huber": (-self.width, self.width),
+            "Hinge": (ZERO, ONE),
+            "Perceptron": (ZERO, ONE),
+            "Absolute": (-ONE, ONE),
+        }[self.kind]
+
+    def value(self, m):
+        """Bounds of l(m)."""
+        if self.kind == "Exponential":
+            return exp_bounds(-m)
+        if self.kind == "Logistic":  # log(1 + e^-|m|), and |m| more on the wrong side
+            low, high = exp_bounds(-abs(m))
+            more = max(-m, ZERO)
+            return more + log_bounds(1 + on_grid(low))[0], more + log_bounds(
+                1 + on_grid(high, down=False)
+            )[1]
+        r = self.centre - m
+        if self.kind in ("SquaredHinge", "HuberisedHinge", "Hinge", "Perceptron"):
+            r = max(r, ZERO)
+        r = abs(r)
+        if self.kind in ("Squared", "SquaredHinge"):
+            r = r * r
+        elif self.kind in ("Huber", "HuberisedHinge"):
+            bent = min(r, self.width)
+            r = bent * (r - bent / 2)
+            if self.kind == "HuberisedHinge":
+                r /= self.width
+        return r, r
+
+    def conjugate(self, u):
+        """Bounds of l*(-u), u inside the domain."""
+        if self.kind == "Logistic":
+            a, b = p_log_p(u), p_log_p(1 - u)
+            return a[0] + b[0], a[1] + b[1]
+        if self.kind == "Exponential":
+            a = p_log_p(u)
+            return a[0] - u, a[1] - u
+        square = {
+            "Squared": Fraction(1, 4),
+            "SquaredHinge": Fraction(1, 4),
+            "HuberisedHinge": self.width / 2,
+            "Huber": HALF,
+        }.get(self.kind, ZERO)
+        value = square * u * u - self.centre * u
+        return value, value
+
+    def slope(self, m):
+        """A number near -l'(m), inside the domain."""
+        r = self.centre - m
+        low, high = self.domain
+        if self.kind == "Exponential":
+            u = exp_bounds(-m)[0]
+        elif self.kind == "Logistic":
+            e = exp_bounds(-abs(m))[0]
+            u = (ONE if m < 0 else e) / (1 + e)
+        elif self.kind in ("Squared", "SquaredHinge"):
+            u = 2 * r
+        elif self.kind == "HuberisedHinge":
+            u = r / self.width
+        elif self.kind == "Huber":
+            u = r
+        else:
+            u = Fraction((r > 0) - (r < 0))
+        return clip(rounded(u), low, high)
+
+    def curvature(self, m):
+        """A number near l''(m)."""
+        u, r = self.slope(m), self.centre - m
+        low, high = self.domain
+        if self.kind == "Logistic":
+            return u * (1 - u)
+        if self.kind == "Exponential":
+            return u
+        if self.kind == "Squared" or (self.kind == "SquaredHinge" and r > 0):
+            return Fraction(2)
+        inside = (low is None or u > low) and (high is None or u < high)
+        if self.kind == "HuberisedHinge" and inside:
+            return 1 / self.width
+        return ONE if self.kind == "Huber" and inside else ZERO
+
+
+def clip(x, low, high):
+    """x, or the end of the interval next to it."""
+    x = x if low is None else max(x, low)
+    return x if high is None else min(x, high)
+
+
+def rounded(x, digits=DIGITS):
+    """x to so many significant bits."""
+    if x == 0:
+        return ZERO
+    scale = Fraction(2) ** (digits - (x.numerator.bit_length() - x.denominator.bit_length()))
+    return Fraction(round(x * scale)) / scale
+
+
+def short(x):
+    """x to 24 bits, so that matrices made of it stay small."""
+    return rounded(x, 24)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# one problem: the rows, the coefficients, and bounds of the minimum
+
+
+@dataclass
+class Sums:
+    """What a dual point adds up to: minus the conjugates (a lower bound), v, and the sums for the intercepts."""
+
+    gain: Fraction
+    v: list
+    free: list
+
+
+@dataclass
+class Problem:
+    """Rows as lists of (column, integer) in units of 2^-unit, weights, coefficients W of k columns, the recipe."""
+
+    rows: list
+    unit: int
+    d: int
+    s: list
+    W: list  # k lists of d + 1 fractions, the intercept last
+    C: Fraction  # None: infinity
+    r: Fraction
+    fit_intercept: bool
+    scores: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.scale = Fraction(1, 1 << self.unit)
+        for row in self.rows:
+            self.scores.append([self.scale * sum(x * w[j] for j, x in row) + w[-1] for w in self.W])
+
+    def penalty(self):
+        """(1 - r)/2 |w|^2 + r |w|_1."""
+        w = [x for column in self.W for x in column[:-1]]
+        return (1 - self.r) / 2 * sum(x * x for x in w) + self.r * sum(map(abs, w))
+
+    def primal(self):
+        """Bounds of the objective at the coefficients."""
+        low, high = ZERO, ZERO
+        for i, s in enumerate(self.s):
+            if s:
+                a, b = self.loss_at(i)
+                if a != b:
+                    a, b = on_grid(a), on_grid(b, down=False)
+                low, high = low + s * a, high + s * b
+        if self.C is None:
+            return low, high
+        return self.C * low + self.penalty(), self.C * high + self.penalty()
+
+    def dual(self, sums):
+        """D of a dual point, or None where it proves nothing."""
+        if self.C is None:
+            return None if any(sums.v) or (self.fit_intercept and any(sums.free)) else sums.gain
+        gain, v = self.C * sums.gain, [self.C * abs(x) for x in sums.v]
+        if self.r == 1:
+            return gain / max([*v, ONE])
+        cost = sum(max(x - self.r, ZERO) ** 2 for x in v) / (1 - self.r)
+        if self.r == 0 and 0 < gain < cost:  # the best multiple t u, 0 <= t <= 1
+            return gain * gain / (2 * cost)
+        return gain - cost / 2
+
+    def active(self):
+        """The coefficients (c, j) whose v is known at an optimum, with that v; j = d is the intercept."""
+        lam = ZERO if self.C is None else (1 - self.r) / self.C
+        l1 = ZERO if self.C is None else self.r / self.C
+        found = []
+        for c, column in enumerate(self.W):
+            for j, w in enumerate(column[:-1]):
+                if w or not l1:
+                    found.append((c, j, lam * w + l1 * ((w > 0) - (w < 0)), lam))
+            if self.fit_intercept:
+                found.append((c, self.d, ZERO, ZERO))
+        return found
+
+    def bounds(self, stored):
+        """Yield lower bounds of the minimum, from the dual point of the file and from better ones."""
+        if self.C is not None:
+            yield self.dual(self.balanced(self.sums(stored)))
+        starts = [stored, self.slopes()] if self.curved else [self.snapped(stored)]
+        for start in starts:
+            moved = self.newton(start)
+            if moved is not None:
+                yield self.dual(self.balanced(self.sums(moved)))
+
+    def newton(self, point):
+        """The dual point after Newton's step: v meets its value at an optimum as nearly as the losses allow."""
+        columns = self.active()
+        if not columns:
+            return None
+        sums = self.sums(point)
+        flat = [[*sums.v[c * self.d : (c + 1) * self.d], sums.free[c]] for c in range(len(self.W))]
+        miss = [target - flat[c][j] for c, j, target, _ in columns]
+        ridge = [lam for _, _, _, lam in columns]
+        room = self.room(point)
+        matrix = self.matrix(room, [(c, j) for c, j, _, _ in columns])
+        factor = ONE
+        if (
+            not self.curved and self.C is not None
+        ):  # a kink has no curvature of its own: let it move freely
+            largest = max(matrix[a][a] for a in range(len(columns)))
+            least = min((x for x in ridge if x), default=largest)
+            factor = short(least * (1 << 100) / largest) if largest else ONE
+            matrix = [[factor * x for x in row] for row in matrix]
+        for a, lam in enumerate(ridge):
+            matrix[a][a] += lam
+        exactly = self.C is None
+        step = solve_exactly(matrix, miss) if exactly else solve_nearly(matrix, miss)
+        if step is None:
+            return None
+        along = [{} for _ in self.W]
+        for (c, j, _, _), x in zip(columns, step):
+            along[c][j] = factor * x
+        return self.moved(point, room, along, exactly)
+
+    def row_dot(self, i, along):
+        """x~_i . a for a sparse vector a."""
+        total = self.scale * sum(x * along[j] for j, x in self.rows[i] if j in along)
+        return total + along.get(self.d, ZERO)
+
+
+def solve_exactly(matrix, rhs):
+    """A solution of a symmetric positive semidefinite system by Bareiss's elimination; None if there is none."""
+    k = len(rhs)
+    common = math.lcm(
+        *(x.denominator for row in matrix for x in row), *(x.denominator for x in rhs)
+    )
+    rows = [[int(x * common) for x in [*row, b]] for row, b in zip(matrix, rhs)]
+    kept, before = [], 1
+    for at in range(k):
+        top = rows[at]
+        if (
+            top[at] == 0
+        ):  # positive semidefinite: the whole row is zero, the column depends on those before
+            if any(top):
+                return None
+            continue
+        kept.append(at)
+        for i in range(at + 1, k):
+            lead = rows[i][at]
+            rows[i] = [(top[at] * x - lead * t) // before for x, t in zip(rows[i], top)]
+        before = top[at]
+    solution = [ZERO] * k
+    for at in reversed(kept):
+        known = sum((rows[at][j] * solution[j] for j in kept if j > at), ZERO)
+        solution[at] = (rows[at][k] - known) / rows[at][at]
+    return solution
+
+
+def solve_nearly(matrix, rhs):
+    """The same to about 60 digits, after columns are scaled to length 1; what depends on others stays 0."""
+    with localcontext() as context:
+        context.prec, context.Emax, context.Emin = 90, 10**15, -(10**15)
+        k = len(rhs)
+        scale = [decimal(matrix[i][i]).sqrt() or Decimal(1) for i in range(k)]
+        a = [
+            [decimal(x) / scale[i] / scale[j] for j, x in enumerate(row)]
+            for i, row in enumerate(matrix)
+        ]
+        b = [decimal(x) / scale[i] for i, x in enumerate(rhs)]
+        kept = []
+        for at in range(k):
+            if a[at][at] <= Decimal(10) ** -60:
+                continue
+            kept.append(at)
+            for i in range(at + 1, k):
+                factor = a[i][at] / a[at][at]
+                if factor:
+                    a[i] = [x - factor * t for x, t in zip(a[i], a[at])]
+                    b[i] -= factor * b[at]
+        solution = [Decimal(0)] * k
+        for at in reversed(kept):
+            known = sum((a[at][j] * solution[j] for j in kept if j > at), Decimal(0))
+            solution[at] = (b[at] - known) / a[at][at]
+        return [Fraction(*(x / scale[i]).as_integer_ratio()) for i, x in enumerate(solution)]
+
+
+def decimal(x):
+    """A fraction to the digits of the context."""
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+@dataclass
+class Margins(Problem):
+    """A pointwise loss of sigma (x.w + b) + offset. A dual point is a list of u."""
+
+    loss: Pointwise = None
+    sigma: list = None
+    offset: list = None
+    factor: Fraction = (
+        ONE  # of a scaled loss: it is part of s, and u of the file is that many times ours
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.m = [g * z[0] + o for g, z, o in zip(self.sigma, self.scores, self.offset)]
+        self.curved = self.loss.curved
+
+    def loss_at(self, i):
+        """Bounds of the loss of a row."""
+        return self.loss.value(self.m[i])
+
+    def slopes(self):
+        """Minus the slopes of the losses."""
+        return [self.loss.slope(m) for m in self.m]
+
+    def unfolded(self, dual):
+        """The dual point of the file."""
+        if dual["record"] == "Explicit":
+            return [clip(rounded(x / self.factor), *self.loss.domain) for x in self.explicit(dual)]
+        base, step = ([Fraction(x[0]) for x in dual[name]] for name in ("base", "step"))
+        found = []
+        for i, sigma in enumerate(self.sigma):
+            z, dz = (self.row_dot(i, dict(enumerate(a))) for a in (base, step))
+            m = sigma * z + self.offset[i]
+            u = self.loss.slope(m) - self.loss.curvature(m) * sigma * dz
+            found.append(clip(rounded(u), *self.loss.domain))
+        return found
+
+    def explicit(self, dual):
+        """The numbers of a dual point with one for each row."""
+        u = [x for row in dual["u"] for x in (row if isinstance(row, list) else [row])]
+        if len(u) != len(self.rows):
+            raise Rejected(f"the dual point has {len(u)} numbers, there are {len(self.rows)} rows")
+        return [Fraction(x) if math.isfinite(x) else ZERO for x in u]
+
+    def sums(self, u):
+        """Sums per side, the sign of sigma u, so that one can be shrunk; see ``balanced``."""
+        gain, mass, v = [ZERO, ZERO], [ZERO, ZERO], [[0] * self.d, [0] * self.d]
+        push = [s * g * x for s, g, x in zip(self.s, self.sigma, u)]
+        whole, bits = integers(push)
+        for i, a in enumerate(whole):
+            side = int(a < 0)
+            if a:
+                low, conj = self.loss.conjugate(u[i])
+                conj = conj if low == conj else on_grid(conj, down=False)
+                gain[side] -= self.s[i] * (conj + u[i] * self.offset[i])
+                mass[side] += abs(push[i])
+                for j, x in self.rows[i]:
+                    v[side][j] += a * x
+        scale = self.scale / bits
+        v = [[x * scale for x in side] for side in v]
+        total = [a + b for a, b in zip(*v)]
+        found = Sums(gain[0] + gain[1], total, [mass[0] - mass[1]])
+        found.sides = gain, mass, v
+        return found
+
+    def balanced(self, sums):
+        """Shrink the u of one side so that sum s sigma u = 0: l* is convex with l*(0) = 0, so gains shrink alike."""
+        if not self.fit_intercept or not sums.free[0]:
+            return sums
+        gain, mass, v = sums.sides
+        heavy = int(mass[1] > mass[0])
+        shrink = [ONE, ONE]
+        shrink[heavy] = mass[1 - heavy] / mass[heavy]
+        total = [shrink[0] * a + shrink[1] * b for a, b in zip(*v)]
+        return Sums(shrink[0] * gain[0] + shrink[1] * gain[1], total, [ZERO])
+
+    def snapped(self, u):
+        """u with values next to an end of the domain put on it."""
+        ends = [end for end in self.loss.domain if end is not None]
+        near = Fraction(1, 10**10)
+        return [next((end for end in ends if abs(x - end) <= near), x) for x in u]
+
+    def room(self, u):
+        """How freely each u may move: the curvature, or the squared distance to the ends of the domain."""
+        low, high = self.loss.domain
+        found = []
+        for x, m, s in zip(u, self.m, self.s):
+            inside = s > 0 and (low is None or x > low) and (high is None or x < high)
+            if not inside:
+                found.append((ZERO,))
+            elif self.curved:
+                found.append((short(self.loss.curvature(m)),))
+            else:
+                found.append((short(min(x - low, high - x) ** 2),))
+        return found
+
+    def matrix(self, room, columns):
+        """Sum of s h x~ x~' over the rows."""
+        return gram(
+            self,
+            [(i, s * h[0]) for i, (s, h) in enumerate(zip(self.s, room)) if s and h[0]],
+            columns,
+        )
+
+    def moved(self, u, room, along, exactly):
+        """u + h sigma x~.a; rounded and cut to the domain, or exact (None if that leaves the domain)."""
+        found = []
+        for i, x in enumerate(u):
+            new = x
+            if room[i][0]:
+                new = x + room[i][0] * self.sigma[i] * self.row_dot(i, along[0])
+            inside = clip(new if exactly else rounded(new), *self.loss.domain)
+            if exactly and inside != new:
+                return None
+            found.append(inside)
+        return found
+
+
+@dataclass
+class Classes(Problem):
+    """A loss of k scores and a label y. A dual point is a list of p, one number for each class, 0 at the label.
+
+    U = onehot(y) - p with p_y = 1 - sum p takes the part of sigma u; -l* is the entropy of p for the softmax, the sum
+    of p off the label for Crammer and Singer's hinge.
+    """
+
+    kind: str = ""
+    labels: list = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.k = len(self.W)
+        self.curved = self.kind == "Multinomial"
+
+    def loss_at(self, i):
+        """Bounds of the loss of a row."""
+        y, z = self.labels[i], self.scores[i]
+        leads = [z[c] - z[y] for c in range(self.k) if c != y]
+        if not self.curved:
+            value = max(1 + max(leads), ZERO)
+            return value, value
+        top = max([*leads, ZERO])
+        terms = [exp_bounds(x - top) for x in [*leads, ZERO]]
+        low, high = (on_grid(sum(t[side] for t in terms), down=side == 0) for side in (0, 1))
+        return top + log_bounds(low)[0], top + log_bounds(high)[1]
+
+    def gain_of(self, p, y):
+        """A lower bound of minus the conjugate at p."""
+        rest = sum(p, ZERO)
+        if not self.curved:
+            return rest
+        return -sum(on_grid(p_log_p(x)[1], down=False) for x in [*p[:y], *p[y + 1 :], 1 - rest])
+
+    def inside(self, p):
+        """p with no entry below 0 and a sum of 1 at most."""
+        p = [max(x, ZERO) for x in p]
+        total = sum(p, ZERO)
+        return p if total <= 1 else [rounded(x / total * (1 - Fraction(1, 1 << 100))) for x in p]
+
+    def softmax(self, z):
+        """Nearly the probabilities of scores."""
+        top = max(z)
+        e = [exp_bounds(x - top)[0] for x in z]
+        total = sum(e)
+        return [rounded(x / total) for x in e]
+
+    def slopes(self):
+        """The probabilities of the model."""
+        if not self.curved:
+            return [[ZERO] * self.k for _ in self.rows]
+        return [
+            self.inside([ZERO if c == y else x for c, x in enumerate(self.softmax(z))])
+            for z, y in zip(self.scores, self.labels)
+        ]
+
+    def unfolded(self, dual):
+        """The dual point of the file."""
+        if dual["record"] == "Explicit":
+            if len(dual["u"]) != len(self.rows) or any(len(row) != self.k for row in dual["u"]):
+                raise Rejected("the dual point does not have one number for each row and class")
+            given = ([-Fraction(x) if math.isfinite(x) else ZERO for x in row] for row in dual["u"])
+        elif self.curved:
+            given = self._linearised(*(list(zip(*dual[name])) for name in ("base", "step")))
+        else:
+            return self.slopes()
+        return [
+            self.inside([ZERO if c == y else x for c, x in enumerate(row)])
+            for row, y in zip(given, self.labels)
+        ]
+
+    def _linearised(self, base, step):
+        """p (1 + dz - sum p dz) of each row, with p at the base."""
+        base, step = (
+            [dict(enumerate(map(Fraction, column))) for column in a] for a in (base, step)
+        )
+        for i in range(len(self.rows)):
+            p = self.softmax([self.row_dot(i, column) for column in base])
+            dz = [self.row_dot(i, column) for column in step]
+            mean = sum(a * b for a, b in zip(p, dz))
+            yield [rounded(a * (1 + b - mean)) for a, b in zip(p, dz)]
+
+    def dual_of(self, i, p):
+        """U of a row."""
+        U = [-x for x in p]
+        U[self.labels[i]] = sum(p, ZERO)
+        return U
+
+    def sums(self, point):
+        """Entropy, V and the class sums."""
+        gain, free, v = ZERO, [ZERO] * self.k, []
+        U = [self.dual_of(i, p) for i, p in enumerate(point)]
+        for i, s in enumerate(self.s):
+            if s:
+                gain += s * self.gain_of(point[i], self.labels[i])
+        for c in range(self.k):
+            push = [s * row[c] for s, row in zip(self.s, U)]
+            free[c] = sum(push, ZERO)
+            v += self.column_sums(push)
+        return Sums(gain, v, free)
+
+    def column_sums(self, push):
+        """Sum of push x over the rows."""
+        whole, bits = integers(push)
+        total = [0] * self.d
+        for row, a in zip(self.rows, whole):
+            if a:
+                for j, x in row:
+                    total[j] += a * x
+        return [x * self.scale / bits for x in total]
+
+    def balanced(self, sums):
+        """Mix all p with one distribution q, p' = (1 - t) p + t q, so that the class sums vanish; -l* is concave."""
+        e = sums.free
+        if not self.fit_intercept or not any(e):
+            return sums
+        n = [sum((s for s, y in zip(self.s, self.labels) if y == c), ZERO) for c in range(self.k)]
+        t = max(-b / (a - b) for a, b in zip(n, e) if b < 0)
+        total = sum(n)
+        q = [(t * a + (1 - t) * b) / (t * total) for a, b in zip(n, e)]
+        spread = ZERO
+        for y in range(self.k):
+            spread += n[y] * self.gain_of([ZERO if c == y else x for c, x in enumerate(q)], y)
+        own = [
+            self.column_sums([s if y == c else ZERO for s, y in zip(self.s, self.labels)])
+            for c in range(self.k)
+        ]
+        every = [sum(column) for column in zip(*own)] if self.d else []
+        v = [
+            (1 - t) * sums.v[c * self.d + j] + t * (own[c][j] - every[j] * q[c])
+            for c in range(self.k)
+            for j in range(self.d)
+        ]
+        return Sums((1 - t) * sums.gain + t * spread, v, [ZERO] * self.k)
+
+    def snapped(self, point):
+        """p with entries next to 0 put on it."""
+        near = Fraction(1, 10**10)
+        return [[ZERO if x <= near else x for x in p] for p in point]
+
+    def room(self, point):
+        """q near p for all classes, to a few bits: U may move by (diag(q) sum(q) - q q') a, whose rows add up to 0."""
+        found = []
+        for p, y, s in zip(point, self.labels, self.s):
+            q = [*p[:y], 1 - sum(p, ZERO), *p[y + 1 :]]
+            found.append(tuple(short(x) if s and x > Fraction(1, 1 << 80) else ZERO for x in q))
+        return found
+
+    def matrix(self, room, columns):
+        """Sum of s x~ x~' H over the rows, H = diag(q) sum(q) - q q' of each."""
+        blocks = {}
+        for c, e in {(a[0], b[0]) for a in columns for b in columns}:
+            if (e, c) in blocks:
+                blocks[c, e] = blocks[e, c]
+                continue
+            weights = [
+                (i, s * ((p[c] if c == e else ZERO) * sum(p) - p[c] * p[e]))
+                for i, (s, p) in enumerate(zip(self.s, room))
+            ]
+            places = [(0, j) for j in range(self.d + 1)]
+            blocks[c, e] = gram(self, [(i, a) for i, a in weights if a], places)
+        return [[blocks[a[0], b[0]][a[1]][b[1]] for b in columns] for a in columns]
+
+    def moved(self, point, room, along, exactly):
+        """U + H (x~.a), as p; rounded and cut to the simplex, or exact (None if that leaves it)."""
+        found = []
+        for i, p in enumerate(point):
+            h, y = room[i], self.labels[i]
+            step = [self.row_dot(i, a) for a in along]
+            total, mean = sum(h), sum(a * b for a, b in zip(h, step))
+            # p is minus U; the entry of the label follows from the others
+            new = [x - (total * a * b - a * mean) for x, a, b in zip(p, h, step)]
+            new[y] = ZERO
+            if exactly:
+                if min(new) < 0 or sum(new) > 1:
+                    return None
+            else:
+                new = self.inside([rounded(x) for x in new])
+            found.append(new)
+        return found
+
+
+def integers(values):
+    """Fractions as integers over one denominator."""
+    common = math.lcm(1, *(x.denominator for x in values))
+    return [x.numerator * (common // x.denominator) for x in values], common
+
+
+def gram(problem, weights, columns):
+    """Sum of a_i x~_ij x~_il over the rows i, for all pairs of columns (c, j)."""
+    whole, common = integers([a for _, a in weights])
+    places = {j: at for at, (_, j) in enumerate(columns)}
+    one = 1 << problem.unit
+    total = [[0] * len(columns) for _ in columns]
+    for (i, _), a in zip(weights, whole):
+        entries = [(places[j], x) for j, x in problem.rows[i] if j in places]
+        if problem.d in places:
+            entries.append((places[problem.d], one))
+        for at, x in entries:
+            ax, line = a * x, total[at]
+            for other, z in entries:
+                line[other] += ax * z
+    scale = problem.scale * problem.scale / common
+    return [[x * scale for x in line] for line in total]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# the files
+
+
+_ITEMS = {
+    "<f8": "d",
+    "<f4": "f",
+    "<i8": "q",
+    "<i4": "i",
+    "<i2": "h",
+    "|i1": "b",
+    "<u8": "Q",
+    "<u4": "I",
+    "<u2": "H",
+    "|u1": "B",
+    "|b1": "?",
+}
+
+
+def items(dtype, raw, count):
+    """The numbers (or texts) in raw bytes."""
+    if dtype in _ITEMS:
+        return list(struct.unpack_from(f"<{count}{_ITEMS[dtype]}", raw))
+    text = re.fullmatch(r"<U(\d+)", dtype)
+    if text:
+        size = 4 * int(text[1])
+        return [
+            raw[i * size : (i + 1) * size].decode("utf-32-le").rstrip("\0") for i in range(count)
+        ]
+    bare = re.fullmatch(r"\|S(\d+)", dtype)
+    if bare:
+        size = int(bare[1])
+        return [raw[i * size : (i + 1) * size].rstrip(b"\0").decode() for i in range(count)]
+    raise Unusable(f"an array has dtype {dtype}, not one of {', '.join(_ITEMS)}, <U or |S")
+
+
+def shaped(flat, shape):
+    """A list, or a list of rows."""
+    if len(shape) == 2:
+        return [flat[i * shape[1] : (i + 1) * shape[1]] for i in range(shape[0])]
+    return flat if shape else flat[0]
+
+
+def read_npy(raw):
+    """One array of the format that numpy.save writes."""
+    if raw[:6] != b"\x93NUMPY":
+        raise Unusable("an array does not begin as numpy's do")
+    size, start = (
+        (struct.unpack_from("<H", raw, 8)[0], 10)
+        if raw[6] == 1
+        else (struct.unpack_from("<I", raw, 8)[0], 12)
+    )
+    head = ast.literal_eval(raw[start : start + size].decode("latin1"))
+    shape = head["shape"]
+    flat = items(head["descr"], raw[start + size :], math.prod(shape))
+    if head["fortran_order"] and len(shape) == 2:
+        return [list(row) for row in zip(*shaped(flat, shape[::-1]))]
+    return shaped(flat, shape)
+
+
+@dataclass
+class Table:
+    """Rows of (column, number), the target, the weights; numbers are float64."""
+
+    rows: list
+    d: int
+    y: list
+    weight: list
+
+
+def read_rows(path):
+    """The rows of an .npz or .csv file."""
+    if path.suffix == ".npz":
+        with zipfile.ZipFile(path) as archive:
+            arrays = {
+                name.removesuffix(".npy"): read_npy(archive.read(name))
+                for name in archive.namelist()
+            }
+        if "indptr" in arrays:
+            data, indices, starts = arrays["data"], arrays["indices"], arrays["indptr"]
+            d = int(arrays["shape"][1])
+            rows = [list(zip(indices[a:b], data[a:b])) for a, b in zip(starts[:-1], starts[1:])]
+        else:
+            X = arrays["X"]
+            d = len(X[0])
+            rows = [list(enumerate(row)) for row in X]
+        y, weight = arrays["y"], arrays.get("sample_weight")
+    else:
+        with path.open(newline="", encoding="utf-8") as file:
+            names, *lines = csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+        weight = None
+        if "sample_weight" in names[:-1]:
+            at = names.index("sample_weight")
+            weight = [float(line.pop(at)) for line in lines]
+        y = [line[-1] for line in lines]
+        rows = [[(j, float(x)) for j, x in enumerate(line[:-1])] for line in lines]
+        d = len(rows[0])
+    if len(y) != len(rows) or (weight is not None and len(weight) != len(rows)):
+        raise Unusable(f"{len(rows)} rows, {len(y)} targets, and weights that may not fit")
+    rows = [[(int(j), float(x)) for j, x in row if x] for row in rows]
+    weight = [1.0] * len(rows) if weight is None else [float(x) for x in weight]
+    if any(not math.isfinite(x) for row in rows for _, x in row) or any(
+        not 0 <= x < math.inf for x in weight
+    ):
+        raise Unusable("rows and weights must be finite, and no weight below 0")
+    return Table(rows, d, y, weight)
+
+
+def read_model(path):
+    """The manifest of a model file, records and arrays in it made plain: {"record": name, field: value, ...}."""
+    content = path.read_bytes()
+    if len(content) < 48 or content[:8] != b"LINSEP\r\n":
+        raise Unusable(f"{path} is not a linsep model")
+    _, length, digest = struct.unpack_from("<8sQ32s", content)
+    text = content[48 : 48 + length]
+    if hashlib.sha256(text).digest() != digest:
+        raise Unusable("the checksum of the manifest is wrong")
+    manifest = json.loads(text)
+    if manifest.get("format") != 1:
+        raise Unusable(f"the file has format {manifest.get('format')}, this checker reads format 1")
+    start = (48 + length + 63) // 64 * 64
+    arrays = []
+    for entry in manifest["arrays"]:
+        count = math.prod(entry["shape"])
+        size = count * struct.calcsize(_ITEMS[entry["dtype"]])
+        raw = content[start + entry["offset"] : start + entry["offset"] + size]
+        if hashlib.sha256(raw).hexdigest() != entry["sha256"]:
+            raise Unusable("the checksum of an array is wrong")
+        arrays.append(shaped(items(entry["dtype"], raw, count), entry["shape"]))
+
+    return {
+        "model": manifest["model"],
+        "params": {key: plain(x, arrays) for key, x in manifest["params"].items()},
+        "fitted": {key: plain(x, arrays) for key, x in manifest["fitted"].items()},
+    }
+
+
+def plain(node, arrays):
+    """A value of the manifest; a record becomes {"record": name, field: value, ...}."""
+    if isinstance(node, list):
+        return [plain(item, arrays) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "record" in node:
+        fields = {key: plain(x, arrays) for key, x in node["fields"].items()}
+        return {"record": node["record"], **fields}
+    if "strings" in node:
+        return node["strings"]
+    ((key, inner),) = node.items()
+    if key == "array" and inner >= 0:
+        return arrays[inner]
+    if key == "float":
+        return float(inner)
+    if key == "dict":
+        return {plain(a, arrays): plain(b, arrays) for a, b in inner}
+    return plain(inner, arrays)  # tuple, status
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# from the files to problems
+
+
+def codes(y, classes):
+    """The place of each label among the classes."""
+    place = {}
+    for at, label in enumerate(classes):
+        place[label] = at
+        if isinstance(label, str):
+            continue
+        for text in {
+            str(label),
+            str(int(label)) if float(label).is_integer() else str(label),
+            str(float(label)),
+        }:
+            place.setdefault(text, at)  # of a CSV file
+    try:
+        return [place[label] for label in y]
+    except (KeyError, TypeError):
+        odd = next(label for label in y if label not in place)
+        raise Rejected(
+            f"the rows have a label {odd!r}, the model has the classes {classes}"
+        ) from None
+
+
+def class_weights(kind, labels, weight, classes):
+    """Sample weights times class weights, in float64 as the objective of the model has them."""
+    if kind is None:
+        return weight
+    totals = [0.0] * len(classes)
+    for c, s in zip(labels, weight):
+        totals[c] += s
+    if kind == "balanced":
+        factors = [sum(totals) / (len(classes) * t) for t in totals]
+    else:
+        factors = [float(kind.get(label, 1.0)) for label in classes]
+    return [factors[c] * s for c, s in zip(labels, weight)]
+
+
+def loss_of(record):
+    """The loss of a record, and the factor it is multiplied with."""
+    if record["record"] == "loss:Scaled":
+        inner, factor = loss_of(record["loss"])
+        return inner, factor * Fraction(record["factor"])
+    name = record["record"].removeprefix("loss:")
+    if name in ("Multinomial", "CrammerSinger"):
+        return name, ONE
+    centre = ZERO if name == "Perceptron" else ONE
+    loss = Pointwise(name, Fraction(record.get("width", 1.0)), centre)
+    try:
+        loss.domain  # noqa: B018
+    except KeyError:
+        raise Unusable(f"the checker does not know the loss {name}") from None
+    return loss, ONE
+
+
+def columns_of(fitted):
+    """One list of d + 1 fractions for each row of coefficients, the intercept last."""
+    coef, intercept = fitted["coef_"], fitted["intercept_"]
+    coef = coef if coef and isinstance(coef[0], list) else [coef]
+    intercept = intercept if isinstance(intercept, list) else [intercept]
+    if len(coef) != len(intercept) or any(
+        not math.isfinite(x) for row in [*coef, intercept] for x in row
+    ):
+        raise Rejected("the coefficients are not finite, or do not fit the intercepts")
+    return [[Fraction(x) for x in [*row, b]] for row, b in zip(coef, intercept)]
+
+
+def problems(model, table):
+    """Yield the problem of each subproblem with its recipe and dual point."""
+    fitted = model["fitted"]
+    columns, fits = columns_of(fitted), fitted["_fits"]
+    unit = max(
+        (Fraction(x).denominator.bit_length() - 1 for row in table.rows for _, x in row), default=0
+    )
+    rows = [[(j, int(Fraction(x) * (1 << unit))) for j, x in row] for row in table.rows]
+    weight, labels = table.weight, None
+    if "classes_" in fitted:
+        classes = fitted["classes_"]
+        labels = codes(table.y, classes)
+        if "_class_weight" in fitted:
+            if model["params"].get("class_weight") != fitted["_class_weight"]:
+                raise Rejected("the class weights of the parameters are not those of the fit")
+            weight = class_weights(fitted["_class_weight"], labels, weight, classes)
+    else:
+        targets = [Fraction(float(t)) for t in table.y]
+    at = 0
+    for number, fit in enumerate(fits):
+        recipe = fit["recipe"]
+        compare_recipe(model, recipe)
+        loss, factor = loss_of(recipe["loss"])
+        width = recipe["loss"]["k"] if isinstance(loss, str) else 1
+        W = columns[at : at + width]
+        at += width
+        C, r = recipe["penalty"]["C"], Fraction(recipe["penalty"]["l1_ratio"])
+        s = [factor * Fraction(x) for x in weight]
+        common = (
+            rows,
+            unit,
+            table.d,
+            s,
+            W,
+            None if C == math.inf else Fraction(C),
+            r,
+            recipe["fit_intercept"],
+        )
+        if not recipe["fit_intercept"] and any(w[-1] for w in W):
+            raise Rejected("the model has an intercept, and its recipe has none")
+        if isinstance(loss, str):
+            problem = Classes(*common, kind=loss, labels=labels)
+        elif labels is None:
+            loss.centre = ZERO  # m = x.w + b - t
+            problem = Margins(
+                *common,
+                loss=loss,
+                factor=factor,
+                sigma=[ONE] * len(rows),
+                offset=[-t for t in targets],
+            )
+        else:
+            positive = 1 if len(fitted["classes_"]) == 2 else number
+            sigma = [ONE if c == positive else -ONE for c in labels]
+            problem = Margins(
+                *common, loss=loss, factor=factor, sigma=sigma, offset=[ZERO] * len(rows)
+            )
+        yield problem, recipe, fit["dual"]
+    if at != len(columns):
+        raise Rejected(f"the fits have {at} columns of coefficients, the model {len(columns)}")
+
+
+def compare_recipe(model, recipe):
+    """What users read in the parameters is what was solved."""
+    params = model["params"]
+    told = {"C": recipe["penalty"]["C"], "l1_ratio": recipe["penalty"]["l1_ratio"]}
+    told |= {"fit_intercept": recipe["fit_intercept"], "tol": recipe["tol"]}
+    for name, value in told.items():
+        if name in params and params[name] != value:
+            raise Rejected(f"the parameter {name} is {params[name]}, the fit was made with {value}")
+    loss, name = recipe["loss"]["record"].removeprefix("loss:").lower(), params.get("loss")
+    hard = loss == "hinge" and told["C"] == math.inf
+    if isinstance(name, str) and not hard and loss not in ("multinomial", "crammersinger"):
+        if name.replace("_", "") != loss:
+            raise Rejected(f"the parameter loss is {name}, the fit was made with {loss}")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# the proofs
+
+
+@dataclass
+class Proof:
+    """Bounds of the objective at the coefficients, a lower bound of its minimum, and what a float may lose."""
+
+    low: Fraction
+    high: Fraction
+    bound: Fraction
+    strength: Fraction
+    null: Fraction = (
+        ZERO  # losses of the zero model, where the objective is zero to working precision
+    )
+
+    @property
+    def nothing_left(self):
+        """Whether the objective is zero to working precision: nothing a gap could be relative to."""
+        return self.null > 0 or self.high == 0
+
+    @property
+    def gap(self):
+        """How far the objective is above its minimum at most."""
+        return self.high - self.bound
+
+
+def prove(problem, recipe, dual, claim):
+    """Enclose the minimum, as tightly as the claim asks for."""
+    tol = Fraction(recipe["tol"])
+    if isinstance(problem, Margins) and problem.loss.kind == "Hinge" and problem.C is None:
+        return prove_margin(problem, dual)
+    low, high = problem.primal()
+    strength = ZERO if problem.C is None else 1 - problem.r
+    proof = Proof(low, high, ZERO, strength)
+    proof.null = exact_fit(problem, high, tol)
+    if proof.nothing_left:
+        return proof
+    for bound in problem.bounds(problem.unfolded(dual)):
+        proof.bound = max(proof.bound, bound or ZERO)
+        wanted = min(tol * low, claim["gap"], gap_for(claim["coef_error"], strength))
+        if proof.gap <= wanted:
+            break
+    return proof
+
+
+def prove_margin(problem, dual):
+    """The hard margin: the shortest w with all margins 1 at least."""
+    counted = [i for i, s in enumerate(problem.s) if s]
+    least = min(problem.m[i] for i in counted)
+    if least <= 0:
+        raise Rejected("a row is on the wrong side of the hyperplane of a hard margin")
+    low = problem.penalty()
+    high = low / min(least, ONE) ** 2
+    if dual["record"] != "Explicit":
+        raise Rejected("a hard margin needs one dual number for each row")
+    alpha = [max(x, ZERO) if s else ZERO for x, s in zip(problem.explicit(dual), problem.s)]
+    sides = [sum((a for a, g in zip(alpha, problem.sigma) if g == sign), ZERO) for sign in (1, -1)]
+    if problem.fit_intercept:
+        if not all(sides):
+            return Proof(low, high, ZERO, ONE)
+        alpha = [a / sides[0 if g == 1 else 1] for a, g in zip(alpha, problem.sigma)]
+    v = [ZERO] * problem.d
+    for i, a in enumerate(alpha):
+        if a:
+            for j, x in problem.rows[i]:
+                v[j] += a * problem.sigma[i] * x * problem.scale
+    square = sum(x * x for x in v)
+    bound = sum(alpha) ** 2 / (2 * square) if square else ZERO
+    return Proof(low, high, bound, ONE)
+
+
+def exact_fit(problem, high, tol):
+    """The losses of the zero model, if those of this one are no more than what the rounding of scores makes of 0.
+
+    That asks for a loss that can be 0, and no penalty. A score of d + 1 products errs in float64 by up to
+    (d + 8) 2^-53 (|x|.|w| + |b| + |offset|).
+    """
+    if isinstance(problem, Classes) or problem.loss.transcendental or problem.C is not None:
+        return ZERO
+    most = null = ZERO
+    w, loss = problem.W[0], problem.loss
+    for i, s in enumerate(problem.s):
+        reach = problem.scale * sum(abs(x * w[j]) for j, x in problem.rows[i])
+        error = (problem.d + 8) * ROUNDOFF * (reach + abs(w[-1]) + abs(problem.offset[i]))
+        most += s * max(loss.value(loss.centre - error)[1], loss.value(loss.centre + error)[1])
+        null += s * loss.value(problem.offset[i])[1]
+    return null if high <= min(most, tol * null) else ZERO
+
+
+def check_consistency(claim, tol):
+    """Whether a certificate agrees with itself."""
+    numbers = ["primal", "dual", "gap", "relative_gap", "rounding", "tol"]
+    if not all(math.isfinite(claim[name]) for name in numbers) or math.isnan(claim["coef_error"]):
+        raise Rejected("the certificate has numbers that are not finite")
+    if not claim["certified"]:
+        raise Rejected("the model itself does not claim to be optimal")
+    if claim["tol"] != tol:
+        raise Rejected(
+            f"the certificate is for tol={claim['tol']:g}, the fit was made with {tol:g}"
+        )
+    primal, dual, gap, share, rounding = (Fraction(claim[name]) for name in numbers[:-1])
+    if share > Fraction(tol) or min(primal, dual, gap, share, rounding, claim["coef_error"]) < 0:
+        raise Rejected("the certificate claims more than its own tol, or numbers below 0")
+    if gap < primal - dual - 4 * ROUNDOFF * primal or rounding > 2 * gap + 4 * ROUNDOFF * primal:
+        raise Rejected(
+            "the gap claimed is smaller than objective minus lower bound, or than its rounding"
+        )
+
+
+def check_claim(claim, proof, tol):
+    """Whether each number of a certificate that agrees with itself is true."""
+    primal, dual, gap = (Fraction(claim[name]) for name in ("primal", "dual", "gap"))
+    slack = Fraction(claim["rounding"]) + 64 * ROUNDOFF * proof.high
+    if not proof.low - slack <= primal <= proof.high + slack:
+        raise Rejected(f"the objective is {show(proof.high)}, the certificate says {show(primal)}")
+    if dual > proof.high:
+        raise Rejected(
+            f"the lower bound claimed, {show(dual)}, is above an objective that is attained"
+        )
+    if proof.nothing_left:
+        if gap > Fraction(tol) * proof.null:
+            raise Rejected("the gap claimed is not small beside the losses of the zero model")
+        return
+    if (Fraction(claim["relative_gap"]) + 8 * ROUNDOFF) * max(primal, dual) < gap:
+        raise Rejected("the relative gap claimed is smaller than the gap over the objective")
+    if proof.gap > Fraction(tol) * proof.low:
+        raise Rejected(
+            f"only a relative gap of {show(proof.gap / proof.high)} is proven, tol is {tol:g}"
+        )
+    if proof.gap > gap + slack:
+        raise Rejected(f"a gap of {show(gap)} is claimed, {show(proof.gap)} is proven")
+    if min(proof.gap, gap) * (1 - Fraction(1, 10**9)) > gap_for(
+        claim["coef_error"], proof.strength
+    ):
+        raise Rejected("the bound claimed on the error of the coefficients is not proven")
+
+
+def gap_for(coef_error, strength):
+    """The gap from which |w - w*| <= coef_error follows, as P - P* >= strength/2 |w - w*|^2."""
+    return (
+        strength / 2 * Fraction(coef_error) ** 2 if strength and coef_error < math.inf else math.inf
+    )
+
+
+def check_sum(whole, parts):
+    """Whether the certificate of several subproblems is the sum of theirs."""
+    near = Fraction(1, 10**12)
+    for name in ("primal", "dual", "gap", "rounding"):
+        total = sum(Fraction(part[name]) for part in parts)
+        if abs(Fraction(whole[name]) - total) > near * abs(total):
+            raise Rejected(f"the {name} of the certificate is not the sum of those of its parts")
+    share = Fraction(whole["gap"]) / max(Fraction(whole["primal"]), Fraction(1, 1 << 1074))
+    if whole["tol"] != max(part["tol"] for part in parts) or not whole["certified"]:
+        raise Rejected("the certificate does not agree with its parts")
+    if Fraction(whole["relative_gap"]) < share * (1 - near) or whole["coef_error"] < math.hypot(
+        *(part["coef_error"] for part in parts)
+    ) * (1 - 1e-12):
+        raise Rejected("the certificate claims more than its parts")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# the fewest errors
+
+
+def check_zero_one(model, table):
+    """Count the errors of a hyperplane, and prove that every other one makes as many."""
+    fitted, claim = model["fitted"], model["fitted"]["certificate_"]
+    classes = fitted["classes_"]
+    labels = codes(table.y, classes)
+    if model["params"].get("class_weight") != fitted["_class_weight"]:
+        raise Rejected("the class weights of the parameters are not those of the fit")
+    weight = class_weights(fitted["_class_weight"], labels, table.weight, classes)
+    (theta,) = columns_of(fitted)
+    if theta != [*map(Fraction, claim["w"]), Fraction(claim["b"])] or claim["classes"] != classes:
+        raise Rejected("the certificate is about another hyperplane")
+    points, wrong = {}, []  # equal rows of one class are one point of their total weight
+    for i, row in enumerate(table.rows):
+        if not weight[i]:
+            continue
+        exact = {j: Fraction(x) for j, x in row}
+        above = sum((x * theta[j] for j, x in exact.items()), theta[-1]) >= 0
+        if above != (labels[i] == 1):
+            wrong.append(i)
+        key = (tuple(sorted(exact.items())), labels[i])
+        points.setdefault(key, []).append(i)
+    errors = sum((Fraction(weight[i]) for i in wrong), ZERO)
+    if not claim["proven"] or not fitted["proven_"]:
+        raise Rejected("the model itself does not claim to be optimal")
+    if sorted(claim["wrong"]) != wrong:
+        raise Rejected("the rows that the hyperplane gets wrong are not those listed")
+    for value in (claim["errors"], claim["lower_bound"], fitted["errors_"], fitted["lower_bound_"]):
+        if not math.isfinite(value) or abs(Fraction(value) - errors) > Fraction(1, 10**8) * errors:
+            raise Rejected(
+                f"the hyperplane makes {show(errors)} errors, the certificate says {value:g}"
+            )
+    heaviness = [sum((Fraction(weight[i]) for i in rows), ZERO) for rows in points.values()]
+    if errors and not _as_many_everywhere(claim, points, heaviness, errors, table):
+        raise Rejected(
+            f"that every hyperplane makes {show(errors)} errors is not proven by what the file holds"
+        )
+    return f"{show(errors)} errors, and no hyperplane makes fewer ({claim['method']})"
+
+
+def _as_many_everywhere(claim, points, heaviness, errors, table):
+    places = [(dict(key[0]), 1 if key[1] == 1 else -1) for key in points]
+    signed = [(x, sign * s) for (x, sign), s in zip(places, heaviness)]
+    if table.d == 1 and claim["method"] == "thresholds":
+        return fewest_on_a_line([(x.get(0, ZERO), s) for x, s in signed]) >= errors
+    if table.d == 2 and claim["method"] == "sweep" and len(signed) <= 400:
+        return (
+            fewest_in_a_plane([((x.get(0, ZERO), x.get(1, ZERO)), s) for x, s in signed]) >= errors
+        )
+    if claim["method"] != "cover":
+        return False
+    place = {i: at for at, rows in enumerate(points.values()) for i in rows}
+    sets = []
+    for rows, guess in claim["witnesses"]:
+        if any(i not in place for i in rows) or not hulls_meet(
+            [places[place[i]] for i in rows], guess, table.d
+        ):
+            return False
+        sets.append(frozenset(place[i] for i in rows))
+    return every_cover_weighs(sets, integers([*heaviness, errors])[0])
+
+
+def fewest_on_a_line(points):
+    """The least weight of errors of all thresholds; a point is (place, weight times sign)."""
+    at = {}
+    for x, s in points:
+        at[x] = [a + b for a, b in zip(at.get(x, (ZERO, ZERO)), (max(s, ZERO), max(-s, ZERO)))]
+    plus, minus = (sum(a[side] for a in at.values()) for side in (0, 1))
+    left = [ZERO, ZERO]
+    best = min(plus, minus)
+    for x in sorted(at):
+        left = [a + b for a, b in zip(left, at[x])]
+        best = min(best, left[0] + minus - left[1], left[1] + plus - left[0])
+    return best
+
+
+def fewest_in_a_plane(points):
+    """The least weight of errors of all lines.
+
+    Every line can be moved until it meets two points, without a point changing sides before. So each line through two
+    points is tried; those on it are divided anywhere along it, as turning the line about a place on it does.
+    """
+    unit = math.lcm(*(c.denominator for x, _ in points for c in x))
+    at = [(int(x[0] * unit), int(x[1] * unit), s) for x, s in points]
+    total = sum(abs(s) for _, _, s in at)
+    gain = sum(s for _, _, s in at)
+    best_gain = abs(gain)
+    for i, (px, py, _) in enumerate(at):
+        for qx, qy, _ in at[:i]:
+            dx, dy = qx - px, qy - py
+            if not (dx or dy):
+                continue
+            side, online = ZERO, []
+            for x, y, s in at:
+                cross = dx * (y - py) - dy * (x - px)
+                if cross:
+                    side += s if cross > 0 else -s
+                else:
+                    online.append((dx * (x - px) + dy * (y - py), s))
+            best_gain = max(best_gain, *map(abs, _divided(online, side)))
+    return (total - best_gain) / 2
+
+
+def _divided(online, side):
+    """What a line gains when the points on it are divided at each place along it, both ways."""
+    steps = {}
+    for where, s in online:
+        steps[where] = steps.get(where, ZERO) + s
+    every = sum(steps.values())
+    before = ZERO
+    found = [side + every, side - every]
+    for where in sorted(steps):
+        before += steps[where]
+        found += [side + 2 * before - every, side - 2 * before + every]
+    return found
+
+
+def hulls_meet(points, guess, d):
+    """Whether weights a >= 0 near the guess have sum a_i sign_i (x_i, 1) = 0: no hyperplane gets all points right."""
+    a = [Fraction(x) if math.isfinite(x) and x > 0 else ZERO for x in guess]
+    if len(a) != len(points) or not any(a):
+        return False
+    signed = [
+        {**{j: sign * x for j, x in point.items()}, d: Fraction(sign)} for point, sign in points
+    ]
+    used = sorted({j for row in signed for j in row})
+    h = [short(x * x) for x in a]
+    miss = [-sum((x * row.get(j, ZERO) for x, row in zip(a, signed)), ZERO) for j in used]
+    matrix = [
+        [
+            sum((b * row.get(j, ZERO) * row.get(other, ZERO) for b, row in zip(h, signed)), ZERO)
+            for other in used
+        ]
+        for j in used
+    ]
+    step = solve_exactly(matrix, miss)
+    if step is None:
+        return False
+    exact = [
+        x + b * sum(row.get(j, ZERO) * t for j, t in zip(used, step))
+        for x, b, row in zip(a, h, signed)
+    ]
+    sums = [sum((x * row.get(j, ZERO) for x, row in zip(exact, signed)), ZERO) for j in used]
+    return min(exact) >= 0 and any(exact) and not any(sums)
+
+
+def every_cover_weighs(sets, numbers, most=200_000):
+    """Whether all covers, sets of points that meet every witness, weigh at least the last number; by branching."""
+    *weight, goal = numbers
+    left = [most]
+
+    def lighter(open_sets, banned, cost):
+        left[0] -= 1
+        if left[0] < 0:
+            raise Rejected("the least cover of the witnesses is too hard to be proven here")
+        taken, bound = set(), cost
+        for one in sorted(open_sets, key=len):  # disjoint sets each cost their lightest point
+            free = one - banned
+            if not free:
+                return False
+            if not free & taken:
+                taken |= free
+                bound += min(weight[i] for i in free)
+        if bound >= goal:
+            return False
+        if not open_sets:
+            return True
+        branch = min((one - banned for one in open_sets), key=len)
+        for i in sorted(branch, key=lambda i: -sum(i in one for one in open_sets)):
+            rest = [one for one in open_sets if i not in one]
+            if lighter(rest, banned, cost + weight[i]):
+                return True
+            banned = banned | {i}
+        return False
+
+    return not lighter(sets, frozenset(), 0)
+
+
+def show(x):
+    """A fraction for people."""
+    return f"{float(x):.9g}"
+
+
+def check_convex(model, table):
+    """Prove every part of a model that minimises a convex loss."""
+    claim = model["fitted"]["certificate_"]
+    parts = claim["parts"] or [claim]
+    proofs = []
+    for number, (problem, recipe, dual) in enumerate(problems(model, table)):
+        if number >= len(parts):
+            raise Rejected("the certificate has fewer parts than the model")
+        if parts[number] != model["fitted"]["_fits"][number]["certificate"]:
+            raise Rejected("the certificate of the model is not the one of its fit")
+        check_consistency(parts[number], recipe["tol"])
+        proof = prove(problem, recipe, dual, parts[number])
+        check_claim(parts[number], proof, recipe["tol"])
+        proofs.append(proof)
+    if len(proofs) != len(parts):
+        raise Rejected("the certificate has more parts than the model")
+    if claim["parts"]:
+        check_sum(claim, parts)
+    high, low = sum(p.high for p in proofs), sum(p.bound for p in proofs)
+    share = (
+        "zero to working precision"
+        if all(p.nothing_left for p in proofs)
+        else (f"relative gap {float((high - low) / high) if high else 0.0:.1e}")
+    )
+    return f"objective {show(high)}, minimum at least {show(low)}, {share} (tol {claim['tol']:g})"
+
+
+def check(model_path, rows_path):
+    """The line to print for a model that is proven."""
+    try:
+        model, table = read_model(Path(model_path)), read_rows(Path(rows_path))
+    except Unusable:
+        raise
+    except Exception as error:  # whatever is wrong with a file, it cannot be used
+        raise Unusable(f"{type(error).__name__}: {error}") from error
+    fitted = model["fitted"]
+    if fitted.get("n_features_in_") != table.d:
+        raise Unusable(
+            f"the rows have {table.d} columns, the model has {fitted.get('n_features_in_')}"
+        )
+    certificate = fitted.get("certificate_")
+    record = certificate.get("record") if isinstance(certificate, dict) else None
+    if record == "Optimality":
+        found = check_convex(model, table)
+    elif record == "ZeroOne":
+        found = check_zero_one(model, table)
+    else:
+        raise Unusable(f"a {model['model']} carries no certificate of optimality")
+    return f"{model['model']}, {len(table.rows)} rows: {found}"
+
+
+def main(arguments):
+    """Check one model."""
+    if len(arguments) != 2:
+        print(__doc__.split("\n\n")[1])
+        return 2
+    try:
+        print(f"proven: {check(*arguments)}")
+    except Rejected as error:
+        print(f"REJECTED: {error}")
+        return 1
+    except Unusable as error:
+        print(f"unusable: {error}")
+        return 2
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        print(f"unusable: the model file is not as it must be ({type(error).__name__}: {error})")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
