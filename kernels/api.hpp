@@ -33,10 +33,27 @@ enum class LossId {
     absolute,
     perceptron
 };
+// Parameters of a loss: the width of its bend, and the margin at which a loss of residuals (squared, huber, absolute) is
+// 0. All others have that margin at 1, the perceptron at 0, whatever is given here.
+struct Shape {
+    double width = 1.0, centre = 1.0;
+};
 struct LossSpec {
     LossId id;
-    double width;
+    Shape shape{};
 };
+
+// The margin at which the parabola, or the kink, of a loss begins: 0 of the perceptron, 1 of all that have no centre.
+inline double kink_of(LossSpec spec) {
+    switch (spec.id) {
+        case LossId::squared:
+        case LossId::huber:
+        case LossId::absolute:
+            return spec.shape.centre;
+        default:
+            return spec.id == LossId::perceptron ? 0.0 : 1.0;
+    }
+}
 
 // The dense Gram packs so many rows at a time, in scratch of gram_scratch doubles, in tiles of so many columns. Packed
 // rows lie an odd number of tiles apart, so that those of one column do not fall on the same lines of the cache.

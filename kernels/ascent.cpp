@@ -167,7 +167,7 @@ void Ascent::recall() {
     for (i64 i = 0; i < n_; ++i) {
         const std::size_t k = static_cast<std::size_t>(i);
         const double m = t_.sign[i] * (z[k] + best) + (t_.offset ? t_.offset[i] : 0.0),
-                     slope = 1.0 - m - loss_.bend * u[k];
+                     slope = loss_.kink - m - loss_.bend * u[k];
         const bool rests = (u[k] <= loss_.low && slope < -far) || (u[k] >= loss_.high && slope > far);
         rows_[static_cast<std::size_t>(count_)] = i;
         count_ += !rests;
@@ -432,6 +432,7 @@ FreeView Ascent::view() {
             loss_.low,
             loss_.high,
             loss_.bend,
+            loss_.kink,
             lam_,
             stiffness,
             centred() ? c_size_ : 0.0,

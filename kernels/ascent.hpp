@@ -42,9 +42,10 @@ struct AscentJob {
     double leave;  // slope of a row that leaves, as a multiple of the largest one of a row that moved
 };
 
-// What a loss is to ascent: u lies between low and high; bend is the curvature of l* there, and steep that of l.
+// What a loss is to ascent: u lies between low and high; bend is the curvature of l* there, and steep that of l; kink is
+// minus its slope at u = 0.
 struct LossFacts {
-    double low, high, bend, steep;
+    double low, high, bend, steep, kink;
     bool smooth, rests, classes;  // rests: l* is a parabola on an interval; classes: the start from class sums applies
 };
 LossFacts facts(LossSpec);

@@ -73,21 +73,22 @@ double dot(const double* a, const double* b, i64 size) {
 }
 
 LossFacts facts(LossSpec spec) {
+    const double kink = kink_of(spec);
     switch (spec.id) {
         case LossId::logistic:
-            return {0.0, 1.0, 4.0, 0.25, true, false, true};
+            return {0.0, 1.0, 4.0, 0.25, kink, true, false, true};
         case LossId::squared:
-            return {-kInf, kInf, 0.5, 2.0, true, false, true};
+            return {-kInf, kInf, 0.5, 2.0, kink, true, false, true};
         case LossId::squared_hinge:
-            return {0.0, kInf, 0.5, 2.0, true, true, true};
+            return {0.0, kInf, 0.5, 2.0, kink, true, true, true};
         case LossId::huberised_hinge:
-            return {0.0, 1.0, spec.width, 1.0 / spec.width, true, true, true};
+            return {0.0, 1.0, spec.shape.width, 1.0 / spec.shape.width, kink, true, true, true};
         case LossId::huber:
-            return {-spec.width, spec.width, 1.0, 1.0, true, true, false};
+            return {-spec.shape.width, spec.shape.width, 1.0, 1.0, kink, true, true, false};
         case LossId::absolute:
-            return {-1.0, 1.0, 0.0, 1.0, false, true, false};
+            return {-1.0, 1.0, 0.0, 1.0, kink, false, true, false};
         default:  // the hinge; a kink counts like the huberised hinge of width 1
-            return {0.0, 1.0, 0.0, 1.0, false, true, true};
+            return {0.0, 1.0, 0.0, 1.0, kink, false, true, true};
     }
 }
 

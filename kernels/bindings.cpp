@@ -159,7 +159,7 @@ struct PyTargets {
 
 struct PyLoss {
     LossSpec spec;
-    PyLoss(const std::string& name, double width) : spec{LossId::logistic, width} {
+    PyLoss(const std::string& name, double width, double centre) : spec{LossId::logistic, {width, centre}} {
         static const char* names[] = {"logistic", "exponential", "squared",  "squared_hinge", "huberised_hinge",
                                       "huber",    "hinge",       "absolute", "perceptron"};
         for (int i = 0; i < 9; ++i)
@@ -1314,7 +1314,8 @@ NB_MODULE(_kernels, m) {
         .def_prop_ro("along", &array_of<&Ascent::along>)
         .def_prop_ro("centre", &array_of<&Ascent::c>)
         .def_prop_ro("slacks", &array_of<&Ascent::slacks>);
-    nb::class_<PyLoss>(m, "Loss").def(nb::init<const std::string&, double>(), nb::arg("name"), nb::arg("width") = 1.0);
+    nb::class_<PyLoss>(m, "Loss").def(nb::init<const std::string&, double, double>(), nb::arg("name"),
+                                      nb::arg("width") = 1.0, nb::arg("centre") = 1.0);
     m.def("sampled_mean", &mean_of_some, nb::arg("rows"), nb::arg("targets"));
     m.def("kept_share", [](const PyRows& x) { return kept_share(x.rows); }, nb::arg("rows"));
     m.def("closed_values", &values_of, nb::arg("sums").noconvert(), nb::arg("theta").noconvert(), nb::arg("lam"),

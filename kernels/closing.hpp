@@ -62,17 +62,17 @@ inline void feasible(ClosingChunk& c, const LossOps& loss, LossSpec spec, int nr
     const auto bad = [&](int i) { return c.inside[i] == 0.0 || !(c.conj[i] - c.conj[i] == 0.0); };
     const auto tiny = [](double u, double s) { return __builtin_fabs(u) < kTiny || __builtin_fabs(u) * s < kTiny; };
     for (int i = 0; i < np; ++i) c.u[i] = tiny(c.u[i], c.weight[i]) ? 0.0 : c.u[i];
-    loss.conjugate(np, spec.width, c.u, c.conj, c.inside);
+    loss.conjugate(np, spec.shape, c.u, c.conj, c.inside);
     int outside = 0;
     for (int i = 0; i < nr; ++i) outside += bad(i);
     if (!outside) return;
-    loss.derivatives(np, spec.width, c.m1, c.slope, c.curvature);
+    loss.derivatives(np, spec.shape, c.m1, c.slope, c.curvature);
     for (int i = 0; i < nr; ++i)
         if (bad(i)) c.u[i] = tiny(c.slope[i], c.weight[i]) ? 0.0 : -c.slope[i];
-    loss.conjugate(np, spec.width, c.u, c.conj, c.inside);
+    loss.conjugate(np, spec.shape, c.u, c.conj, c.inside);
     for (int i = 0; i < nr; ++i)
         if (bad(i)) c.u[i] = 0.0;
-    loss.conjugate(np, spec.width, c.u, c.conj, c.inside);
+    loss.conjugate(np, spec.shape, c.u, c.conj, c.inside);
 }
 
 // Splits the chunk by the sign of s*sign*u and adds each side to its own sums.
@@ -137,15 +137,15 @@ void closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const 
         else
             X.reached(r, nr, theta, c.m1, c.q, c.square);
         open_margins(c, t, r, nr, X.d, moved);
-        loss.enclosed(np, spec.width, c.m1, c.error, c.value1, c.steepest);
+        loss.enclosed(np, spec.shape, c.m1, c.error, c.value1, c.steepest);
         if (dual) {
             for (int i = 0; i < nr; ++i) c.u[i] = dual[r + i];
             for (int i = nr; i < np; ++i) c.u[i] = 0.0;
         } else if (still) {
-            loss.derivatives(np, spec.width, c.m1, c.slope, c.curvature);
+            loss.derivatives(np, spec.shape, c.m1, c.slope, c.curvature);
             for (int i = 0; i < np; i += VL) store(c.u + i, -load(c.slope + i));
         } else {
-            loss.derivatives(np, spec.width, c.m0, c.slope, c.curvature);
+            loss.derivatives(np, spec.shape, c.m0, c.slope, c.curvature);
             for (int i = 0; i < np; i += VL)
                 store(c.u + i, -(load(c.slope + i) + load(c.curvature + i) * load(c.dz + i)));
         }

@@ -65,7 +65,7 @@ struct ColumnFit {
             else
                 for (int i = 0; i < nr; ++i) c.m[i] = z[i0 + i] + step * (dz[i0 + i] + model.beta);
             margins(c, t, i0, nr);
-            loss.at(np, spec.width, c.m, c.value, c.slope, c.curvature);
+            loss.at(np, spec.shape, c.m, c.value, c.slope, c.curvature);
             sum += weighted_total(c.value, c.weight, np) + not_finite(c.m, np);
             if (derivatives && damping > 0.0)
                 for (int i = 0; i < nr; ++i) c.curvature[i] = larger(c.curvature[i], damping * curvature_bound(spec));
@@ -91,7 +91,7 @@ struct ColumnFit {
                 const double v = t.sign[i0 + i] * c.weight[i];
                 u[i] = v != 0.0 ? -(q[i0 + i] + h[i0 + i] * model.beta) / v : 0.0;
             }
-            loss.conjugate(np, spec.width, u, conj, inside);
+            loss.conjugate(np, spec.shape, u, conj, inside);
             for (int i = 0; i < nr; ++i) {
                 if (c.weight[i] == 0.0) continue;
                 if (inside[i] == 0.0) return -1.0;

@@ -130,22 +130,22 @@ struct Parabola {
     }
 };
 inline Parabola parabola(LossSpec spec) {
-    const double inf = __builtin_inf();
+    const double inf = __builtin_inf(), kink = kink_of(spec), width = spec.shape.width;
     switch (spec.id) {
         case LossId::squared:
-            return {1.0, 0.5, -inf, inf};
+            return {kink, 0.5, -inf, inf};
         case LossId::squared_hinge:
-            return {1.0, 0.5, 0.0, inf};
+            return {kink, 0.5, 0.0, inf};
         case LossId::huberised_hinge:
-            return {1.0, spec.width, 0.0, 1.0};
+            return {kink, width, 0.0, 1.0};
         case LossId::huber:
-            return {1.0, 1.0, -spec.width, spec.width};
+            return {kink, 1.0, -width, width};
         case LossId::absolute:
-            return {1.0, 0.0, -1.0, 1.0};
+            return {kink, 0.0, -1.0, 1.0};
         case LossId::hinge:
-            return {1.0, 0.0, 0.0, 1.0};
+            return {kink, 0.0, 0.0, 1.0};
         default:
-            return {0.0, 0.0, 0.0, 1.0};  // perceptron
+            return {kink, 0.0, 0.0, 1.0};  // perceptron
     }
 }
 

@@ -121,7 +121,7 @@ bool FreeRound::begin(const FreeView& view, double goal) {
         double score = product_[k] + same;
         if (view.along) score -= (e * (along_[k] - view.centre) + f) / view.lam;
         const double offset = view.t.offset ? view.t.offset[i] : 0.0;
-        gradient_[k] = score - sign_[k] * (1.0 - offset - view.bend * u_[k]);
+        gradient_[k] = score - sign_[k] * (view.kink - offset - view.bend * u_[k]);
     }
     x_.assign(count, 0.0);
     r_ = gradient_;

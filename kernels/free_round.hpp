@@ -26,7 +26,7 @@ struct FreeView {
     const Rows& rows;
     const Targets& t;
     const TwoParts& parts;
-    double low, high, bend;  // of the loss
+    double low, high, bend, kink;  // of the loss
     double lam, stiffness, centre, entries;
     const double *norms, *along;  // along: null without a centre
     double *u, *theta, *state;

@@ -21,7 +21,7 @@ void part_sweep(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, con
         const int nr = (int)min64(X.chunk(), hi - r), np = padded(nr);
         X.dots(r, nr, theta, theta[X.d], c.m);
         margins(c, t, r, nr);
-        loss.at(np, spec.width, c.m, c.value, c.slope, c.curvature);
+        loss.at(np, spec.shape, c.m, c.value, c.slope, c.curvature);
         out[0] += not_finite(c.m, np);
         for (int i = 0; i < nr; ++i) curvature[r + i] = c.weight[i] * c.curvature[i];
         for (i64 f = 0; f <= parts; ++f) {

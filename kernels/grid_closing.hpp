@@ -136,24 +136,24 @@ struct Closed {
     vd value, u, conj, steep;
 };
 template <class L>
-inline Closed closed_at(vd m1, const vd* proposed, vd error, vd weight, double width) {
-    const Point p = L::at(m1, width);
+inline Closed closed_at(vd m1, const vd* proposed, vd error, vd weight, Shape shape) {
+    const Point p = L::at(m1, shape);
     const auto kept = [&](vd u) { return select((vabs(u) < kTiny) | (vabs(u) * weight < kTiny), vd{}, u); };
     const auto outside = [](const Conjugate& c) { return ~(c.inside & (c.value - c.value == 0.0)); };
     vd u = kept(proposed ? *proposed : -p.slope);
-    Conjugate c = L::conjugate(u, width);
+    Conjugate c = L::conjugate(u, shape);
     if (any(outside(c))) {
         u = select(outside(c), kept(-p.slope), u);
-        c = L::conjugate(u, width);
+        c = L::conjugate(u, shape);
         u = select(outside(c), vd{}, u);
-        c = L::conjugate(u, width);
+        c = L::conjugate(u, shape);
     }
-    return {p.value, u, c.value, vmax(vabs(u), L::steepest(p, m1, error, width))};
+    return {p.value, u, c.value, vmax(vabs(u), L::steepest(p, m1, error, shape))};
 }
 
 // Adds to the sums of model number c of the part; its plane of score changes becomes its masses s sign u.
 template <class L, bool plain>
-void close_model(const GridJob& job, const GridRoom& room, i64 d, double width, i64 c, int np) {
+void close_model(const GridJob& job, const GridRoom& room, i64 d, Shape shape, i64 c, int np) {
     const i64 q = room.models[c], b = plain ? 0 : job.base_of[q];
     double* dz = room.planes + c * kGridRows;
     double* sums = room.sums + q * kGridSums * VL;
@@ -167,10 +167,10 @@ void close_model(const GridJob& job, const GridRoom& room, i64 d, double width, 
         const vi live = weight > 0.0;
         Closed at;
         if (plain) {
-            at = closed_at<L>(t + offset, nullptr, error, weight, width);
+            at = closed_at<L>(t + offset, nullptr, error, weight, shape);
         } else {
             const vd u = -(load(slope0 + i) + load(curve0 + i) * t);
-            at = closed_at<L>(load(m0 + i) + t, &u, error, weight, width);
+            at = closed_at<L>(load(m0 + i) + t, &u, error, weight, shape);
         }
         const vd steep = select(live, weight * at.steep, vd{});
         const vd value = select(live, weight * at.value, vd{}), mass = weight * sign * at.u, shift = at.u * offset;
@@ -223,7 +223,7 @@ void close_bases(const GridRoom& room, LossSpec spec, i64 active, int np, bool s
         const double* z = room.planes + (active + b) * kGridRows;
         double* m0 = room.base_plane(b, kMargin);
         for (int i = 0; i < np; i += VL) store(m0 + i, load(room.sign + i) * load(z + i) + load(room.offset + i));
-        loss.at(np, spec.width, m0, room.base_plane(b, kValue), room.base_plane(b, kSlope), room.base_plane(b, kCurve));
+        loss.at(np, spec.shape, m0, room.base_plane(b, kValue), room.base_plane(b, kSlope), room.base_plane(b, kCurve));
         if (std::is_same_v<L, Logistic> && series) open_near(room.base_plane(b, 0), room.weight, room.norm, np);
     }
 }
@@ -288,9 +288,9 @@ void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, c
                 if (far < 2)
                     close_near(job, room, c, np, side, far == 0);
                 else if (room.plain)
-                    close_model<L, true>(job, room, X.d, spec.width, c, np);
+                    close_model<L, true>(job, room, X.d, spec.shape, c, np);
                 else
-                    close_model<L, false>(job, room, X.d, spec.width, c, np);
+                    close_model<L, false>(job, room, X.d, spec.shape, c, np);
             }
             transposed(K, np, room.planes, kGridRows, room.rowwise, K);
             if (one_sided) {

@@ -56,7 +56,7 @@ inline void shifted(i64 lo, i64 hi, const Targets& t, LossSpec spec, const doubl
         const int nr = (int)min64(kMaxChunk, hi - r), np = padded(nr);
         for (int i = 0; i < nr; ++i) c.m[i] = z[r + i] + b;
         margins(c, t, r, nr);
-        loss.at(np, spec.width, c.m, c.value, c.slope, c.curvature);
+        loss.at(np, spec.shape, c.m, c.value, c.slope, c.curvature);
         out[0] += weighted_total(c.value, c.weight, np);
         out[2] += weighted_total(c.curvature, c.weight, np);
         double sum = 0;
@@ -205,7 +205,7 @@ inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, co
 inline Settled best_intercept(i64 n, const Targets& t, LossSpec spec, bool free, const double* z, double b,
                               double reach, double fine, double* room, double rest = 0.0) {
     if (!has_kink(spec.id)) return best_smooth(n, t, spec, free, z, b, fine, rest);
-    if (free && n > 0) b = BreakPoints{n, t, box_of(spec.id), z}.best(b, reach, rest, room);
+    if (free && n > 0) b = BreakPoints{n, t, box_of(spec), z}.best(b, reach, rest, room);
     double sums[3] = {};
     shifted(0, n, t, spec, z, b, sums);
     return {b, sums[0]};
@@ -230,7 +230,7 @@ inline Settled best_among(const i64* rows, i64 count, const Targets& t, LossSpec
 // u with e = 0. Losses with curvature: u_i is the slope at z_i + seen_i, and those at z_i + seen_i + b add up to 0.
 inline void balance(i64 n, const Targets& t, LossSpec spec, const double* z, const double* seen, double* u,
                     double* room) {
-    if (has_kink(spec.id)) return BreakPoints{n, t, box_of(spec.id), z}.balance(u, room);
+    if (has_kink(spec.id)) return BreakPoints{n, t, box_of(spec), z}.balance(u, room);
     for (i64 i = 0; i < n; ++i) room[i] = z[i] + seen[i];
     const double b = best_smooth(n, t, spec, true, room, 0.0, 1e-9).b;
     const LossOps loss = ops(spec.id);
@@ -239,7 +239,7 @@ inline void balance(i64 n, const Targets& t, LossSpec spec, const double* z, con
         const int nr = (int)min64(kMaxChunk, n - r);
         for (int i = 0; i < nr; ++i) c.m[i] = room[r + i] + b;
         margins(c, t, r, nr);
-        loss.at(padded(nr), spec.width, c.m, c.value, c.slope, c.curvature);
+        loss.at(padded(nr), spec.shape, c.m, c.value, c.slope, c.curvature);
         for (int i = 0; i < nr; ++i) u[r + i] = -c.slope[i];
     }
 }

@@ -7,18 +7,18 @@ namespace linsep::LINSEP_ARCH {
 namespace {
 
 void do_kink_margins(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* theta, double* v, double* out) {
-    visit(rows, [&](const auto& X) { kink_margins(X, lo, hi, t, box_of(l.id), theta, v, out); });
+    visit(rows, [&](const auto& X) { kink_margins(X, lo, hi, t, box_of(l), theta, v, out); });
 }
 void do_sort_rows(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, const double* theta, double tau, const double* mu,
                   const double* scale, double* v, double* u, double* out) {
-    visit(rows, [&](const auto& X) { sort_rows(X, lo, hi, t, box_of(l.id), theta, tau, mu, scale, v, u, out); });
+    visit(rows, [&](const auto& X) { sort_rows(X, lo, hi, t, box_of(l), theta, tau, mu, scale, v, u, out); });
 }
 void do_ipm_central(i64 lo, i64 hi, LossSpec l, double mu, double* state, i64 stride) {
-    central(lo, hi, box_of(l.id), mu, State(state, stride));
+    central(lo, hi, box_of(l), mu, State(state, stride));
 }
 void do_ipm_gather(Rows rows, i64 lo, i64 hi, Targets t, LossSpec l, double step, double* state, i64 stride, double* h,
                    double* out) {
-    visit(rows, [&](const auto& X) { gather(X, lo, hi, t, box_of(l.id), step, State(state, stride), h, out); });
+    visit(rows, [&](const auto& X) { gather(X, lo, hi, t, box_of(l), step, State(state, stride), h, out); });
 }
 double do_ipm_predict(Rows rows, i64 lo, i64 hi, Targets t, const double* dtheta, double* state, i64 stride,
                       double* out) {
@@ -42,7 +42,7 @@ void do_ipm_adopt(i64 lo, i64 hi, Targets t, double step, double mu, double* sta
 int do_crossover(Rows rows, Targets t, LossSpec l, double lam, int intercept, const double* linear, int rounds,
                  double* theta, double* u, double* v, double* scratch) {
     return visit(rows, [&](const auto& X) {
-        return (int)Crossover(X, t, box_of(l.id), lam, intercept != 0, linear, theta, u, v, scratch).run(rounds);
+        return (int)Crossover(X, t, box_of(l), lam, intercept != 0, linear, theta, u, v, scratch).run(rounds);
     });
 }
 InteriorReport do_interior(Rows rows, Targets t, LossSpec l, InteriorJob job, double* theta, double* u, double* out,
@@ -51,7 +51,7 @@ InteriorReport do_interior(Rows rows, Targets t, LossSpec l, InteriorJob job, do
         rows, [&](const auto& X) { return InteriorFit(X, t, l, job, theta, scratch, gram_scratch(rows)).run(u, out); });
 }
 void do_make_feasible(i64 n, Targets t, LossSpec l, int intercept, double* u) {
-    make_feasible(n, t, box_of(l.id), intercept != 0, u);
+    make_feasible(n, t, box_of(l), intercept != 0, u);
 }
 
 }  // namespace

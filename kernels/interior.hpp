@@ -1,6 +1,6 @@
 // The row passes of Mehrotra's predictor-corrector method for the losses with one kink,
 //
-//     l(m) = max over lo <= u <= hi of u (kink - m):     hinge 0, 1, 1;   absolute -1, 1, 1;   perceptron 0, 1, 0.
+//     l(m) = max over lo <= u <= hi of u (kink - m):     hinge 0, 1, 1;   absolute -1, 1, centre;   perceptron 0, 1, 0.
 //
 // Problem  min lam/2 |w|^2 - c.theta + sum s l(m).  With v = m - kink each row has the central path
 //
@@ -31,10 +31,7 @@ struct Box {
     double lo, hi, kink;
     double width() const { return hi - lo; }
 };
-inline Box box_of(LossId id) {
-    if (id == LossId::absolute) return {-1.0, 1.0, 1.0};
-    return {0.0, 1.0, id == LossId::hinge ? 1.0 : 0.0};
-}
+inline Box box_of(LossSpec spec) { return {spec.id == LossId::absolute ? -1.0 : 0.0, 1.0, kink_of(spec)}; }
 
 // The numbers of a row that survive from pass to pass, a plane of `stride` numbers for each; row 0 first.
 struct State {

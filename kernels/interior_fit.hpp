@@ -68,7 +68,7 @@ struct InteriorFit {
         : X(rows),
           t(targets),
           spec(l),
-          box(box_of(l.id)),
+          box(box_of(l)),
           job(j),
           n(rows.n),
           d(rows.d),
@@ -113,11 +113,12 @@ struct InteriorFit {
     // The minimiser of the squared loss with the same kink.
     void start() {
         Targets shifted = t;
-        if (box.kink != 1.0) {
+        const bool even = box.lo < 0.0;
+        if (!even && box.kink != 1.0) {
             for (i64 i = 0; i < n; ++i) margins[i] = (t.offset ? t.offset[i] : 0.0) + 1.0 - box.kink;
             shifted.offset = margins;
         }
-        const LossSpec squared{box.lo < 0.0 ? LossId::squared : LossId::squared_hinge, 1.0};
+        const LossSpec squared{even ? LossId::squared : LossId::squared_hinge, {1.0, box.kink}};
         const NewtonJob easy{job.lam, 1e-2, 40, job.intercept, 0};
         NewtonFit fit(X, shifted, squared, easy, theta, spare);
         const NewtonReport found = fit.run(rhs, centred, kept_out);

@@ -183,7 +183,7 @@ struct LassoFit {
                 const int nr = (int)min64(kMaxChunk, n - r), np = padded(nr);
                 for (int i = 0; i < nr; ++i) c.m[i] = z[r + i] + length * dz[r + i];
                 margins(c, t, r, nr);
-                loss.at(np, spec.width, c.m, c.value, c.slope, c.curvature);
+                loss.at(np, spec.shape, c.m, c.value, c.slope, c.curvature);
                 value += weighted_total(c.value, c.weight, np) + not_finite(c.m, np);
             }
             if (value <= P - 1e-4 * length * decrease) return true;

@@ -194,7 +194,7 @@ struct NewtonFit {
             const int nr = (int)min64(kMaxChunk, n - r);
             for (int i = 0; i < nr; ++i) c.m[i] = z[r + i] + step * dz[r + i];
             margins(c, t, r, nr);
-            loss.at(padded(nr), spec.width, c.m, c.value, c.slope, c.curvature);
+            loss.at(padded(nr), spec.shape, c.m, c.value, c.slope, c.curvature);
             for (int i = 0; i < nr; ++i) s += c.weight[i] * t.sign[r + i] * c.slope[i] * dz[r + i];
         }
         return s;

@@ -206,7 +206,7 @@ void perceptron(const R& X, const double* sign, const PerceptronJob& job, double
 struct SlopeOf {
     LossSpec spec;
     double operator()(double m) const {
-        const double r = 1.0 - m, width = spec.width;
+        const double r = kink_of(spec) - m, width = spec.shape.width;
         switch (spec.id) {
             case LossId::logistic: {
                 const double e = decay(__builtin_fabs(m));
@@ -371,7 +371,7 @@ void losses_k(const R& X, i64 lo, i64 hi, const Classes& y, LossSpec spec, const
         X.dots_k(r, nr, W, K, m);
         for (int i = 0; i < nr; ++i)
             for (i64 j = 0; j < K; ++j) m[i * K + j] *= y.label[r + i] == of[j] ? 1.0 : -1.0;
-        loss.at(nr * (int)K, spec.width, m, value, slope, curvature);
+        loss.at(nr * (int)K, spec.shape, m, value, slope, curvature);
         for (int i = 0; i < nr; ++i) {
             const vd s = splat(y.weight ? y.weight[r + i] : 1.0);
             for (i64 j = 0; j < K; j += VL) store(out + j, load(out + j) + s * load(value + i * K + j));

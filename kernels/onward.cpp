@@ -60,7 +60,7 @@ Onward::Slope Onward::slope(const FreeView& view) const {
     double first = 0, second = 0;
     for (i64 i = 0; i < n; ++i) {
         const double p = p_[static_cast<std::size_t>(i)], s = (view.t.weight ? view.t.weight[i] : 1.0) * p;
-        first += s * (view.bend * view.u[i] - 1.0 + (view.t.offset ? view.t.offset[i] : 0.0));
+        first += s * (view.bend * view.u[i] - view.kink + (view.t.offset ? view.t.offset[i] : 0.0));
         second += s * p;
     }
     second *= view.bend;

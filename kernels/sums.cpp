@@ -74,9 +74,9 @@ void do_pointwise(LossSpec l, i64 n, const double* m, double* value, double* slo
     for (i64 i = 0; i < n; i += VL) {
         const int now = (int)min64(VL, n - i);
         for (int q = 0; q < VL; ++q) in[q] = q < now ? m[i + q] : 0.0;
-        loss.at(VL, l.width, in, a, b, c);
+        loss.at(VL, l.shape, in, a, b, c);
         for (int q = 0; q < now; ++q) value[i + q] = a[q], slope[i + q] = b[q], curvature[i + q] = c[q];
-        loss.conjugate(VL, l.width, in, a, inside);
+        loss.conjugate(VL, l.shape, in, a, inside);
         for (int q = 0; q < now; ++q) conjugate[i + q] = inside[q] != 0.0 ? a[q] : __builtin_inf();
     }
 }

@@ -47,11 +47,11 @@ inline int keep_nonzero(double* a, int nr, int* list) {
     return count;
 }
 
-// The losses with straight tails have no curvature there. Their secant curvature -l'(m)/(1 - m), that of the
-// parabola about m = 1 with the same slope, lies above them (half-quadratic majorisation): steps made with it descend.
-inline void blend_secant(Chunk& c, int nr, double blend) {
+// The losses with straight tails have no curvature there. Their secant curvature -l'(m)/(kink - m), that of
+// the parabola about the kink with the same slope, lies above them (half-quadratic majorisation): steps made with it descend.
+inline void blend_secant(Chunk& c, int nr, double kink, double blend) {
     for (int i = 0; i < nr; ++i) {
-        const double r = 1.0 - c.m[i];
+        const double r = kink - c.m[i];
         const double secant = r != 0.0 ? -c.slope[i] / r : c.curvature[i];
         if (blend * secant > c.curvature[i]) c.curvature[i] = blend * secant;
     }
@@ -67,9 +67,9 @@ void sweep(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const do
         const int nr = (int)min64(X.chunk(), hi - r), np = padded(nr);
         X.dots(r, nr, theta, theta[X.d], c.m);
         margins(c, t, r, nr);
-        loss.at(np, spec.width, c.m, c.value, c.slope, c.curvature);
+        loss.at(np, spec.shape, c.m, c.value, c.slope, c.curvature);
         out[0] += weighted_total(c.value, c.weight, np) + not_finite(c.m, np);
-        if (curvature && blend > 0.0) blend_secant(c, nr, blend);
+        if (curvature && blend > 0.0) blend_secant(c, nr, kink_of(spec), blend);
         if (curvature)
             for (int i = 0; i < nr; ++i) curvature[r + i] = c.weight[i] * c.curvature[i];
         if (!gradient) continue;
@@ -98,7 +98,7 @@ void ray(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const doub
         for (i64 k = 0; k < n_steps; ++k) {
             for (int i = 0; i < nr; ++i) c.m[i] = z[i] + steps[k] * dz[i];
             margins(c, t, r, nr);
-            loss.at(np, spec.width, c.m, c.value, c.slope, c.curvature);
+            loss.at(np, spec.shape, c.m, c.value, c.slope, c.curvature);
             out[2 * k] += weighted_total(c.value, c.weight, np);
             double s = 0;
             for (int i = 0; i < nr; ++i) s += c.weight[i] * t.sign[r + i] * c.slope[i] * dz[i];

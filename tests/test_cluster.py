@@ -21,7 +21,7 @@ from linsep.data.cluster import Cluster, on_cluster
 from linsep.data.layout import longest_ordered, ordered
 from linsep.errors import BadInput, ClusterError, Refused
 from linsep.estimators import remote
-from linsep.losses import Multinomial, get
+from linsep.losses import Huber, Multinomial, get
 from linsep.penalties import ElasticNet
 from linsep.solvers import globbing
 from linsep.train import Recipe, train
@@ -109,9 +109,9 @@ def test_numbers_have_the_bits_of_the_same_partitions_in_memory(client, rows):
     X, z, _ = rows
     t = z + np.random.default_rng(4).standard_t(2, N)
     opened = remote.opened(cut(X), cut(t), None, "test", numbers=True)
-    data = Cluster(opened, offset=opened.residuals())
-    text = Partitioned(X, CUTS, offset=1.0 - t)
-    recipe = Recipe(get("huber"), ElasticNet(10.0))
+    data = Cluster(opened, offset=opened.offsets(0.0))
+    text = Partitioned(X, CUTS, offset=-t)
+    recipe = Recipe(Huber(centre=0.0), ElasticNet(10.0))
     here, there = train(recipe, text), train(recipe, data)
     assert there.certificate.certified
     assert (there.W == here.W).all()

@@ -351,8 +351,9 @@ def test_verification_parts_describe_the_problem():
     assert rows is X
     assert weight is None
     assert labels is None
+    assert loss.centre == 0.0
     np.testing.assert_allclose(
-        sigma * (X @ W[:-1, 0] + W[-1, 0]) + offset, 1 - T[50:] + model.predict(X)
+        sigma * (X @ W[:-1, 0] + W[-1, 0]) + offset, model.predict(X) - T[50:]
     )
 
 

@@ -21,7 +21,7 @@ from catalogue import (
 )
 
 from linsep import _kernels as K  # noqa: N812
-from linsep.losses import get
+from linsep.losses import get, zero_margin
 from linsep.problem.closing_rows import close_rows, feasible
 
 WIDTHS = (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 28, 31, 33, 64, 100, 260)
@@ -183,15 +183,16 @@ def test_sweep_of_every_loss(instructions, storage, loss):
 @each_storage
 @each_loss
 def test_secant_curvatures(instructions, storage, loss):
-    """Where blend * -l'/(1 - m) exceeds l'', it takes its place in the curvatures."""
+    """Where blend * -l'/(kink - m) exceeds l'', it takes its place in the curvatures."""
     c = case(storage, 65, 9)
     s, m, native = c.weight[c.part], c.margins(c.theta), K.Loss(loss.native, *loss.params)
     args = (c.rows, c.targets(), native, c.lo, c.hi, c.theta)
     for blend in (0.5, 1.0):
         curvature = np.full(c.rows.n, -1.0)
         got = called(K.sweep, 11, *args, after=(curvature, True, blend))
-        want = s * np.maximum(loss.curvature(m), blend * -loss.slope(m) / (1 - m))
-        near(curvature[c.part], want, want + s / np.abs(1 - m), c.name)
+        r = zero_margin(loss) - m
+        want = s * np.maximum(loss.curvature(m), blend * -loss.slope(m) / r)
+        near(curvature[c.part], want, want + s / np.abs(r), c.name)
         assert (got == called(K.sweep, 11, *args)).all()
 
 

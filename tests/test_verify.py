@@ -100,7 +100,7 @@ class TestVerify:
         assert verify(model, None, None).gap > 0.1
         claimed = model.certificate_
         model.certificate_ = dataclasses.replace(
-            claimed, dual=claimed.primal, gap=0.0, relative_gap=0.0, coef_error=0.0
+            claimed, dual=claimed.primal, gap=0.0, relative_gap=0.0, coef_error=0.0, rounding=0.0
         )
         with pytest.raises(CertificateError, match="smaller than the one that can be proven"):
             verify(model, None, None)

@@ -47,3 +47,19 @@ class ElasticNet:
     def scale(self) -> float:
         """Factor from internal to reported units: C, or 1 when C = inf."""
         return self.C if math.isfinite(self.C) else 1.0
+
+
+@dataclass(frozen=True)
+class RescaledElasticNet(ElasticNet):
+    """An elastic net in units in which the absolute term counts ``l1_scale`` times, a power of two.
+
+    Squares and absolute values do not scale alike: where w is measured in units of 1/l1_scale, no C and l1_ratio
+    describe the same penalty.
+    """
+
+    l1_scale: float = 1.0
+
+    @property
+    def l1(self) -> float:
+        """Weight of |w|_1 in the internal objective."""
+        return self.l1_scale * (self.l1_ratio / self.C)

@@ -29,6 +29,7 @@ class Status(Enum):
     TIME_LIMIT = "time limit"
     PASS_LIMIT = "pass limit"
     GIVEN_UP = "given up"
+    OUT_OF_RANGE = "objective out of range"
 
     @property
     def message(self) -> str:
@@ -55,6 +56,11 @@ _MESSAGES = {
         "The solver gained too little from round to round and gave up; the gap proven so far is in the certificate. "
         "With so weak an absolute penalty hardly a row is left that curves the objective. Lower C, or give "
         "the penalty a ridge part (l1_ratio below 1)."
+    ),
+    Status.OUT_OF_RANGE: (
+        "The coefficients are optimal to tol, but their objective is no float64 number of full precision (2.3e-308 to "
+        "1.8e308), so that no certificate can state it. Fit other units of the targets: y * 2.0**k has 2.0**k times "
+        "these coefficients, and a certificate."
     ),
 }
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from linsep.certificates import Optimality, certify, explain
+from linsep.certificates import Optimality, conclude, explain
 from linsep.data import Dataset
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.losses import CoupledLoss, Loss
@@ -104,7 +104,7 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     began = time.perf_counter()
     with Job("fit", tol=recipe.tol) as job:
         problem, solution, name = _solve(recipe, data, start, job)
-        certificate = certify(problem, solution, recipe.tol)
+        solution, certificate = conclude(problem, solution, recipe.tol)
         note(problem.passes, certificate.primal, certificate.dual)
     status = solution.status
     precise = status in (Status.CERTIFIED, Status.WORKING_PRECISION)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from linsep.certificates.certify import certify
+from linsep.certificates.certify import certify, conclude
 from linsep.certificates.closing import ClosingSums, from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.kkt import KKT, kkt
 from linsep.certificates.local import local_certificate
 from linsep.certificates.optimality import Optimality, combine
+from linsep.certificates.part import Part
 from linsep.certificates.recheck import closing_sums_numpy
+from linsep.certificates.relaxed import relaxations
 from linsep.certificates.screening import Screening, screen
 from linsep.certificates.shortfall import blame, explain
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
-from linsep.certificates.verification import Part, recheck_part, verify
+from linsep.certificates.target_units import TargetUnits, target_units
+from linsep.certificates.verification import recheck_part, verify
 
 __all__ = [
     "KKT",
@@ -22,10 +25,12 @@ __all__ = [
     "Part",
     "Screening",
     "SoftmaxSums",
+    "TargetUnits",
     "blame",
     "certify",
     "closing_sums_numpy",
     "combine",
+    "conclude",
     "exact_certificate",
     "explain",
     "from_softmax_sums",
@@ -33,8 +38,10 @@ __all__ = [
     "kkt",
     "local_certificate",
     "recheck_part",
+    "relaxations",
     "screen",
     "softmax_local_certificate",
     "softmax_sums_numpy",
+    "target_units",
     "verify",
 ]

@@ -13,11 +13,19 @@ from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, judged, local_certificate
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import preference
+from linsep.certificates.precise import precise_sums
+from linsep.certificates.recheck import chunks, given, score
 from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, hard_margin
+from linsep.problem.closing_rows import score_share
 from linsep.solution import Status
+
+#: Rows count as being on the kink up to this many times the rounding error of their margins.
+_STRETCH = 64.0
+#: Largest share by which coefficients are stretched.
+_STRETCH_MOST = 1e-3
 
 if TYPE_CHECKING:
     from linsep.certificates.optimality import Optimality
@@ -25,11 +33,33 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray, Solution
 
 
+def conclude(
+    problem: Problem | CoupledProblem, solution: Solution, tol: float
+) -> tuple[Solution, Optimality]:
+    """The certificate of what a solver proposes, and the proposal, moved off a kink if that is what it takes.
+
+    At an optimum of the hinge the rows on the kink have margin 1, give or take rounding. At a large C, what rounding
+    may make of their losses is more than tol. Stretching (w, b) by a little more than the rounding error of those
+    margins makes their losses exactly zero, and costs the same share of the objective.
+    """
+    found = certify(problem, solution, tol)
+    if found.certified or isinstance(problem, CoupledProblem) or not _stretchable(problem):
+        return solution, found
+    if not _drowned(found):
+        return solution, found
+    stretched = _stretched(problem, solution)
+    if stretched is None:
+        return solution, found
+    other = certify(problem, stretched, tol)
+    return min((solution, found), (stretched, other), key=lambda pair: preference(pair[1]))
+
+
 def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -> Optimality:
     """Certify what a solver proposes.
 
     With a penalty: duality, from the sums of the closing pass at exactly this W and dual point; the pass is
-    made here unless the solver ended with it. Without one, or where rounding of the dual point is magnified
+    made here unless the solver ended with it. If rounding is all that keeps the gap above tol, the pass is repeated in
+    about twice the working precision. Without a penalty, or where rounding of the dual point is magnified
     by a huge C: curvature around the answer.
     """
     if isinstance(problem, CoupledProblem):
@@ -40,27 +70,76 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
             fit_intercept=problem.fit_intercept,
             tol=tol,
         )
-    l1 = problem.penalty.l1
-    if problem.lam == 0.0 and l1 == 0.0:
+    if problem.lam == 0.0 and problem.penalty.l1 == 0.0:
         return _local(problem, solution, tol)
-    theta = np.ascontiguousarray(solution.W[:, 0])
+    found = _by_duality(problem, solution, tol)
+    if not found.certified and _drowned(found) and not problem.data.remote:
+        found = min(found, _precisely(problem, solution, tol), key=preference)
+    precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
+    hopeless = problem.penalty.l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
+    hopeless = hopeless or not problem.data.at_hand
+    if found.certified or not precise or hopeless:
+        return found
+    return min(found, _local(problem, solution, tol), key=preference)
+
+
+def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
+    """The dual certificate from the sums of the compiled closing pass."""
+    theta, l1 = np.ascontiguousarray(solution.W[:, 0]), problem.penalty.l1
     sums = solution.sums
     if sums is None:
         sums = problem.closing(theta, solution.dual)
     longest = problem.data.longest_sum(len(sums))
     entry = problem.largest_entry(sums) if l1 else math.inf
-    found = _assemble(problem, theta, sums, longest, entry, tol)
-    if l1 and not found.certified and found.rounding > 0.1 * tol * abs(found.primal):
-        # max |v_j| is rounded like every sum of n terms, and with l1 = 1/C small that is what is left of the gap
-        entry = min(entry, problem.finer_entry(sums))
-        pieces = problem.closing_in_pieces(theta, solution.dual)
-        found = _assemble(problem, theta, *pieces, entry, tol)
-    precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
-    hopeless = l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
-    hopeless = hopeless or not problem.data.at_hand
-    if found.certified or not precise or hopeless:
-        return found
-    return min(found, _local(problem, solution, tol), key=preference)
+    return _assemble(problem, theta, sums, longest, entry, tol)
+
+
+def _drowned(found: Optimality) -> bool:
+    """Whether the certificate falls short of tol for its rounding allowance, at least in good part."""
+    scale = max(abs(found.primal), abs(found.dual))
+    return not found.certified and not found.rounding <= 0.05 * found.tol * scale
+
+
+def _precisely(problem: Problem, solution: Solution, tol: float) -> Optimality:
+    """The dual certificate in about twice the working precision."""
+    data = problem.data
+    sums = precise_sums(
+        *(problem.loss, data.X, data.sign, data.offset, data.weight, solution.W, solution.dual),
+        fit_intercept=problem.fit_intercept,
+    )
+    return from_sums(
+        sums,
+        np.ascontiguousarray(solution.W[:-1, 0]),
+        lam=problem.lam,
+        l1=problem.penalty.l1,
+        fit_intercept=problem.fit_intercept,
+        scale=problem.penalty.scale,
+        tol=tol,
+        rows_per_sum=0.0,
+    )
+
+
+def _stretchable(problem: Problem) -> bool:
+    """Whether the loss is zero from a kink at margin 1 on, and margins are proportional to (w, b)."""
+    loss = problem.loss
+    kink = not loss.smooth and loss.slope(np.array([1.0]))[0] == 0.0 == loss.value(np.ones(1))[0]
+    return bool(kink) and not problem.data.shifted and problem.penalty.C < math.inf
+
+
+def _stretched(problem: Problem, solution: Solution) -> Solution | None:
+    """The proposal with the rows on the kink just beyond it; None if there are none."""
+    data, theta = problem.data, np.ascontiguousarray(solution.W[:, 0])
+    sizes, share, most = np.abs(theta), 4.0 * score_share(data.d), 0.0
+    for rows, block in chunks(data.X):
+        counted = given(data.weight, rows, 1.0) > 0.0
+        m = np.asarray(data.sign[rows]) * score(block, theta[:, None])[:, 0]
+        e = share * score(abs(block), sizes[:, None])[:, 0]
+        near = counted & (m - e < 1.0) & (m >= 1.0 - _STRETCH * e) & (m > 0.5)
+        if near.any():
+            most = max(most, float(((1.0 - m[near] + e[near]) / m[near]).max()))
+    if not 0.0 < most < _STRETCH_MOST:
+        return None
+    return replace(solution, W=solution.W * (1.0 + most), sums=None)
 
 
 def _assemble(

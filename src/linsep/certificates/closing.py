@@ -21,18 +21,19 @@ With the unit roundoff eps = 2^-53 (Higham, Accuracy and Stability of Numerical 
   e_i = (d + 16) eps q_i with q_i = |x_i|.|w| + |b| + |offset_i|. The loss of the row then errs by at most e_i times the
   steepest slope within e_i of the margin, *not* by e_i |u_i|: a row on a kink may have any u. In all (d + 16) eps Q,
   Q = ``magnitude`` = sum s max(|u|, steepest slope) q.
-* **Adding up.** (rows + 40) eps times the sum of the absolute values of the terms, ``absolute``, for the longest chain of
-  ``rows`` additions; the 40 pays for the operations that make a term, among them exp and log to 6 ulp.
+* **Adding up.** (rows + 40) eps times the sum of the absolute values of the terms, ``absolute``, for the longest chain
+  of ``rows`` additions; the 40 pays for the operations that make a term, among them exp and log to 6 ulp.
 * **v** errs by a vector e_v with |e_v| <= (rows + 40) eps ``spread``, spread = sum s |u_i| |x_i|, and with
-  |w|.|e_v| <= (rows + 40) eps Q. D changes by at most |at|.|e_v| + |e_v|^2/(2 lam), where ``at`` = v/lam is the minimiser that
-  the dual point believes in. As at = w + (at - w), the first part is at most the smaller of |at| |e_v| and
-  (rows + 40) eps Q + |at - w| |e_v|.
+  |w|.|e_v| <= (rows + 40) eps Q. D changes by at most |at|.|e_v| + |e_v|^2/(2 lam), where ``at`` = v/lam is the
+  minimiser that the dual point believes in. As at = w + (at - w), the first part is at most the smaller of |at| |e_v|
+  and (rows + 40) eps Q + |at - w| |e_v|.
 * **Balance.** The masses err by a share (rows + 40) eps, so after balancing they differ by a share of at most
-  2 (rows + 41) eps. Shrinking one side by that share closes it, and changes D by the share times |A| + |v_side.at|; v moves
-  by the share of v_side, which adds to e_v in the square. Which side is unknown: the dearer one.
+  2 (rows + 41) eps. Shrinking one side by that share closes it, and changes D by the share times |A| + |v_side.at|; v
+  moves by the share of v_side, which adds to e_v in the square. Which side is unknown: the dearer one.
 * **Penalties.** (d + 16) eps of lam/2 |w|^2, l1 |w|_1 and their conjugates; lam itself is the rounded 1/C.
-* **Underflow** takes at most 2^-1074 from a product. Every row adds 2^-960 (and as much times its weight) to the sums that
-  bound rounding, which times eps is more than it can lose; the squares of w and v lose at most 2^-1070 d (lam + 1/lam).
+* **Underflow** takes at most 2^-1074 from a product. Every row adds 2^-960 (and as much times its weight) to the sums
+  that bound rounding, which times eps is more than it can lose; the squares of w and v lose at most
+  2^-1070 d (lam + 1/lam).
 """
 
 from __future__ import annotations

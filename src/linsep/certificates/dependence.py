@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from linsep.certificates.closing import ROUNDOFF
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.metric import Metric
 from linsep.certificates.rows import Rows, stacked_qr
 from linsep.dyadic import Dyadic, DyadicRows

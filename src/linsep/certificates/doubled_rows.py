@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.doubled import product, two_sum
 from linsep.certificates.metric import Metric, inverse_factor, inverse_root
 from linsep.certificates.rows import UNDERFLOW, Rows

@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.exact_dual import Rows, Target, candidates, without_residual
 from linsep.certificates.exact_losses import Interval
 from linsep.certificates.exact_rows import CoupledRows, PointwiseRows
-from linsep.certificates.optimality import Optimality
-from linsep.certificates.recheck import Dual, score
+from linsep.certificates.optimality import EXACT_FIT, Optimality
+from linsep.certificates.recheck import Dual
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 
@@ -84,7 +83,7 @@ def _primal(rows: Rows, penalty: ElasticNet) -> Interval:
         return loss
     w = [Fraction(x) for x in rows.W[:-1].ravel().tolist()]
     C, r = Fraction(penalty.C), Fraction(penalty.l1_ratio)
-    norms = (1 - r) / 2 * sum(x * x for x in w) + r * sum(map(abs, w))
+    norms = (1 - r) / 2 * sum(x * x for x in w) + _flat(penalty) * sum(map(abs, w))
     return loss.times(C) + Interval.of(norms)
 
 
@@ -98,40 +97,34 @@ def _bounds(rows: Rows, dual: Dual, penalty: ElasticNet, fit_intercept: bool) ->
                 yield cleared.plain()[0].low
         return
     C, r = Fraction(penalty.C), Fraction(penalty.l1_ratio)
-    target = Target(rows.W, (1 - r) / C, r / C, fit_intercept)
+    flat = _flat(penalty)
+    target = Target(rows.W, (1 - r) / C, flat / C, fit_intercept)
     for _, sums in candidates(rows, dual, target):
         entropy, v = sums.balanced() if fit_intercept else sums.plain()
-        yield _dual_value(C * entropy.low, [C * abs(x) for x in v], r)
+        yield _dual_value(C * entropy.low, [C * abs(x) for x in v], r, flat)
 
 
-def _dual_value(gain: Fraction, v: list[Fraction], r: Fraction) -> Fraction:
-    """D from minus the conjugates and |v|, both times C."""
+def _dual_value(gain: Fraction, v: list[Fraction], r: Fraction, flat: Fraction) -> Fraction:
+    """D from minus the conjugates and |v|, both times C; ``flat`` is the weight of |w|_1."""
     if r == 1:
-        return gain / max([*v, Fraction(1)])
-    cost = sum((max(x - r, Fraction(0)) ** 2 for x in v), Fraction(0)) / (1 - r)
+        return gain * flat / max([*v, flat])
+    cost = sum((max(x - flat, Fraction(0)) ** 2 for x in v), Fraction(0)) / (1 - r)
     # A dual point that is too long is shrunk to the best multiple of itself, as in closing.shrinkage.
     shorter = r == 0 and 0 < gain < cost
     return gain * gain / (2 * cost) if shorter else gain - cost / 2
 
 
-def _exact_fit(rows: Rows, primal: Fraction, tol: float) -> bool:
-    """Whether a loss that can be 0 is no more than what the rounding of the scores could have made of 0.
+def _flat(penalty: ElasticNet) -> Fraction:
+    """Weight of |w|_1 in the units that users read, or in those of rescaled targets."""
+    return Fraction(penalty.l1_ratio) * Fraction(getattr(penalty, "l1_scale", 1.0))
 
-    A score of d + 1 products errs by up to (d + 8) 2^-53 (|x|.|w| + |b| + |offset|). Without a penalty, losses within
-    that distance of their minimum, and below tol times those of the zero model, are zero to working precision;
-    there is nothing the gap could be relative to.
-    """
+
+def _exact_fit(rows: Rows, primal: Fraction, tol: float) -> bool:
+    """Whether the objective is at most tol times a tiny share of the zero model's, as in ``optimality.enclose``."""
     if isinstance(rows, CoupledRows):
         return False
-    loss, s = rows.loss, rows.s * rows.factor
-    centre = float(getattr(loss, "centre", 1.0))
-    if loss.value(np.array(centre)) != 0.0:  # logistic and exponential: no coefficients reach 0
-        return False
-    reach = score(abs(rows.X.astype(np.float64)), np.abs(rows.W))[:, 0] + np.abs(rows.offset)
-    error = (rows.d + 8) * ROUNDOFF * reach
-    most = s * np.maximum(loss.value(centre - error), loss.value(centre + error))
-    null = float((s * loss.value(rows.offset)).sum())
-    return float(primal) <= min(float(most.sum()), tol * null)
+    null = float((rows.s * rows.factor * rows.loss.value(rows.offset)).sum())
+    return float(primal) <= tol * EXACT_FIT * null
 
 
 def _conclude(

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.answer import Answer
-from linsep.certificates.closing import ROUNDOFF
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.doubled_rows import DoubledRows
 from linsep.certificates.metric import AMPLE, bound

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.optimality import Optimality, relative
 from linsep.certificates.recheck import Dual, chunks, given, row_norms, score
 from linsep.dyadic import Dyadic, DyadicRows
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit
 
 FloatArray = npt.NDArray[np.float64]

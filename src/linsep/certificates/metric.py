@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from linsep.certificates.closing import ROUNDOFF
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

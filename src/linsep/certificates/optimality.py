@@ -12,7 +12,7 @@ Kind = Literal["dual", "local", "exact"]
 #: Without a penalty, an objective of at most tol times this share of the zero model's is an exact fit.
 EXACT_FIT = 1e-6
 #: Factor that outweighs the roundings of the last few operations.
-_UP = 1.0 + 2.0**-48
+_UP = 1.0 + 2.0**-51
 #: Objectives below are too close to underflow to be reported with a relative error.
 _SMALLEST = 2.0**-900
 
@@ -113,8 +113,9 @@ def enclose(  # noqa: PLR0913
     The inputs are in internal units. Every loss has minimum 0, so 0 is a lower bound too, and one that
     no rounding can touch. ``distance`` is the factor c of |w - w*| <= c sqrt(P - P*), where ``drop`` bounds
     P - P* if that is known without the rounding of P itself.
-    ``null``, the objective of the zero model, is given for problems without a penalty alone: if the objective is at most
-    tol times the share EXACT_FIT of it, the fit is exact to working precision, and there is nothing to be relative to.
+    ``null``, the objective of the zero model, is given for problems without a penalty alone: if the objective is at
+    most tol times the share EXACT_FIT of it, the fit is exact to working precision, and nothing is left to be
+    relative to.
     """
     primal, bound, rounding = float(primal), float(bound), float(rounding)
     largest = scale * (abs(primal) + rounding)
@@ -132,9 +133,9 @@ def enclose(  # noqa: PLR0913
     if math.isfinite(distance):
         coef_error = distance * math.sqrt(gap if drop is None else min(drop, gap)) * _UP
     exact_fit = primal + rounding == 0.0 or primal + rounding <= tol * EXACT_FIT * null
-    share = 0.0 if exact_fit else relative(gap, primal, dual) * _UP
     dual = scale * dual / _UP
     reported_gap = max(scale * gap * _UP, scale * primal - dual)
+    share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)
     if 0.0 < scale * primal < _SMALLEST:  # its digits are lost in the units that users read
         share, dual, reported_gap = math.inf, 0.0, math.inf
     return Optimality(

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.certificates.closing import HEADER, ClosingSums
+from linsep.certificates.closing import ClosingSums
 from linsep.data.cluster import ClusterRows
 from linsep.losses import Loss
 from linsep.problem.closing_rows import TINY, close_rows, feasible, score_share
@@ -146,6 +146,6 @@ def closing_sums_numpy(
         headers.append(tuple(header.tolist()))
         v_plus += block.T @ np.maximum(mass, 0.0)
         v_minus += block.T @ np.minimum(mass, 0.0)
-    head = add_up(headers)
-    assert len(head) == HEADER
+    head: tuple[float, float, float, float, float, float, float, float]
+    head = tuple(add_up(headers))  # type: ignore[assignment]
     return ClosingSums(*head, v_plus, v_minus)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.certificates.closing import ROUNDOFF
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.metric import (
     AMPLE,
     Metric,

@@ -20,12 +20,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF, balance
+from linsep.certificates.closing import balance
+from linsep.certificates.part import Part
 from linsep.certificates.recheck import chunks, closing_sums_numpy, given, longest_sum
 from linsep.certificates.softmax import mixed, softmax_sums_numpy
-from linsep.certificates.verification import Part, recheck_part, verify
+from linsep.certificates.target_units import target_units
+from linsep.certificates.verification import recheck_part, verify
 from linsep.errors import Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
+from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -75,7 +78,7 @@ def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
     7 of 8 coefficients proven zero, 0 proven nonzero, 1 undecided
     """
     verify(model, X, y, sample_weight)
-    parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
+    parts = [_in_units(Part(*part)) for part in model._verification_parts(X, y, sample_weight)]
     found = [_screen_part(part) for part in parts]
     shape = np.shape(model.coef_)
     zero, nonzero = (np.hstack([part[k] for part in found]).T.reshape(shape) for k in (0, 1))
@@ -101,6 +104,11 @@ def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
     zero = np.abs(v) + doubt + reach[:, None] < l1
     nonzero = np.abs(part.W[:-1]) > certificate.coef_error
     return zero, nonzero
+
+
+def _in_units(part: Part) -> Part:
+    """The same in units of the targets in which nothing overflows: which weights are 0 depends on no unit."""
+    return target_units(part.loss, part.penalty, part.offset).part(part)
 
 
 def _dual_vector(part: Part) -> tuple[FloatArray, float, float]:

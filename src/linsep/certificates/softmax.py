@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.recheck import Dual, add_up, chunks, given, row_norms, score, weigh
 from linsep.losses import CoupledLoss, Multinomial
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit
 
 FloatArray = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.dependence import independent_columns
 from linsep.certificates.local import exact_fit
 from linsep.certificates.metric import (

@@ -23,7 +23,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import ROUNDOFF
+from linsep.problem.closing_rows import ROUNDOFF
 from linsep.certificates.dependence import independent_columns
 from linsep.certificates.metric import AMPLE, Metric
 from linsep.certificates.recheck import Dual, dual_point, weigh

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from linsep import certificates
 from linsep.at_once import fit_at_once
+from linsep.certificates import TargetUnits
 from linsep.data import Dataset, Memory, dataset, recorded
 from linsep.data.cluster import ClusterRows
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
@@ -27,7 +28,7 @@ from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
 from linsep.estimators.inputs import FloatArray
 from linsep.losses import CoupledLoss, Loss
-from linsep.solution import TraceRecord
+from linsep.solution import Status, TraceRecord
 from linsep.train import Fit, Recipe, told, train
 from linsep.watching import Job, advance
 
@@ -109,18 +110,74 @@ def _train(
             share = _share_limits(recipe, fits, perf_counter() - began, count - done)
         columns = slice(at, at + part.width)
         at = columns.stop
-        before = None if start is None else start[:, columns]
+        units = certificates.target_units(part.loss, recipe.penalty, part.offset)
+        own, offset = _recipe_in(units, share), units.offset(part.offset)
+        before = units.start(None if start is None else start[:, columns])
         found = None
         if before is None:
-            found = fit_at_once(share, X, part.sigma, part.offset, weight)
+            found = fit_at_once(own, X, part.sigma, offset, weight)
         if found is None:
-            data = dataset(X, part.sigma, part.offset, weight, part.labels, recipe.n_threads)
+            data = dataset(X, part.sigma, offset, weight, part.labels, recipe.n_threads)
             X = data.X  # a small X in another layout has now been converted, once for all parts
-            found = _trained(share, data, before, part.title)
-        fits.append(found)
+            found = _trained(own, data, before, part.title)
+        if offset is not None and not found.certificate.certified:
+            found = _by_relaxation(found, X, (part.sigma, offset, weight))
+        fits.append(_in_user_units(units, found, share))
         if count > 1:
             advance(len(fits))
     return fits
+
+
+def _recipe_in(units: TargetUnits, recipe: Recipe) -> Recipe:
+    return recipe if units.plain else replace(recipe, loss=units.loss, penalty=units.penalty)
+
+
+def _in_user_units(units: TargetUnits, found: Fit, recipe: Recipe) -> Fit:
+    """What was found in units of the targets, as the user asked for it."""
+    if units.plain:
+        return found
+    certificate = units.user_certificate(found.certificate, found.W)
+    out_of_range = found.certificate.certified and not certificate.certified
+    return replace(
+        found,
+        recipe=recipe,
+        W=units.user_coefficients(found.W),
+        dual=units.user_dual(found.dual),
+        certificate=certificate,
+        status=Status.OUT_OF_RANGE if out_of_range else found.status,
+        trace=units.user_trace(found.trace),
+    )
+
+
+def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any]) -> Fit:
+    """The fit of a regression that falls short, or one whose certificate comes from a simpler problem."""
+    recipe = found.recipe
+    unlimited = found.status in (Status.CERTIFIED, Status.WORKING_PRECISION, Status.GIVEN_UP)
+    if isinstance(recipe.loss, CoupledLoss) or recipe.solver != "auto" or not unlimited:
+        return found
+    if isinstance(X, ClusterRows):
+        return found
+    weight = vectors[2]
+    mass = float(X.shape[0]) if weight is None else float(np.sum(weight))
+    for simple in certificates.relaxations(recipe.loss, recipe.penalty):
+        data = dataset(X, *vectors, None, recipe.n_threads)
+        other = _trained(replace(recipe, loss=simple.loss, penalty=simple.penalty), data, None, "")
+        certificate = simple.certificate(other.certificate, other.W, mass)
+        dual = simple.original_dual(other.dual)
+        if certificate.certified and dual is not None:
+            passes, seconds = found.n_passes + other.n_passes, found.seconds + other.seconds
+            line = TraceRecord(passes, seconds, certificate.primal, certificate.dual)
+            return replace(
+                other,
+                recipe=recipe,
+                dual=dual,
+                certificate=certificate,
+                status=Status.CERTIFIED,
+                n_passes=passes,
+                seconds=seconds,
+                trace=(*found.trace, line),
+            )
+    return found
 
 
 def _trained(recipe: Recipe, data: Dataset, start: FloatArray | None, title: str) -> Fit:

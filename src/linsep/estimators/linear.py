@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from linsep.certificates import target_units
 from linsep.data import Scan
 from linsep.data.cluster import ClusterRows, lazily, on_cluster
 from linsep.errors import LinsepError
@@ -18,7 +19,7 @@ from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
-from linsep.losses import Loss
+from linsep.losses import Loss, zero_margin
 from linsep.train import Fit
 from linsep.tuning.shared import Shared
 
@@ -237,12 +238,13 @@ random_state
     def _subproblem(
         self, loss: Any, rows: Any, y: Any, sample_weight: Any
     ) -> tuple[Subproblem, FloatArray | None]:
-        """Margins m = z + 1 - t, so that 1 - m is the residual t - z."""
+        """Margins m = z + centre - t, so that centre - m is the residual t - z; the losses of linsep have centre 0."""
+        centre = zero_margin(loss)
         if isinstance(rows, ClusterRows):
-            return Subproblem(loss, offset=rows.residuals()), remote.weights(rows)
+            return Subproblem(loss, offset=rows.offsets(centre)), remote.weights(rows)
         n = rows.shape[0]
         t = inputs.targets(y, n, type(self).__name__)
-        return Subproblem(loss, np.ones(n), 1.0 - t), inputs.weights(sample_weight, n)
+        return Subproblem(loss, np.ones(n), centre - t), inputs.weights(sample_weight, n)
 
     def _examined(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
         """Rows, names of the columns, and targets, as fit reads them."""
@@ -254,6 +256,8 @@ random_state
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         rows, names = inputs.stored_or_rows(X, type(self).__name__)
         part, weight = self._subproblem(recipe.loss, rows, y, weight)
+        if not target_units(recipe.loss, recipe.penalty, part.offset).plain:
+            return None  # the grids know no units: each model is fitted on its own
         return Shared(recipe, rows, names, part.sigma, part.offset, weight, {})
 
     def _judge(self, given: Shared, fit: Fit) -> LinearRegressor:

@@ -45,8 +45,8 @@ def classification_loss(given: Any) -> Loss:
 
 
 def regression_loss(given: Any) -> Loss:
-    """The loss of that name, if it is one for real targets."""
-    return _loss_for("regression", "real targets", given)
+    """The loss of that name, if it is one for real targets, as a function of their residuals."""
+    return _loss_for("regression", "real targets", given).for_targets()
 
 
 def one_of(name: str, given: Any, known: tuple[str, ...]) -> str:

@@ -90,6 +90,7 @@ def prepare(
             classes=classes,
             weight=None if s is None else (float(s.min()), float(s.max()), float(s.sum())),
             names=names,
+            largest=0.0 if target is None else float(np.abs(target).max(initial=0.0)),
         )
         part = Partition(X, codes, classes, target, s)
         return part, facts, None if some is None else _some(part, some)

@@ -27,7 +27,7 @@ from linsep.certificates.recheck import given
 from linsep.certificates.rows import Rows
 from linsep.data import Memory
 from linsep.inference.results import Coefficient
-from linsep.losses import Logistic, Loss, Multinomial, Squared
+from linsep.losses import Logistic, Loss, Multinomial, Squared, zero_margin
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -98,7 +98,7 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
     m, weight, order = margins(part, of), of.weight, of.size
     squared = isinstance(part.loss, Squared)
     information = of.gram(weight if squared else weight * part.loss.curvature(m))
-    residuals, total = float(weight @ (1.0 - m) ** 2), float(weight.sum())
+    residuals, total = float(weight @ (zero_margin(part.loss) - m) ** 2), float(weight.sum())
     scale = 1.0 / np.sqrt(np.where(np.diag(information) > 0, np.diag(information), 1.0))
     values, vectors = np.linalg.eigh(information * scale * scale[:, None])
     if values[0] <= _DEPENDENT * values[-1]:

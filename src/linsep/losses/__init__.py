@@ -3,7 +3,11 @@
 A pointwise loss ``l`` acts on the margin ``m = sigma z + offset`` of a score ``z = x.w + b``:
 
 * classification, y in {-1, +1}: ``sigma = y``, ``offset = 0``;
-* regression on a target t: ``sigma = 1``, ``offset = 1 - t``, so that ``1 - m = t - z``.
+* regression on a target t: ``sigma = 1``, ``offset = centre - t``, so that ``centre - m = t - z``.
+
+A loss with a field ``centre`` is a function of the residual ``centre - m``. Regression sets it to 0: the
+offset is then ``-t`` and no digit of a target is lost, however small it is. A loss without that field is a
+function of ``1 - m``; beside the 1 a target keeps its digits down to 1e-16.
 
 Every loss has minimum 0 and is pure: it owns no data, no strength, no intercept. ``conjugate`` is the
 ordinary convex conjugate ``l*(q) = sup_m (q m - l(m))``, closed at the ends of its domain and +inf
@@ -28,7 +32,7 @@ from linsep.losses.checks import ConvexityCheck, DominationCheck, dominates_zero
 from linsep.losses.coupled import CoupledLoss
 from linsep.losses.crammer_singer import CrammerSinger
 from linsep.losses.kinked import Absolute, Hinge, Perceptron, ZeroOne
-from linsep.losses.loss import Loss
+from linsep.losses.loss import Loss, zero_margin
 from linsep.losses.multinomial import Multinomial
 from linsep.losses.scaled import LOGISTIC_BASE_2, Scaled
 from linsep.losses.smooth import Exponential, Logistic, Squared
@@ -56,6 +60,7 @@ __all__ = [
     "dominates_zero_one",
     "get",
     "is_convex",
+    "zero_margin",
 ]
 
 _TYPES: dict[str, type[Loss]] = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linsep.errors import BadInput
-from linsep.losses.loss import FloatArray, Loss, inside
+from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
 
 
 def _width(loss: str, width: float) -> None:
@@ -95,17 +95,17 @@ class HuberisedHinge(Loss):
         return np.minimum(self.curvature(m + t), self.curvature(m - t))
 
 
-@dataclass(frozen=True)
-class Huber(Loss):
-    """In r = 1 - m: r^2/2 for |r| <= width, width (|r| - width/2) beyond."""
+@dataclass(frozen=True, repr=False)
+class Huber(ResidualLoss):
+    """In r = centre - m, by default 1 - m: r^2/2 for |r| <= width, width (|r| - width/2) beyond."""
 
     name = "huber"
     native = "huber"
     classification = False
-    regression = True
     width: float = 1.345
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _width(self.name, self.width)
 
     @property
@@ -117,21 +117,21 @@ class Huber(Loss):
         return 1.0
 
     def value(self, m: FloatArray) -> FloatArray:
-        r = np.abs(1.0 - np.asarray(m))
+        r = np.abs(self.residual(m))
         bent = np.minimum(r, self.width)
         with np.errstate(over="ignore"):
             return np.asarray(bent * (r - 0.5 * bent))
 
     def slope(self, m: FloatArray) -> FloatArray:
-        return np.asarray(-np.clip(1.0 - np.asarray(m), -self.width, self.width))
+        return np.asarray(-np.clip(self.residual(m), -self.width, self.width))
 
     def curvature(self, m: FloatArray) -> FloatArray:
-        return np.where(np.abs(1.0 - np.asarray(m)) <= self.width, 1.0, 0.0)
+        return np.where(np.abs(self.residual(m)) <= self.width, 1.0, 0.0)
 
     def conjugate(self, q: FloatArray) -> FloatArray:
         q = np.asarray(q)
         with np.errstate(over="ignore"):
-            return inside(-q, -self.width, self.width, q * (1.0 + 0.5 * q))
+            return inside(-q, -self.width, self.width, q * (self.centre + 0.5 * q))
 
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
-        return np.where(np.abs(1.0 - np.asarray(m)) + t <= self.width, 1.0, 0.0)
+        return np.where(np.abs(self.residual(m)) + t <= self.width, 1.0, 0.0)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from linsep.errors import BadInput
-from linsep.losses.loss import FloatArray, Loss, inside
+from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
 
 
 @dataclass(frozen=True)
@@ -37,31 +37,30 @@ class Hinge(Loss):
         return inside(-q, 0.0, 1.0, q)
 
 
-@dataclass(frozen=True)
-class Absolute(Loss):
-    """|1 - m|, the absolute residual in regression."""
+@dataclass(frozen=True, repr=False)
+class Absolute(ResidualLoss):
+    """|centre - m|, by default |1 - m|; the absolute residual in regression."""
 
     name = "absolute"
     native = "absolute"
     smooth = False
-    regression = True
 
     @property
     def domain(self) -> tuple[float, float]:
         return (-1.0, 1.0)
 
     def value(self, m: FloatArray) -> FloatArray:
-        return np.abs(1.0 - np.asarray(m))
+        return np.abs(self.residual(m))
 
     def slope(self, m: FloatArray) -> FloatArray:
-        return np.sign(np.asarray(m) - 1.0)
+        return np.sign(np.asarray(m) - self.centre)
 
     def curvature(self, m: FloatArray) -> FloatArray:
         return np.zeros(np.shape(m))
 
     def conjugate(self, q: FloatArray) -> FloatArray:
         q = np.asarray(q)
-        return inside(-q, -1.0, 1.0, q)
+        return inside(-q, -1.0, 1.0, self.centre * q)
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,7 @@ class Perceptron(Loss):
     name = "perceptron"
     native = "perceptron"
     smooth = False
+    centre: ClassVar[float] = 0.0
 
     @property
     def domain(self) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from linsep.errors import BadInput
-from linsep.losses.loss import FloatArray, Loss, inside
+from linsep.losses.loss import FloatArray, Loss, inside, zero_margin
 from linsep.losses.smooth import Logistic
 
 
@@ -25,6 +25,14 @@ class Scaled(Loss):
         for fact in ("smooth", "convex", "classification", "regression", "probabilistic"):
             object.__setattr__(self, fact, getattr(self.loss, fact))
         object.__setattr__(self, "name", f"{self.factor:.6g} {self.loss.name}")
+
+    @property
+    def centre(self) -> float:
+        """Margin at which the residual of the loss is 0."""
+        return zero_margin(self.loss)
+
+    def for_targets(self) -> Scaled:
+        return Scaled(self.loss.for_targets(), self.factor)
 
     @property
     def domain(self) -> tuple[float, float]:

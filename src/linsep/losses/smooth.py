@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from linsep.losses.loss import FloatArray, Loss, inside
+from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,12 @@ class Exponential(Loss):
             return Logistic().proba(2.0 * np.asarray(z))
 
 
-@dataclass(frozen=True)
-class Squared(Loss):
-    """(1 - m)^2, the squared residual in regression."""
+@dataclass(frozen=True, repr=False)
+class Squared(ResidualLoss):
+    """(centre - m)^2, by default (1 - m)^2; the squared residual in regression."""
 
     name = "squared"
     native = "squared"
-    regression = True
 
     @property
     def curvature_bound(self) -> float:
@@ -99,11 +98,11 @@ class Squared(Loss):
 
     def value(self, m: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
-            return np.asarray((1.0 - np.asarray(m)) ** 2)
+            return np.asarray(self.residual(m) ** 2)
 
     def slope(self, m: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
-            return np.asarray(-2.0 * (1.0 - np.asarray(m)))
+            return np.asarray(-2.0 * self.residual(m))
 
     def curvature(self, m: FloatArray) -> FloatArray:
         return np.full(np.shape(m), 2.0)
@@ -111,7 +110,7 @@ class Squared(Loss):
     def conjugate(self, q: FloatArray) -> FloatArray:
         q = np.asarray(q)
         with np.errstate(over="ignore"):
-            return np.asarray(q * (1.0 + 0.25 * q))
+            return np.asarray(q * (self.centre + 0.25 * q))
 
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return np.full(np.broadcast(m, t).shape, 2.0)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from linsep import _kernels
 from linsep.data import Block, Dataset
 from linsep.data.dataset import Sum
-from linsep.data.reading import column_sizes, extremes
+from linsep.data.reading import extremes
 from linsep.errors import NonFinite
 from linsep.problem.composed import Composed
 from linsep.solution import Explicit
@@ -346,31 +345,6 @@ class Problem:
         self.data.place(DUAL, np.ascontiguousarray(dual.u, dtype=np.float64))
         return True
 
-    def closing_in_pieces(
-        self, theta: FloatArray, dual: Linearised | Explicit
-    ) -> tuple[FloatArray, int]:
-        """The same sums in pieces of about sqrt(n) rows, and the longest chain of additions in them.
-
-        The rounding error of a sum grows with its longest chain, which here is about 3 sqrt(n) instead of n.
-        """
-        self.passes += 1
-        base, step = self._unfolded(theta, dual)
-        explicit, run = self._placed(dual), self._run
-        height = max(64, math.isqrt(self.data.n))
-
-        def add(block: Block, out: FloatArray) -> None:
-            part = np.empty(len(out) - 1)
-            for lo in range(block.lo, block.hi, height):
-                part[:] = 0.0
-                piece = replace(block, lo=lo, hi=min(lo + height, block.hi))
-                run.closing(piece, base, step, theta, explicit, part)
-                out[:-1] += part
-                out[-1] += 1.0
-
-        sums = self.data.sum(add, 9 + 2 * self.data.d, uses=(DUAL,) if explicit else ())
-        # the rows of a piece; pieces that share an accumulator; accumulators, of which there are no more than pieces
-        return sums[:-1], height + 2 * int(sums[-1])
-
     def largest_entry(self, sums: FloatArray) -> float:
         """Bound on sum s |u_i x_ij| for every j, from the sums of a closing pass.
 
@@ -382,21 +356,6 @@ class Problem:
             v = sums[8 : 8 + d] - sums[8 + d : 8 + 2 * d]
             return (1.0 + 1e-6) * float(v.max(initial=0.0))
         return max(-least, most) * float(sums[3] + sums[4])
-
-    def finer_entry(self, sums: FloatArray) -> float:
-        """The same by the columns (one pass): at most |x_j|_inf mass, mass = sum s |u|.
-
-        And for losses with |u| <= 1, by Cauchy and Schwarz, sqrt(mass sum s x_j^2).
-        """
-        mass = float(sums[3] + sums[4])
-        squares, _, _ = self.moments(weighted=False)
-        weight = self.data.weight
-        most = 1.0 if weight is None else float(weight.max())
-        low, high = self.loss.domain
-        reach = max(abs(low), abs(high))
-        by_squares = np.sqrt(reach * mass * most * float(squares.max(initial=0.0)))
-        largest = float(column_sizes(self.data.X).max(initial=0.0))
-        return float(min(by_squares, largest * mass))
 
     def null_value(self) -> float:
         """P at w = 0, b = 0: what no model at all costs (labels only, no pass over X)."""

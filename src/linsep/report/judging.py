@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.errors import BadInput
-from linsep.losses import Loss, Multinomial
+from linsep.losses import Loss, Multinomial, zero_margin
 from linsep.report.opening import FloatArray, Rows, Subject
 
 _BLOCK = 1 << 17  # numbers of X, and of scores, that are held together
@@ -124,7 +124,7 @@ def _losses(subject: Subject, Z: FloatArray, truth: Codes, margin: FloatArray) -
         values = loss.value(Z, np.maximum(truth, 0))
     elif subject.classes is None:
         assert isinstance(loss, Loss)
-        values = loss.value(1.0 - margin)  # the margin 1 - residual
+        values = loss.value(zero_margin(loss) - margin)  # centre - residual
     elif Z.shape[1] == 1:
         assert isinstance(loss, Loss)
         values = loss.value(margin)

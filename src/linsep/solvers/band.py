@@ -9,10 +9,11 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.data import Dataset
+from linsep.losses import zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import DUAL
 from linsep.solution import Explicit
-from linsep.solvers.central_path import Path
+from linsep.solvers.central_path import Path, compiled
 from linsep.solvers.run import Run
 from linsep.solvers.scouting import Thinning, merged
 
@@ -44,9 +45,8 @@ class Band:
     def __init__(self, run: Run[Problem], mu: FloatArray, scale: FloatArray) -> None:
         self.run, self.problem = run, run.problem
         self.mu, self.scale = mu, scale
-        assert self.problem.loss.native is not None
-        self.loss = self.problem.loss.native
-        self.low, self.high = self.problem.loss.domain
+        self.loss = self.problem.loss
+        self.low, self.high = self.loss.domain
         self.rows: Rows = np.zeros(0, np.int64)
         self.v = np.zeros(0)  # of the band as it was sorted
         self.share: FloatArray | None = None  # rows that each of a thinned band stands for
@@ -64,7 +64,7 @@ class Band:
         at = theta.copy()  # it may be made up for later
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
-            where = b.rows, b.targets, _kernels.Loss(loss), b.lo, b.hi
+            where = b.rows, b.targets, compiled(loss), b.lo, b.hi
             v, u = b.kept(_V), b.kept(SORTED)
             _kernels.sort_rows(*where, at, tau, mu, scale, v, u, out)
             band = b.lo + np.flatnonzero(u[b.lo : b.hi] > high)
@@ -130,7 +130,7 @@ class Band:
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
             v, u = b.kept(_V), b.kept(SORTED)
-            _kernels.kink_margins(b.rows, b.targets, _kernels.Loss(loss), b.lo, b.hi, at, v, out)
+            _kernels.kink_margins(b.rows, b.targets, compiled(loss), b.lo, b.hi, at, v, out)
             v, u = v[b.lo : b.hi], u[b.lo : b.hi]
             wrong = np.where(v < 0.0, u == low, (u == high) & (v > 0.0))
             if b.weight is not None:
@@ -171,7 +171,7 @@ class Band:
     def _take(self, part: Dataset, u: FloatArray) -> None:
         """Leave these rows and their u out of the fixed ones."""
         mass = part.sign * u * (1.0 if part.weight is None else part.weight)
-        kink = 1.0 - (self.problem.loss.native == "perceptron")
+        kink = zero_margin(self.loss)
         offset = 0.0 if part.offset is None else part.offset
         self.constant -= float(np.sum(mass * part.sign * (kink - offset)))
         self.linear = self.linear - part.sum(

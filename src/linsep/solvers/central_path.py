@@ -27,6 +27,7 @@ from linsep.solvers.run import Run
 
 if TYPE_CHECKING:
     from linsep.data import Block
+    from linsep.losses import Loss
     from linsep.solution import FloatArray
 
     Kept = tuple[float, float, FloatArray, FloatArray]  # gap, value, theta, u
@@ -45,10 +46,10 @@ FACTORED = 100  # order from which a factorisation is worth keeping for the seco
 Solve = Callable[["FloatArray"], "FloatArray"]
 
 
-def kernel(problem: Problem) -> _kernels.Loss:
+def compiled(loss: Loss) -> _kernels.Loss:
     """The loss as the kernels know it."""
-    assert problem.loss.native is not None
-    return _kernels.Loss(problem.loss.native)
+    assert loss.native is not None
+    return _kernels.Loss(loss.native, *loss.params)
 
 
 class Path:
@@ -69,7 +70,7 @@ class Path:
         self.run, self.problem = run, problem
         self.linear = np.zeros(problem.order) if linear is None else linear
         self.constant, self.null = constant, null
-        self.loss = kernel(problem)
+        self.loss = compiled(problem.loss)
         low, high = problem.loss.domain
         self.width = high - low
         self.low, self.high = low, high
@@ -338,5 +339,5 @@ def feasible(problem: Problem, u: FloatArray) -> FloatArray:
     """The same u, moved into its box and to sum s sigma u = 0 (kernels/crossover.hpp)."""
     data = problem.data
     targets = _kernels.Targets(data.sign, data.offset, data.weight)
-    _kernels.make_feasible(targets, kernel(problem), problem.fit_intercept, u)
+    _kernels.make_feasible(targets, compiled(problem.loss), problem.fit_intercept, u)
     return u

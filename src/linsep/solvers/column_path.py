@@ -36,6 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data import Memory
+from linsep.losses import zero_margin
 from linsep.problem.pointwise import dot
 from linsep.solution import Explicit
 from linsep.solvers import row_path
@@ -75,7 +76,7 @@ class _Path:
         self.sign = data.sign
         self.s = np.ones(data.n) if data.weight is None else data.weight
         self.rows = RowPath(problem.loss, self.s)
-        self._vertex = np.full(data.n, float(getattr(problem.loss, "centre", 1.0)))
+        self._vertex = np.full(data.n, zero_margin(problem.loss))
         if data.offset is not None:
             self._vertex -= data.offset
         self.b, w = float(columns.theta[-1]), columns.theta[:-1]

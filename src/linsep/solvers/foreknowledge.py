@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.losses import Squared, SquaredHinge
+from linsep.losses import Squared, SquaredHinge, zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
 from linsep.solution import Stop
@@ -30,7 +30,8 @@ def squared_start(problem: Problem, theta: FloatArray) -> FloatArray:
     """The minimiser of the squared loss of the same kind, to two digits."""
     if theta.any() or problem.loss.native == "perceptron":
         return theta
-    loss = Squared() if problem.loss.native == "absolute" else SquaredHinge()
+    even = problem.loss.native == "absolute"
+    loss = Squared(centre=zero_margin(problem.loss)) if even else SquaredHinge()
     easy = Problem(loss, problem.penalty, problem.data, problem.fit_intercept)
     data = problem.data
     if data.whole is not None and data.n_entries * data.d <= _NATIVE_WORK:
@@ -74,7 +75,7 @@ def flat_answer(problem: Problem) -> FloatArray | None:
         return None  # two classes, each of some weight: nothing per row need come here
     live = slice(None) if data.weight is None else data.weight > 0.0
     sign = data.sign[live]
-    need = 1.0 * (problem.loss.native != "perceptron") * np.ones(len(sign))
+    need = np.full(len(sign), zero_margin(problem.loss))
     if data.offset is not None:
         need -= data.offset[live]
     b = 0.0
@@ -89,7 +90,8 @@ def exact_fit(problem: Problem, value: float) -> FloatArray | None:
 
     Then nothing can be better, whatever the loss, and there is no kink to be found.
     """
-    easy = Problem(Squared(), problem.penalty, problem.data, problem.fit_intercept)
+    squared = Squared(centre=zero_margin(problem.loss))
+    easy = Problem(squared, problem.penalty, problem.data, problem.fit_intercept)
     theta = newton.solve(easy, np.zeros(problem.order), Stop(1e-9), Adaptive(easy, None)).W[:, 0]
     problem.passes += easy.passes
     if not np.isfinite(theta).all():

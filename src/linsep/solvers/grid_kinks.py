@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _KINKS: dict[str, Callable[..., tuple[float, ...]]] = {
     "squared_hinge": lambda: (1.0,),
     "huberised_hinge": lambda width: (1.0, 1.0 - width),
-    "huber": lambda width: (1.0 - width, 1.0 + width),
+    "huber": lambda width, centre=1.0: (centre - width, centre + width),
 }
 _FAR = 5.0  # times the root mean square of t: no row moves further, as a rule
 _MOST = 0.5  # of the rows: a larger band is not worth it

@@ -19,7 +19,7 @@ from linsep import _kernels
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import small, wide
-from linsep.solvers.central_path import LIMIT, Path, feasible, kernel
+from linsep.solvers.central_path import LIMIT, Path, compiled, feasible
 from linsep.solvers.crossover import crossable, exact
 from linsep.solvers.foreknowledge import exact_fit, flat_answer, null_directions, squared_start
 from linsep.solvers.hardness import ROUGH
@@ -158,7 +158,7 @@ def _native(run: Run[Problem], theta: FloatArray) -> bool:
     status, _, sweeps, grams, _ = _kernels.interior(
         block.rows,
         block.targets,
-        kernel(problem),
+        compiled(problem.loss),
         problem.lam,
         SAFETY * run.stop.tol,
         LIMIT,

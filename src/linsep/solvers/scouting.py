@@ -17,7 +17,7 @@ from linsep import _kernels
 from linsep.data import Memory
 from linsep.problem import Problem
 from linsep.solvers import pilot
-from linsep.solvers.central_path import Path
+from linsep.solvers.central_path import Path, compiled
 from linsep.solvers.foreknowledge import squared_start
 from linsep.solvers.run import Run
 
@@ -146,7 +146,7 @@ class Pilot:
     def _margins(self, theta: FloatArray) -> FloatArray:
         sample, problem = self._sample, self.run.problem
         out = np.zeros(sample.n)
-        kernel = _kernels.Loss(str(problem.loss.native))
+        kernel = compiled(problem.loss)
 
         def add(b: Block, sums: FloatArray) -> None:
             part = out[b.first : b.first + b.rows.n]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.losses import Huber, HuberisedHinge
+from linsep.losses import Huber, HuberisedHinge, zero_margin
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
 from linsep.solvers import newton
@@ -29,7 +29,8 @@ ROUGH = 0.03  # relative gap at which Newton's method ends
 def start(ascent: Ascent, run: Run[Problem]) -> None:
     """Restart the ascent from the slopes at the solution of the smooth problem."""
     problem = ascent.problem
-    smooth = HuberisedHinge(1.0) if problem.loss.native == "hinge" else Huber(1.0)
+    hinge = problem.loss.native == "hinge"
+    smooth = HuberisedHinge(1.0) if hinge else Huber(1.0, centre=zero_margin(problem.loss))
     near = Problem(smooth, problem.penalty, problem.data, problem.fit_intercept)
     near.passes = problem.passes
     stop = Stop(ROUGH, max_passes=run.stop.max_passes)

@@ -3,11 +3,11 @@
 With K the inner products of the rows, w = X'a, m = sigma (K a + b) + offset, the loss is made smooth by a proximal term
 about a dual point u0 (for the hinge and the absolute loss; the others are smooth already, with bend and u0 = 0)::
 
-    u(m) = (1 - m)/bend + u0, cut to [lo, hi],      stationary: lam a = s sigma u(m), sum s sigma u(m) = 0.
+    u(m) = (centre - m)/bend + u0, cut to [lo, hi],      stationary: lam a = s sigma u(m), sum s sigma u(m) = 0.
 
 Newton's method on this takes the rows F inside the interval as free and the others as they are cut, and solves
 
-    (K_FF/lam + diag(bend/s)) p_F + b = sigma (1 - offset + bend u0) - K_FR p_R/lam,      sum p = 0,     p = s sigma u:
+    (K_FF/lam + diag(bend/s)) p_F + b = sigma (centre - offset + bend u0) - K_FR p_R/lam,    sum p = 0,   p = s sigma u:
 
 one Cholesky factor of the order of F. The objective is piecewise quadratic along a step, so its minimum there is found
 exactly; steps end when F stays, at the solution. The proximal term then moves to the u found and its bend shrinks: the
@@ -21,10 +21,13 @@ the proximal point algorithm, 1976. Li, Sun and Toh, A highly efficient semismoo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
+
+from linsep.losses import zero_margin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +64,11 @@ class Span:
     offset: FloatArray
     weight: FloatArray
     fit_intercept: bool
+
+    @cached_property
+    def kink(self) -> FloatArray:
+        """sigma z at which the residual of each row is 0."""
+        return np.asarray(zero_margin(self.loss) - self.offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +113,7 @@ class _Newton:
     def _wanted(self, bend: float, u0: FloatArray, Ka: FloatArray, b: float) -> FloatArray:
         """u before it is cut."""
         span = self.span
-        return (1.0 - span.offset - span.sigma * (Ka + b)) / bend + u0
+        return (span.kink - span.sigma * (Ka + b)) / bend + u0
 
     def dual(self) -> FloatArray:
         """u of the model, a = s sigma u/lam: from the margins it would come with the errors of these over bend."""
@@ -161,7 +169,7 @@ class _Newton:
         M *= 1.0 / lam
         M[np.diag_indices(len(F))] += bend / span.weight[F]
         fixed = np.flatnonzero(p)
-        rhs = span.sigma[F] * (1.0 - span.offset[F] + bend * u0[F])
+        rhs = span.sigma[F] * (span.kink[F] + bend * u0[F])
         if len(fixed):
             rhs -= span.K[np.ix_(F, fixed)] @ (p[fixed] / lam)
         factor, info = dpotrf(M.T, lower=1, overwrite_a=1, clean=0)

@@ -53,12 +53,12 @@ class Cluster(Dataset):
         self._tasks = X.tasks(self.n_threads)
         self._numbers = range(len(X.parts))
         self._counts: IntArray | None = None  # rows of each class in each partition
-        target = self._target(sign, weight, labels)
+        target = self._target(sign, offset, weight, labels)
         self._aims = self._aimed(target)
         self._asking = Asking(X, target, self._aims)
 
     @staticmethod
-    def _target(sign: Any, weight: Any, labels: Any) -> Target:
+    def _target(sign: Any, offset: Any, weight: Any, labels: Any) -> Target:
         chosen = labels if labels is not None else sign
         factors = None if weight is None else weight.target.factors
         return Target(
@@ -66,6 +66,7 @@ class Cluster(Dataset):
             labels is not None,
             factors,
             weight is not None and weight.target.weighted,
+            *(() if offset is None else (True, offset.target.centre, offset.target.exponent)),
         )
 
     def _aimed(self, target: Target) -> Any:

@@ -69,6 +69,8 @@ class Target:
     factors: tuple[float, ...] | None = None
     weighted: bool = False
     numbers: bool = False
+    centre: float = 1.0  # of the residuals, if it is aimed at the numbers
+    exponent: int = 0  # these are divided by 2^exponent
 
 
 def aim(part: Partition, target: Target, place: IntArray | None) -> Aim:
@@ -84,7 +86,10 @@ def aim(part: Partition, target: Target, place: IntArray | None) -> Aim:
         return Aim(None, None, weight, codes)
     if target.positive is not None:
         return Aim(np.where(codes == target.positive, 1.0, -1.0), None, weight, None)
-    return Aim(None, None if part.target is None else 1.0 - part.target, weight, None)
+    offset = (
+        None if part.target is None else target.centre - np.ldexp(part.target, -target.exponent)
+    )
+    return Aim(None, offset, weight, None)
 
 
 @dataclass(frozen=True)

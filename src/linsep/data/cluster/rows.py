@@ -32,6 +32,7 @@ class Facts:
     classes: npt.NDArray[Any] | None
     weight: tuple[float, float, float] | None  #: least, largest, sum
     names: Any = None
+    largest: float = 0.0  #: absolute value of a target
 
 
 class ClusterRows:
@@ -84,9 +85,14 @@ class ClusterRows:
         """A vector with one number per row, which stays with the rows until somebody looks at it."""
         return RowVector(self, Target(weighted=self.weighted, **target))
 
-    def residuals(self) -> Any:
-        """1 - t for the targets t: the offsets of a regression."""
-        return RowVector(self, Target(numbers=True))
+    def offsets(self, centre: float, exponent: int = 0) -> Any:
+        """centre - t/2^exponent for the targets t: the offsets of a regression."""
+        return RowVector(self, Target(numbers=True, centre=centre, exponent=exponent))
+
+    @property
+    def largest_target(self) -> float:
+        """The largest absolute value of a target."""
+        return max((fact.largest for fact in self.facts), default=0.0)
 
     def __getitem__(self, key: Any) -> Any:
         from linsep.data.cluster.dataset import Cluster  # noqa: PLC0415 - which is made of these rows

@@ -1,0 +1,189 @@
+"""What a certificate claims against what was found: field by field, with nothing taken on trust.
+
+The fields of a certificate follow from one another, so a claim can contradict itself; and each can be compared with a
+value computed anew from the rows. Only rounding is forgiven, and how much rounding may explain is computed here, not
+read from the claim.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linsep.certificates.optimality import Optimality, combine, relative
+from linsep.certificates.part import Part
+from linsep.certificates.recheck import chunks, given, score, weigh
+from linsep.data.cluster import ClusterRows
+from linsep.losses import CoupledLoss, Loss
+from linsep.problem import hard_margin
+from linsep.problem.closing_rows import ROUNDOFF, score_share, steepest_slope
+from linsep.solution import Explicit
+
+#: Relative difference of two numbers that are made from one another by a few operations.
+_CLOSE = 1e-9
+#: Share of tol by which a bound found anew may fall short of the one claimed.
+_SHORT = 1e-2
+
+
+def altered_settings(model: Any, parts: Sequence[Part]) -> str | None:
+    """Which parameter of the estimator is not the one it was fitted with, if any."""
+    fits = getattr(model, "_fits", None)
+    if fits is None or hasattr(model, "C_"):  # C_ was chosen by the fit
+        return None
+    for fit, part in zip(fits, parts, strict=False):
+        asked = {
+            "C": fit.recipe.penalty.C,
+            "l1_ratio": fit.recipe.penalty.l1_ratio,
+            "fit_intercept": fit.recipe.fit_intercept,
+            "tol": fit.recipe.tol,
+        }
+        for name, value in asked.items():
+            now = getattr(model, name, value)
+            if now != value:
+                return f"{name} is {now!r} now, but the model was fitted with {value!r}."
+        if part.tol != fit.recipe.tol:
+            return f"The tolerance of the fit is {fit.recipe.tol!r}, but {part.tol!r} is to be checked."
+    return None
+
+
+def contradiction(
+    claimed: Optimality, parts: Sequence[Part], found: Sequence[Optimality]
+) -> str | None:
+    """What the claim says that the data or the claim itself deny, or None."""
+    claims = claimed.parts if claimed.parts else (claimed,)
+    if len(claims) != len(parts):
+        return f"The claim has {len(claims)} parts, the model {len(parts)}."
+    if claimed.parts:
+        whole = combine(claims)
+        for name in ("primal", "dual", "gap", "relative_gap", "coef_error", "rounding", "tol"):
+            if not _same(getattr(claimed, name), getattr(whole, name)):
+                return f"The claim contradicts itself: {name} does not follow from its parts."
+        if claimed.certified != whole.certified or claimed.kind != whole.kind:
+            return "The claim contradicts itself: it does not follow from its parts."
+    for claim, part, proof in zip(claims, parts, found, strict=True):
+        complaint = _inconsistency(claim, part) or _denied(claim, part, proof)
+        if complaint:
+            return complaint
+    return None
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b or abs(a - b) <= _CLOSE * max(abs(a), abs(b))
+
+
+def _inconsistency(claim: Optimality, part: Part) -> str | None:
+    """How the fields of a claim contradict one another, or None."""
+    numbers = (claim.primal, claim.dual, claim.gap, claim.relative_gap, claim.coef_error)
+    if any(math.isnan(x) for x in (*numbers, claim.rounding, claim.tol)):
+        return "The claim contains NaN."
+    if claim.tol != part.tol:
+        return f"The claim is about tol={claim.tol!r}, the fit about tol={part.tol!r}."
+    kinds = ("dual", "local") if part.penalty.l1 == 0.0 else ("dual",)
+    if claim.kind not in kinds or (
+        claim.kind == "local" and part.penalty.l2 and not part.loss.smooth
+    ):
+        return f"No fit of this kind is proven by {claim.kind!r}."
+    if claim.certified != (claim.relative_gap <= claim.tol):
+        return "The claim contradicts itself: certified must mean relative_gap <= tol."
+    if not math.isfinite(claim.primal) or not math.isfinite(claim.gap):
+        return "The claim contradicts itself: it is not finite." if claim.certified else None
+    return _broken_identity(claim, part)
+
+
+def _broken_identity(claim: Optimality, part: Part) -> str | None:
+    """Which field of a finite claim does not follow from the others, or None."""
+    lam, l1 = part.penalty.l2, part.penalty.l1
+    slack = _CLOSE * max(abs(claim.gap), claim.rounding) + 64 * ROUNDOFF * abs(claim.primal)
+    excess = claim.gap - (claim.primal - claim.dual)
+    if excess < -slack or excess > claim.rounding + slack:
+        return "The claim contradicts itself: its gap is not primal minus dual."
+    if claim.dual < 0.0 or not 0.0 <= claim.rounding <= claim.gap + slack:
+        return "The claim contradicts itself: rounding is part of the gap."
+    if not (lam == l1 == claim.relative_gap == 0.0) and not _same(
+        claim.relative_gap, relative(claim.gap, claim.primal, claim.dual)
+    ):
+        return "The claim contradicts itself: relative_gap is not gap over objective."
+    if claim.kind == "dual" and lam > 0.0 and not hard_margin(part.loss, part.penalty):
+        ends = (claim.gap - 16 * ROUNDOFF * abs(claim.primal), claim.gap)
+        low, high = (math.sqrt(2.0 / lam * max(gap, 0.0) / part.penalty.scale) for gap in ends)
+        if not (1.0 - 1e-6) * low <= claim.coef_error <= (1.0 + 1e-6) * high:
+            return "The claim contradicts itself: coef_error does not follow from the gap."
+    if claim.gap > 0.0 and (claim.rounding == 0.0 or claim.coef_error == 0.0):
+        return "The claim contradicts itself: a gap comes with rounding and an error of w."
+    return None
+
+
+def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
+    """What the rows deny of a claim, or None."""
+    if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
+        return None
+    scale = max(abs(claim.primal), abs(found.primal))
+    slack = _allowance(part) + found.rounding + 64 * ROUNDOFF * scale
+    if math.isnan(slack):
+        return None if not claim.certified or found.certified else "The claim is not finite."
+    if abs(claim.primal - found.primal) > slack:
+        return "The objective at the coefficients of the model is not the one claimed."
+    if claim.dual > found.primal + slack:
+        return "The lower bound claimed lies above an objective that is attained."
+    if claim.kind == "dual" or found.kind == "local":
+        # found may fall short of the claim by rounding, and where the dual point is unfolded in other bits
+        if claim.dual > found.dual + slack + 2.0 * found.rounding + _SHORT * part.tol * scale:
+            return "The gap claimed is smaller than the one that can be proven."
+    if (
+        claim.relative_gap == 0.0 < claim.gap
+        and found.relative_gap != 0.0
+        and found.kind != "exact"
+    ):
+        return "The objective is not zero to working precision."
+    return None
+
+
+def _allowance(part: Part) -> float:
+    """What rounding may do to an objective and its bound in a plain pass over the rows, in reported units.
+
+    As in ``closing``, for sums over all rows one after another, and with the norms of rows and weights in the place of
+    |x|.|w|.
+    """
+    if isinstance(part.X, ClusterRows):
+        return math.inf
+    n, d = part.X.shape
+    W = np.asarray(part.W, dtype=np.float64)
+    sizes = np.abs(W)
+    total = 0.0
+    share, chain = 2.0 * score_share(d * W.shape[1]), (n + 64 + 16 * W.shape[1]) * ROUNDOFF
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows, block in chunks(part.X):
+            s = given(part.weight, rows, 1.0)
+            reach = score(abs(block), sizes)
+            if isinstance(part.loss, CoupledLoss):
+                q = reach.max(axis=1)
+                steep, value = (
+                    np.full(len(s), 2.0),
+                    part.loss.value(score(block, W), part.labels[rows]),
+                )
+            else:
+                q, value, steep = _pointwise(part, rows, block, reach[:, 0], share)
+            total += float(weigh(s, (share + chain) * steep * q + 4 * chain * value).sum())
+        w = W[:-1]
+        penalty = 0.5 * part.penalty.l2 * float((w * w).sum()) + part.penalty.l1 * float(
+            np.abs(w).sum()
+        )
+    return part.penalty.scale * (total + (w.size + 64) * ROUNDOFF * penalty)
+
+
+def _pointwise(
+    part: Part, rows: slice, block: Any, reach: Any, share: float
+) -> tuple[Any, Any, Any]:
+    """Size of the margins, losses, and steepest slopes (or dual variables) of some rows."""
+    assert isinstance(part.loss, Loss)
+    o, sign = given(part.offset, rows, 0.0), np.asarray(part.sigma[rows], dtype=np.float64)
+    m = sign * score(block, part.W)[:, 0] + o
+    q = reach + np.abs(o)
+    steep = steepest_slope(part.loss, m, share * q)
+    if isinstance(part.dual, Explicit):
+        u = np.abs(np.asarray(part.dual.u[rows], dtype=np.float64).reshape(-1))
+        steep = np.maximum(steep, np.where(np.isfinite(u), u, 0.0))
+    return q, part.loss.value(m), steep

@@ -1,0 +1,105 @@
+"""Bounds from a simpler problem: for regressions in which the penalty, or the width of the Huber loss, hardly counts.
+
+Where a term of the objective is smaller than the rounding errors of the others, no solver and no dual point can follow
+it. The problem without that term can be solved, and what its certificate says carries over. In internal units, with
+L(w) = sum s l and S = sum s,
+
+    without the penalty:        min L  <=  P*,                    P(w) = L(w) + penalty(w),
+    Huber of width q as q |r|:  min A - S q^2/2  <=  P*,          P(w) <= A(w),
+
+where A has q |r| in place of the Huber loss, which lies between q |r| - q^2/2 and q |r|.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.problem.closing_rows import ROUNDOFF
+from linsep.certificates.optimality import Optimality, enclose
+from linsep.losses import Absolute, Huber, Loss, Squared, zero_margin
+from linsep.penalties import ElasticNet
+from linsep.solution import Explicit, Linearised
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+    Dual = Linearised | Explicit
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A simpler problem: its loss and penalty, and those of the problem that it stands for."""
+
+    loss: Loss
+    penalty: ElasticNet
+    original: Loss
+    original_penalty: ElasticNet
+
+    @property
+    def _width(self) -> float:
+        """Factor from the values of the simpler loss to those of the original."""
+        return self.original.width if isinstance(self.original, Huber) and self._kinked else 1.0
+
+    @property
+    def _kinked(self) -> bool:
+        return isinstance(self.loss, Absolute) and not isinstance(self.original, Absolute)
+
+    def dual(self, given: Dual) -> Dual | None:
+        """A dual point of the original problem as one of the simpler; None if it is none."""
+        if not self._kinked:
+            return given
+        if not isinstance(given, Explicit):
+            return None
+        return Explicit(np.clip(given.u / self._width, -1.0, 1.0))
+
+    def original_dual(self, given: Dual) -> Dual | None:
+        """A dual point of the simpler problem as one of the original."""
+        if not self._kinked:
+            return given
+        if not isinstance(given, Explicit):
+            return None
+        return Explicit(np.clip(self._width * given.u, -self._width, self._width))
+
+    def certificate(self, found: Optimality, W: FloatArray, mass: float) -> Optimality:
+        """What the certificate of the simpler problem says about W in the original; ``mass`` is sum s.
+
+        Sums of d terms and quotients of a few factors err by (d + 16) roundoffs of what they are; ``found.dual`` is
+        free of its own rounding error already.
+        """
+        w, inner = W[:-1, 0], self.penalty.scale
+        doubt = (len(w) + 16) * ROUNDOFF
+        slack = 0.0
+        if self._kinked:
+            slack = 0.5 * mass * self._width * self._width * (1.0 + doubt)
+        penalty = 0.0
+        if math.isinf(self.penalty.C):
+            l2, l1 = self.original_penalty.l2, self.original_penalty.l1
+            penalty = 0.5 * l2 * float(w @ w) + l1 * float(np.abs(w).sum())
+        primal = self._width * (found.primal / inner) + penalty
+        return enclose(
+            primal,
+            self._width * (found.dual / inner) * (1.0 - doubt) - slack,
+            self._width * (found.rounding / inner) + slack + doubt * primal,
+            scale=self.original_penalty.scale,
+            tol=found.tol,
+            distance=math.inf,
+            kind=found.kind,
+        )
+
+
+def relaxations(loss: Loss, penalty: ElasticNet) -> list[Relaxation]:
+    """Simpler problems that may stand for a regression with this loss and penalty."""
+    if type(loss) not in (Squared, Absolute, Huber) or zero_margin(loss) != 0.0:
+        return []
+    found = []
+    free = ElasticNet(math.inf)
+    if math.isfinite(penalty.C):
+        found.append(Relaxation(loss, free, loss, penalty))
+    if isinstance(loss, Huber) and penalty.l1_ratio == 0.0 and penalty.C * loss.width > 0.0:
+        kinked = Absolute(centre=loss.centre)
+        found.append(Relaxation(kinked, ElasticNet(penalty.C * loss.width), loss, penalty))
+    return found

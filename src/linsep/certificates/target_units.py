@@ -1,0 +1,237 @@
+"""Units of the targets: regression at any scale from 1e-300 to 1e300.
+
+Squares of targets below 1e-154 underflow and those above 1e154 overflow, long before the targets themselves do. Such
+targets are divided by a power of two, 2^k, which is exact, and the problem is solved for the coefficients w' = w/2^k.
+With a loss of degree p, l(2^k r) = 2^(pk) l'(r), the objective that users read is
+
+    l1_ratio < 1:  P = 4^k ((1 - l1_ratio)/2 |w'|^2 + 2^-k l1_ratio |w'|_1 + 2^((p-2)k) C sum s l')
+    l1_ratio = 1:  P = 2^k (|w'|_1 + 2^((p-1)k) C sum s l')
+    C = inf:       P = 2^(pk) sum s l'
+
+l' is the loss itself but for the Huber loss, whose width becomes width/2^k. Every factor is a power of two: the
+problem in the new units is the same problem, and its coefficients, dual point and certificate are exact multiples of
+those in the old ones as long as these are float64 numbers of full precision.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linsep.data.cluster import RowVector
+from linsep.errors import NonFinite
+from linsep.losses import Absolute, CoupledLoss, Huber, Loss, Squared, zero_margin
+from linsep.penalties import ElasticNet, RescaledElasticNet
+from linsep.solution import Explicit, Linearised
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linsep.certificates.optimality import Optimality
+    from linsep.certificates.verification import Part
+    from linsep.solution import FloatArray, TraceRecord
+
+#: Targets whose largest has its exponent within these bounds keep their units: squares of residuals down to 1e-48 of
+#: the targets, and sums of 1e90 squares, are numbers of full precision.
+_ORDINARY = 340
+#: Exponents of C, of its multiples and of the Huber width that leave room for products with them.
+_MOST = 1000
+#: Exponents of the least and the largest number of full precision.
+_LEAST_NORMAL, _LARGEST = -1021, 1024
+_DEGREES: dict[type[Any], int] = {Squared: 2, Huber: 2, Absolute: 1}
+
+
+@dataclass(frozen=True)
+class TargetUnits:
+    """The problem for the targets t' = t / 2^exponent, whose objective is that of the user over 2^objective."""
+
+    loss: Loss | CoupledLoss
+    penalty: ElasticNet
+    exponent: int = 0
+    objective: int = 0
+
+    @property
+    def plain(self) -> bool:
+        """Whether the units are those of the user."""
+        return self.exponent == 0
+
+    def offset(self, given: Any) -> Any:
+        """The offsets -t in these units."""
+        if self.plain:
+            return given
+        if isinstance(given, RowVector):
+            return given.rows.offsets(0.0, self.exponent)
+        return _ldexp(given, -self.exponent)
+
+    def start(self, W: FloatArray | None) -> FloatArray | None:
+        """Coefficients to begin with in these units."""
+        return W if W is None or self.plain else _ldexp(W, -self.exponent)
+
+    def part(self, given: Part) -> Part:
+        """The same subproblem in these units, with its coefficients and its dual point."""
+        if self.plain:
+            return given
+        return given._replace(
+            loss=self.loss,
+            penalty=self.penalty,
+            offset=self.offset(given.offset),
+            W=_ldexp(given.W, -self.exponent),
+            dual=_multiplied(given.dual, -self.exponent, self._degree),
+        )
+
+    @property
+    def _degree(self) -> int:
+        return _DEGREES[type(self.loss)]
+
+    def user_coefficients(self, W: FloatArray) -> FloatArray:
+        """W of these units in those of the user."""
+        found: FloatArray = _ldexp(W, self.exponent)
+        if not np.isfinite(found).all():
+            raise NonFinite(
+                "The coefficients are larger than 1.8e308, the largest float64 number: divide the targets by a power "
+                "of two, or multiply the features by one."
+            )
+        return found
+
+    def user_dual(self, dual: Linearised | Explicit) -> Linearised | Explicit:
+        """A dual point of these units in those of the user."""
+        return _multiplied(dual, self.exponent, self._degree)
+
+    def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
+        """The lines of a trace in the units of the user."""
+        e = self.objective
+        return tuple(
+            replace(line, primal=_times(line.primal, e), dual=_times(line.dual, e))
+            for line in lines
+        )
+
+    def user_certificate(self, found: Optimality, W: FloatArray) -> Optimality:
+        """The certificate of W, given in these units, for the coefficients that the user reads.
+
+        Those that lie below 2.2e-308 have lost digits: they are other coefficients, of which nothing was proven but
+        the lower bound.
+        """
+        certificate = self.certificate(found)
+        if (_ldexp(_ldexp(W, self.exponent), -self.exponent) == W).all():
+            return certificate
+        inf = math.inf
+        return replace(
+            certificate, gap=inf, relative_gap=inf, coef_error=inf, certified=False, rounding=inf
+        )
+
+    def certificate(self, found: Optimality) -> Optimality:
+        """A certificate in the units of the user, who may have to do without one.
+
+        The bounds are rounded to the safe side where they are no numbers of full precision. If the objective is
+        none, nothing can be stated relative to it: such a certificate is not certified.
+        """
+        if self.plain:
+            return found
+        e, exponent = self.objective, math.frexp(found.primal)[1] + self.objective
+        stated = found.primal == 0.0 or _LEAST_NORMAL <= exponent <= _LARGEST
+        stated = stated and math.isfinite(found.primal)
+        return replace(
+            found,
+            primal=_times(found.primal, e),
+            dual=-_at_least(-found.dual, e),
+            gap=_at_least(found.gap, e),
+            relative_gap=found.relative_gap if stated else math.inf,
+            coef_error=_at_least(found.coef_error, self.exponent),
+            certified=found.certified and stated,
+            rounding=_at_least(found.rounding, e),
+        )
+
+
+def target_units(loss: Loss | CoupledLoss, penalty: ElasticNet, offset: Any) -> TargetUnits:
+    """The units for the targets t of which the offsets are -t; those of the user if there are none."""
+    plain = TargetUnits(loss, penalty)
+    if offset is None or isinstance(loss, CoupledLoss):
+        return plain
+    degree = _DEGREES.get(type(loss))
+    if degree is None or zero_margin(loss) != 0.0:
+        return plain
+    exponent = math.frexp(_largest(offset))[1]
+    if abs(exponent) <= _ORDINARY:
+        return plain
+    k = exponent
+    if isinstance(loss, Huber):
+        # Far beyond the width the loss is about width |r|, and then neither factor should leave the range.
+        k = (exponent + min(exponent, math.frexp(loss.width)[1])) // 2
+    k = _representable(loss, penalty, degree, k)
+    if k == 0:
+        return plain
+    scaled = replace(loss, width=math.ldexp(loss.width, -k)) if isinstance(loss, Huber) else loss
+    return TargetUnits(scaled, *_in_units(penalty, degree, k))
+
+
+def _largest(offset: Any) -> float:
+    """The largest absolute value of a target; 0 if that is not finite, which others will complain of."""
+    if isinstance(offset, RowVector):
+        found = offset.rows.largest_target
+    else:
+        found = float(np.abs(offset).max(initial=0.0))
+    return found if math.isfinite(found) else 0.0
+
+
+def _in_units(penalty: ElasticNet, degree: int, k: int) -> tuple[ElasticNet, int, int]:
+    """The penalty for targets over 2^k, k, and the exponent of the objective."""
+    if math.isinf(penalty.C):
+        return penalty, k, degree * k
+    if penalty.l1_ratio == 1.0:
+        return replace(penalty, C=math.ldexp(penalty.C, (degree - 1) * k)), k, k
+    C = math.ldexp(penalty.C, (degree - 2) * k)
+    if penalty.l1_ratio == 0.0:
+        return replace(penalty, C=C), k, 2 * k
+    return RescaledElasticNet(C, penalty.l1_ratio, math.ldexp(1.0, -k)), k, 2 * k
+
+
+def _representable(loss: Loss, penalty: ElasticNet, degree: int, k: int) -> int:
+    """k, or the nearest to it for which all that the problem is made of stays a number of full precision."""
+    low, high = -_MOST, _MOST
+
+    def keep(value: float, power: int) -> None:
+        """|exponent of value * 2^(power k)| <= _MOST."""
+        nonlocal low, high
+        at = math.frexp(value)[1]
+        if power:
+            ends = sorted(((-_MOST - at) / power, (_MOST - at) / power))
+            low, high = max(low, math.ceil(ends[0])), min(high, math.floor(ends[1]))
+
+    if math.isfinite(penalty.C):
+        keep(penalty.C, degree - (1 if penalty.l1_ratio == 1.0 else 2))
+        if 0.0 < penalty.l1_ratio < 1.0:
+            keep(penalty.l1_ratio / penalty.C, 1 - degree)
+    if isinstance(loss, Huber):
+        keep(loss.width, -1)
+    return max(low, min(high, k)) if low <= high else 0
+
+
+def _multiplied(dual: Linearised | Explicit, exponent: int, degree: int) -> Linearised | Explicit:
+    """The dual point for targets times 2^exponent: slopes of a loss have one degree less than its values."""
+    if isinstance(dual, Linearised):
+        return Linearised(_ldexp(dual.base, exponent), _ldexp(dual.step, exponent))
+    return Explicit(_ldexp(dual.u, (degree - 1) * exponent))
+
+
+def _ldexp(x: Any, exponent: int) -> Any:
+    """x * 2^exponent: exact, but where digits fall below 2.2e-308 or numbers beyond 1.8e308."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(x, exponent)
+
+
+def _times(x: float, exponent: int) -> float:
+    """x * 2^exponent, rounded to nearest; inf where it overflows."""
+    return float(_ldexp(np.float64(x), exponent))
+
+
+def _at_least(x: float, exponent: int) -> float:
+    """The least float64 number that is not below x * 2^exponent."""
+    nearest = _times(x, exponent)
+    if not math.isfinite(x):
+        return nearest
+    if math.isinf(nearest):  # minus a bound: the largest number is below it still
+        return nearest if x > 0.0 else -float(np.finfo(np.float64).max)
+    return nearest if _times(nearest, -exponent) >= x else math.nextafter(nearest, math.inf)
