@@ -504,7 +504,7 @@ def improve(
 def _widths(problem: Problem, best: Better, effort: int) -> Iterator[tuple[arb, int]]:
     """Widths over which kinks are rounded, each with a number of steps.
 
-    First the one that changes the objective by 1e-8 of itself, which is enough for a good answer; then from 1 down to it.
+    First the one that changes the objective by 1e-8 of itself, enough for a good answer; then from 1 down to it.
     """
     weight = problem.C * problem.total + problem.l1 * problem.d
     last = (best.value / weight * arb(1e-8)).mid()
