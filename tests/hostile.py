@@ -19,6 +19,7 @@ from judge import Task
 
 import linsep
 from linsep.losses import Huber, HuberisedHinge
+from linsep.solvers import SOLVERS
 
 Rng = np.random.Generator
 
@@ -226,6 +227,8 @@ class Case:
     weights: str
     shape: str
     plain: bool
+    solver: str
+    width: float
     X: Any = field(repr=False)
     y: Any = field(repr=False)
     weight: Any = field(repr=False)
@@ -234,17 +237,22 @@ class Case:
         n, d = self.X.shape
         keys = ("seed", "design", "mode", "entry", "loss", "C", "l1_ratio", "fit_intercept", "tol")
         told = {key: getattr(self, key) for key in keys}
-        rest = {key: getattr(self, key) for key in ("storage", "weights", "shape", "plain")}
-        return {**told, "n": n, "d": d, **rest}
+        rest = {
+            key: getattr(self, key) for key in ("storage", "weights", "shape", "plain", "solver")
+        }
+        return {**told, "n": n, "d": d, **rest, "width": self.width}
 
     def estimator(self) -> Any:
         if self.mode == "zero_one":
             return linsep.ZeroOneClassifier(time_limit=5.0)
         common = {"C": self.C, "fit_intercept": self.fit_intercept, "tol": self.tol}
+        loss = {"huber": Huber, "huberised_hinge": HuberisedHinge}.get(self.loss)
+        loss = self.loss if loss is None else loss(self.width)
         if self.mode == "sgd":
-            return linsep.SGDClassifier(self.loss, epochs=5, **common)
+            return linsep.SGDClassifier(loss, epochs=5, **common)
         if self.mode == "regression":
-            return linsep.LinearRegressor(self.loss, l1_ratio=self.l1_ratio, **common)
+            common["solver"] = self.solver
+            return linsep.LinearRegressor(loss, l1_ratio=self.l1_ratio, **common)
         if self.mode == "multinomial":
             return linsep.LogisticRegression(l1_ratio=self.l1_ratio, **common)
         if self.mode == "crammer_singer":
@@ -255,7 +263,8 @@ class Case:
             kind = linsep.LinearSVCCV if self.loss == "hinge" else linsep.LogisticRegressionCV
             del common["C"]
             return kind(Cs=self.grid(), cv=3, **common)
-        return linsep.LinearClassifier(self.loss, l1_ratio=self.l1_ratio, **common)
+        common["solver"] = self.solver
+        return linsep.LinearClassifier(loss, l1_ratio=self.l1_ratio, **common)
 
     def grid(self) -> Any:
         return self.C * np.array([0.01, 1.0, 100.0])
@@ -283,7 +292,7 @@ class Case:
             None if self.weight is None else self.weight[every],
             self.fit_intercept,
             regression=self.mode == "regression",
-            width=Huber().width if self.loss == "huber" else HuberisedHinge().width,
+            width=self.width,
             classes=len(np.unique(y)) if coupled and len(np.unique(y)) > 2 else 1,
         )
 
@@ -325,9 +334,19 @@ def draw(seed: int, designs: tuple[str, ...] = (), modes: tuple[str, ...] = ()) 
     if entry == "cv" and (loss not in ("hinge", "logistic") or l1_ratio or mode == "regression"):
         entry = "tune"
     tol = 1e-6 if plain else float(rng.choice([1e-6, 1e-3, 1e-9], p=[0.8, 0.1, 0.1]))
+    more = np.random.default_rng(
+        [seed, 1]
+    )  # drawn apart, so that the rest of a case stays what it was
+    width = Huber().width if loss == "huber" else HuberisedHinge().width
+    solver = "auto"
+    if not plain:
+        width = width if more.random() < 0.7 else 10.0 ** more.uniform(-9, 6)
+        if mode in ("two", "regression") and entry == "fit" and more.random() < 0.15:
+            solver = str(more.choice(sorted(SOLVERS)))
     return Case(
         *(seed, design, mode, entry, loss, C, l1_ratio),
-        *(plain or bool(rng.random() < 0.8), tol, storage, weights, shape, plain, X, y, weight),
+        *(plain or bool(rng.random() < 0.8), tol, storage, weights, shape, plain),
+        *(solver, width, X, y, weight),
     )
 
 

@@ -229,7 +229,14 @@ def _softplus(t: arb) -> arb:
 
 
 def _absolute(v: arb, width: arb) -> tuple[arb, arb, arb]:
-    """|v| with its kink replaced by a parabola of this width: value, slope, curvature."""
+    """sqrt(v^2 + width^2), which is |v| without its kink: value, slope, curvature."""
+    square = width * width
+    value = (v * v + square).sqrt()
+    return value, v / value, square / (value * value * value)
+
+
+def _huber(v: arb, width: arb) -> tuple[arb, arb, arb]:
+    """v^2/(2 width) where |v| <= width, |v| - width/2 beyond: value, slope, curvature."""
     size = abs(v)
     if size <= width:
         return v * v / (2 * width), v / width, 1 / width
@@ -237,7 +244,7 @@ def _absolute(v: arb, width: arb) -> tuple[arb, arb, arb]:
 
 
 def _bent(task: Task, r: arb, blunt: arb) -> tuple[arb, arb, arb]:
-    """Value, slope and curvature in r, kinks replaced by parabolas of width ``blunt``."""
+    """Value, slope and curvature in r, kinks rounded over ``blunt``."""
     name, zero = task.loss, arb(0)
     if name == "logistic":
         t = r - 1
@@ -259,7 +266,7 @@ def _bent(task: Task, r: arb, blunt: arb) -> tuple[arb, arb, arb]:
     if name == "squared_hinge" or (name == "huberised_hinge" and not r > 0):
         return zero, zero, zero
     width = arb(task.width)
-    value, slope, curvature = _absolute(r, width)
+    value, slope, curvature = _huber(r, width)
     return (
         (value, slope, curvature)
         if name == "huberised_hinge"
@@ -301,6 +308,8 @@ class Newton:
                     break
                 theta, Z = (theta + step * t).mid(), (Z + dZ * t).mid()
                 self.steps += 1
+                if t < arb(2) ** -20:  # the parabolas are too short to see the next kink coming
+                    break
                 if -slope <= abs(value) * arb(2) ** -90:
                     self.converged = True
                     break
@@ -483,22 +492,30 @@ def improve(
         kinked = problem.task.loss in (*KINKED, "crammer_singer") or not problem.l1.is_zero()
         newton = Newton(problem, bits)
         theta = best.theta
-        for share, steps in ((1e-8, effort // 2), *((10.0**-k, effort) for k in range(9))):
-            blunt = _blunt(problem, best, share) if kinked else arb(1)
-            if not (blunt > 0 and blunt.is_finite()):
-                break
+        for blunt, steps in _widths(problem, best, effort) if kinked else ((arb(1), effort),):
             theta = newton.descend(theta, blunt, steps, end)
             best = _better(problem, best, theta, "Newton")
             best = best._replace(converged=newton.converged)
-            if (newton.converged and share <= 1e-8) or process_time() > end:
+            if (newton.converged and steps < effort) or process_time() > end:
                 break
         return best
 
 
-def _blunt(problem: Problem, best: Better, share: float) -> arb:
-    """Width of parabolas in the place of all kinks that changes the objective by this share at most."""
+def _widths(problem: Problem, best: Better, effort: int) -> Iterator[tuple[arb, int]]:
+    """Widths over which kinks are rounded, each with a number of steps.
+
+    First the one that changes the objective by 1e-8 of itself, enough for a good answer; then from 1 down to it.
+    """
     weight = problem.C * problem.total + problem.l1 * problem.d
-    return (best.value / weight * share).mid()
+    last = (best.value / weight * arb(1e-8)).mid()
+    if not (last > 0 and last.is_finite()):
+        return
+    yield last, effort // 2
+    width = last.max(arb(1)).mid()
+    while width > last:
+        yield width, effort
+        width = (width / 20).mid()
+    yield last, effort
 
 
 def _better(problem: Problem, best: Better | None, theta: arb_mat, how: str) -> Better:
