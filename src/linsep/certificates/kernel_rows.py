@@ -16,9 +16,9 @@ import numpy.typing as npt
 from linsep import _kernels
 from linsep.certificates.answer import Answer
 from linsep.certificates.metric import AMPLE
-from linsep.certificates.recheck import given, margin_error, weigh
+from linsep.certificates.recheck import given, weigh
 from linsep.certificates.rows import UNDERFLOW, Rows, product_error
-from linsep.problem.closing_rows import ROUNDOFF
+from linsep.problem.closing_rows import ROUNDOFF, margin_error
 
 if TYPE_CHECKING:
     from linsep.certificates.metric import Metric

@@ -69,6 +69,8 @@ def margin_certificate(
 def _conclude(
     primal: float, lower: float, gap: float, tol: float, stretch: float, rounding: float
 ) -> Optimality:
+    if not (math.isfinite(gap) and math.isfinite(rounding)):  # also nan
+        gap = rounding = stretch = math.inf
     share = relative(gap, primal, lower)
     return Optimality(
         primal=primal,

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from linsep.certificates.closing import ClosingSums
 from linsep.data.cluster import ClusterRows
 from linsep.losses import Loss
-from linsep.problem.closing_rows import TINY, close_rows, feasible, score_share
+from linsep.problem.closing_rows import close_rows, feasible
 from linsep.solution import Explicit, Linearised
 
 FloatArray = npt.NDArray[np.float64]
@@ -95,11 +95,6 @@ def given(values: Any, rows: slice, default: float) -> FloatArray:
 def weigh(s: FloatArray, values: FloatArray) -> FloatArray:
     """s * values, where a row of weight 0 is not there, however large its value."""
     return np.multiply(s, values, out=np.zeros_like(values), where=s > 0.0)
-
-
-def margin_error(d: int, reach: FloatArray, offset: FloatArray) -> FloatArray:
-    """Bound on the rounding error of a margin, with reach = |x|.|w| + |b|; underflow included."""
-    return np.asarray(score_share(d) * (reach + np.abs(offset) + TINY))
 
 
 def nothing_to_fit(loss: Loss, offset: Any, W: FloatArray) -> bool:

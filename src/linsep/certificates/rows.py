@@ -19,8 +19,8 @@ from linsep.certificates.metric import (
     inverse_root,
     smallest_eigenvalue,
 )
-from linsep.certificates.recheck import margin_error, weigh
-from linsep.problem.closing_rows import ROUNDOFF
+from linsep.certificates.recheck import weigh
+from linsep.problem.closing_rows import ROUNDOFF, margin_error
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]

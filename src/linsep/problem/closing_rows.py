@@ -27,6 +27,11 @@ def score_share(d: int) -> float:
     return (d + 16) * ROUNDOFF
 
 
+def margin_error(d: int, reach: FloatArray, offset: FloatArray) -> FloatArray:
+    """Bound on the rounding error of a margin, with reach = |x|.|w| + |b|; underflow included."""
+    return np.asarray(score_share(d) * (reach + np.abs(offset) + TINY))
+
+
 def steepest_slope(loss: Loss, m: FloatArray, e: FloatArray) -> FloatArray:
     """Largest |l'| on [m - e, m + e]: at one of the ends, as the loss is convex; inf where e is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.certificates.recheck import margin_error
 from linsep.errors import SeparableData
+from linsep.problem.closing_rows import margin_error
 from linsep.separability import WIDE, Inseparable, Separable, decide
 from linsep.solvers.directions import DROP
 
