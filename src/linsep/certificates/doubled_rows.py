@@ -20,7 +20,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 #: Multiply-adds of one product of the rows with T up to which doubled precision is worth its time.
-LARGEST = 1e8
+LARGEST = 4e8
 
 
 @dataclass(frozen=True, eq=False)
