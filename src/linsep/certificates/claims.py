@@ -73,7 +73,9 @@ def contradiction(
 
 
 def _same(a: float, b: float) -> bool:
-    return a == b or abs(a - b) <= _CLOSE * max(abs(a), abs(b))
+    if math.isinf(a) or math.isinf(b):
+        return a == b
+    return abs(a - b) <= _CLOSE * max(abs(a), abs(b))
 
 
 def _inconsistency(claim: Optimality, part: Part) -> str | None:
@@ -104,7 +106,8 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     excess = claim.gap - (claim.primal - claim.dual)
     if excess < -slack or excess > claim.rounding + slack:
         return "The claim contradicts itself: its gap is not primal minus dual."
-    if claim.dual < 0.0 or not 0.0 <= claim.rounding <= claim.gap + slack:
+    bounded = claim.rounding <= claim.gap + slack or hard_margin(part.loss, part.penalty)
+    if claim.dual < 0.0 or not bounded:
         return "The claim contradicts itself: rounding is part of the gap."
     free = (lam == l1 == claim.relative_gap == 0.0) or math.isinf(claim.relative_gap)
     if not free and not _same(claim.relative_gap, relative(claim.gap, claim.primal, claim.dual)):

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.doubled import product, two_sum
+from linsep.certificates.doubled import product
 from linsep.certificates.metric import Metric, inverse_factor, inverse_root
 from linsep.certificates.rows import UNDERFLOW, Rows
+from linsep.certificates.slices import two_sum
 from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
