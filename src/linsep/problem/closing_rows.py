@@ -33,9 +33,13 @@ def margin_error(d: int, reach: FloatArray, offset: FloatArray) -> FloatArray:
 
 
 def steepest_slope(loss: Loss, m: FloatArray, e: FloatArray) -> FloatArray:
-    """Largest |l'| on [m - e, m + e]: at one of the ends, as the loss is convex; inf where e is not finite."""
+    """Largest |l'| on [m - e, m + e]: at one of the ends, as the loss is convex; inf where e is not finite.
+
+    The ends are rounded outwards: an e below half a unit of m would otherwise vanish, and with it a kink at m.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        steep = np.maximum(np.abs(loss.slope(m - e)), np.abs(loss.slope(m + e)))
+        low, high = np.nextafter(m - e, -np.inf), np.nextafter(m + e, np.inf)
+        steep = np.maximum(np.abs(loss.slope(low)), np.abs(loss.slope(high)))
     return np.where(np.isnan(steep), np.inf, steep)
 
 
