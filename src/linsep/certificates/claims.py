@@ -72,7 +72,8 @@ def contradiction(
 
 
 def _same(a: float, b: float) -> bool:
-    return a == b or abs(a - b) <= _CLOSE * max(abs(a), abs(b))
+    finite = math.isfinite(a) and math.isfinite(b)
+    return a == b or (finite and abs(a - b) <= _CLOSE * max(abs(a), abs(b)))
 
 
 def _inconsistency(claim: Optimality, part: Part) -> str | None:
@@ -80,6 +81,8 @@ def _inconsistency(claim: Optimality, part: Part) -> str | None:
     numbers = (claim.primal, claim.dual, claim.gap, claim.relative_gap, claim.coef_error)
     if any(math.isnan(x) for x in (*numbers, claim.rounding, claim.tol)):
         return "The claim contains NaN."
+    if min(claim.gap, claim.relative_gap, claim.coef_error, claim.rounding) < 0.0:
+        return "The claim contradicts itself: no gap, error or allowance is negative."
     if claim.tol != part.tol:
         return f"The claim is about tol={claim.tol!r}, the fit about tol={part.tol!r}."
     kinds = ("dual", "local") if part.penalty.l1 == 0.0 else ("dual",)
@@ -89,7 +92,7 @@ def _inconsistency(claim: Optimality, part: Part) -> str | None:
         return f"No fit of this kind is proven by {claim.kind!r}."
     if claim.certified != (claim.relative_gap <= claim.tol):
         return "The claim contradicts itself: certified must mean relative_gap <= tol."
-    if not math.isfinite(claim.primal) or not math.isfinite(claim.gap):
+    if not all(map(math.isfinite, (claim.primal, claim.gap, claim.rounding))):
         return "The claim contradicts itself: it is not finite." if claim.certified else None
     return _broken_identity(claim, part)
 

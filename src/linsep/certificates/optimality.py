@@ -136,7 +136,9 @@ def enclose(  # noqa: PLR0913
     dual = scale * dual / _UP
     reported_gap = max(scale * gap * _UP, scale * primal - dual)
     share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)
-    if 0.0 < scale * primal < _SMALLEST:  # its digits are lost in the units that users read
+    if (
+        primal > 0.0 and scale * primal < _SMALLEST
+    ):  # its digits are lost in the units that users read
         share, dual, reported_gap = math.inf, 0.0, math.inf
     return Optimality(
         primal=scale * primal,
