@@ -18,7 +18,13 @@ from linsep.certificates import closing_sums_numpy
 from linsep.certificates.closing import ClosingSums, _values
 from linsep.certificates.optimality import enclose
 from linsep.losses import Hinge, Logistic, Squared, SquaredHinge
-from linsep.problem.closing_rows import ROUNDOFF, TINY, TINY_NORM, score_share
+from linsep.problem.closing_rows import (
+    ROUNDOFF,
+    TINY,
+    TINY_NORM,
+    score_share,
+    steepest_slope,
+)
 from linsep.solution import Explicit
 
 #: What ``closing.py`` multiplies the whole allowance with, to pay for the roundings of adding it up.
@@ -230,6 +236,12 @@ class TestRealRounding:
             false += scene.is_false(scene.claim(margin_free))
         assert false > 0
 
+    @pytest.mark.parametrize("m", [1.0, 1.0 + 2.0**-52, -1e17])
+    def test_steepest_slope_within_less_than_a_unit_of_the_margin(self, m):
+        """m - e rounds to m itself; the loss falls there all the same."""
+        e = 1e-3 * np.spacing(abs(m)) if m <= 1.0 else 1.001 * (m - 1.0)
+        assert steepest_slope(Hinge(), np.array([m]), np.array([e]))[0] == 1.0
+
     @staticmethod
     def with_u_alone(scene):
         reach = np.abs(scene.X) @ np.abs(scene.w) + abs(scene.b)
@@ -296,10 +308,12 @@ class TestReportedUnits:
         assert not found.certified
         assert found.dual <= 0.0 or math.isfinite(found.dual)
 
-    def test_underflow_is_not_certified(self):
-        found = self.conclude(2.0, 2.0, 1e-15, 1e-320)
+    @pytest.mark.parametrize("primal", [2.0, 1e-5])
+    def test_underflow_is_not_certified(self, primal):
+        """Not even where all of it is lost, and 0 is what is read."""
+        found = self.conclude(primal, primal, 1e-15 * primal, 1e-320)
         assert not found.certified
-        assert found.dual <= 2e-320
+        assert found.dual <= primal * 1e-320
 
     @pytest.mark.parametrize("scale", [1.0, 3.0, 1 / 3, 1e7 / 3])
     def test_products_are_rounded_outwards(self, scale):
