@@ -38,8 +38,8 @@ from pathlib import Path
 ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
 #: Unit roundoff of float64: what a claim may differ from the truth by is measured in it.
 ROUNDOFF = Fraction(1, 2**53)
-#: Significant bits of dual variables that are computed here.
-DIGITS = 500
+#: Significant bits of dual variables that are computed here; more for kinked losses, where tiny targets need them.
+DIGITS, KINKED = 220, 500
 #: Bits behind the point in exp and log.
 BITS = 320
 
@@ -558,7 +558,8 @@ class Margins(Problem):
             new = x
             if room[i][0]:
                 new = x + room[i][0] * self.sigma[i] * self.row_dot(i, along[0])
-            inside = clip(new if exactly else rounded(new), *self.loss.domain)
+            digits = DIGITS if self.curved else KINKED
+            inside = clip(new if exactly else rounded(new, digits), *self.loss.domain)
             if exactly and inside != new:
                 return None
             found.append(inside)
@@ -743,7 +744,7 @@ class Classes(Problem):
                 if min(new) < 0 or sum(new) > 1:
                     return None
             else:
-                new = self.inside([rounded(x) for x in new])
+                new = self.inside([rounded(x, DIGITS if self.curved else KINKED) for x in new])
             found.append(new)
         return found
 
@@ -1116,7 +1117,7 @@ def prove(problem, recipe, dual, claim):
         return proof
     for bound in problem.bounds(problem.unfolded(dual)):
         proof.bound = max(proof.bound, bound or ZERO)
-        wanted = min(tol * low, claim["gap"], gap_for(claim["coef_error"], strength))
+        wanted = min(tol * low, claim["gap"], gap_for(claim, strength))
         if proof.gap <= wanted:
             break
     return proof
@@ -1208,17 +1209,17 @@ def check_claim(claim, proof, tol):
         )
     if proof.gap > gap + slack:
         raise Rejected(f"a gap of {show(gap)} is claimed, {show(proof.gap)} is proven")
-    if min(proof.gap, gap) * (1 - Fraction(1, 10**9)) > gap_for(
-        claim["coef_error"], proof.strength
-    ):
+    if min(proof.gap, gap) * (1 - Fraction(1, 10**9)) > gap_for(claim, proof.strength):
         raise Rejected("the bound claimed on the error of the coefficients is not proven")
 
 
-def gap_for(coef_error, strength):
-    """The gap from which |w - w*| <= coef_error follows, as P - P* >= strength/2 |w - w*|^2."""
-    return (
-        strength / 2 * Fraction(coef_error) ** 2 if strength and coef_error < math.inf else math.inf
-    )
+def gap_for(claim, strength):
+    """The gap from which |w - w*| <= coef_error follows by the penalty: P - P* >= strength/2 |w - w*|^2."""
+    if (
+        not strength or claim["coef_error"] == math.inf or claim["kind"] == "local"
+    ):  # local: by the losses
+        return math.inf
+    return strength / 2 * Fraction(claim["coef_error"]) ** 2
 
 
 def check_sum(whole, parts):
@@ -1232,8 +1233,10 @@ def check_sum(whole, parts):
         raise Rejected("the certificate does not agree with its parts")
     share, error = whole["relative_gap"], math.hypot(*(part["coef_error"] for part in parts))
     nearly = 1 - Fraction(1, 10**9)
+    nothing_left = share == 0 and not any(part["relative_gap"] for part in parts)
     too_small = (
-        share < math.inf
+        not nothing_left
+        and share < math.inf
         and Fraction(share) * Fraction(whole["primal"]) < Fraction(whole["gap"]) * nearly
     )
     if not (share >= 0 and whole["coef_error"] >= error * float(nearly)) or too_small:
