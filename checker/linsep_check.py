@@ -38,8 +38,8 @@ from pathlib import Path
 ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
 #: Unit roundoff of float64: what a claim may differ from the truth by is measured in it.
 ROUNDOFF = Fraction(1, 2**53)
-#: Significant bits of dual variables that are computed here.
-DIGITS = 220
+#: Significant bits of dual variables that are computed here; more for kinked losses, where tiny targets need them.
+DIGITS, KINKED = 220, 500
 #: Bits behind the point in exp and log.
 BITS = 320
 
@@ -166,6 +166,22 @@ class Pointwise:
             "Absolute": (-ONE, ONE),
         }[self.kind]
 
+    @property
+    def square(self):
+        """q of l*(-u) = q u^2 - centre u."""
+        quarter = {"Squared": Fraction(1, 4), "SquaredHinge": Fraction(1, 4)}
+        bent = {"HuberisedHinge": self.width / 2, "Huber": HALF}
+        return {**quarter, **bent}.get(self.kind, ZERO)
+
+    def freedom(self, u):
+        """One over the curvature of l*, where it has one; else the squared distance to the ends of the domain."""
+        if self.kind == "Logistic":
+            return u * (1 - u)
+        if self.kind == "Exponential":
+            return u
+        low, high = self.domain
+        return 1 / (2 * self.square) if self.square else min(u - low, high - u) ** 2
+
     def value(self, m):
         """Bounds of l(m)."""
         if self.kind == "Exponential":
@@ -197,13 +213,7 @@ class Pointwise:
         if self.kind == "Exponential":
             a = p_log_p(u)
             return a[0] - u, a[1] - u
-        square = {
-            "Squared": Fraction(1, 4),
-            "SquaredHinge": Fraction(1, 4),
-            "HuberisedHinge": self.width / 2,
-            "Huber": HALF,
-        }.get(self.kind, ZERO)
-        value = square * u * u - self.centre * u
+        value = self.square * u * u - self.centre * u
         return value, value
 
     def slope(self, m):
@@ -362,7 +372,7 @@ class Problem:
         ):  # a kink has no curvature of its own: let it move freely
             largest = max(matrix[a][a] for a in range(len(columns)))
             least = min((x for x in ridge if x), default=largest)
-            factor = short(least * (1 << 100) / largest) if largest else ONE
+            factor = short(least * (1 << 400) / largest) if largest else ONE
             matrix = [[factor * x for x in row] for row in matrix]
         for a, lam in enumerate(ridge):
             matrix[a][a] += lam
@@ -410,9 +420,9 @@ def solve_exactly(matrix, rhs):
 
 
 def solve_nearly(matrix, rhs):
-    """The same to about 60 digits, after columns are scaled to length 1; what depends on others stays 0."""
+    """The same to some 100 digits, after columns are scaled to length 1; what depends on others stays 0."""
     with localcontext() as context:
-        context.prec, context.Emax, context.Emin = 90, 10**15, -(10**15)
+        context.prec, context.Emax, context.Emin = 220, 10**15, -(10**15)
         k = len(rhs)
         scale = [decimal(matrix[i][i]).sqrt() or Decimal(1) for i in range(k)]
         a = [
@@ -422,7 +432,7 @@ def solve_nearly(matrix, rhs):
         b = [decimal(x) / scale[i] for i, x in enumerate(rhs)]
         kept = []
         for at in range(k):
-            if a[at][at] <= Decimal(10) ** -60:
+            if a[at][at] <= Decimal(10) ** -190:
                 continue
             kept.append(at)
             for i in range(at + 1, k):
@@ -525,17 +535,12 @@ class Margins(Problem):
         return [next((end for end in ends if abs(x - end) <= near), x) for x in u]
 
     def room(self, u):
-        """How freely each u may move: the curvature, or the squared distance to the ends of the domain."""
+        """How freely each u may move; not at all at an end of the domain."""
         low, high = self.loss.domain
         found = []
-        for x, m, s in zip(u, self.m, self.s):
+        for x, s in zip(u, self.s):
             inside = s > 0 and (low is None or x > low) and (high is None or x < high)
-            if not inside:
-                found.append((ZERO,))
-            elif self.curved:
-                found.append((short(self.loss.curvature(m)),))
-            else:
-                found.append((short(min(x - low, high - x) ** 2),))
+            found.append((short(self.loss.freedom(x)) if inside else ZERO,))
         return found
 
     def matrix(self, room, columns):
@@ -553,7 +558,8 @@ class Margins(Problem):
             new = x
             if room[i][0]:
                 new = x + room[i][0] * self.sigma[i] * self.row_dot(i, along[0])
-            inside = clip(new if exactly else rounded(new), *self.loss.domain)
+            digits = DIGITS if self.curved else KINKED
+            inside = clip(new if exactly else rounded(new, digits), *self.loss.domain)
             if exactly and inside != new:
                 return None
             found.append(inside)
@@ -738,7 +744,7 @@ class Classes(Problem):
                 if min(new) < 0 or sum(new) > 1:
                     return None
             else:
-                new = self.inside([rounded(x) for x in new])
+                new = self.inside([rounded(x, DIGITS if self.curved else KINKED) for x in new])
             found.append(new)
         return found
 
@@ -1111,7 +1117,7 @@ def prove(problem, recipe, dual, claim):
         return proof
     for bound in problem.bounds(problem.unfolded(dual)):
         proof.bound = max(proof.bound, bound or ZERO)
-        wanted = min(tol * low, claim["gap"], gap_for(claim["coef_error"], strength))
+        wanted = min(tol * low, claim["gap"], gap_for(claim, strength))
         if proof.gap <= wanted:
             break
     return proof
@@ -1203,17 +1209,17 @@ def check_claim(claim, proof, tol):
         )
     if proof.gap > gap + slack:
         raise Rejected(f"a gap of {show(gap)} is claimed, {show(proof.gap)} is proven")
-    if min(proof.gap, gap) * (1 - Fraction(1, 10**9)) > gap_for(
-        claim["coef_error"], proof.strength
-    ):
+    if min(proof.gap, gap) * (1 - Fraction(1, 10**9)) > gap_for(claim, proof.strength):
         raise Rejected("the bound claimed on the error of the coefficients is not proven")
 
 
-def gap_for(coef_error, strength):
-    """The gap from which |w - w*| <= coef_error follows, as P - P* >= strength/2 |w - w*|^2."""
-    return (
-        strength / 2 * Fraction(coef_error) ** 2 if strength and coef_error < math.inf else math.inf
-    )
+def gap_for(claim, strength):
+    """The gap from which |w - w*| <= coef_error follows by the penalty: P - P* >= strength/2 |w - w*|^2."""
+    if (
+        not strength or claim["coef_error"] == math.inf or claim["kind"] == "local"
+    ):  # local: by the losses
+        return math.inf
+    return strength / 2 * Fraction(claim["coef_error"]) ** 2
 
 
 def check_sum(whole, parts):
@@ -1227,8 +1233,10 @@ def check_sum(whole, parts):
         raise Rejected("the certificate does not agree with its parts")
     share, error = whole["relative_gap"], math.hypot(*(part["coef_error"] for part in parts))
     nearly = 1 - Fraction(1, 10**9)
+    nothing_left = share == 0 and not any(part["relative_gap"] for part in parts)
     too_small = (
-        share < math.inf
+        not nothing_left
+        and share < math.inf
         and Fraction(share) * Fraction(whole["primal"]) < Fraction(whole["gap"]) * nearly
     )
     if not (share >= 0 and whole["coef_error"] >= error * float(nearly)) or too_small:

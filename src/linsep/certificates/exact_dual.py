@@ -27,8 +27,8 @@ from linsep.rational import solve_rational
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Corrections of a dual point, each worth about 15 digits.
-_STEPS = 3
+#: Most corrections of a dual point, each worth about 15 digits.
+_STEPS = 12
 #: Numbers in the matrix of directions up to which points are corrected.
 _LARGEST = 4e7
 #: Singular values below this share of the largest are rounding; 0 comes second, for columns that are nearly dependent.
@@ -73,15 +73,19 @@ def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, A
 
 
 def _corrected(rows: Rows, point: Point, target: Target) -> Iterator[tuple[Point, Any]]:
-    """The point after one, two, three corrections."""
+    """The point after one, two, ... corrections, as long as they bring v ten times nearer to its target."""
     point = rows.snapped(point)
+    sums = rows.evaluate(point)
+    before = np.inf
     for _ in range(_STEPS):
-        sums = rows.evaluate(point)
-        step = _step(rows, point, target, target.miss(sums.gradient()))
+        miss = target.miss(sums.gradient())
+        far = float(np.abs(miss).max(initial=0.0))
+        step = _step(rows, point, target, miss) if far <= before / 10 and far > 0.0 else None
         if step is None:
             return
-        point = step
-        yield point, rows.evaluate(point)
+        point, before = step, far
+        sums = rows.evaluate(point)
+        yield point, sums
 
 
 def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point | None:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep.dyadic import Dyadic
 from linsep.errors import Refused
@@ -34,6 +35,8 @@ from linsep.losses import (
     SquaredHinge,
 )
 from linsep.rational import HAS_FLINT
+
+FloatArray = npt.NDArray[np.float64]
 
 #: Bits of a ball's centre: far beyond what a gap of 1e-15 of the objective asks for.
 _BITS = 256
@@ -88,6 +91,10 @@ class Formula(Protocol):
         """l*(-u)."""
         ...
 
+    def freedom(self, u: FloatArray) -> FloatArray:
+        """One over the curvature of l*, in floats; where l* is straight, the squared distance to the ends."""
+        ...
+
 
 @dataclass(frozen=True)
 class Piecewise:
@@ -122,6 +129,12 @@ class Piecewise:
         """l*(-u)."""
         return Interval.of(self.quadratic * u * u - Fraction(self.centre) * u)
 
+    def freedom(self, u: FloatArray) -> FloatArray:
+        """One over the curvature of l*, or the squared distance to the ends."""
+        if self.quadratic:
+            return np.full(u.shape, 0.5 / float(self.quadratic))
+        return np.asarray(np.minimum(u - self.low, self.high - u) ** 2)
+
 
 class _Balls:
     """Sums of balls, as intervals."""
@@ -145,6 +158,10 @@ class _Balls:
         with _precision():
             return _enclosed([self._conjugate(_ball(u), _ball(1 - u))])
 
+    def freedom(self, u: FloatArray) -> FloatArray:
+        """One over the curvature of l*."""
+        raise NotImplementedError
+
     def _value(self, m: Any) -> Any:
         raise NotImplementedError
 
@@ -155,6 +172,9 @@ class _Balls:
 class _LogisticBalls(_Balls):
     low, high = 0.0, 1.0
 
+    def freedom(self, u: FloatArray) -> FloatArray:
+        return np.asarray(u * (1.0 - u))
+
     def _value(self, m: Any) -> Any:
         return (-m).exp().log1p() if m > 0 else m.exp().log1p() - m
 
@@ -164,6 +184,9 @@ class _LogisticBalls(_Balls):
 
 class _ExponentialBalls(_Balls):
     low, high = 0.0, math.inf
+
+    def freedom(self, u: FloatArray) -> FloatArray:
+        return u
 
     def _value(self, m: Any) -> Any:
         return (-m).exp()

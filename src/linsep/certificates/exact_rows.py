@@ -223,14 +223,11 @@ class PointwiseRows(_Rows):
         return Point([u])
 
     def room(self, point: Point) -> FloatArray:
-        """h >= 0 of each row, how freely its u may move: the curvature, or the distance to the ends, squared."""
+        """h >= 0 of each row, how freely its u may move: see ``Formula.freedom``; 0 at an end of the domain."""
         u = point.floats()
-        low, high = self.formula.low, self.formula.high
-        inside = (u > low) & (u < high) & (self.s > 0.0)
-        if self.loss.smooth:
-            h = self.loss.curvature(self.m)
-        else:
-            h = np.minimum(u - low, high - u) ** 2
+        inside = (u > self.formula.low) & (u < self.formula.high) & (self.s > 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            h = self.formula.freedom(u)
         return np.where(inside & np.isfinite(h), h, 0.0)
 
     def directions(
