@@ -549,6 +549,18 @@ class TestDoubled:
         assert np.abs(model.coef_).max() < 1e3
 
 
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e7])
+def test_multinomial_with_offsets(offset):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4)) + offset
+    y = rng.integers(0, 3, 150)
+    model = LogisticRegression(C=math.inf, multiclass="multinomial").fit(X, y)
+    centred = LogisticRegression(C=math.inf, multiclass="multinomial").fit(X - offset, y)
+    assert model.certificate_.certified
+    assert model.certificate_.dual <= centred.certificate_.primal
+    assert centred.certificate_.dual <= model.certificate_.primal + model.certificate_.rounding
+
+
 def test_rows_without_room_keep_their_columns():
     """Where only the rows with room obey x_2 = 2 x_1, moving them cannot balance the row that does not."""
     X = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [1.0, 7.0]])

@@ -16,6 +16,7 @@ import numpy as np
 from linsep.certificates.optimality import Optimality, combine, relative
 from linsep.certificates.part import Part
 from linsep.certificates.recheck import chunks, given, score, weigh
+from linsep.certificates.relaxed import relaxations
 from linsep.certificates.target_units import target_units
 from linsep.data.cluster import ClusterRows
 from linsep.losses import CoupledLoss, Loss
@@ -72,8 +73,9 @@ def contradiction(
 
 
 def _same(a: float, b: float) -> bool:
-    finite = math.isfinite(a) and math.isfinite(b)
-    return a == b or (finite and abs(a - b) <= _CLOSE * max(abs(a), abs(b)))
+    if math.isinf(a) or math.isinf(b):
+        return a == b
+    return abs(a - b) <= _CLOSE * max(abs(a), abs(b))
 
 
 def _inconsistency(claim: Optimality, part: Part) -> str | None:
@@ -81,8 +83,6 @@ def _inconsistency(claim: Optimality, part: Part) -> str | None:
     numbers = (claim.primal, claim.dual, claim.gap, claim.relative_gap, claim.coef_error)
     if any(math.isnan(x) for x in (*numbers, claim.rounding, claim.tol)):
         return "The claim contains NaN."
-    if min(claim.gap, claim.relative_gap, claim.coef_error, claim.rounding) < 0.0:
-        return "The claim contradicts itself: no gap, error or allowance is negative."
     if claim.tol != part.tol:
         return f"The claim is about tol={claim.tol!r}, the fit about tol={part.tol!r}."
     kinds = ("dual", "local") if part.penalty.l1 == 0.0 else ("dual",)
@@ -90,9 +90,11 @@ def _inconsistency(claim: Optimality, part: Part) -> str | None:
         claim.kind == "local" and part.penalty.l2 and not part.loss.smooth
     ):
         return f"No fit of this kind is proven by {claim.kind!r}."
+    if claim.relative_gap < 0.0 or claim.coef_error < 0.0 or not claim.rounding >= 0.0:
+        return "The claim contradicts itself: a bound is negative."
     if claim.certified != (claim.relative_gap <= claim.tol):
         return "The claim contradicts itself: certified must mean relative_gap <= tol."
-    if not all(map(math.isfinite, (claim.primal, claim.gap, claim.rounding))):
+    if not all(map(math.isfinite, (claim.primal, claim.dual, claim.gap, claim.rounding))):
         return "The claim contradicts itself: it is not finite." if claim.certified else None
     return _broken_identity(claim, part)
 
@@ -104,7 +106,8 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     excess = claim.gap - (claim.primal - claim.dual)
     if excess < -slack or excess > claim.rounding + slack:
         return "The claim contradicts itself: its gap is not primal minus dual."
-    if claim.dual < 0.0 or not 0.0 <= claim.rounding <= claim.gap + slack:
+    bounded = claim.rounding <= claim.gap + slack or hard_margin(part.loss, part.penalty)
+    if claim.dual < 0.0 or not bounded:
         return "The claim contradicts itself: rounding is part of the gap."
     free = (lam == l1 == claim.relative_gap == 0.0) or math.isinf(claim.relative_gap)
     if not free and not _same(claim.relative_gap, relative(claim.gap, claim.primal, claim.dual)):
@@ -128,7 +131,8 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
     slack = _allowance(part) + found.rounding + 64 * ROUNDOFF * scale
     if math.isnan(slack):
         return None if not claim.certified or found.certified else "The claim is not finite."
-    if math.isinf(claim.coef_error) and math.isfinite(found.coef_error) and claim.kind == "dual":
+    unknown = math.isinf(claim.coef_error) and math.isfinite(found.coef_error)
+    if unknown and claim.kind == "dual" and not _may_be_relaxed(part):
         return "The claim knows no bound on the error of w, but there is one."
     if abs(claim.primal - found.primal) > slack:
         return "The objective at the coefficients of the model is not the one claimed."
@@ -145,6 +149,11 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
     ):
         return "The objective is not zero to working precision."
     return None
+
+
+def _may_be_relaxed(part: Part) -> bool:
+    """Whether the bound may come from a simpler problem, whose coefficients say nothing about those of this one."""
+    return isinstance(part.loss, Loss) and bool(relaxations(part.loss, part.penalty))
 
 
 def _allowance(part: Part) -> float:

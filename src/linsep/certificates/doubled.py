@@ -12,6 +12,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from linsep.certificates.slices import two_sum
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
@@ -44,13 +46,6 @@ def product(A: FloatArray, B: FloatArray) -> tuple[FloatArray, FloatArray, Float
         bound = inner * share * np.ldexp(1.0, e + f)
     bound[np.maximum(np.abs(e), np.abs(f)) > _EXPONENTS] = math.inf
     return *two_sum(high, low), bound
-
-
-def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The rounded sum and its error, exactly (Knuth)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
 
 
 def _sliced(A: FloatArray, axis: int, bits: int) -> tuple[list[FloatArray], IntArray]:

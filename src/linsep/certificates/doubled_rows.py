@@ -11,16 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.doubled import product, two_sum
+from linsep.certificates.doubled import product
 from linsep.certificates.metric import Metric, inverse_factor, inverse_root
 from linsep.certificates.rows import UNDERFLOW, Rows
+from linsep.certificates.slices import two_sum
 from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 #: Multiply-adds of one product of the rows with T up to which doubled precision is worth its time.
-LARGEST = 1e8
+LARGEST = 4e8
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ lose the terms of the penalty and the factor C, v must be zero. ``exact_dual`` f
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -87,21 +88,24 @@ def _primal(rows: Rows, penalty: ElasticNet) -> Interval:
     return loss.times(C) + Interval.of(norms)
 
 
-def _bounds(rows: Rows, dual: Dual, penalty: ElasticNet, fit_intercept: bool) -> Any:
-    """Yield lower bounds of the objective."""
-    if math.isinf(penalty.C):
-        target = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
-        for point, sums in candidates(rows, dual, target):
-            cleared = without_residual(rows, point, sums, fit_intercept)
-            if cleared is not None:
-                yield cleared.plain()[0].low
-        return
-    C, r = Fraction(penalty.C), Fraction(penalty.l1_ratio)
-    flat = _flat(penalty)
-    target = Target(rows.W, (1 - r) / C, flat / C, fit_intercept)
-    for _, sums in candidates(rows, dual, target):
-        entropy, v = sums.balanced() if fit_intercept else sums.plain()
-        yield _dual_value(C * entropy.low, [C * abs(x) for x in v], r, flat)
+def _bounds(rows: Rows, dual: Dual, penalty: ElasticNet, fit_intercept: bool) -> Iterator[Fraction]:
+    """Yield lower bounds of the objective.
+
+    First with v = sum s sigma u x about what the penalty makes of it; then with v exactly zero, which suits every
+    penalty, and is all there is without one or where C is so large that the penalty is lost in rounding.
+    """
+    C, r = Fraction(1), Fraction(0)
+    if math.isfinite(penalty.C):
+        C, r, flat = Fraction(penalty.C), Fraction(penalty.l1_ratio), _flat(penalty)
+        target = Target(rows.W, (1 - r) / C, flat / C, fit_intercept)
+        for _, sums in candidates(rows, dual, target):
+            entropy, v = sums.balanced() if fit_intercept else sums.plain()
+            yield _dual_value(C * entropy.low, [C * abs(x) for x in v], r, flat)
+    free = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
+    for point, sums in candidates(rows, dual, free):
+        cleared = without_residual(rows, point, sums, fit_intercept)
+        if cleared is not None:
+            yield C * cleared.plain()[0].low
 
 
 def _dual_value(gain: Fraction, v: list[Fraction], r: Fraction, flat: Fraction) -> Fraction:

@@ -9,6 +9,9 @@ exp(-2 max_c |t_c|), so on the ball |delta|_M <= rho
 Adding one vector to all columns changes no difference of scores. So without a penalty the last column, and with one
 the last intercept, may be held fixed, and M must be proven positive definite in the other unknowns. Without a penalty,
 columns of x~ that are exactly combinations of others are left out as well. The answer is then never unique.
+
+With an intercept the unknowns are (w, b + c.w) for a fixed row c amid the others, so that x~ = (x - c, 1): a large
+common offset of a column costs no digits then. Each difference x - c is rounded once, by u of itself.
 """
 
 from __future__ import annotations
@@ -62,6 +65,7 @@ class _Answer:
     g: FloatArray  #: (k, size)
     slack: FloatArray  #: rounding error of g from adding up
     H: FloatArray  #: (k, size, k, size)
+    shift: FloatArray  #: c, and 0 for the intercept
     e: float = 0.0  #: largest rounding error of a score
     primal: float = 0.0
     null: float = 0.0
@@ -106,10 +110,12 @@ def _visit(
 ) -> _Answer:
     (n, d), (size, k) = X.shape, theta.shape
     formed = size if size * k <= LARGEST else 0
-    chain = (longest_dense_sum(X) + k + 8) * ROUNDOFF
+    chain = (longest_dense_sum(X) + k + 10) * ROUNDOFF
     vectors = np.zeros((k, size)), np.zeros((k, size))
-    at = _Answer(np.empty((n, k)), *vectors, np.zeros((k, formed, k, formed)))
+    at = _Answer(np.empty((n, k)), *vectors, np.zeros((k, formed, k, formed)), np.zeros(size))
     for rows, A in dense_chunks(X, size > d):
+        if rows.start == 0 and size > d:
+            at.shift[:d] = A[:, :d].mean(axis=0)
         Z, y, weight = A @ theta, labels[rows], s[rows][:, None]
         # Beside the rounding of the scores, exp(z - max z) errs by |z - max z| u < 750 u before it underflows.
         e = (size + 6) * ROUNDOFF * (np.abs(A) @ np.abs(theta)).max(axis=1, keepdims=True)
@@ -118,14 +124,15 @@ def _visit(
         # p_c and 1 - p_y change by a factor of at most exp(2 e) within the error e of the scores.
         at.wobble[rows] = np.abs(slope) * (np.expm1(2 * e) + (k + 8) * ROUNDOFF) + _FAINT * weight
         at.e = max(at.e, float(e.max(initial=0.0)))
-        at.g += slope.T @ A
-        at.slack += chain * (np.abs(slope).T @ np.abs(A)) + len(A) * UNDERFLOW
+        moved = A - at.shift
+        at.g += slope.T @ moved
+        at.slack += chain * (np.abs(slope).T @ np.abs(moved)) + len(A) * UNDERFLOW
         at.primal += value
         at.null += float(s[rows].sum()) * math.log(k)
         steep = (np.abs(slope) * np.exp(2 * e) + _FAINT * weight) * e
         at.rounding += chain * value + float(steep.sum()) + len(A) * UNDERFLOW
         if formed:
-            _add_hessian(at.H, A, s[rows], loss.proba(Z))
+            _add_hessian(at.H, moved, s[rows], loss.proba(Z))
     penalty = 0.5 * lam * float((theta[:d] ** 2).sum())
     at.primal += penalty
     at.rounding += (d * k + 8) * ROUNDOFF * penalty
@@ -161,11 +168,12 @@ def _drop(at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool) -
     metric = Metric(whole, np.arange(len(whole)), floor, True)
     T, sizes = whole.reshape(k, size, -1), metric.row_norms.reshape(k, size)
     mu, furthest = metric.dual_norm(at.g.ravel(), at.slack.ravel()), 0.0
-    for rows, A in dense_chunks(X, fit_intercept):
+    for rows, block in dense_chunks(X, fit_intercept):
+        A = block - at.shift
         for c in range(k):
             Z = A @ T[c]
             reach = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-            reach = (reach + product_error(size, np.abs(A) @ sizes[c])) * AMPLE
+            reach = (reach + product_error(size + 1, np.abs(A) @ sizes[c])) * AMPLE
             furthest = max(furthest, float(reach.max(initial=0.0)))
             mu += float(at.wobble[rows, c] @ reach) * (AMPLE + len(A) * ROUNDOFF)
     bounded = bound(mu, lambda rho: floor * math.exp(-2.0 * (rho * furthest + at.e)) / AMPLE)

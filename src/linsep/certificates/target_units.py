@@ -138,7 +138,7 @@ class TargetUnits:
             found,
             primal=_times(found.primal, e),
             dual=-_at_least(-found.dual, e),
-            gap=gap,
+            gap=gap if math.isfinite(_times(found.primal, e)) else math.inf,
             relative_gap=found.relative_gap if stated else math.inf,
             coef_error=_at_least(found.coef_error, self.exponent),
             certified=found.certified and stated,

@@ -35,7 +35,7 @@ def margin_error(d: int, reach: FloatArray, offset: FloatArray) -> FloatArray:
 def steepest_slope(loss: Loss, m: FloatArray, e: FloatArray) -> FloatArray:
     """Largest |l'| on [m - e, m + e]: at one of the ends, as the loss is convex; inf where e is not finite.
 
-    The ends are rounded outwards: an e below half a unit of m would otherwise vanish, and with it a kink at m.
+    The ends are rounded outwards: 1 - 1e-17 is on the steep side of a kink at 1, though m - e is rounded to 1.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = np.nextafter(m - e, -np.inf), np.nextafter(m + e, np.inf)

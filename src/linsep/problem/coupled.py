@@ -100,7 +100,9 @@ class CoupledProblem:
 
     def keep(self, P: FloatArray) -> None:
         """Take P (k, n) for the probabilities of the last sweep."""
-        self.data.place(PROBABILITIES, np.ascontiguousarray(P))
+        self.data.place(
+            PROBABILITIES, np.array(P, order="C")
+        )  # of one row, a view may have any strides
 
     def _padded(self, W: FloatArray) -> FloatArray:
         if self._width == self.k:

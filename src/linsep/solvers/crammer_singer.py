@@ -48,6 +48,7 @@ _STEPS = 50  # of Newton's method in a round
 _INNER = 0.1  # decrement that ends a round, as a share of its proximal part
 _SLOPE = 0.1  # of a line search, as a share of the first one
 _TRIALS = 40
+_WAYS = 3  # to solve Newton's systems
 _NOISE = 1e-14  # decrement, as a share of the value, that is lost in the rounding of the value
 _POLISH = 1_000_000  # n d k below which the answer is taken to working precision
 _FINE = 1e-13  # relative gap of that
@@ -149,10 +150,8 @@ class _Rounds:
             g[:-1] += problem.lam * self.W[:-1]
             if self._enough(g, decrement if 0.5 <= t <= 2.0 else np.inf):
                 break
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                D = newton_step(problem, self.P, self.sigma, g, self.run.check_limits)
-                decrement = -float(np.vdot(g, D))
-            if not 0.0 < decrement < np.inf:
+            t, decrement = self._step(g)
+            if t == 0.0:
                 break
             if (
                 decrement <= _NOISE * self.value
@@ -160,9 +159,20 @@ class _Rounds:
                 residual = self._residual(g)
                 stalls = 0 if residual <= 0.5 * least else stalls + 1
                 least = min(least, residual)
-            t = self._search(D, decrement)
             steps += 1
         return steps
+
+    def _step(self, g: FloatArray) -> tuple[float, float]:
+        """One step of Newton's method: its length (0 if none of the ways to solve for it led down) and decrement."""
+        decrement = np.inf
+        for failed in range(_WAYS):
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                D = newton_step(self.problem, self.P, self.sigma, g, self.run.check_limits, failed)
+                decrement = -float(np.vdot(g, D))
+            t = self._search(D, decrement) if 0.0 < decrement < np.inf else 0.0
+            if t > 0.0:
+                return t, decrement
+        return 0.0, decrement
 
     def _residual(self, g: FloatArray) -> float:
         """|g_w|^2/(2 lam): what the gradient of the weights costs the dual value."""
@@ -180,7 +190,10 @@ class _Rounds:
         return residual <= allowed and float(np.abs(g[-1]).max()) <= 0.1 * allowed
 
     def _search(self, D: FloatArray, decrement: float) -> float:
-        """Move along D to where the slope is small: convex, so the slopes enclose the minimum."""
+        """Move along D to where the slope is small: convex, so the slopes enclose the minimum.
+
+        The length of the step; 0, and no move, if the objective would rise.
+        """
         problem, dZ = self.problem, self.problem.scores(D)
         lam, t = problem.lam, 1.0
         along, square = (
@@ -194,7 +207,9 @@ class _Rounds:
             )
             slope += along + t * square
             value = loss + problem.penalty_value(self.W) + t * (along + 0.5 * t * square)
-            if abs(slope) <= _SLOPE * decrement or decrement <= _NOISE * self.value:
+            risen = not value <= self.value + _BLUR * abs(self.value)
+            flat = abs(slope) <= _SLOPE * decrement
+            if (flat and not risen) or decrement <= _NOISE * self.value:
                 break
             if t == 1.0 and value <= self.value - 0.3 * decrement:
                 break
@@ -202,6 +217,8 @@ class _Rounds:
             high, at_high = (t, slope) if slope > 0.0 else (high, at_high)
             share = at_low / (at_low - at_high) if high < np.inf else 0.0
             t = 2.0 * t if high == np.inf else low + (high - low) * min(0.9, max(0.1, share))
+        if risen:
+            return 0.0
         self.W = self.W + t * D
         self.Z += t * dZ
         self.P, self.trial = self.trial, self.P

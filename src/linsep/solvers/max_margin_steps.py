@@ -38,8 +38,9 @@ def newton_step(
     sigma: float,
     g: FloatArray,
     check: Callable[[], None],
+    failed: int = 0,
 ) -> FloatArray:
-    """D (d+1, k) with H D = -g, by whichever way costs least."""
+    """D (d+1, k) with H D = -g, by whichever way costs least; by the next one where so many have failed."""
     data, k, weight = problem.data, problem.k, problem.data.weight
     active = P[:, :k] > 0.0
     bent = active.sum(axis=1) > 1
@@ -59,11 +60,13 @@ def newton_step(
     in_p = in_p if freedom <= _ORDER else np.inf
     iterated = (4.0 * entries * max(8, k) + 30.0 * order) * _USUAL
     problem.passes += len(rows) / data.n
-    if in_p <= min(in_w, iterated):
-        return _in_p(problem, curved, active, g, lent)
-    if in_w <= iterated:
-        return _in_w(curved, g, lent)
-    return _iterated(problem, curved, g, lent, check)
+    ways: list[tuple[float, Callable[[], FloatArray]]] = [
+        (in_p, lambda: _in_p(problem, curved, active, g, lent)),
+        (in_w, lambda: _in_w(curved, g, lent)),
+        (iterated, lambda: _iterated(problem, curved, g, lent, check)),
+    ]
+    ways = sorted((way for way in ways if way[0] < np.inf), key=lambda way: way[0])
+    return ways[min(failed, len(ways) - 1)][1]()
 
 
 def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
