@@ -135,7 +135,7 @@ def _is_false(case: Any, altered: Any) -> bool:
 
     twin = copy.copy(case)
     twin.X, twin.y, twin.weight = altered.X, altered.y, altered.weight
-    C = getattr(altered.model, "C_", None)
+    C = vars(altered.model).get("C_", altered.model.get_params().get("C"))
     if len(getattr(altered.model, "classes_", ())) == 2:
         twin.y = _as_signs(altered.model.classes_, altered.y)
     return any(

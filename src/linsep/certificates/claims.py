@@ -83,8 +83,6 @@ def _inconsistency(claim: Optimality, part: Part) -> str | None:
     numbers = (claim.primal, claim.dual, claim.gap, claim.relative_gap, claim.coef_error)
     if any(math.isnan(x) for x in (*numbers, claim.rounding, claim.tol)):
         return "The claim contains NaN."
-    if min(claim.gap, claim.relative_gap, claim.coef_error, claim.rounding) < 0.0:
-        return "The claim contradicts itself: no gap, error or allowance is negative."
     if claim.tol != part.tol:
         return f"The claim is about tol={claim.tol!r}, the fit about tol={part.tol!r}."
     kinds = ("dual", "local") if part.penalty.l1 == 0.0 else ("dual",)
