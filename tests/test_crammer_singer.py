@@ -593,10 +593,10 @@ def test_every_dual_point_bounds_from_below():
         assert 0.5 * dual <= least.primal <= 0.5 * primal
 
 
-def test_exact_arithmetic_is_refused():
+def test_exact_arithmetic_confirms_the_fit():
     model = coupled().fit(IRIS_X, IRIS_Y)
-    with pytest.raises(Refused, match="couples the classes"):
-        verify(model, IRIS_X, IRIS_Y, exact=True)
+    found = verify(model, IRIS_X, IRIS_Y, exact=True)
+    assert found.certified and found.kind == "exact" and found.rounding == 0.0
 
 
 # --- limits and refusals

@@ -125,8 +125,8 @@ def test_targets_that_are_fitted_exactly(solver, loss):
     """A constant target: the minimum is 0, and nothing is left to be relative to."""
     X = plain(50, 3).X
     for target in (0.0, 0.3, 1 / 3):
-        sample = Sample(X, np.ones(50), np.full(50, 1 - target))
-        found = fit(sample, loss, 1.0, solver)
+        sample = Sample(X, np.ones(50), np.full(50, -target))
+        found = fit(sample, get(loss).for_targets(), 1.0, solver)
         assert found.certificate.certified
         np.testing.assert_allclose(found.W[:, 0], [0, 0, 0, target], atol=1e-9)
 

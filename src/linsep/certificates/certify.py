@@ -53,7 +53,7 @@ def conclude(
     if stretched is None:
         return solution, found
     other = certify(problem, stretched, tol)
-    return min((solution, found), (stretched, other), key=lambda pair: preference(pair[1]))
+    return (stretched, other) if other.certified else (solution, found)
 
 
 def fragile(found: Optimality) -> bool:
@@ -92,7 +92,7 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
             fit_intercept=problem.fit_intercept,
             tol=tol,
         )
-    if nothing_to_fit(problem.loss, problem.data.offset, solution.W):
+    if nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
         return exact_zero(tol)
     if problem.lam == 0.0 and problem.penalty.l1 == 0.0:
         return _local(problem, solution, tol)

@@ -85,10 +85,9 @@ def _inconsistency(claim: Optimality, part: Part) -> str | None:
         return "The claim contains NaN."
     if claim.tol != part.tol:
         return f"The claim is about tol={claim.tol!r}, the fit about tol={part.tol!r}."
-    kinds = ("dual", "local") if part.penalty.l1 == 0.0 else ("dual",)
-    if claim.kind not in kinds or (
-        claim.kind == "local" and part.penalty.l2 and not part.loss.smooth
-    ):
+    penalised = part.penalty.l1 > 0.0 or (part.penalty.l2 > 0.0 and not part.loss.smooth)
+    kinds = ("dual",) if penalised and not _may_be_relaxed(part) else ("dual", "local")
+    if claim.kind not in kinds:
         return f"No fit of this kind is proven by {claim.kind!r}."
     if claim.relative_gap < 0.0 or claim.coef_error < 0.0 or not claim.rounding >= 0.0:
         return "The claim contradicts itself: a bound is negative."

@@ -14,7 +14,9 @@ EXACT_FIT = 1e-6
 #: Factor that outweighs the roundings of the last few operations.
 _UP = 1.0 + 2.0**-51
 #: Objectives below are too close to underflow to be reported with a relative error.
-_SMALLEST = 2.0**-900
+_SMALLEST = 2.0**-1000
+#: More than underflow can take from a number in the units that users read.
+_UNDERFLOW = 2.0**-1073
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,8 @@ def enclose(  # noqa: PLR0913
     if math.isfinite(distance):
         coef_error = distance * math.sqrt(gap if drop is None else min(drop, gap)) * _UP
     exact_fit = primal + rounding == 0.0 or primal + rounding <= tol * EXACT_FIT * null
-    dual = scale * dual / _UP
-    reported_gap = max(scale * gap * _UP, scale * primal - dual)
+    dual = max(scale * dual / _UP - _UNDERFLOW, 0.0)
+    reported_gap = max(scale * gap * _UP + _UNDERFLOW, scale * primal - dual)
     share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)
     if (
         primal > 0.0 and scale * primal < _SMALLEST

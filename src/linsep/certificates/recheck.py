@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from linsep.certificates.closing import ClosingSums
 from linsep.data.cluster import ClusterRows
-from linsep.losses import Loss
+from linsep.losses import Loss, zero_margin
 from linsep.problem.closing_rows import close_rows, feasible
 from linsep.solution import Explicit, Linearised
 
@@ -97,11 +97,24 @@ def weigh(s: FloatArray, values: FloatArray) -> FloatArray:
     return np.multiply(s, values, out=np.zeros_like(values), where=s > 0.0)
 
 
-def nothing_to_fit(loss: Loss, offset: Any, W: FloatArray) -> bool:
-    """Whether the coefficients and the objective there are exactly zero, so that no rounding takes part."""
-    if W.any() or (offset is not None and (not isinstance(offset, np.ndarray) or offset.any())):
+def nothing_to_fit(loss: Loss, sigma: Any, offset: Any, W: FloatArray) -> bool:
+    """Whether the objective is exactly zero at weights that are, so that no rounding takes part.
+
+    With w = 0 the margins are sigma b + offset, and whether such a sum is rounded can be told exactly. The loss is zero
+    at its zero margin, and beyond it if it does not grow with the margin (its dual variables are not negative).
+    """
+    kink, b = zero_margin(loss), float(W[-1, 0])
+    if W[:-1].any() or loss.value(np.array([kink]))[0] != 0.0:
         return False
-    return bool(loss.value(np.zeros(1))[0] == 0.0)
+    offsets = np.zeros(1) if offset is None else offset
+    if not (isinstance(offsets, np.ndarray) and (b == 0.0 or isinstance(sigma, np.ndarray))):
+        return False  # rows on a cluster
+    shift = sigma * b if b else np.zeros(1)
+    m = shift + offsets
+    part = m - shift
+    exact = (shift - (m - part)) + (offsets - part) == 0.0  # Knuth
+    there = (m == kink) | ((m > kink) & (loss.domain[0] == 0.0))
+    return bool((exact & there).all())
 
 
 def dual_point(

@@ -117,7 +117,7 @@ def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.i
             tol=part.tol,
             exact=exact,
         )
-    if isinstance(part.loss, Loss) and nothing_to_fit(part.loss, part.offset, part.W):
+    if isinstance(part.loss, Loss) and nothing_to_fit(part.loss, part.sigma, part.offset, part.W):
         return exact_zero(part.tol)
     if exact:
         return exact_certificate(
