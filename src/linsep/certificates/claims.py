@@ -26,8 +26,10 @@ from linsep.solution import Explicit
 
 #: Relative difference of two numbers that are made from one another by a few operations.
 _CLOSE = 1e-9
+#: What underflow may take from a number in the units that users read, a few times over.
+_UNDERFLOW = 2.0**-1068
 #: Share of tol by which a bound found anew may fall short of the one claimed.
-_SHORT = 1e-2
+_SHORT = 0.1
 
 
 def altered_settings(model: Any, parts: Sequence[Part]) -> str | None:
@@ -102,6 +104,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     """Which field of a finite claim does not follow from the others, or None."""
     lam, l1 = part.penalty.l2, part.penalty.l1
     slack = _CLOSE * max(abs(claim.gap), claim.rounding) + 64 * ROUNDOFF * abs(claim.primal)
+    slack += _UNDERFLOW
     excess = claim.gap - (claim.primal - claim.dual)
     if excess < -slack or excess > claim.rounding + slack:
         return "The claim contradicts itself: its gap is not primal minus dual."
@@ -139,7 +142,10 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
         return "The lower bound claimed lies above an objective that is attained."
     if claim.kind == "dual" or found.kind == "local":
         # found may fall short of the claim by rounding, and where the dual point is unfolded in other bits
-        if claim.dual > found.dual + slack + 2.0 * found.rounding + _SHORT * part.tol * scale:
+        if (
+            claim.dual
+            > found.dual + slack + 2.0 * found.rounding + _SHORT * min(part.tol, 1e-3) * scale
+        ):
             return "The gap claimed is smaller than the one that can be proven."
     if (
         claim.relative_gap == 0.0 < claim.gap

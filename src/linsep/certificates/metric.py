@@ -77,6 +77,8 @@ def inverse_factor(R: FloatArray) -> FloatArray | None:
     """T = R^-1 of a triangular R, its columns scaled to length 1; None if R is singular to working precision."""
     if len(R) < R.shape[1] or not np.isfinite(R).all():
         return None
+    if len(R) > R.shape[1]:
+        R = np.asarray(np.linalg.qr(R, mode="r"))
     scale = np.sqrt((R * R).sum(axis=0))
     if not (scale > 0.0).all():
         return None

@@ -198,6 +198,8 @@ class _Path:
             return _Step(moved, (cp - p * dy) / up, (cq + q * dy) / down, dy, delta[-1])
 
         both, mass = self._products(), self._mass()
+        if not both > 0.0:  # the weights of the rows are so small that their products vanish
+            return 0.0
         rough, fine = EXACT if system.factored else INEXACT
         first = step(0.0, None, rough)
         left = self._products(min(1.0, self._reach(first)), first) / both

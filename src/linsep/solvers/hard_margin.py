@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.errors import InseparableData, Refused
+from linsep.errors import InseparableData, NonFinite, Refused
 from linsep.problem import hard_margin
 from linsep.separability import Inseparable, Separable, decide
 from linsep.separability.rows import SignedRows
@@ -181,6 +181,11 @@ class _Found:
         m = np.concatenate([part[2] for part in parts])
         rows, m = rows[np.isfinite(m)], m[np.isfinite(m)]
         sign = signed.data.sign[rows]
+        if not (len(m) and (not signed.fit_intercept or ((sign < 0).any() and (sign > 0).any()))):
+            raise NonFinite(
+                "The margins of a hard-margin classifier are not finite: the features are too large or too small "
+                "for float64. Multiply or divide them by a power of ten so that they are near 1."
+            )
         order = np.lexsort((rows, m))
         if signed.fit_intercept:
             low, high = m[sign < 0].min(), m[sign > 0].min()
