@@ -21,6 +21,7 @@ from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
 from linsep.refinement import refine
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import choose, choose_coupled, rescaled, solve_again, wants_rows_here
+from linsep.solvers.null_model import null_model
 from linsep.solvers.recession import refuse_without_minimiser
 from linsep.watching import Job, note
 
@@ -105,6 +106,11 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     with Job("fit", tol=recipe.tol) as job:
         problem, solution, name = _solve(recipe, data, start, job)
         solution, certificate = conclude(problem, solution, recipe.tol)
+        if not certificate.certified and isinstance(problem, Problem) and not problem.data.remote:
+            theta, value = null_model(problem)
+            if value == 0.0:  # a constant target, which no rounding of the weights should spoil
+                constant = replace(solution, W=theta.reshape(-1, 1), sums=None)
+                solution, certificate = conclude(problem, constant, recipe.tol)
         note(problem.passes, certificate.primal, certificate.dual)
     status = solution.status
     precise = status in (Status.CERTIFIED, Status.WORKING_PRECISION)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.losses import zero_margin
+
 if TYPE_CHECKING:
     from linsep.losses import Loss
     from linsep.problem import Problem
@@ -28,7 +30,9 @@ def null_model(problem: Problem) -> tuple[FloatArray, float]:
     if problem.fit_intercept and data.offset is None and loss.native in _KNOWN and weight.all():
         null[-1] = _KNOWN[loss.native](*weight.tolist())
     elif problem.fit_intercept:
-        null[-1] = _best_intercept(loss, sign, offset, weight)
+        null[-1] = _fitting_intercept(loss, sign, offset)
+        if weight @ loss.value(sign * null[-1] + offset) > 0.0:
+            null[-1] = _best_intercept(loss, sign, offset, weight)
     return null, float(weight @ loss.value(sign * null[-1] + offset))
 
 
@@ -39,6 +43,11 @@ _KNOWN: dict[str, Callable[[float, float], float]] = {
     "squared": lambda plus, minus: (plus - minus) / (plus + minus),
     "squared_hinge": lambda plus, minus: (plus - minus) / (plus + minus),
 }
+
+
+def _fitting_intercept(loss: Loss, sign: FloatArray, offset: FloatArray) -> float:
+    """The intercept that fits the first row exactly, and so all rows of a constant target."""
+    return float(sign[0] * (zero_margin(loss) - offset[0]))
 
 
 def _best_intercept(loss: Loss, sign: FloatArray, offset: FloatArray, weight: FloatArray) -> float:
@@ -55,6 +64,8 @@ def _best_intercept(loss: Loss, sign: FloatArray, offset: FloatArray, weight: Fl
         move = -slope / curve if curve > 0.0 else -np.copysign(reach, slope)
         to = b + float(np.clip(move, -reach, reach))
         if not low < to < high:
+            if not np.isfinite(high - low):
+                break  # b is as good as float64 can tell
             to = 0.5 * (low + high)
         if abs(to - b) <= 1e-10 * (1.0 + abs(b)):
             b = to
