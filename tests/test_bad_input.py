@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
-from linsep import LinearClassifier, LinearRegressor, LogisticRegression
+from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
 from linsep.errors import BadInput, LinsepError, NonFinite, Refused
 from linsep.estimators.fitting import _SCAN_LIMIT
 
@@ -361,13 +361,16 @@ def test_accepted_types(dtype):
     )
 
 
-@pytest.mark.parametrize("value", [1e-308, 1e-300, 1e100])
+@pytest.mark.parametrize("value", [1e-308, 1e-300, 1e-150, 1e100])
 def test_weights_of_extreme_size(value):
     """Weights and C only matter as a product."""
     weighted = LogisticRegression(C=1.0 / value)
     weighted.fit(X, Y, sample_weight=np.full(N, value))
     plain = LogisticRegression().fit(X, Y)
     assert weighted.certificate_.certified
+    weight = np.full(N, value)
+    assert verify(weighted, X, Y, weight).certified
+    assert verify(weighted, X, Y, weight, exact=True).certified
     np.testing.assert_allclose(weighted.coef_, plain.coef_, rtol=1e-6)
 
 

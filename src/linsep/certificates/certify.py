@@ -92,7 +92,8 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
             fit_intercept=problem.fit_intercept,
             tol=tol,
         )
-    if nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
+    here = not problem.data.remote
+    if here and nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
         return exact_zero(tol)
     if problem.lam == 0.0 and problem.penalty.l1 == 0.0:
         return _local(problem, solution, tol)

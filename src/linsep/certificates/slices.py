@@ -110,7 +110,7 @@ def _sliced(B: Any, y: FloatArray, bits: int) -> Pair:
     """B y, with the entries of y below 1 in size."""
     n, d = B.shape
     top = _row_maxima(B)
-    exponent = np.where(top > 0.0, np.frexp(top)[1], 0)
+    exponent = np.where(top > 0.0, np.frexp(top)[1], -5000)  # a row of zeros has no error
     if sp.issparse(B):
         rest = np.ldexp(B.data, -np.repeat(exponent, np.diff(B.indptr)))
     else:

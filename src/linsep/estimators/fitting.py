@@ -7,6 +7,7 @@ fails leaves the estimator as it was.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -29,10 +30,13 @@ from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
 from linsep.estimators.inputs import FloatArray
 from linsep.losses import CoupledLoss, Loss
+from linsep.penalties import ElasticNet
 from linsep.solution import Status, TraceRecord
 from linsep.train import Fit, Recipe, told, train
 from linsep.watching import Job, advance
 
+# Exponents of weights, and of C, whose squares and products with the data are numbers of full precision.
+_ORDINARY_WEIGHT, _ORDINARY_C = 340, 900
 _SCAN_LIMIT = 1_000_000  # elements: up to here a search costs nothing beside the fit
 
 
@@ -72,6 +76,8 @@ def solve(
     A small X is searched for NaN and infinity beforehand. A large one is not read twice: they
     make the first value of the objective NaN, and only then is X searched.
     """
+    asked, (weight, penalty) = recipe.penalty, _ordinary_weights(weight, recipe.penalty)
+    recipe = recipe if penalty is asked else replace(recipe, penalty=penalty)
     looked_at = isinstance(X, ClusterRows)  # by each worker, when it was opened
     if not looked_at and (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
@@ -85,6 +91,8 @@ def solve(
         if not looked_at:
             refuse_nonfinite(X, names)
         raise  # X is finite: the objective is not
+    if penalty is not asked:
+        fits = [replace(fit, recipe=replace(fit.recipe, penalty=asked)) for fit in fits]
     short = [fit for fit in fits if not fit.certificate.certified]
     if short:
         whole = certificates.combine([fit.certificate for fit in fits])
@@ -95,6 +103,21 @@ def solve(
             text = f"{text}. {near}" if near else text
         warnings.warn(ConvergenceWarning(text, whole), stacklevel=3)
     return fits
+
+
+def _ordinary_weights(weight: Any, penalty: ElasticNet) -> tuple[Any, ElasticNet]:
+    """Weights of extreme size divided by a power of two, and C multiplied by it.
+
+    Weights and C only matter as a product, and products with powers of two are exact; but squares of sums of weights
+    of 1e-200 are 0 in float64.
+    """
+    if not isinstance(weight, np.ndarray) or not math.isfinite(penalty.C):
+        return weight, penalty
+    exponent, own = (math.frexp(x)[1] for x in (float(weight.max(initial=0.0)), penalty.C))
+    if abs(exponent) <= _ORDINARY_WEIGHT:
+        return weight, penalty
+    shift = max(min(exponent, _ORDINARY_C - own), -_ORDINARY_C - own)
+    return np.ldexp(weight, -shift), replace(penalty, C=math.ldexp(penalty.C, shift))
 
 
 def _train(
@@ -256,14 +279,15 @@ def verification_parts(
     at = 0
     for part, fit in zip(subproblems, model._fits, strict=True):
         columns = slice(at, at + part.width)
+        weights, penalty = _ordinary_weights(weight, fit.recipe.penalty)
         yield (
             part.loss,
-            fit.recipe.penalty,
+            penalty,
             fit.recipe.fit_intercept,
             X,
             part.sigma,
             part.offset,
-            weight,
+            weights,
             part.labels,
             W[:, columns],
             fit.dual,

@@ -247,6 +247,7 @@ class ZeroOneClassifier(ByScores):
 
     def _linear_scores(self, X: Any) -> FloatArray:
         """Scores whose signs are not touched by rounding: what is proven is what ``predict`` does."""
+        check_is_fitted(self, "coef_")
         theta = np.append(self.coef_, self.intercept_)
         return scores(self, X, lambda rows, Z: exact_signs(rows, theta, Z[:, 0])[:, np.newaxis])
 
