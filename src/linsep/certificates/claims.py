@@ -117,9 +117,8 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     known = claim.kind == "dual" and lam > 0.0 and math.isfinite(claim.coef_error)
     if known and not hard_margin(part.loss, part.penalty):
         ends = (claim.gap - 16 * ROUNDOFF * abs(claim.primal), claim.gap)
-        low, high = (
-            math.sqrt(2.0 / lam) * math.sqrt(max(gap, 0.0) / part.penalty.scale) for gap in ends
-        )
+        strength = lam * part.penalty.scale  # 1 - l1_ratio: nothing of this underflows
+        low, high = (math.sqrt(2.0 * max(gap, 0.0) / strength) for gap in ends)
         if not (1.0 - 1e-6) * low <= claim.coef_error <= (1.0 + 1e-6) * high:
             return "The claim contradicts itself: coef_error does not follow from the gap."
     if claim.gap > 0.0 and (claim.rounding == 0.0 or claim.coef_error == 0.0):
