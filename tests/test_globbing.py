@@ -81,10 +81,6 @@ def test_hostile_problems():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 found = fit(sample, hinge, C, "globbing")
-            if name == "unscaled" and C == 1e6:  # C |x|^2 = 1e18 is beyond float64: say so
-                assert found.certificate.relative_gap <= 1e-2
-                assert found.certificate.gap <= 1.01 * found.certificate.rounding
-                continue
             assert found.certificate.certified, (name, C)
             assert_optimal(found, hinge, C, sample, 1e-6)
 
