@@ -6,6 +6,7 @@ The cluster of these tests lives in this process, which starts at once; tests/te
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +20,7 @@ from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegress
 from linsep.data import Memory
 from linsep.data.cluster import Cluster, on_cluster
 from linsep.data.layout import longest_ordered, ordered
-from linsep.errors import BadInput, ClusterError, Refused
+from linsep.errors import BadInput, CertificateError, ClusterError, Refused
 from linsep.estimators import remote
 from linsep.losses import Huber, Multinomial, get
 from linsep.penalties import ElasticNet
@@ -314,6 +315,21 @@ ROUNDS = [
     ("separable", 20, 10),
     ("inseparable", 20, 6),
 ]
+
+
+def test_a_forged_objective_is_found_where_the_rows_lie(client):
+    """All fields a thousandth too large agree with one another; the rows do not agree with them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4))
+    y = X[:, 0] + rng.normal(size=600) > 0
+    rows = da.from_array(X, chunks=(200, 4)), da.from_array(y, chunks=200)
+    model = LogisticRegression().fit(*rows)
+    assert linsep.verify(model, *rows).certified
+    claim = model.certificate_
+    grown = {name: 1.001 * getattr(claim, name) for name in ("primal", "dual", "gap", "rounding")}
+    model.certificate_ = replace(claim, coef_error=1.001**0.5 * claim.coef_error, **grown)
+    with pytest.raises(CertificateError, match="not the one claimed"):
+        linsep.verify(model, *rows)
 
 
 @pytest.mark.filterwarnings("ignore:Sending large graph")

@@ -131,7 +131,7 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
     if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
         return None
     scale = max(abs(claim.primal), abs(found.primal))
-    slack = _allowance(part) + found.rounding + 64 * ROUNDOFF * scale
+    slack = _allowance(part, found) + found.rounding + 64 * ROUNDOFF * scale
     if math.isnan(slack):
         return None if not claim.certified or found.certified else "The claim is not finite."
     unknown = math.isinf(claim.coef_error) and math.isfinite(found.coef_error)
@@ -162,18 +162,18 @@ def _may_be_relaxed(part: Part) -> bool:
     return isinstance(part.loss, Loss) and bool(relaxations(part.loss, part.penalty))
 
 
-def _allowance(part: Part) -> float:
+def _allowance(part: Part, found: Optimality) -> float:
     """What rounding may do to an objective and its bound in a plain pass over the rows, in reported units.
 
-    As in ``closing``, for sums over all rows one after another, and with the norms of rows and weights in the place of
-    |x|.|w|.
+    As in ``closing``, for sums over all rows one after another. Rows on a cluster are not read once more: the rounding
+    of what was found there, some times over, takes its place.
     """
     if isinstance(part.X, ClusterRows):
-        return math.inf
+        return 64.0 * found.rounding
     units = target_units(part.loss, part.penalty, part.offset)
     if not units.plain:
         with np.errstate(over="ignore", under="ignore"):
-            return float(np.ldexp(_allowance(units.part(part)), units.objective))
+            return float(np.ldexp(_allowance(units.part(part), found), units.objective))
     n, d = part.X.shape
     W = np.asarray(part.W, dtype=np.float64)
     sizes = np.abs(W)

@@ -29,7 +29,8 @@ With the unit roundoff eps = 2^-53 (Higham, Accuracy and Stability of Numerical 
   and (rows + 40) eps Q + |at - w| |e_v|.
 * **Balance.** The masses err by a share (rows + 40) eps, so after balancing they differ by a share of at most
   2 (rows + 41) eps. Shrinking one side by that share closes it, and changes D by the share times |A| + |v_side.at|; v
-  moves by the share of v_side, which adds to e_v in the square. Which side is unknown: the dearer one.
+  moves by the share of v_side, which adds to e_v in the square. Which side is unknown, so the larger of the two costs
+  counts.
 * **Penalties.** (d + 16) eps of lam/2 |w|^2, l1 |w|_1 and their conjugates; lam itself is the rounded 1/C.
 * **Underflow** takes at most 2^-1074 from a product. Every row adds 2^-960 (and as much times its weight) to the sums
   that bound rounding, which times eps is more than it can lose; the squares of w and v lose at most

@@ -8,6 +8,7 @@ losses are enclosed by python-flint's ball arithmetic: every number there carrie
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -136,7 +137,7 @@ class Piecewise:
         return np.asarray(np.minimum(u - self.low, self.high - u) ** 2)
 
 
-class _Balls:
+class _Balls(ABC):
     """Sums of balls, as intervals."""
 
     low: float
@@ -158,15 +159,17 @@ class _Balls:
         with _precision():
             return _enclosed([self._conjugate(_ball(u), _ball(1 - u))])
 
+    @abstractmethod
     def freedom(self, u: FloatArray) -> FloatArray:
         """One over the curvature of l*."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _value(self, m: Any) -> Any:
-        raise NotImplementedError
+        """Ball around l(m)."""
 
+    @abstractmethod
     def _conjugate(self, u: Any, rest: Any) -> Any:
-        raise NotImplementedError
+        """Ball around l*(-u), with rest = 1 - u."""
 
 
 class _LogisticBalls(_Balls):

@@ -63,8 +63,7 @@ def verify(
     Returns the certificate that was found, or raises :class:`~linsep.errors.CertificateError` if it does not
     reach the model's ``tol`` or contradicts ``model.certificate_``. ``exact=True`` computes with rational
     numbers and balls (the logistic, exponential and multinomial losses need ``linsep[exact]``), so that no rounding
-    is left to allow for. X may be a
-    scan (``linsep.scan``), which may bring y and the weights along.
+    is left to allow for. X may be a scan (``linsep.scan``), which may bring y and the weights along.
     """
     if not hasattr(model, "certificate_"):
         name = type(model).__name__
