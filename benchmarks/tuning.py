@@ -75,7 +75,7 @@ def losses_of(loss: str, m: np.ndarray) -> float:
     return float((hinge if loss == "hinge" else hinge**2).sum())
 
 
-class Court:
+class SgdCertifier:
     """The minimum of every model of the grid, with a free or a penalised intercept."""
 
     def __init__(self, X: Any, y: np.ndarray, loss: str, pairs: Pairs) -> None:
@@ -263,7 +263,7 @@ def race(table: tables.Table, name: str, loss: str, asked: argparse.Namespace) -
 
     X, y = load(name)
     pairs = list(StratifiedKFold(FOLDS).split(np.zeros(len(y)), y))
-    court = Court(X, y, loss, pairs)
+    court = SgdCertifier(X, y, loss, pairs)
     target = asked.target
     mine, gap = ours(X, y, pairs, loss, target)
     limit = min(asked.cap, max(5.0, FAR * mine))

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linsep import LogisticRegression, _kernels, losses, verify
-from linsep.at_once import fit_at_once
 from linsep.certificates import ClosingSums, from_sums
 from linsep.certificates.optimality import enclose
 from linsep.data import Memory
@@ -21,6 +20,7 @@ from linsep.losses import (
     SquaredHinge,
 )
 from linsep.penalties import ElasticNet
+from linsep.small_dense import fit_small
 from linsep.train import Recipe, train
 
 LOSSES = [Logistic(), Squared(), SquaredHinge(), HuberisedHinge(0.5), Huber(1.0), Hinge()]
@@ -41,7 +41,7 @@ def test_same_bits_and_proof_as_the_long_road(loss, C, kind, weighted, intercept
     X, sigma, weight = table(kind=kind)
     weight = weight if weighted else None
     recipe = Recipe(loss, ElasticNet(C), intercept)
-    quick = fit_at_once(recipe, X, sigma, None, weight)
+    quick = fit_small(recipe, X, sigma, None, weight)
     slow = train(recipe, Memory(X, sigma, None, weight))
     assert quick is not None
     np.testing.assert_array_equal(quick.W, slow.W)
@@ -62,7 +62,7 @@ def test_same_bits_for_numbers(loss):
     X, _, weight = table()
     offset = 1.0 - X @ np.arange(5.0) + weight
     recipe = Recipe(loss, ElasticNet(10.0))
-    quick = fit_at_once(recipe, X, None, offset, weight)
+    quick = fit_small(recipe, X, None, offset, weight)
     np.testing.assert_array_equal(quick.W, train(recipe, Memory(X, None, offset, weight)).W)
     assert quick.certificate.certified
 
@@ -112,7 +112,7 @@ def test_what_goes_the_long_road():
     plain = Recipe(Logistic(), ElasticNet(1.0))
 
     def quick(X=X, **changes):
-        return fit_at_once(Recipe(**{**vars(plain), **changes}), X, sigma, None, None)
+        return fit_small(Recipe(**{**vars(plain), **changes}), X, sigma, None, None)
 
     assert quick() is not None
     assert quick(loss=Hinge()) is not None
@@ -149,13 +149,13 @@ def test_a_loss_that_cannot_be_hashed():
             return q + q * q / 4
 
     X, sigma, _ = table()
-    assert fit_at_once(Recipe(Listed(), ElasticNet(1.0)), X, sigma, None, None) is None
+    assert fit_small(Recipe(Listed(), ElasticNet(1.0)), X, sigma, None, None) is None
 
 
 def test_numbers_that_overflow_are_told_as_on_the_long_road():
     X, sigma, _ = table()
     for far in (1e150, 1e200):
-        assert fit_at_once(Recipe(Logistic(), ElasticNet(1.0)), far * X, sigma, None, None) is None
+        assert fit_small(Recipe(Logistic(), ElasticNet(1.0)), far * X, sigma, None, None) is None
 
 
 def test_the_certificate_holds_for_an_independent_check():
@@ -171,6 +171,6 @@ def test_ascent_is_left_to_the_long_road():
     X, sigma, _ = table(n=600, d=30)
     for C, name in ((1e-3, "dual-cd"), (1.0, "interior")):
         recipe = Recipe(Hinge(), ElasticNet(C))
-        quick = fit_at_once(recipe, X, sigma, None, None)
+        quick = fit_small(recipe, X, sigma, None, None)
         assert (quick is None) == (name == "dual-cd")
         assert train(recipe, Memory(X, sigma)).solver == name

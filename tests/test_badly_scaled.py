@@ -9,9 +9,9 @@ from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Stop
-from linsep.solvers.band import Band
+from linsep.solvers.interior.active_band import Band
+from linsep.solvers.interior.subsampling import Pilot, Thinning
 from linsep.solvers.run import Run
-from linsep.solvers.scouting import Pilot, Thinning
 
 N, D = 60_000, 20
 

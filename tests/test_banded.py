@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linsep import LinearSVC, tune
-from linsep.tuning import banded
+from linsep.tuning import hinge_grid as banded
 
 CS = [1e-4, 0.03, 3.0, 100.0]
 

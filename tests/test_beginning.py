@@ -13,7 +13,8 @@ from linsep import _kernels as K  # noqa: N812
 from linsep.certificates import certify
 from linsep.losses import get
 from linsep.solution import Status, Stop
-from linsep.solvers import ascent, dual_cd
+from linsep.solvers.dual_ascent import native as ascent
+from linsep.solvers.dual_ascent import solve as dual_cd
 
 CLASSES = ["logistic", "squared", "squared_hinge", "huberised_hinge", "hinge"]
 

@@ -24,7 +24,7 @@ from linsep.errors import BadInput, CertificateError, ClusterError, Refused
 from linsep.estimators import remote
 from linsep.losses import Huber, Multinomial, get
 from linsep.penalties import ElasticNet
-from linsep.solvers import globbing
+from linsep.solvers.interior import sifting as globbing
 from linsep.train import Recipe, train
 
 da = pytest.importorskip("dask.array")

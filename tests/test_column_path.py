@@ -1,4 +1,4 @@
-"""The interior point method for the squared hinge with an absolute penalty, where Newton's method dawdles."""
+"""The interior point method for the squared hinge with an absolute penalty, where Newton's method stalled."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,9 @@ from linsep.losses import Logistic, Squared, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Stop
-from linsep.solvers import column_path, column_system
-from linsep.solvers.column_sets import Columns
+from linsep.solvers.interior import l1 as column_path
+from linsep.solvers.l1.coordinate import Columns
+from linsep.solvers.linalg import schur_cg as column_system
 from linsep.solvers.run import Run
 
 

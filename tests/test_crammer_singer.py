@@ -25,7 +25,9 @@ from linsep.losses import CrammerSinger, Hinge
 from linsep.penalties import ElasticNet
 from linsep.problem import MaxMarginProblem
 from linsep.solution import Explicit, Stop
-from linsep.solvers import crammer_singer, max_margin_ascent, max_margin_steps
+from linsep.solvers.multiclass import crammer_singer
+from linsep.solvers.multiclass import crammer_singer_ascent as max_margin_ascent
+from linsep.solvers.multiclass import crammer_singer_directions as max_margin_steps
 from linsep.train import Recipe, train
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)

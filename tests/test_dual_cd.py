@@ -26,8 +26,8 @@ from linsep.certificates import certify
 from linsep.errors import NonFinite
 from linsep.losses import Huber, HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
-from linsep.solvers import ascent as ascent_module
-from linsep.solvers import dual_cd
+from linsep.solvers.dual_ascent import native as ascent_module
+from linsep.solvers.dual_ascent import solve as dual_cd
 
 LOSSES = [get(name) for name in dual_cd.LOSSES] + [HuberisedHinge(0.25), Huber(0.3)]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=naming)

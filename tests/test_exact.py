@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linsep
-from linsep import losses, rational
+from linsep import losses
 from linsep.certificates import (
     closing,
     closing_sums_numpy,
@@ -21,8 +21,9 @@ from linsep.certificates import (
     from_sums,
     recheck,
 )
-from linsep.dyadic import Dyadic, DyadicRows
 from linsep.errors import CertificateError, Refused
+from linsep.exact import rational
+from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import Absolute, Hinge, Huber, HuberisedHinge, Multinomial, Squared
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit, Linearised

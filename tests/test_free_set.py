@@ -11,8 +11,11 @@ from linsep import _kernels as K  # noqa: N812
 from linsep.certificates import certify
 from linsep.losses import HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
-from linsep.solvers import ascent as ascent_module
-from linsep.solvers import choose, dual_cd, hardness, smoothed
+from linsep.solvers import choose
+from linsep.solvers.cost import model as hardness
+from linsep.solvers.dual_ascent import native as ascent_module
+from linsep.solvers.dual_ascent import smoothed_start as smoothed
+from linsep.solvers.dual_ascent import solve as dual_cd
 
 HINGES = [get("hinge"), get("squared_hinge"), HuberisedHinge(0.2)]
 each_hinge = pytest.mark.parametrize("loss", HINGES, ids=naming)
@@ -534,9 +537,9 @@ def test_classes_far_apart_are_left_to_ascent(monkeypatch):
     hinge, stop = get("hinge"), Stop(1e-6)
     assert choose(Sample(X, sign).problem(hinge, 1e3), "auto", stop).name == "dual-cd"
     assert choose(Sample(X, noisy).problem(hinge, 1e3), "auto", stop).name == "interior"
-    assert not dual_cd.parted_soon(Sample(X, sign).problem(get("absolute"), 1e3))
+    assert not dual_cd.perceptron_separates(Sample(X, sign).problem(get("absolute"), 1e3))
     empty = Sample(sp.csr_matrix((1500, 40)), np.ones(1500)).problem(hinge, 1e3, False)
-    assert not dual_cd.parted_soon(empty)
+    assert not dual_cd.perceptron_separates(empty)
     model = LinearClassifier("hinge", C=1e3).fit(X, sign)
     assert model.certificate_.certified and model.solver_ == "dual-cd"
 

@@ -15,8 +15,8 @@ from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
-from linsep.solvers import globbing
-from linsep.solvers.band import Band, Wrong
+from linsep.solvers.interior import sifting as globbing
+from linsep.solvers.interior.active_band import Band, Wrong
 from linsep.solvers.run import Run
 
 each_kinked = pytest.mark.parametrize("loss", KINKED, ids=naming)

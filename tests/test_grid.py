@@ -15,7 +15,10 @@ from linsep.errors import NonFinite
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised, Stop
-from linsep.solvers import grid, grid_kinks, grid_pilot, grid_walk
+from linsep.solvers.grid import kinks as grid_kinks
+from linsep.solvers.grid import newton as grid
+from linsep.solvers.grid import pilot as grid_pilot
+from linsep.solvers.grid import walk as grid_walk
 from linsep.solvers.run import linearised
 
 STORED = ["dense64", "dense32", "csr64-int32", "csr32-int64"]
@@ -56,7 +59,7 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
         assert np.allclose(base.hessian[f + 1], H, rtol=1e-10, atol=1e-10)
     order = X.shape[1] + 1
     nothing = np.zeros((order, order))
-    again = grid_pilot.foretold(grid_of(sample, loss, part), base, theta, nothing, nothing)
+    again = grid_pilot.predicted(grid_of(sample, loss, part), base, theta, nothing, nothing)
     assert np.allclose(again.value, base.value, rtol=1e-12)
     assert np.allclose(again.gradient, base.gradient, rtol=1e-11, atol=1e-11)
     assert np.allclose(

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from linsep import Hyperplane, LinearClassifier, verify
 from linsep.errors import CertificateError, InseparableData, Refused
 from linsep.solution import Explicit
-from linsep.solvers import soft_margin
+from linsep.solvers.hard_margin import soft_margin
 
 
 def two_classes(seed=0, n=60, d=4, gap=0.1):

@@ -28,9 +28,9 @@ from linsep.data import layout, memory
 from linsep.errors import ConvergenceWarning, NonFinite, Refused
 from linsep.losses import get
 from linsep.solution import Explicit, Status, Stop
-from linsep.solvers import small
-from linsep.solvers.central_path import Path, feasible
-from linsep.solvers.foreknowledge import null_directions
+from linsep.solvers.interior.central_path import Path, feasible
+from linsep.solvers.interior.start import null_directions
+from linsep.solvers.newton import native as small
 from linsep.solvers.run import Run
 
 each_kinked = pytest.mark.parametrize("loss", KINKED, ids=naming)

@@ -28,7 +28,10 @@ from linsep.errors import CertificateError, Refused
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised
-from linsep.solvers import column_path, column_sets, lasso, prox_newton
+from linsep.solvers.interior import l1 as column_path
+from linsep.solvers.l1 import coordinate as column_sets
+from linsep.solvers.l1 import native as lasso
+from linsep.solvers.l1 import prox_newton
 from linsep.train import Recipe, train
 
 

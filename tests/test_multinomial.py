@@ -19,9 +19,15 @@ from linsep.losses import Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Explicit, Linearised, Status, Stop
-from linsep.solvers import coupled_directions, multinomial
-from linsep.solvers.coupled_directions import Blocks, ConjugateGradients, Target, zero_sum
-from linsep.solvers.multinomial import solve
+from linsep.solvers.multiclass import softmax as multinomial
+from linsep.solvers.multiclass import softmax_directions as coupled_directions
+from linsep.solvers.multiclass.softmax import solve
+from linsep.solvers.multiclass.softmax_directions import (
+    Blocks,
+    ConjugateGradients,
+    Target,
+    zero_sum,
+)
 
 CLASSES = (3, 4, 8, 10, 17)
 

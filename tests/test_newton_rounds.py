@@ -8,8 +8,8 @@ from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
-from linsep.solvers import newton_rounds
-from linsep.solvers.newton_rounds import Look, Model
+from linsep.solvers.newton import cluster as newton_rounds
+from linsep.solvers.newton.cluster import Look, Model
 from linsep.solvers.run import gap_of
 
 

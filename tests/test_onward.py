@@ -5,7 +5,7 @@ import pytest
 from catalogue import STORAGES, Sample, dense, naming
 
 from linsep.losses import HuberisedHinge, get
-from linsep.solvers.ascent import Ascent
+from linsep.solvers.dual_ascent.native import Ascent
 
 LOSSES = [get("squared_hinge"), get("squared"), HuberisedHinge(0.5)]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=naming)

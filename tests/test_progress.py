@@ -11,8 +11,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import linsep
-from linsep.watching import Job, advance, bars, current, note
-from linsep.watching.jobs import BOARD, Board
+from linsep.monitoring import Job, advance, bars, current, note
+from linsep.monitoring.jobs import BOARD, Board
 
 CANCER = load_breast_cancer(return_X_y=True)
 IRIS = load_iris(return_X_y=True)

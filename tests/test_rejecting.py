@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, tune
 from linsep.errors import BadInput, Refused
-from linsep.tuning import rejecting
+from linsep.tuning import pruning as rejecting
 
 CS = [1e-5, 1e-3, 0.1, 1.0, 10.0]
 

@@ -32,10 +32,11 @@ from linsep import (
     write_report,
 )
 from linsep.errors import BadInput
-from linsep.report import repeats, words
+from linsep.report import formatting as words
+from linsep.report import repeats
 from linsep.report.health import columns, duplicates
-from linsep.report.opening import Rows
 from linsep.report.ranking import calibration, ranking
+from linsep.report.subject import Rows
 
 ATTACKS = [
     '<script>alert("x")</script>',

@@ -14,7 +14,8 @@ from linsep.losses import Hinge, Huber
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers import prox_newton, rescaled, solve_again
+from linsep.solvers import rescaled, solve_again
+from linsep.solvers.l1 import prox_newton
 
 
 def gaussian(n, d, scale=1.0, seed=0):

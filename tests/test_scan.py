@@ -24,9 +24,11 @@ from linsep import (
     tune,
     verify,
 )
-from linsep.data import Memory, Stream, shelf
+from linsep.data import Memory, Stream
+from linsep.data import strided_sample as shelf
 from linsep.errors import BadInput, CertificateError, Refused
-from linsep.solvers import lasso, multinomial
+from linsep.solvers.l1 import native as lasso
+from linsep.solvers.multiclass import softmax as multinomial
 
 N, D = 30_000, 24  # two blocks of float64 and more
 STREAMED = ("newton", "newton-pilot", "newton-cg")

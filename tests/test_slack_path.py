@@ -1,4 +1,4 @@
-"""The interior point method for the squared hinge: certified wherever it begins, and where Newton's method dawdles."""
+"""The interior point method for the squared hinge: certified wherever it begins, and where Newton's method stalled."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from linsep.losses import Logistic, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
-from linsep.solvers import slack_path
+from linsep.solvers.interior import squared_hinge as slack_path
 from linsep.solvers.run import Run
 
 

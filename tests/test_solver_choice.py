@@ -24,7 +24,9 @@ from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
-from linsep.solvers import NAMES, SOLVERS, choose, pilot, small
+from linsep.solvers import NAMES, SOLVERS, choose
+from linsep.solvers import sampling as pilot
+from linsep.solvers.newton import native as small
 from linsep.train import Recipe, train
 
 each_solver = pytest.mark.parametrize("solver", SOLVERS)

@@ -24,8 +24,8 @@ from linsep.certificates.gram import GramRows, from_gram
 from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit
-from linsep.solvers import span_newton
-from linsep.tuning import spanned
+from linsep.solvers.newton import gram_space as span_newton
+from linsep.tuning import gram_grid as spanned
 
 CS = [1e-3, 0.1, 10.0]
 LOSSES = ("logistic", "squared_hinge", "huberised_hinge", "squared", "hinge", "absolute")

@@ -8,7 +8,9 @@ import scipy.sparse as sp
 
 from linsep import LinearClassifier, LinearRegressor, path, tune
 from linsep.certificates import Part, recheck_part
-from linsep.tuning import choosing, rejecting, successive
+from linsep.tuning import grid_search as choosing
+from linsep.tuning import pruning as rejecting
+from linsep.tuning import warm_start_grid as successive
 
 CS = [1e-3, 0.3, 30.0]
 LOSSES = ["logistic", "squared_hinge", "hinge"]

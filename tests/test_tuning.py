@@ -36,7 +36,9 @@ from linsep import (
     verify,
 )
 from linsep.errors import BadInput
-from linsep.tuning import ValidationCurve, choosing, shared, splits
+from linsep.tuning import ValidationCurve, splits
+from linsep.tuning import grid_search as choosing
+from linsep.tuning import newton_grid as shared
 
 CS = [1e-3, 0.1, 10.0]
 

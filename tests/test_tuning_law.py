@@ -32,7 +32,7 @@ from linsep import (
     LogisticRegressionCV,
     tune,
 )
-from linsep.tuning import separate
+from linsep.tuning import one_by_one as separate
 
 N = 160
 CS = [0.02, 3.0]

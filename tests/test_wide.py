@@ -9,7 +9,9 @@ from catalogue import Sample, fit, objective, plain
 from linsep import LinearClassifier, verify
 from linsep.losses import get
 from linsep.solution import Explicit, Status, Stop
-from linsep.solvers import dual_cd, sparse, wide
+from linsep.solvers.dual_ascent import solve as dual_cd
+from linsep.solvers.dual_ascent import then_primal as sparse
+from linsep.solvers.newton import gram_reduction as wide
 
 PARABOLAS = ("squared_hinge", "squared", "huberised_hinge")
 

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
         ZeroOneClassifier,
         separate,
     )
-    from linsep.geometry import Hyperplane
+    from linsep.hyperplane import Hyperplane
     from linsep.inference import summary
     from linsep.model_files import load, save
+    from linsep.monitoring import progress
     from linsep.online import check_schedule
     from linsep.report import write_report
     from linsep.tables import Encoder, read_libsvm, read_table
     from linsep.tuning import path, tune
-    from linsep.watching import progress
 
     __version__: str
 
@@ -82,7 +82,7 @@ __all__ = [
 # Public name -> the module that defines it; a module stands for itself.
 _HOME = {
     "ConvergenceWarning": "linsep.errors",
-    "Hyperplane": "linsep.geometry",
+    "Hyperplane": "linsep.hyperplane",
     "Encoder": "linsep.tables",
     "LinearClassifier": "linsep.estimators",
     "LinearRegressor": "linsep.estimators",
@@ -104,7 +104,7 @@ _HOME = {
     "losses": "linsep.losses",
     "path": "linsep.tuning",
     "plot": "linsep.plot",
-    "progress": "linsep.watching",
+    "progress": "linsep.monitoring",
     "separate": "linsep.estimators",
     "read_libsvm": "linsep.tables",
     "read_table": "linsep.tables",

@@ -16,14 +16,14 @@ from linsep.certificates import Optimality, conclude, explain
 from linsep.data import Dataset
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.losses import CoupledLoss, Loss
+from linsep.monitoring import Job, note
 from linsep.penalties import ElasticNet
 from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
 from linsep.refinement import refine
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
-from linsep.solvers import choose, choose_coupled, rescaled, solve_again, wants_rows_here
+from linsep.solvers import choose, choose_coupled, needs_local_rows, rescaled, solve_again
+from linsep.solvers.newton.recession import refuse_without_minimiser
 from linsep.solvers.null_model import null_model
-from linsep.solvers.recession import refuse_without_minimiser
-from linsep.watching import Job, note
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Recipe:
     seed: int | None = None
 
 
-def told(recipe: Recipe) -> Recipe:
+def reproducible_fields(recipe: Recipe) -> Recipe:
     """What of a recipe decides the answer: neither threads nor the clock."""
     return replace(recipe, n_threads=None, time_limit=None)
 
@@ -85,15 +85,15 @@ def _solve(
         kind = CoupledProblem if recipe.loss.smooth else MaxMarginProblem
         coupled = kind(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
         job.owner = coupled
-        if wants_rows_here(coupled, recipe.solver):
-            return _solve(recipe, data.brought(), start, job)
+        if needs_local_rows(coupled, recipe.solver):
+            return _solve(recipe, data.to_memory(), start, job)
         name, solve = choose_coupled(coupled, recipe.solver)
         W = _start(data, recipe.loss.k, start, recipe.fit_intercept)
         return coupled, solve(coupled, W, stop, seed), name
     problem = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
     job.owner = problem
-    if wants_rows_here(problem, recipe.solver):
-        return _solve(recipe, data.brought(), start, job)
+    if needs_local_rows(problem, recipe.solver):
+        return _solve(recipe, data.to_memory(), start, job)
     solver = choose(problem, recipe.solver, stop)
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
     solution = solver.run(problem, theta, stop, seed)

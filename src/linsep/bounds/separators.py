@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 
 from linsep.data import Memory
 from linsep.errors import Refused
-from linsep.geometry import Hyperplane
+from linsep.hyperplane import Hyperplane
 from linsep.separability import Separable, decide
 
 FloatArray = npt.NDArray[np.float64]

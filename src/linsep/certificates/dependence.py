@@ -29,7 +29,7 @@ import scipy.linalg
 
 from linsep.certificates.metric import Metric
 from linsep.certificates.rows import Rows, stacked_qr
-from linsep.dyadic import Dyadic, DyadicRows
+from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]

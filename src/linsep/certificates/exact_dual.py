@@ -23,7 +23,7 @@ import numpy.typing as npt
 import scipy.linalg as sl
 
 from linsep.certificates.exact_rows import CoupledRows, CoupledSums, Point, PointwiseRows, SideSums
-from linsep.rational import solve_rational
+from linsep.exact.rational import solve_rational
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -18,8 +18,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from linsep.dyadic import Dyadic
 from linsep.errors import Refused
+from linsep.exact.dyadic import Dyadic
+from linsep.exact.rational import HAS_FLINT
 from linsep.losses import (
     Absolute,
     CoupledLoss,
@@ -35,7 +36,6 @@ from linsep.losses import (
     Squared,
     SquaredHinge,
 )
-from linsep.rational import HAS_FLINT
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -23,7 +23,7 @@ from linsep.certificates.exact_losses import (
     formula_of,
 )
 from linsep.certificates.recheck import Dual, dual_point, given, score
-from linsep.dyadic import Dyadic, DyadicRows
+from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import CoupledLoss, Loss, Multinomial, Scaled
 from linsep.solution import Explicit
 

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from linsep.certificates.optimality import Optimality, relative
 from linsep.certificates.recheck import Dual, chunks, given, row_norms, score
-from linsep.dyadic import Dyadic, DyadicRows
+from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit
 

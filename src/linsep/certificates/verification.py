@@ -32,9 +32,9 @@ from linsep.certificates.target_units import target_units
 from linsep.data.cluster import ClusterRows
 from linsep.errors import CertificateError, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
+from linsep.monitoring import Job
 from linsep.problem import hard_margin
 from linsep.solution import Explicit, Linearised
-from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

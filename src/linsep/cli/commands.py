@@ -147,7 +147,7 @@ def _code_of(error: BaseException) -> int:
 
 def _watched(options: Any) -> AbstractContextManager[None]:
     """A bar for whatever lasts longer than a second, if a person is looking."""
-    from linsep.watching import progress  # noqa: PLC0415
+    from linsep.monitoring import progress  # noqa: PLC0415
 
     return progress() if sys.stderr.isatty() and not options.quiet else nullcontext()
 

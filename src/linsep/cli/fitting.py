@@ -19,9 +19,9 @@ from sklearn.pipeline import Pipeline
 
 import linsep
 from linsep.cli import clustering, finishing, modelling, reading
+from linsep.cli.leakage import notices
 from linsep.cli.memory import give_back, return_at_once
 from linsep.cli.modelling import Judgement
-from linsep.cli.noticing import notices
 from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.report.writing import require

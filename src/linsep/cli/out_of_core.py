@@ -18,9 +18,10 @@ from linsep.cli import finishing, modelling, reading
 from linsep.cli.modelling import Judgement
 from linsep.cli.output import Outcome, say
 from linsep.data import Scan
-from linsep.data.space import available_memory
+from linsep.data.memory_limit import available_memory
 from linsep.errors import BadInput, ConvergenceWarning
-from linsep.tuning import separate, splits
+from linsep.tuning import one_by_one as separate
+from linsep.tuning import splits
 from linsep.tuning.scoring import resolve
 
 _SHARE = 0.25  # of the free memory that a file may take: read, encoded and split it takes about four times as much

@@ -5,7 +5,7 @@ from linsep.data.cluster import Cluster
 from linsep.data.dataset import AT_HAND, Dataset
 from linsep.data.journal import checkpoint
 from linsep.data.memory import Memory, readable
-from linsep.data.opening import dataset
+from linsep.data.open_rows import dataset
 from linsep.data.recorded import recorded
 from linsep.data.scanning import Scan, scan
 from linsep.data.stored import StoredRows

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.data import shelf
+from linsep.data import strided_sample as shelf
 from linsep.data.decoding import Batch
 from linsep.data.layout import GRAIN, rows_of_a_large_block
 from linsep.data.memory import FILLED

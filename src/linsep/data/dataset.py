@@ -105,7 +105,7 @@ class Dataset(ABC):
     def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Dataset:
         """The given rows (ascending) in memory, their weights multiplied by ``share``."""
 
-    def brought(self) -> Dataset:
+    def to_memory(self) -> Dataset:
         """All rows where a method that is not made of sums alone can work on them, to be closed by the caller."""
         return self.sample(np.arange(self.n))
 

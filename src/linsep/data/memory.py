@@ -13,10 +13,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data.adding import add_up
 from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Dataset, Notes, Sum
 from linsep.data.layout import Edges, dense_edges, longest_sum, sparse_edges
+from linsep.data.ordered_sum import add_up
 from linsep.data.threads import usable_threads
 
 if TYPE_CHECKING:

@@ -142,8 +142,8 @@ class Recorded(Dataset):
                     "over them finds other sums. Remove it, and fit again."
                 )
 
-    def brought(self) -> Dataset:
-        found = self._data.brought()
+    def to_memory(self) -> Dataset:
+        found = self._data.to_memory()
         return Recorded(found, self._journal) if isinstance(found, Stream) else found
 
     def columns(self, chosen: npt.NDArray[np.int64]) -> Dataset:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data import shelf
+from linsep.data import strided_sample as shelf
 from linsep.data.layout import Edges, dense_edges, sparse_edges
 from linsep.data.pieces import PieceFile, Scratch
 from linsep.data.threads import in_parallel
@@ -45,7 +45,7 @@ class StoredRows(ABC):
     """n rows of d numbers on disk. ``X[a:b]`` and ``X[rows]`` read some of them into memory.
 
     ``read_bytes`` counts what was read so far, by all threads. ``aside`` holds a copy of those on the
-    shelf (``shelf.py``), if there is one.
+    shelf (``strided_sample.py``), if there is one.
     """
 
     ndim = 2

@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.data.adding import add_up
 from linsep.data.block import Block, FloatArray
 from linsep.data.cache import write_columns
 from linsep.data.dataset import Dataset, Notes, Sum
 from linsep.data.layout import longest_sum
 from linsep.data.memory import Memory, kernel_rows, room
+from linsep.data.ordered_sum import add_up
 from linsep.data.pieces import Scratch
 from linsep.data.stored import StoredRows
 from linsep.data.threads import usable_threads

@@ -23,7 +23,7 @@ from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import scores
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 from linsep.train import Fit
-from linsep.tuning.shared import Shared
+from linsep.tuning.newton_grid import Shared
 
 Model = TypeVar("Model", bound="Classification")
 

@@ -20,7 +20,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import certificates
-from linsep.at_once import fit_at_once
 from linsep.certificates import TargetUnits
 from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Memory, dataset, recorded
@@ -30,10 +29,11 @@ from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
 from linsep.estimators.inputs import FloatArray
 from linsep.losses import CoupledLoss, Loss
+from linsep.monitoring import Job, advance
 from linsep.penalties import ElasticNet
+from linsep.small_dense import fit_small
 from linsep.solution import Status, TraceRecord
-from linsep.train import Fit, Recipe, told, train
-from linsep.watching import Job, advance
+from linsep.train import Fit, Recipe, reproducible_fields, train
 
 # Exponents of weights, and of C, whose squares and products with the data are numbers of full precision.
 _ORDINARY_WEIGHT, _ORDINARY_C = 340, 900
@@ -142,7 +142,7 @@ def _train(
         before = units.start(None if start is None else start[:, columns])
         found = None
         if before is None:
-            found = fit_at_once(own, X, part.sigma, offset, weight)
+            found = fit_small(own, X, part.sigma, offset, weight)
         if found is None:
             data = dataset(X, part.sigma, offset, weight, part.labels, recipe.n_threads)
             X = data.X  # a small X in another layout has now been converted, once for all parts
@@ -223,7 +223,7 @@ def _trained(recipe: Recipe, data: Dataset, start: FloatArray | None, title: str
 
 def _recorded(data: Dataset, recipe: Recipe, start: FloatArray | None) -> Dataset:
     """The rows, on whose passes a checkpoint keeps a record if one is in use."""
-    return data if isinstance(data, Memory) else recorded(data, told(recipe), start)
+    return data if isinstance(data, Memory) else recorded(data, reproducible_fields(recipe), start)
 
 
 def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:

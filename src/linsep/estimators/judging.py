@@ -21,7 +21,7 @@ from linsep.solution import Linearised, Solution, Status, TraceRecord
 from linsep.train import Fit, Recipe
 
 
-class Court:
+class SgdCertifier:
     """Certificates of points of one-vs-rest problems (or of one) on the same rows."""
 
     def __init__(self, recipe: Recipe, data: Memory, k: int) -> None:

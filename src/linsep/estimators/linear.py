@@ -21,7 +21,7 @@ from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss, zero_margin
 from linsep.train import Fit
-from linsep.tuning.shared import Shared
+from linsep.tuning.newton_grid import Shared
 
 
 def _has_probabilities(model: LinearClassifier) -> bool:

@@ -22,7 +22,7 @@ from linsep.data.cluster.partition import Task, length, naming
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels
 from linsep.estimators.finite import refuse_nonfinite
-from linsep.solvers import foreseen
+from linsep.solvers.newton import cluster_prefetch as foreseen
 
 if TYPE_CHECKING:
     import numpy.typing as npt

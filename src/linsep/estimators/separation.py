@@ -12,8 +12,8 @@ from linsep.data.cluster import ClusterRows, on_cluster
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels, parameters, remote
 from linsep.estimators.finite import refuse_nonfinite
+from linsep.monitoring import Job
 from linsep.separability import METHODS, WIDE, Inseparable, Separable, Undecided, decide
-from linsep.watching import Job
 
 
 def separate(
@@ -105,4 +105,4 @@ def _brought_here(data: Dataset, method: str) -> Dataset:
     """The rows on their workers, or here if the question cannot be asked there."""
     if data.d <= WIDE and method != "lp" and not data.sparse:
         return data
-    return data.brought()
+    return data.to_memory()

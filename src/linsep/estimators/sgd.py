@@ -193,7 +193,7 @@ feature_names_in_
             n_threads=parameters.threads(self.n_threads),
         )
         try:
-            court = judging.Court(recipe, data, k)
+            court = judging.SgdCertifier(recipe, data, k)
             with judging.finite_or_refused(data.X, names):
                 done = descend(plan, data, k, court.enough if self.keep == "best" else None)
             judging.refuse_divergence(done, self.keep)

@@ -20,10 +20,10 @@ from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import scores
 from linsep.losses import get
+from linsep.monitoring import Job
 from linsep.penalties import ElasticNet
 from linsep.separability.search import below
 from linsep.train import Recipe, train
-from linsep.watching import Job
 from linsep.zero_one import Points, ZeroOne, distinct, exact_signs, minimise
 
 _LARGEST = 100_000_000  # numbers of X that are held densely

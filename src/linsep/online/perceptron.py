@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data import Memory
 from linsep.errors import NonFinite
-from linsep.watching import Job, note
+from linsep.monitoring import Job, note
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

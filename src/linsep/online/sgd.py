@@ -27,12 +27,12 @@ import numpy.typing as npt
 from linsep.data import Memory
 from linsep.errors import BadInput
 from linsep.losses import Loss
+from linsep.monitoring import Job
 from linsep.online.draws import Draws
 from linsep.online.first_step import find_first_step, trial_size
 from linsep.online.judge import Judge
 from linsep.online.scaling import Scaling, make_steps
 from linsep.online.schedules import Schedule, StepSizes
-from linsep.watching import Job
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

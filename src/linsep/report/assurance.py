@@ -12,9 +12,9 @@ from linsep import bounds
 from linsep.bounds import Bound
 from linsep.certificates import Optimality, verify
 from linsep.errors import CertificateError, LinsepError
-from linsep.report import words
+from linsep.report import formatting as words
 from linsep.report.judging import Judged
-from linsep.report.opening import Subject
+from linsep.report.subject import Subject
 from linsep.zero_one import ZeroOne
 
 _VERIFY_WORK = 2e9  # multiplications up to which the certificate is recomputed for the page

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.errors import BadInput
-from linsep.report import words
+from linsep.report import formatting as words
 from linsep.report.judging import UNKNOWN, Judged
-from linsep.report.opening import FloatArray, Rows, Subject
 from linsep.report.repeats import LARGEST, repeats
+from linsep.report.subject import FloatArray, Rows, Subject
 from linsep.tables import Encoder, from_frame
 from linsep.tables.planning import count_gaps
 

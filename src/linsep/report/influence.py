@@ -12,10 +12,10 @@ from linsep.certificates import Part
 from linsep.errors import LinsepError
 from linsep.inference import summary
 from linsep.inference.intervals import refusal
-from linsep.report import words
+from linsep.report import formatting as words
 from linsep.report.health import Columns
 from linsep.report.judging import UNKNOWN, Judged, scores
-from linsep.report.opening import FloatArray, Subject
+from linsep.report.subject import FloatArray, Subject
 
 MOST_COEFFICIENTS = 40
 MOST_CLASSES = 30

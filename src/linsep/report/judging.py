@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from linsep.errors import BadInput
 from linsep.losses import Loss, Multinomial, zero_margin
-from linsep.report.opening import FloatArray, Rows, Subject
+from linsep.report.subject import FloatArray, Rows, Subject
 
 _BLOCK = 1 << 17  # numbers of X, and of scores, that are held together
 UNKNOWN = -1  # code of a label that the model does not know

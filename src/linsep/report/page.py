@@ -8,7 +8,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from linsep.report import words
+from linsep.report import formatting as words
 from linsep.report.ranking import Thresholds
 
 #: No page is larger, whatever the input.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.stats import beta
 
 from linsep.report.judging import UNKNOWN, Judged
-from linsep.report.opening import FloatArray, Subject
+from linsep.report.subject import FloatArray, Subject
 
 _STEPS = 200  # of the slider
 _POINTS = 400  # of a curve

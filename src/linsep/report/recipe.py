@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from linsep.model_files import digest
-from linsep.report import words
-from linsep.report.opening import Subject
+from linsep.report import formatting as words
+from linsep.report.subject import Subject
 
 _LARGEST_DIGEST = 5e8  # numbers of X
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.report.judging import Judged
-from linsep.report.opening import Subject
+from linsep.report.subject import Subject
 
 _MOST_POINTS = 1500  # of a cloud of points
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from linsep.bounds import clopper_pearson
-from linsep.report import words
+from linsep.report import formatting as words
 from linsep.report.assurance import Proof
 from linsep.report.health import Columns, majority
 from linsep.report.influence import strongest
 from linsep.report.judging import Judged
-from linsep.report.opening import Subject
 from linsep.report.residuals import Residuals
+from linsep.report.subject import Subject
 
 
 @dataclass(frozen=True)

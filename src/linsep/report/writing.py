@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from linsep.errors import BadInput
+from linsep.monitoring import Job
 from linsep.report import (
     assurance,
     figures,
@@ -21,14 +22,13 @@ from linsep.report import (
     residuals,
     several,
     verdict,
-    words,
 )
+from linsep.report import formatting as words
 from linsep.report.judging import Judged, judge
-from linsep.report.opening import Subject, open_subject
+from linsep.report.subject import Subject, open_subject
 from linsep.report.svg import drawing
 from linsep.tables import Encoder
 from linsep.tuning import Tuning
-from linsep.watching import Job
 
 
 def write_report(  # noqa: PLR0913

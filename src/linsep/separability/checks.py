@@ -11,9 +11,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.data.reading import plain_rows, plain_signs, y_of
-from linsep.dyadic import DyadicRows
 from linsep.errors import BadInput
-from linsep.geometry import Hyperplane
+from linsep.exact.dyadic import DyadicRows
+from linsep.hyperplane import Hyperplane
 from linsep.separability.integers import common_denominator, null_vector
 from linsep.separability.rows import TINIEST, exact_margins
 from linsep.separability.witness import balances, round_to, underflows

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from linsep.data.reading import column_sizes
 from linsep.errors import BadInput
-from linsep.geometry import Hyperplane, length
+from linsep.hyperplane import Hyperplane, length
 from linsep.separability import programme, simplex, wide
 from linsep.separability.checks import touches
 from linsep.separability.faces import quasi_separation

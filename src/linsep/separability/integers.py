@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from linsep.dyadic import DyadicRows
+from linsep.exact.dyadic import DyadicRows
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.object_]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from linsep.geometry import Hyperplane
+from linsep.hyperplane import Hyperplane
 from linsep.separability import checks
 
 FloatArray = npt.NDArray[np.float64]

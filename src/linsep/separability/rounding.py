@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from linsep.dyadic import DyadicRows, rational
+from linsep.exact.dyadic import DyadicRows, rational
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.dyadic import Dyadic, DyadicRows
-from linsep.watching import note
+from linsep.exact.dyadic import Dyadic, DyadicRows
+from linsep.monitoring import note
 
 if TYPE_CHECKING:
     from linsep.data import Block, Dataset

@@ -31,31 +31,29 @@ import numpy as np
 from linsep.data import Memory
 from linsep.errors import BadInput, Refused
 from linsep.problem import CoupledProblem, MaxMarginProblem
-from linsep.solvers import (
-    coupled_sets,
-    crammer_singer,
-    dense,
-    dual_cd,
-    globbing,
-    hard_margin,
-    interior,
-    lasso,
-    multinomial,
-    newton,
-    newton_rounds,
-    small,
-    sparse,
-    unpenalised,
-    wide,
-    working_set,
-)
-from linsep.solvers.directions import ConjugateGradients
+from linsep.solvers.dual_ascent import solve as dual_cd
+from linsep.solvers.dual_ascent import then_primal as sparse
+from linsep.solvers.hard_margin import nnls as hard_margin
+from linsep.solvers.interior import kinked as interior
+from linsep.solvers.interior import sifting as globbing
+from linsep.solvers.l1 import native as lasso
+from linsep.solvers.l1 import working_set
+from linsep.solvers.multiclass import crammer_singer
+from linsep.solvers.multiclass import softmax as multinomial
+from linsep.solvers.multiclass import softmax_l1 as coupled_sets
+from linsep.solvers.newton import cluster as newton_rounds
+from linsep.solvers.newton import continuation as unpenalised
+from linsep.solvers.newton import gram_reduction as wide
+from linsep.solvers.newton import native as small
+from linsep.solvers.newton import solve as newton
+from linsep.solvers.newton import subsampled as dense
+from linsep.solvers.newton.directions import ConjugateGradients
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
     from linsep.solution import FloatArray, Solution, Stop
 
-__all__ = ["SOLVERS", "Solver", "choose", "choose_coupled", "solve_again", "wants_rows_here"]
+__all__ = ["SOLVERS", "Solver", "choose", "choose_coupled", "needs_local_rows", "solve_again"]
 
 CoupledSolve = Callable[["CoupledProblem", "FloatArray", "Stop", int], "Solution"]
 
@@ -207,7 +205,7 @@ def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
     return "dual-cd" if dual_cd.beats_interior(problem, stop.tol) else "interior"
 
 
-def wants_rows_here(problem: Problem | CoupledProblem, name: str) -> bool:
+def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
     """Whether rows on a cluster must be brought to the client: what is asked is not made of sums alone."""
     data, solver = problem.data, SOLVERS.get(name)
     if not data.remote:

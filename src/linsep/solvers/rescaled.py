@@ -29,11 +29,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.data import Memory
-from linsep.dyadic import Dyadic
 from linsep.errors import NonFinite
+from linsep.exact.dyadic import Dyadic
 from linsep.problem import Problem, hard_margin
 from linsep.solution import Explicit, Status, Stop
-from linsep.solvers import span_newton, wide
+from linsep.solvers.newton import gram_reduction as wide
+from linsep.solvers.newton import gram_space as span_newton
 from linsep.solvers.null_model import null_model
 from linsep.solvers.run import gap_of
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from linsep.monitoring import note
 from linsep.problem import dot
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
-from linsep.watching import note
 
 if TYPE_CHECKING:
     from linsep.problem import CoupledProblem, Problem

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, NoReturn, cast
 
 from linsep.errors import BadFile
-from linsep.watching import Job, current
+from linsep.monitoring import Job, current
 
 Source = str | os.PathLike[str] | BinaryIO
 

@@ -16,13 +16,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from linsep.errors import BadInput
+from linsep.monitoring import Job
 from linsep.tables.columnar import Records, columnar_records
 from linsep.tables.delimited import Dialect, delimited_records
 from linsep.tables.files import Source, name_of, opened, refuse
 from linsep.tables.inference import MISSING
 from linsep.tables.libsvm import read_rows
 from linsep.tables.table import Table
-from linsep.watching import Job
 
 _FORMATS = {
     ".csv": "csv",

@@ -8,8 +8,8 @@ after another, each from the one before; it serves every estimator with a parame
 
 from __future__ import annotations
 
-from linsep.tuning.choosing import tune
-from linsep.tuning.following import path
+from linsep.tuning.grid_search import tune
+from linsep.tuning.path_search import path
 from linsep.tuning.results import Path, Tuning, ValidationCurve
 
 __all__ = ["Path", "Tuning", "ValidationCurve", "path", "tune"]

@@ -1,4 +1,4 @@
-"""The bands of the folds: what a model of the hinge that leaves one of them out sees (``banded.py``)."""
+"""The bands of the folds: what a model of the hinge that leaves one of them out sees (``hinge_grid.py``)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from linsep.data.memory import readable
 from linsep.losses import CoupledLoss
 from linsep.problem import Problem
 from linsep.solution import Stop
-from linsep.solvers.band import SORTED, Band, Wrong
+from linsep.solvers.interior.active_band import SORTED, Band, Wrong
+from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import Run
-from linsep.solvers.scouting import Pilot
-from linsep.tuning.shared import Shared
+from linsep.tuning.newton_grid import Shared
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

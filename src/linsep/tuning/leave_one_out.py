@@ -26,11 +26,11 @@ from linsep.errors import Refused
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.train import Fit, train
-from linsep.tuning import shared
+from linsep.tuning import newton_grid as shared
 from linsep.tuning.splits import LEAVE_ONE_OUT
 
 if TYPE_CHECKING:
-    from linsep.tuning.shared import FloatArray, Shared
+    from linsep.tuning.newton_grid import FloatArray, Shared
 
 LARGEST = 2000  # features: H is decomposed for each C
 _CHUNK = 4 << 20  # numbers of X in a chunk of rows

@@ -10,9 +10,9 @@ from time import perf_counter
 import numpy as np
 
 from linsep.data import Memory
+from linsep.monitoring import note
 from linsep.separability import Separable, decide
 from linsep.separability.witness import Witness
-from linsep.watching import note
 from linsep.zero_one import master
 from linsep.zero_one.descent import descend, errors
 from linsep.zero_one.line import best_threshold, threshold_plane

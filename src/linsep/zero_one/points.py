@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.data import Memory
-from linsep.dyadic import Dyadic, rational
+from linsep.exact.dyadic import Dyadic, rational
 from linsep.separability.frame import Frame
 from linsep.separability.rows import ROUNDOFF, TINIEST, SignedRows, exact_margins
 

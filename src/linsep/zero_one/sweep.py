@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from linsep.dyadic import DyadicRows
-from linsep.watching import note
+from linsep.exact.dyadic import DyadicRows
+from linsep.monitoring import note
 from linsep.zero_one.line import best_threshold
 from linsep.zero_one.points import FloatArray, IntArray, Mask, Points
 

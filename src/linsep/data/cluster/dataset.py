@@ -260,7 +260,7 @@ class Cluster(Dataset):
         self.rounds.traffic.received += bytes_of(parts)
         return np.concatenate(parts, axis=-1)
 
-    def brought(self) -> Dataset:
+    def to_memory(self) -> Dataset:
         """Here in memory, or on the client's disk if they are too many."""
         if self.at_hand:
             return self.sample(np.arange(self.n))

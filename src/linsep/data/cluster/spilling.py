@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from linsep.data.cache import write_rows
 from linsep.data.cluster import partition as on_worker
 from linsep.data.dataset import AT_HAND
-from linsep.data.shelf import STRETCH
 from linsep.data.stream import Stream
+from linsep.data.strided_sample import STRETCH
 from linsep.errors import Refused
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Exact arithmetic: dyadic numbers and rationals."""

@@ -1,0 +1,170 @@
+"""The short road: a small dense table becomes a certified fit without the objects of ``train``.
+
+On a table of a hundred rows a data set, a problem, a run and what they tell each other take longer than the fit. Here
+the native fits of the solvers ``small`` and ``interior`` read the user's arrays, and kernels/enclosing.hpp puts the
+certificate together from the sums of their closing pass. The answer has the bits of the long road, which takes all that
+is not plain: other data, losses and penalties, a start, limits, a gap that does not close at the first attempt.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.certificates.certify import fragile
+from linsep.certificates.closing import ridge_certificate
+from linsep.data.layout import dense_edges, longest_sum
+from linsep.data.threads import usable_threads
+from linsep.losses import CoupledLoss, Hinge, Loss
+from linsep.monitoring import watched
+from linsep.solution import Explicit, FloatArray, Linearised, Status, TraceRecord
+from linsep.solvers.cost.model import hardness_of
+from linsep.solvers.dual_ascent import solve as dual_cd
+from linsep.solvers.interior.central_path import LIMIT
+from linsep.solvers.interior.kinked import NO_POINT
+from linsep.solvers.newton import native as small
+from linsep.solvers.run import SAFETY
+from linsep.train import Fit, Recipe
+
+
+class _Found(NamedTuple):
+    """What a native fit proposes: weights, dual point and the sums of the closing pass there."""
+
+    theta: FloatArray
+    dual: Linearised | Explicit
+    sums: FloatArray
+    passes: float
+
+
+def fit_small(
+    recipe: Recipe,
+    X: Any,
+    sigma: FloatArray | None,
+    offset: FloatArray | None,
+    weight: FloatArray | None,
+) -> Fit | None:
+    """The fit of ``train``; None if it is not for the short road.
+
+    Of classes both signs are there, with some weight; without ``sigma`` all signs are +1.
+    """
+    lam, loss = recipe.penalty.l2, recipe.loss
+    if not lam > 0.0 or isinstance(loss, CoupledLoss) or not _plain(recipe, X):
+        return None
+    if watched():
+        return None  # who watches is told of the passes
+    began = perf_counter()
+    if sigma is None:
+        sigma = np.ones(len(X))
+    if loss.smooth and loss.convex and loss.native is not None:
+        found = _smooth(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
+    elif type(loss) is Hinge and offset is None and _for_interior(X):
+        found = _hinge(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
+    else:
+        return None
+    if found is None:
+        return None
+    n, d = X.shape
+    rows = longest_sum(dense_edges(n, d, X.itemsize), n * d, len(found.sums))
+    certificate = ridge_certificate(
+        found.sums, found.theta, recipe.penalty, recipe.fit_intercept, recipe.tol, rows
+    )
+    gap = certificate.gap - certificate.rounding
+    if not gap <= SAFETY * recipe.tol * certificate.primal:
+        return None
+    if not certificate.certified or fragile(certificate):
+        return None
+    seconds = perf_counter() - began
+    lower = certificate.dual + certificate.rounding
+    line = TraceRecord(found.passes, seconds, certificate.primal, min(lower, certificate.primal))
+    return Fit(
+        recipe,
+        found.theta.reshape(-1, 1),
+        found.dual,
+        certificate,
+        Status.CERTIFIED,
+        found.passes,
+        seconds,
+        (line,),
+        "small" if loss.smooth else "interior",
+    )
+
+
+def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
+    """Newton's method (kernels/newton.hpp)."""
+    d = X.shape[1]
+    theta, base, step = np.zeros(d + 1), np.empty(d + 1), np.empty(d + 1)
+    sums = np.empty(8 + 2 * d)
+    assert loss.native is not None
+    status, _, sweeps, grams, _, _ = _kernels.newton(
+        _kernels.Rows(X),
+        targets,
+        _compiled(loss.native, loss.params),
+        recipe.penalty.l2,
+        SAFETY * recipe.tol,
+        small.STEPS,
+        recipe.fit_intercept,
+        small.polishes(recipe.tol, X.size, d),
+        (recipe.n_threads or usable_threads()) > 1,
+        theta,
+        base,
+        step,
+        sums,
+    )
+    if status != small.GAP_CLOSED:
+        return None
+    dual = Linearised(base.reshape(-1, 1), step.reshape(-1, 1))
+    return _Found(theta, dual, sums, float(sweeps + grams))
+
+
+def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
+    """The interior point method and its exact end (kernels/interior_fit.hpp), unless ascent is quicker."""
+    (n, d), rows = X.shape, _kernels.Rows(X)
+    if X.size >= dual_cd.WORTHWHILE_KINKED:
+        hard = hardness_of(loss, recipe.penalty.l2, _kernels.sampled_mean(rows, targets))
+        if dual_cd.easy(hard, X.size, recipe.tol):
+            return None
+    theta, u, sums = np.zeros(d + 1), np.zeros(n), np.empty(8 + 2 * d)
+    status, _, sweeps, grams, _ = _kernels.interior(
+        rows,
+        targets,
+        _compiled("hinge", ()),
+        recipe.penalty.l2,
+        SAFETY * recipe.tol,
+        LIMIT,
+        recipe.fit_intercept,
+        False,
+        theta,
+        u,
+        sums,
+    )
+    return None if status == NO_POINT else _Found(theta, Explicit(u), sums, float(sweeps + grams))
+
+
+def _for_interior(X: Any) -> bool:
+    """Whether few entries and at least as many rows as features are for the interior point method."""
+    return bool(X.shape[1] <= X.shape[0] and X.size < dual_cd.WORTHWHILE)
+
+
+def _plain(recipe: Recipe, X: Any) -> bool:
+    """Whether few dense numbers, read as they lie, are to be fitted without limits and absolute penalty."""
+    return (
+        type(X) is np.ndarray
+        and X.size <= small.PILOT_ENTRIES
+        and X.shape[1] <= small.FEATURES
+        and X.dtype.char in "fd"
+        and X.dtype.isnative
+        and X.flags.c_contiguous
+        and recipe.solver == "auto"
+        and recipe.penalty.l1_ratio == 0.0
+        and recipe.time_limit is None
+        and recipe.max_passes is None
+    )
+
+
+@lru_cache(maxsize=32)
+def _compiled(name: str, params: tuple[float, ...]) -> _kernels.Loss:
+    return _kernels.Loss(name, *params)

@@ -1,0 +1,1 @@
+"""What each method would cost on a problem."""

@@ -1,0 +1,1 @@
+"""Many models at once: grids of C and folds."""

@@ -1,0 +1,161 @@
+"""The models of a grid whose loss is made of parabolas (squared hinge, Huberised hinge, Huber), from one base.
+
+A row whose margin stays between two kinks of l' on the way from the base to a model is exactly a quadratic there::
+
+    s l(m) = s l(m0) + s l'(m0) t + s l''(m0) t^2 / 2,      t = m - m0
+
+Rows that may cross one, the band, are few: a model is near its base. So the objective of a model is that quadratic for
+the other rows, whose sums are those of the base without the band, and the losses of the band; Newton's method needs no
+pass over X, and for its Hessian only the rows that have crossed. It ends after finitely many steps, at the optimum
+itself, where the slopes u = -l'(m) are the best dual point and close the gap. If a row outside the band has crossed,
+they do not, and the model gets a base of its own (``grid_walk``).
+
+Reference: Mangasarian, A finite Newton method for classification, 2002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.problem import Problem, dot
+from linsep.solvers.grid.newton import Base, Grid, Plan
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.losses import Loss
+    from linsep.solution import FloatArray
+    from linsep.solvers.grid.newton import IntArray
+
+#: Margins at which the curvature of a loss jumps.
+_KINKS: dict[str, Callable[..., tuple[float, ...]]] = {
+    "squared_hinge": lambda: (1.0,),
+    "huberised_hinge": lambda width: (1.0, 1.0 - width),
+    "huber": lambda width, centre=1.0: (centre - width, centre + width),
+}
+_FAR = 5.0  # times the root mean square of t: no row moves further, as a rule
+_MOST = 0.5  # of the rows: a larger band is not worth it
+_STEPS = 20
+_SHARE = 0.05  # of tol, that is left of the gap
+
+
+def kinks_of(loss: Loss) -> tuple[float, ...]:
+    """Where the curvature jumps, if it is constant in between; else nothing."""
+    return _KINKS[loss.native](*loss.params) if loss.native in _KINKS else ()
+
+
+def ends(grid: Grid, base: Base, plans: Sequence[Plan], tol: float) -> list[Plan] | None:
+    """The optima of models whose first steps from the base are planned; None if too many rows may cross a kink."""
+    reach = _FAR * max(_spread(grid, base, plan.step) for plan in plans)
+    rows = _near_a_kink(grid, base.theta, reach)
+    if len(rows) > _MOST * grid.problem.data.n:
+        return None
+    if not len(rows):
+        return [_at(plan, base.theta + plan.step) for plan in plans]
+    band = _Band(grid, base, rows)
+    return [_at(p, band.optimum(grid.Cs[p.c], p.part, p.step, tol)) for p in plans]
+
+
+def _at(plan: Plan, theta: FloatArray) -> Plan:
+    """The model of the plan at theta, with the slopes there as its dual point."""
+    return Plan(plan.c, plan.part, theta, np.zeros_like(theta))
+
+
+def _spread(grid: Grid, base: Base, delta: FloatArray) -> float:
+    """The root mean square of x.delta over the rows that have curvature."""
+    H = base.hessian.sum(0)
+    mass = float(H[-1, -1])
+    return (max(0.0, dot(delta, grid.quadratic(H, delta))) / mass) ** 0.5 if mass > 0.0 else np.inf
+
+
+def _near_a_kink(grid: Grid, theta: FloatArray, reach: float) -> IntArray:
+    """The rows whose margin is within reach of a kink (a pass)."""
+    kinks = kinks_of(grid.problem.loss)
+
+    def add(block: Block, out: FloatArray) -> tuple[IntArray]:
+        m = block.margins(block.scores(theta))
+        near = np.abs(m - kinks[0]) <= reach
+        for kink in kinks[1:]:
+            near |= np.abs(m - kink) <= reach
+        return (block.first + block.lo + np.flatnonzero(near),)
+
+    grid.problem.passes += 1
+    _, found = grid.problem.data.visit(add, 1)
+    return np.concatenate([rows for (rows,) in found])
+
+
+class _Quadratic(NamedTuple):
+    """Value, gradient and Hessian of some rows at the base."""
+
+    value: float
+    gradient: FloatArray
+    hessian: FloatArray
+
+
+class _Band:
+    """The rows that may cross a kink, and what the others are at the base, by part."""
+
+    def __init__(self, grid: Grid, base: Base, rows: IntArray) -> None:
+        problem = grid.problem
+        data = problem.data.sample(rows)
+        inside = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
+        self._grid, self._base = grid, base
+        self._inner = Grid(inside, grid.part[rows], grid.Cs, grid.parts, grid.mu)
+        self._own = self._inner.at(base.theta, exact=True)
+        self._curvature = data.fetch("curvature").copy()
+        problem.passes += len(rows) / problem.data.n
+
+    def optimum(self, C: float, part: int, delta: FloatArray, tol: float) -> FloatArray:
+        """Of one model, from its first step; where P would not fall, steps are halved."""
+        grid, base = self._grid, self._base
+        lam = 1.0 / C
+        value, g, H = base.without(part)
+        mine = self._own.without(part)
+        fixed = _Quadratic(value - mine[0], g - mine[1], H - mine[2])
+        at, reached = base.theta, np.inf
+        for _ in range(_STEPS):
+            theta = at + delta
+            sums = self._inner.sweep(theta)
+            band = sums.sum(axis=0) - (sums[part + 1] if part >= 0 else 0.0)
+            e = theta - base.theta
+            bent = grid.quadratic(fixed.hessian, e)
+            w = theta[:-1]
+            total = fixed.value + dot(fixed.gradient, e) + 0.5 * dot(e, bent)
+            total += float(band[0]) + 0.5 * lam * dot(w, w)
+            if not total <= reached * (1.0 + 1e-14):
+                delta = 0.5 * delta
+                continue
+            at, reached = theta, total
+            slope = fixed.gradient + bent + band[1:]
+            slope[:-1] += lam * w
+            if not grid.problem.fit_intercept:
+                slope[-1] = 0.0
+            left = 0.5 * dot(slope[:-1], slope[:-1]) / lam + abs(float(slope[-1]))
+            if left <= _SHARE * tol * total:
+                break
+            delta, _, _ = grid.newton(H + self._crossed(part), slope, lam)
+        return at
+
+    def _crossed(self, part: int) -> FloatArray:
+        """What the rows that have crossed add to the Hessian of all rows outside the part."""
+        inner = self._inner
+        data, order = inner.problem.data, inner.problem.order
+        more = data.fetch("curvature") - self._curvature
+        if part >= 0:
+            more[inner.part == part] = 0.0
+        side = np.where(more > 0.0, 0, -1)  # rows of no part are those that have lost curvature
+        size = np.abs(more)
+
+        def add(block: Block, out: FloatArray) -> None:
+            where = slice(block.first, block.first + block.rows.n)
+            _kernels.part_gram(
+                block.rows, block.lo, block.hi, side[where], 1, size[where], inner.mu, out, False
+            )
+
+        lost, gained = data.sum(add, 2 * order**2).reshape(2, order, order)
+        upper = np.triu(gained - lost)
+        change: FloatArray = upper + np.triu(upper, 1).T
+        return change

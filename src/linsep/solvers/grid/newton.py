@@ -1,0 +1,369 @@
+"""Many models at once: a grid of C, each trained without one part (fold) of the rows.
+
+Problem, for every C and every part f::
+
+    min_theta  lam/2 |w|^2 + sum over rows outside f of s l(m),        lam = 1/C
+
+All these optima lie near a path of few points. At a base point on it one pass gives the loss, gradient and Hessian of
+each part; those of a model are the sums over the other parts, for any C. So its Newton step costs a small linear
+solve and no pass. From one base to the next a few rows tell how the Hessians change, where that is enough. One more
+pass, for all models together (kernels/grid_closing.hpp), gives the sums of their certificates by the Newton-dual point
+of (base, step), and the scores of the rows that were held out. Models whose gap is still open get a base nearer to
+them (``grid_walk``); what a few rounds leave open is for the caller to fit on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep import _kernels
+from linsep.errors import NonFinite
+from linsep.monitoring import note
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem, dot
+from linsep.solution import Linearised
+from linsep.solvers.newton.directions import BLUR, SURE, solved_with_pivot
+from linsep.solvers.run import SAFETY, Run, gap_of, linearised
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.solution import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+FEATURES = 300  # beyond, a Hessian for each part costs more than fits of their own
+WIDTH = 64  # models that share a pass: their scores of a chunk of rows stay in cache
+SINGLE = 12  # features from which Hessians in single precision pay
+_STEPS = 30  # towards one C
+_STRETCH = 1 << 17  # numbers of X that stay in cache between their sweep and their Hessian
+
+
+@dataclass(frozen=True, eq=False)
+class GridModel:
+    """One model of the grid: C number ``c``, trained on the rows outside ``part``."""
+
+    c: int
+    part: int
+    theta: FloatArray
+    dual: Linearised
+    sums: FloatArray  # of its closing pass
+    closed: bool
+    errors: int  #: rows of its part on the wrong side; a score of 0 is on the positive one, as in predict
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """A point and, for each part, the loss, the gradient and the Hessian of its rows (no penalty)."""
+
+    theta: FloatArray
+    value: FloatArray  # (parts + 1,): rows of no part come first
+    gradient: FloatArray  # (parts + 1, d + 1)
+    hessian: FloatArray  # (parts + 1, d + 1, d + 1) in the coordinates (w, c), c = b + mu.w
+    single: bool = False  # whether the Hessians were summed in single precision
+    noise: FloatArray | None = None  # N, if they were predicted: E|error of H e|^2 = e'N e
+
+    def without(self, part: int) -> tuple[float, FloatArray, FloatArray]:
+        """The sums of all rows but those of the part; of all rows for part -1."""
+        value, gradient, hessian = self.value.sum(), self.gradient.sum(0), self.hessian.sum(0)
+        if part >= 0:
+            value = value - self.value[part + 1]
+            gradient = gradient - self.gradient[part + 1]
+            hessian = hessian - self.hessian[part + 1]
+        return float(value), gradient, hessian
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A model to be closed: its base, and the step from there."""
+
+    c: int
+    part: int
+    base: FloatArray
+    step: FloatArray
+
+
+class Move(NamedTuple):
+    """The Newton step of a model from a base, half its squared decrement, the smallest pivot, P at the base."""
+
+    delta: FloatArray
+    half: float
+    pivot: float
+    value: float
+
+
+class Grid:
+    """The models of one loss on one data set, by C (rising) and by part."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        part: IntArray,
+        Cs: Sequence[float],
+        parts: int | None = None,
+        mu: FloatArray | None = None,
+    ) -> None:
+        self.problem = problem  # any C: it lends its data, its loss and its passes
+        self.part = np.ascontiguousarray(part, dtype=np.int64)
+        self.parts = int(self.part.max(initial=-1)) + 1 if parts is None else parts
+        self.held_out = (
+            range(self.parts) if self.parts else (-1,)
+        )  # what models are trained without
+        self.Cs = list(Cs)
+        self.mu = problem.centre() if mu is None else mu
+        self.single = not problem.data.sparse and problem.data.d >= SINGLE
+        assert problem.loss.native is not None
+        self._loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
+
+    def share(self) -> float:
+        """Of the weight of all rows, what a model sees on average."""
+        part, weight = self.part, self.problem.data.weight
+        total = len(part) if weight is None else weight.sum()
+        inside = float((part >= 0).sum() if weight is None else weight[part >= 0].sum())
+        return float(1.0 - inside / (max(1, self.parts) * total))
+
+    def at(self, theta: FloatArray, exact: bool = False) -> Base:
+        """The sums of each part at theta, in one read of X; ``exact``: the Hessians in double precision."""
+        d, parts, order = self.problem.data.d, self.parts, self.problem.order
+        single = self.single and not exact
+        theta, size = theta.copy(), (parts + 1) * (d + 2)
+        rows = max(256, _STRETCH // (d + 1))
+
+        def add(block: Block, out: FloatArray) -> None:
+            head, H = out[:size], out[size:]
+            for lo in range(block.lo, block.hi, rows):
+                hi = min(lo + rows, block.hi)
+                self.add_sweep(block, lo, hi, theta, head)
+                self._add_gram(block, lo, hi, single, H)
+
+        self.problem.passes += 2
+        whole = size + (parts + 1) * order**2
+        sums = self.problem.data.sum(add, whole, fills=("curvature",))
+        return self._based(theta, sums[:size].reshape(parts + 1, d + 2), sums[size:], single)
+
+    def value_gradient(
+        self, theta: FloatArray, sums: FloatArray, lam: float
+    ) -> tuple[float, FloatArray]:
+        """The objective of all rows and its gradient, from the sums of a sweep at theta."""
+        total = sums.sum(axis=0)
+        g: FloatArray = total[1:]
+        g[:-1] += lam * theta[:-1]
+        if not self.problem.fit_intercept:
+            g[-1] = 0.0
+        return float(total[0]) + 0.5 * lam * dot(theta[:-1], theta[:-1]), g
+
+    def sweep(self, theta: FloatArray) -> FloatArray:
+        """Loss and gradient of each part, (parts + 1, d + 2); the curvatures of the rows are kept."""
+        d, parts = self.problem.data.d, self.parts
+        theta = theta.copy()  # a pass that is made up for later must not see what became of it
+
+        def add(block: Block, out: FloatArray) -> None:
+            self.add_sweep(block, block.lo, block.hi, theta, out)
+
+        self.problem.passes += 1
+        size = (parts + 1) * (d + 2)
+        return self.problem.data.sum(add, size, fills=("curvature",)).reshape(parts + 1, d + 2)
+
+    def base(self, theta: FloatArray, sums: FloatArray) -> Base:
+        """The base at theta, where the last sweep was made."""
+
+        def add(block: Block, out: FloatArray) -> None:
+            self._add_gram(block, block.lo, block.hi, self.single, out)
+
+        self.problem.passes += 1
+        size = (self.parts + 1) * self.problem.order**2
+        H = self.problem.data.sum(add, size, uses=("curvature",))
+        return self._based(theta.copy(), sums, H, self.single)
+
+    def add_sweep(
+        self,
+        block: Block,
+        lo: int,
+        hi: int,
+        theta: FloatArray,
+        out: FloatArray,
+        moments: FloatArray | None = None,
+    ) -> None:
+        h, part, parts = block.kept("curvature"), self._part_of(block), self.parts
+        _kernels.part_sweep(
+            block.rows, block.targets, self._loss, lo, hi, part, parts, theta, out, h, moments
+        )
+
+    def _add_gram(self, block: Block, lo: int, hi: int, single: bool, out: FloatArray) -> None:
+        h, part = block.kept("curvature"), self._part_of(block)
+        _kernels.part_gram(block.rows, lo, hi, part, self.parts, h, self.mu, out, single)
+
+    def _based(self, theta: FloatArray, sums: FloatArray, H: FloatArray, single: bool) -> Base:
+        order = self.problem.order
+        if not np.isfinite(sums).all():
+            raise NonFinite(
+                "The objective is not finite: X, y or sample_weight contain NaN, infinity or numbers "
+                "too large to square. Find and repair those rows."
+            )
+        if single and not np.isfinite(H).all():
+            return self.at(theta, exact=True)
+        H = H.reshape(self.parts + 1, order, order)
+        return Base(theta, sums[:, 0], sums[:, 1:], self.whole(H), single)
+
+    def _part_of(self, block: Block) -> IntArray:
+        return self.part[block.first : block.first + block.rows.n]
+
+    def whole(self, H: FloatArray) -> FloatArray:
+        """Both triangles of the Gram matrices of some parts."""
+        upper = np.triu(H, 1)
+        if self.problem.data.sparse:
+            upper = upper + np.tril(H, -1).transpose(0, 2, 1)
+        full = upper + upper.transpose(0, 2, 1)
+        at = np.arange(H.shape[1])
+        full[:, at, at] = H[:, at, at]
+        # A constant column is the intercept over again: what centring leaves of it is rounding noise.
+        total = full.sum(0)
+        noise = np.append(np.diag(total)[:-1] <= 1e-24 * self.mu**2 * total[-1, -1], False)
+        full[:, noise] = 0.0
+        full[:, :, noise] = 0.0
+        return full
+
+    def step(self, base: Base, C: float, part: int) -> Move:
+        """The Newton step of a model from the base."""
+        lam = 1.0 / C
+        value, g, H = base.without(part)
+        w = base.theta[:-1]
+        g = g.copy()
+        g[:-1] += lam * w
+        return Move(*self.newton(H, g, lam), value + 0.5 * lam * dot(w, w))
+
+    def newton(self, H: FloatArray, g: FloatArray, lam: float) -> tuple[FloatArray, float, float]:
+        """-(H + lam)^-1 g, half its squared decrement and the smallest pivot; H, without the penalty, is written to."""
+        at = np.arange(len(g) - 1)
+        H[at, at] += lam
+        if not self.problem.fit_intercept:
+            g[-1], H[-1], H[:, -1] = 0.0, 0.0, 0.0
+        rhs = -g
+        rhs[:-1] += self.mu * g[-1]
+        delta, pivot = solved_with_pivot(H, rhs, definite=True)
+        half = 0.5 * dot(rhs, delta)
+        delta[-1] -= dot(self.mu, delta[:-1])
+        return delta, half, pivot
+
+    def quadratic(self, H: FloatArray, step: FloatArray) -> FloatArray:
+        """The change of the gradient along the step, by (w, b), of rows with this Hessian, which is by (w, c)."""
+        e = step.copy()
+        e[-1] += dot(self.mu, step[:-1])
+        bent: FloatArray = H @ e
+        bent[:-1] += self.mu * bent[-1]
+        return bent
+
+    def blurred(self, base: Base, C: float, move: Move, tol: float) -> bool:
+        """Whether single precision may show in the gap: its residual r enters that by |r|^2/(2 lam).
+
+        The estimate is that of the solvers of one fit; here the rows are many, and their errors average out.
+        """
+        if not base.single:
+            return False
+        diagonal = np.einsum("pii->i", base.hessian)[:-1]
+        left = BLUR * float(diagonal.sum()) * dot(diagonal, move.delta[:-1] ** 2)
+        return move.pivot <= SURE or left > 5.0 * tol * move.value / C
+
+    def reach(self, C: float, part: int, base: Base, near: float, run: Run[Problem]) -> Base:
+        """Newton's method until one step of the model is short; the base it ends at."""
+        for _ in range(_STEPS):
+            delta, half, _, value = self.step(base, C, part)
+            if not half > near * value:
+                break
+            length = 1.0
+            while length > 1e-6:
+                run.check_limits()
+                theta = base.theta + length * delta
+                sums = self.sweep(theta)
+                note(self.problem.passes)
+                w, loss = theta[:-1], sums[:, 0].sum() - (sums[part + 1, 0] if part >= 0 else 0.0)
+                if loss + 0.5 * dot(w, w) / C <= value - 2e-4 * length * half:
+                    break
+                length *= 0.4
+            else:
+                break
+            base = self.base(theta, sums)
+        return base
+
+    def close(self, plans: Sequence[Plan], tol: float, held: FloatArray | None) -> list[GridModel]:
+        """One pass for up to WIDTH models: the sums of their certificates, and the scores held out."""
+        models: list[GridModel] = []
+        for first in range(0, len(plans), WIDTH):
+            models += self._close(plans[first : first + WIDTH], tol, held)
+        return models
+
+    def _close(self, plans: Sequence[Plan], tol: float, held: FloatArray | None) -> list[GridModel]:
+        d, data = self.problem.data.d, self.problem.data
+        bases: list[FloatArray] = []
+        base_of = []
+        for plan in plans:
+            known = next((k for k, b in enumerate(bases) if b is plan.base), None)
+            if known is None:
+                known = len(bases)
+                bases.append(plan.base)
+            base_of.append(known)
+        B, S = _columns(bases), _columns([plan.step for plan in plans])
+        lengths = [
+            [
+                float(np.linalg.norm(p.base[:-1]) + np.linalg.norm(p.step[:-1])),
+                abs(float(p.base[-1])) + abs(float(p.step[-1])),
+            ]
+            for p in plans
+        ]
+        reach = np.array(lengths)
+        ids = np.array(base_of, dtype=np.int64)
+        parts = np.array([plan.part for plan in plans], dtype=np.int64)
+        slots = np.array([plan.c for plan in plans], dtype=np.int64)
+
+        def add(block: Block, out: FloatArray) -> None:
+            mine = None if held is None else held[block.first : block.first + block.rows.n]
+            _kernels.grid_closing(
+                block.rows,
+                block.targets,
+                self._loss,
+                block.lo,
+                block.hi,
+                self._part_of(block),
+                B,
+                S,
+                ids,
+                parts,
+                reach,
+                mine,
+                slots,
+                out,
+            )
+
+        self.problem.passes += 1
+        K = S.shape[1]
+        sums = data.sum(add, (9 + 2 * d) * K).reshape(9 + 2 * d, K)
+        return [
+            self._model(plan, sums[:-1, k].copy(), int(sums[-1, k]), tol)
+            for k, plan in enumerate(plans)
+        ]
+
+    def _model(self, plan: Plan, sums: FloatArray, errors: int, tol: float) -> GridModel:
+        theta = plan.base + plan.step
+        problem = Problem(
+            self.problem.loss,
+            ElasticNet(self.Cs[plan.c]),
+            self.problem.data,
+            self.problem.fit_intercept,
+        )
+        primal, lower = gap_of(problem, theta, sums)
+        gap = primal - lower
+        closed = bool(gap <= SAFETY * tol * max(abs(primal), abs(lower)))
+        dual = linearised(plan.base, plan.step)
+        return GridModel(plan.c, plan.part, theta, dual, sums, closed, errors)
+
+
+def _columns(vectors: Sequence[FloatArray]) -> FloatArray:
+    """The vectors as columns, padded with zeros to a multiple of eight."""
+    out = np.zeros((len(vectors[0]), -(-len(vectors) // 8) * 8))
+    for k, vector in enumerate(vectors):
+        out[:, k] = vector
+    return out

@@ -1,0 +1,136 @@
+"""Which bases the models of a grid take their steps from (``grid``): a walk along the path of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.monitoring import advance, note
+from linsep.problem import Problem
+from linsep.solvers.grid import kinks as grid_kinks
+from linsep.solvers.grid.newton import Base, Grid, GridModel, Plan
+from linsep.solvers.grid.pilot import Pilot, noisy
+from linsep.solvers.newton import native as small
+from linsep.solvers.run import LimitReached, Run
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray, Stop
+
+_NEAR = 3e-3  # half the squared decrement, as a share of P, that one step from a base may cover
+_REACH = 0.7  # the same for a small tol, as a multiple of its root: the gap grows like the square
+_SHORT = 0.1  # the same where rows are few, and more digits cost little
+ROUNDS = 3  # of bases moved nearer
+
+
+def solve(
+    grid: Grid, stop: Stop, held: FloatArray | None = None, seed: int = 0
+) -> dict[tuple[int, int], GridModel]:
+    """All models of the grid, by (number of C, part); some may be left open.
+
+    ``held`` (n, number of Cs) gets the scores of every row by the models that were trained without it. A limit of the
+    user ends it early, with the models closed so far.
+    """
+    run = Run(grid.problem, stop)
+    reach = _REACH if _many_rows(grid.problem) else _SHORT
+    near = min(_NEAR, reach * stop.tol**0.5)
+    found: dict[tuple[int, int], GridModel] = {}
+    todo = [(c, f) for c in range(len(grid.Cs)) for f in grid.held_out]
+    try:
+        plans = _along_all_rows(grid, near, run, seed)
+        for _ in range(ROUNDS):
+            found.update({(m.c, m.part): m for m in grid.close(plans, stop.tol, held)})
+            todo = [key for key in todo if not found[key].closed]
+            advance(len(found) - len(todo))
+            if not todo:
+                break
+            plans = _along_parts(grid, todo, found, near, run)
+    except LimitReached:
+        pass
+    return found
+
+
+def _many_rows(problem: Problem) -> bool:
+    """Whether a pilot costs little beside all rows."""
+    return problem.data.n >= small.WORTH_A_PILOT * problem.data.d
+
+
+def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> list[Plan]:
+    """The path of all rows; every model takes its step from the base of its C.
+
+    Without its part a model has less loss beside the same penalty: the optimum of all rows nearest to it is that of a
+    C smaller by as much. On many rows a pilot foretells how their path goes on. Then the walk begins at the largest C,
+    near which most of the others are, and where steps must be the most exact; else at the smallest, near zero.
+    """
+    problem = grid.problem
+    share = grid.share()
+    Cs = [C * share for C in grid.Cs]
+    order = list(range(len(Cs)))
+    pilot: Pilot | None = None
+    if _many_rows(problem):
+        order.reverse()
+        pilot = Pilot(problem, seed)
+        base = pilot.first_base(grid, Cs[-1], near)
+    else:
+        base = grid.at(np.zeros(problem.order))
+    planned: list[tuple[Base, list[Plan]]] = []
+    for c in order:
+        move = grid.step(base, Cs[c], -1)
+        if pilot is not None and c != order[0] and move.half > near * move.value:
+            trial = pilot.next_base(grid, base, Cs[c], near, run.stop.tol)
+            base = trial if grid.step(trial, Cs[c], -1).half < move.half else base
+        base = grid.reach(Cs[c], -1, base, near, run)
+        base, mine = _plans(grid, base, c, list(grid.held_out), run.stop.tol)
+        if planned and planned[-1][0] is base:
+            planned[-1][1].extend(mine)
+        else:
+            planned.append((base, mine))
+        advance(0.5 * sum(len(plans) for _, plans in planned))  # planned, not closed
+    if grid_kinks.kinks_of(problem.loss):
+        return [plan for base, plans in planned for plan in _ended(grid, base, plans, run)]
+    return [plan for _, plans in planned for plan in plans]
+
+
+def _ended(grid: Grid, base: Base, plans: list[Plan], run: Run[Problem]) -> list[Plan]:
+    """The steps carried on to the optima, if few rows cross a kink on the way."""
+    run.check_limits()
+    found = grid_kinks.ends(grid, base, plans, run.stop.tol)
+    note(grid.problem.passes)
+    return plans if found is None else found
+
+
+def _plans(grid: Grid, base: Base, c: int, parts: list[int], tol: float) -> tuple[Base, list[Plan]]:
+    """The steps of these models from the base; from its Hessian in double precision, where single would be seen."""
+    C = grid.Cs[c]
+    moves = [grid.step(base, C, f) for f in parts]
+    if any(noisy(grid, base, C, move, tol) for move in moves):
+        base = grid.at(base.theta)
+        moves = [grid.step(base, C, f) for f in parts]
+    if any(grid.blurred(base, C, move, tol) for move in moves):
+        base = grid.at(base.theta, exact=True)
+        moves = [grid.step(base, C, f) for f in parts]
+    steps = zip(parts, moves, strict=True)
+    return base, [Plan(c, f, base.theta, move.delta) for f, move in steps]
+
+
+def _along_parts(
+    grid: Grid,
+    todo: Sequence[tuple[int, int]],
+    found: dict[tuple[int, int], GridModel],
+    near: float,
+    run: Run[Problem],
+) -> list[Plan]:
+    """The path of each part that has open models: bases of its own, from where they are now."""
+    plans: list[Plan] = []
+    for f in sorted({f for _, f in todo}):
+        base: Base | None = None
+        for c in (c for c, part in todo if part == f):
+            if base is not None:
+                _, half, _, value = grid.step(base, grid.Cs[c], f)
+            if base is None or half > near * value:
+                base = grid.at(found[c, f].theta)
+            base = grid.reach(grid.Cs[c], f, base, near, run)
+            base, mine = _plans(grid, base, c, [f], run.stop.tol)
+            plans += mine
+    return plans

@@ -1,0 +1,1 @@
+"""The hard-margin support vector machine."""

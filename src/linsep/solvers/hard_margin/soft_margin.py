@@ -1,0 +1,62 @@
+"""The hard margin as a soft one whose C no multiplier reaches.
+
+The soft margin bounds the multipliers of the hard one by C and has otherwise the same dual. So its multipliers are
+feasible for the hard margin, and optimal if none of them is at the bound. Coordinate ascent finds them; its price
+hardly grows with C once that is beyond all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Explicit, Status, Stop
+from linsep.solvers.cost.model import sampled_mean
+from linsep.solvers.dual_ascent import solve as dual_cd
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+    from linsep.solvers.run import Run
+
+_BOUND = 1000.0  # C mean |x|^2: a hundred times the largest multiplier of the texts tried
+_TRIALS = 3
+_FURTHER = 30.0  # from trial to trial C grows by this, and the tolerance shrinks by a third of it
+_PASSES = 500.0  # of a trial: where more are needed ascent is not the method
+
+
+def points(run: Run[Problem], seed: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Multipliers of soft margins and v = sum alpha sigma x, each nearer to the hard one."""
+    problem = run.problem
+    data, stop = problem.data, run.stop
+    mean = sampled_mean(problem)
+    if not 0.0 < mean < np.inf:
+        return
+    C, tol = _BOUND / mean, 0.3 * stop.tol
+    for _ in range(_TRIALS):
+        soft = Problem(problem.loss, ElasticNet(C), data, problem.fit_intercept)
+        limits = Stop(tol, max_passes=_PASSES)
+        if stop.time_limit is not None:
+            limits = replace(limits, time_limit=max(1e-3, stop.time_limit - run.seconds))
+        if stop.max_passes is not None:
+            left = max(1.0, stop.max_passes - problem.passes)
+            limits = replace(limits, max_passes=min(_PASSES, left))
+        found = dual_cd.solve(soft, np.zeros(soft.order), limits, seed=seed)
+        problem.passes += soft.passes + 1.0
+        assert isinstance(found.dual, Explicit)
+        alpha = C * found.dual.u if data.weight is None else C * data.weight * found.dual.u
+        mass = data.sign * alpha
+        v = data.sum(
+            lambda b, out: _kernels.combine(b.rows, b.lo, b.hi, mass, out),  # noqa: B023
+            soft.order,
+        )
+        yield alpha, v[:-1]
+        run.check_limits()
+        if found.status is not Status.CERTIFIED:
+            return
+        C, tol = _FURTHER * C, 3.0 * tol / _FURTHER

@@ -1,0 +1,1 @@
+"""Interior point methods: losses with a kink, the squared hinge, absolute penalties."""

@@ -1,0 +1,221 @@
+"""The band: rows near the kink, which are solved for, and what the fixed ones add up to (``sifting.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.data import Dataset
+from linsep.losses import zero_margin
+from linsep.problem import Problem
+from linsep.problem.pointwise import DUAL
+from linsep.solution import Explicit
+from linsep.solvers.interior.central_path import Path, compiled
+from linsep.solvers.interior.subsampling import Thinning, merged
+from linsep.solvers.run import Run
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import numpy.typing as npt
+
+    from linsep.data import Block
+    from linsep.data.dataset import Notes
+    from linsep.solution import FloatArray
+
+    Rows = npt.NDArray[np.int64]
+
+_V, SORTED = "kink-distance", "kink-dual"  # room for v, and u of every row as it was sorted
+_BALANCING = 4  # times that the dual variables are moved to balance; one nearly always does
+
+
+class Wrong(NamedTuple):
+    """Fixed rows that turned out to be on the other side, and where they were fixed."""
+
+    rows: Rows
+    u: FloatArray
+
+
+class Band:
+    """The rows as they are sorted: those of the band with their v = m - kink, and what the others add up to."""
+
+    def __init__(self, run: Run[Problem], mu: FloatArray, scale: FloatArray) -> None:
+        self.run, self.problem = run, run.problem
+        self.mu, self.scale = mu, scale
+        self.loss = self.problem.loss
+        self.low, self.high = self.loss.domain
+        self.rows: Rows = np.zeros(0, np.int64)
+        self.v = np.zeros(0)  # of the band as it was sorted
+        self.share: FloatArray | None = None  # rows that each of a thinned band stands for
+        self._band: Dataset | None = None
+        self.linear, self.constant = np.zeros(self.problem.order), 0.0
+
+    def sort(self, theta: FloatArray, tau: float, thin: Thinning | None = None) -> float:
+        """One pass: the objective at theta, and the band |v| <= tau q (kernels/interior.hpp: sort_rows).
+
+        Of a band that is to be thinned out the others stand for those left out, except that at theta the sums of the
+        reduced problem, its value and its gradient, are those of all rows.
+        """
+        self.problem.passes += 1
+        loss, mu, scale, high = self.loss, self.mu, self.scale, self.high
+        at = theta.copy()  # it may be made up for later
+
+        def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
+            where = b.rows, b.targets, compiled(loss), b.lo, b.hi
+            v, u = b.kept(_V), b.kept(SORTED)
+            _kernels.sort_rows(*where, at, tau, mu, scale, v, u, out)
+            band = b.lo + np.flatnonzero(u[b.lo : b.hi] > high)
+            share = np.zeros(0)
+            if thin is not None:
+                taken, share = thin.of(b.first + band, b.sign[band])
+                band = band[taken]
+            return b.first + band, v[band], share
+
+        data, size = self.problem.data, 1 + self.problem.order
+        sums, found = data.visit(
+            add, 1 + 2 * size, fills=(SORTED,), bring=_unless_more(data.n // 2)
+        )
+        self.rows, self.v, share = (np.concatenate(part) for part in zip(*found, strict=True))
+        self.share = None if thin is None else share
+        self.constant, self.linear = float(sums[1]), sums[2 : 1 + size]
+        self._band = None
+        if thin is not None:
+            self._band = data.sample(self.rows, self.share)
+            u = np.where(self.v < 0.0, self.high, self.low)
+            self.constant += float(sums[1 + size])
+            self.linear = self.linear + sums[2 + size :]
+            self._take(self._band, u)
+        return float(sums[0]) + self.problem.penalty_value(theta)
+
+    def reach(self) -> float:
+        """How far the rows of the band are from the kink, as a rule."""
+        return 2.0 * float(np.median(np.abs(self.v))) if len(self.rows) else 1.0
+
+    def contradicted(self, theta: FloatArray) -> tuple[float, Wrong]:
+        """One pass: the objective at theta, and the fixed rows whose side is not the one they were fixed for."""
+        self.problem.passes += 1
+        sums, wrong = self._against(self._sides(theta), 1, uses=(SORTED,))
+        return float(sums[0]) + self.problem.penalty_value(theta), wrong
+
+    def judged(self, theta: FloatArray, part: FloatArray) -> tuple[float, Wrong, FloatArray]:
+        """The same, and the closing sums for the dual variables of all rows, of which those of the band are given.
+
+        They are kept under DUAL, where the rows are.
+        """
+        self.problem.passes += 2
+        part, rows = self._balanced(part), self.rows
+        sides, close = self._sides(theta), self.problem.closing_kept(theta.copy())
+
+        def add(b: Block, out: FloatArray) -> Any:
+            found = sides(b, out[:1])
+            dual, (first, last) = (
+                b.kept(DUAL),
+                np.searchsorted(rows, (b.first + b.lo, b.first + b.hi)),
+            )
+            dual[b.lo : b.hi] = b.kept(SORTED)[b.lo : b.hi]
+            dual[rows[first:last] - b.first] = part[first:last]
+            close(b, out[1:])
+            return found
+
+        size = 9 + 2 * self.problem.data.d
+        sums, wrong = self._against(add, size, uses=(SORTED,), fills=(DUAL,), soon=(DUAL,))
+        return float(sums[0]) + self.problem.penalty_value(theta), wrong, sums[1:]
+
+    def _sides(self, theta: FloatArray) -> Callable[[Block, FloatArray], Any]:
+        """For each block the objective; fixed rows on the wrong side, where they were fixed, and v of the band."""
+        loss, low, high, at = self.loss, self.low, self.high, theta.copy()
+
+        def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
+            v, u = b.kept(_V), b.kept(SORTED)
+            _kernels.kink_margins(b.rows, b.targets, compiled(loss), b.lo, b.hi, at, v, out)
+            v, u = v[b.lo : b.hi], u[b.lo : b.hi]
+            wrong = np.where(v < 0.0, u == low, (u == high) & (v > 0.0))
+            if b.weight is not None:
+                wrong &= b.weights() > 0.0
+            rows = np.flatnonzero(wrong)
+            return b.first + b.lo + rows, u[rows], v[u > high]
+
+        return add
+
+    def _against(
+        self, add: Callable[[Block, FloatArray], Any], size: int, **notes: Unpack[Notes]
+    ) -> tuple[FloatArray, Wrong]:
+        notes["bring"] = _unless_more(len(self.rows))
+        sums, found = self.problem.data.visit(add, size, **notes)
+        rows, u, self.v = (np.concatenate(part) for part in zip(*found, strict=True))
+        fixed = ~np.isin(rows, self.rows)  # some have joined the band since it was sorted
+        return sums, Wrong(rows[fixed], u[fixed])
+
+    def _balanced(self, u: FloatArray) -> FloatArray:
+        """u of the band in its box, moved by shares of the room of each row, until sum s sigma u = 0 over all rows.
+
+        What that leaves, the closing pass takes from the heavier side.
+        """
+        band, u = self._band, np.clip(u, self.low, self.high)
+        assert band is not None
+        mass = band.sign if band.weight is None else band.sign * band.weight
+        for _ in range(_BALANCING if self.problem.fit_intercept else 0):
+            room = np.minimum(u - self.low, self.high - u)
+            excess, total = (
+                float(self.linear[-1] + np.sum(mass * u)),
+                float(np.sum(np.abs(mass) * room)),
+            )
+            if not 0.0 < abs(excess) <= total:
+                break
+            u = np.clip(u - band.sign * (excess / total) * room, self.low, self.high)
+        return u
+
+    def _take(self, part: Dataset, u: FloatArray) -> None:
+        """Leave these rows and their u out of the fixed ones."""
+        mass = part.sign * u * (1.0 if part.weight is None else part.weight)
+        kink = zero_margin(self.loss)
+        offset = 0.0 if part.offset is None else part.offset
+        self.constant -= float(np.sum(mass * part.sign * (kink - offset)))
+        self.linear = self.linear - part.sum(
+            lambda b, out: _kernels.combine(
+                b.rows, b.lo, b.hi, mass[b.first : b.first + b.rows.n], out
+            ),
+            self.problem.order,
+        )
+
+    def admit(self, wrong: Wrong) -> None:
+        """Let fixed rows join the band."""
+        data = self.problem.data
+        part = data.sample(wrong.rows)
+        self._take(part, wrong.u)
+        both = np.append(self.rows, wrong.rows)
+        order = np.argsort(both)
+        assert self._band is not None
+        self.rows, self._band = both[order], merged(self._band, part, order)
+        self.problem.passes += len(wrong.rows) / data.n
+
+    def rows_of_it(self) -> Dataset:
+        """The rows of the band side by side."""
+        if self._band is None:
+            self._band = self.problem.data.sample(self.rows)
+        return self._band
+
+    def path(self) -> Path:
+        """The reduced problem."""
+        self.problem.passes += len(self.rows) / self.problem.data.n
+        sub = Problem(
+            self.problem.loss, self.problem.penalty, self.rows_of_it(), self.problem.fit_intercept
+        )
+        return Path(self.run, sub, self.linear, self.constant)
+
+    def dual(self) -> Explicit:
+        """All dual variables as they were judged."""
+        return Explicit(self.problem.data.fetch(DUAL).copy())
+
+
+def _unless_more(most: int) -> Callable[[list[Any]], Rows]:
+    """The rows that a visit has found in a part, unless they are more than could be wanted."""
+
+    def rows(found: list[Any]) -> Rows:
+        numbers = np.concatenate([part[0] for part in found])
+        return numbers if len(numbers) <= most else numbers[:0]
+
+    return rows

@@ -1,0 +1,173 @@
+"""Mehrotra's interior point method for the losses with one kink, on all rows: the controller.
+
+``central_path.py`` states the problem and makes the steps; ``start.py`` has the start and the answers that need
+no iteration. The end is the exact solution (kernels/crossover.hpp) where the guess of the free rows is right, or, for
+who asks for few digits, the first iterate that has them; the gap that counts is always that of the closing pass.
+Without a penalty (the absolute loss) this is a linear programme, its exact solution a vertex.
+
+A small problem is one native call (kernels/interior_fit.hpp). Where it fails, for want of digits in the Gram,
+directions along which no score changes are penalised (``null_directions``), and the method is run again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.problem import Problem
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers.cost.model import ROUGH
+from linsep.solvers.dual_infeasibility import begin
+from linsep.solvers.interior.central_path import LIMIT, Path, compiled, feasible
+from linsep.solvers.interior.crossover import crossable, exact
+from linsep.solvers.interior.start import exact_fit, flat_answer, null_directions, squared_start
+from linsep.solvers.newton import gram_reduction as wide
+from linsep.solvers.newton import native as small
+from linsep.solvers.run import SAFETY, LimitReached, Run
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+LOSSES = ("hinge", "absolute", "perceptron")
+NEAR = 1e-9  # relative gap from which the free rows are known, as a rule
+VERTEX = 1e-11  # relative gap above which a vertex is not the optimal one
+NO_POINT = 3
+DIRECT = 1000  # order up to which a Gram of the features is made where that of the rows did not do
+
+
+def applies(problem: Problem) -> bool:
+    """Whether the loss has one kink and a kernel."""
+    return problem.loss.native in LOSSES
+
+
+def factorisable(problem: Problem) -> bool:
+    """Whether rows or features are so few that a matrix of their number can be factorised."""
+    return min(problem.data.n, problem.data.d) <= wide.LARGEST
+
+
+def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
+    """The exact point if it is found, else the iterate: whether it is exact, whether the gap closed."""
+    u = path.dual()
+    if crossable(path):
+        right, theta, vertex = exact(path, path.theta, u)
+        if right and run.close(theta, Explicit(feasible(path.problem, vertex))):
+            assert run.best is not None
+            return run.problem.lam > 0.0 or run.best[0] <= VERTEX * run.trace[-1].primal, True
+    return False, run.close(path.theta, Explicit(feasible(path.problem, u)))
+
+
+def iterate(run: Run[Problem], theta: FloatArray, null: FloatArray | None = None) -> bool:
+    """The method on all rows from theta, and from 0 if that fails. Whether the gap closed."""
+    path = Path(run, run.problem, null=null)
+    try:
+        return _iterate(run, path, theta)
+    except LimitReached:
+        if np.isfinite(path.theta).all():
+            run.close(path.theta, Explicit(feasible(run.problem, path.dual())))
+        raise
+
+
+def _roughly(run: Run[Problem], path: Path) -> bool:
+    """The first iterate that closes the gap, its rows at the ends of their boxes where they will end.
+
+    That makes the support as small as it is at the optimum, and leaves less of a gap than the iterate has, as a rule.
+    """
+    for share in (4.0, 0.5):
+        if not path.descend(share * run.stop.tol):
+            return False
+        if run.close(path.theta, Explicit(feasible(run.problem, path.ended()))):
+            return True
+    return False
+
+
+def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
+    tol = run.stop.tol
+    target = min(0.1 * tol, NEAR) if crossable(path) else 0.3 * tol
+    path.place(theta)
+    if tol >= ROUGH and run.problem.lam > 0.0 and _roughly(run, path):
+        return True
+    falling = path.descend(target)
+    if not falling and not path.gap <= 1e-3 * abs(path.value):
+        path.place(np.zeros_like(theta), 0.5 * path.width * float(np.abs(path.v).mean()))
+        falling = path.descend(target)
+    if not np.isfinite(path.theta).all():
+        return False
+    closed = False
+    for _ in range(3):
+        at_vertex, enough = _finish(run, path)
+        closed = closed or enough
+        # Without a penalty it is the vertex that is wanted: a gap below tol is not yet a reason to stop.
+        if at_vertex or (closed and run.problem.lam > 0.0):
+            return True
+        if not falling:
+            break
+        target *= 1e-2
+        falling = path.descend(target, 10)
+    return closed
+
+
+def attempt(run: Run[Problem], theta: FloatArray) -> bool:
+    """The method from the start it likes best; again, more carefully, if that fails."""
+    if iterate(run, squared_start(run.problem, theta)):
+        return True
+    return iterate(run, theta, null_directions(run.problem))
+
+
+def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """Minimise; see the head of this file."""
+    run = begin(problem, stop)
+    known = flat_answer(problem)
+    nothing = Explicit(np.zeros(problem.data.n))
+    if known is not None and run.close(known, nothing):
+        return run.solution(Status.CERTIFIED, known, nothing)
+    status = Status.WORKING_PRECISION
+    try:
+        if small.fits(problem) and small.ends_before(stop) and problem.data.n >= problem.data.d:
+            if _native(run, theta):
+                return run.solution(Status.CERTIFIED, theta, nothing)
+        theta, value, _ = problem.start(theta)
+        run.record(value)
+        fitted = exact_fit(problem, value) if problem.lam == 0.0 else None
+        if fitted is not None:
+            run.best = None
+            return run.solution(Status.WORKING_PRECISION, fitted, nothing)
+        if _attempted(run, theta):
+            status = Status.CERTIFIED
+    except LimitReached as limit:
+        status = limit.status
+    return run.solution(status, theta, nothing)
+
+
+def _attempted(run: Run[Problem], theta: FloatArray) -> bool:
+    """By the inner products of the rows if these are few; by columns where these lose the small beside the large."""
+    if not wide.applies(run.problem):
+        return attempt(run, theta)
+    if wide.solve(run, attempt):
+        return True
+    return run.problem.order <= DIRECT and run.problem.lam > 0.0 and attempt(run, theta)
+
+
+def _native(run: Run[Problem], theta: FloatArray) -> bool:
+    """The whole fit in one call; whether the gap closed."""
+    problem = run.problem
+    block = problem.data.whole
+    assert block is not None
+    at, u = theta.copy(), np.zeros(problem.data.n)
+    sums = np.zeros(8 + 2 * problem.data.d)
+    status, _, sweeps, grams, _ = _kernels.interior(
+        block.rows,
+        block.targets,
+        compiled(problem.loss),
+        problem.lam,
+        SAFETY * run.stop.tol,
+        LIMIT,
+        problem.fit_intercept,
+        bool(theta.any()),
+        at,
+        u,
+        sums,
+    )
+    problem.passes += sweeps + grams
+    return status != NO_POINT and run.close(at, Explicit(u), sums)

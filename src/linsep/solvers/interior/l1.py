@@ -1,0 +1,341 @@
+"""Piecewise quadratic losses with an absolute penalty where Newton's method stalls: an interior point method.
+
+Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m) with l(m) = max of u t - a u^2/2 over low <= u <= high, t = centre - m:
+
+===============  ==========  =====  ===
+loss             low         high   a
+===============  ==========  =====  ===
+squared          -inf        inf    1/2
+squared_hinge    0           inf    1/2
+huber            -width      width  1
+huberised_hinge  0           1      width
+===============  ==========  =====  ===
+
+Rows: r >= 0 is the multiplier of u >= low, g >= 0 that of u <= high, and r - g = a u - t. Features: w = p - q with
+p, q >= 0 and multipliers l1 + y, l1 - y, where y = l2 w - v and v = sum s sigma u x. On the central path
+(u - low) r = (high - u) g = p (l1 + y) = q (l1 - y) = mu. An end at infinity has no multiplier.
+
+Where the classes are separable and the penalty is weak, or the targets of the Huber loss are many times its width,
+hardly any row has curvature, and the model of a Newton step is all but a linear programme: its support changes by a
+feature or two at a time, or it has no minimum at all. The path takes some twenty iterations. It begins with a feasible
+dual point, the slopes of the losses shrunk until |v_j| < l1: so few rows and few features matter from the first step to
+the last. All features are asked in every iteration, and join when |v_j| comes near l1.
+
+With h = s / (r/(u - low) + g/(high - u) + a) and e = p/(l1 + y) + q/(l1 - y) a step solves (1/e + l2 + X'hX) dw = rhs:
+``solvers/linalg/schur_cg.py``.
+
+Reference: Mehrotra, On the implementation of a primal-dual interior point method, 1992.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data import Memory
+from linsep.losses import zero_margin
+from linsep.problem.pointwise import dot
+from linsep.solution import Explicit
+from linsep.solvers.interior import quadratic_rows as row_path
+from linsep.solvers.interior.quadratic_rows import RowPath, RowStep, reach
+from linsep.solvers.linalg.schur_cg import DEAR, FAIR, System
+from linsep.solvers.run import LimitReached
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+    from linsep.solvers.l1.coordinate import Columns
+    from linsep.solvers.run import Run
+
+IntArray = npt.NDArray[np.int64]
+
+SHARE = 0.995  # of the way to the boundary
+LIMIT = 80  # iterations
+PATIENCE = 25  # iterations without progress
+NEARLY = 0.8  # of the penalty: features that join
+INSIDE = 0.95  # of the penalty: the largest |v_j| of the first dual point
+WITHIN = 0.9  # of the penalty: |y| of a feature that joins, at most
+FIRST_MU = 0.01
+# At the end: features that are asked (of the penalty), Newton steps, and how often.
+AT, POLISHES, TRIES = 0.999, 3, 3
+STRIDE, BETWEEN = 50.0, 0.1  # of penalties far above the one asked for, and the gaps there
+# Residuals of predicted and corrected steps: with a factor, and without one, where digits are dear.
+EXACT, INEXACT = (1e-3, 1e-6), (1e-2, 1e-3)
+
+
+class _Path:
+    """An iterate: u and r of the rows, p, q and y of the chosen features, the intercept."""
+
+    def __init__(self, problem: Problem, columns: Columns, l1: float) -> None:
+        data = problem.data
+        self.problem, self._columns = problem, columns
+        self.l1, self.l2 = l1, problem.lam
+        self.sign = data.sign
+        self.s = np.ones(data.n) if data.weight is None else data.weight
+        self.rows = RowPath(problem.loss, self.s)
+        self._vertex = np.full(data.n, zero_margin(problem.loss))
+        if data.offset is not None:
+            self._vertex -= data.offset
+        self.b, w = float(columns.theta[-1]), columns.theta[:-1]
+        t = self._vertex - self.sign * columns.scores
+        value = problem.penalty_value(columns.theta) + self.l1 * float(np.abs(w).sum())
+        value += self.rows.value(t)
+        mu = FIRST_MU * value / float(self.s.sum())
+        self.v = np.zeros(data.d)
+        self._begin_rows(t, mu)
+        self.chosen = np.flatnonzero((w != 0.0) | (np.abs(self.v) > NEARLY * self.l1))
+        self.p, self.q, self.y = self._begun(self.chosen, w[self.chosen], mu)
+        self.part = columns.part(self.chosen)
+        self.value = self.gap = np.inf
+        self._free = np.ones(len(self.p), dtype=bool)
+        self._price = FAIR
+        self.best = columns.theta.copy(), self.rows.u  # where the gap was least
+
+    def _begin_rows(self, t: FloatArray, mu: float) -> None:
+        """A feasible dual point."""
+        u = self.rows.slopes(t)
+        u = u * min(1.0, INSIDE * self.l1 / max(self._ask(u), 1e-300))
+        u = self.rows.inside(u, t, mu)
+        largest = self._ask(u)
+        if largest > INSIDE * self.l1:
+            u = u * (INSIDE * self.l1 / largest)
+            self.v *= INSIDE * self.l1 / largest
+        self.rows.place(u, t, mu)
+
+    @property
+    def u(self) -> FloatArray:
+        """The dual variables of the rows."""
+        return self.rows.u
+
+    def _ask(self, u: FloatArray) -> float:
+        """v of all features at u (a pass); the largest."""
+        self.v = self._columns.sums(self.s * self.sign * u)
+        return float(np.abs(self.v).max(initial=0.0))
+
+    def _begun(
+        self, who: IntArray, w: FloatArray, mu: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """p, q and y of features with these weights, near the path."""
+        most = WITHIN * self.l1
+        y = np.clip(self.l2 * w - self.v[who], -most, most)
+        p, q = mu / (self.l1 + y), mu / (self.l1 - y)
+        return np.where(w > 0.0, q + w, p), np.where(w < 0.0, p - w, q), y
+
+    def measure(self) -> None:
+        """Objective and gap here, all features asked; those who come near the penalty join."""
+        self.rows.hold()
+        largest = self._ask(self.u)
+        w = self.p - self.q
+        self.t = self._vertex - self.sign * (self.part.along(w) + self.b)
+        self._v_b = dot(self.s * self.sign, self.u) if self.problem.fit_intercept else 0.0
+        v = self.v[self.chosen]
+        over = np.maximum(np.abs(self.v) - self.l1, 0.0)
+        size = 0.5 * self.l2 * dot(w, w) + self.l1 * float(np.abs(w).sum())
+        self.value = size + self.rows.value(self.t)
+        # by Fenchel and Young, row by row and feature by feature
+        gap = self.rows.slack(self.t) + size - dot(v, w) + abs(self._v_b * self.b)
+        if self.l2 > 0.0:
+            self.gap = gap + 0.5 * dot(over, over) / self.l2
+        else:
+            self.gap = self.value - (self.value - gap) * min(1.0, self.l1 / max(largest, 1e-300))
+        wanting = np.abs(self.v) > NEARLY * self.l1
+        wanting[self.chosen] = False
+        if wanting.any():
+            self._join(np.flatnonzero(wanting))
+
+    def _join(self, who: IntArray) -> None:
+        p, q, y = self._begun(who, np.zeros(len(who)), self._products() / self._mass())
+        self.chosen = np.append(self.chosen, who)
+        self.p, self.q = np.append(self.p, p), np.append(self.q, q)
+        self.y = np.append(self.y, y)
+        self.part = self._columns.part(self.chosen)
+        self.t = self._vertex - self.sign * (self.part.along(self.p - self.q) + self.b)
+
+    def _share(self) -> float:
+        return self.part.entries / max(1, self.problem.data.n_entries)
+
+    def _mass(self) -> float:
+        return self.rows.ends * float(self.s.sum()) + 2 * len(self.p)
+
+    def _products(self, length: float = 0.0, step: _Step | None = None) -> float:
+        """The sum of all products that are mu on the path, after a step of that length."""
+        p, q, y = self.p, self.q, self.y
+        if step is not None:
+            p, q, y = p + length * step.p, q + length * step.q, y + length * step.y
+        rows = self.rows.products(length, step.rows if step is not None else None)
+        return rows + dot(p, self.l1 + y) + dot(q, self.l1 - y)
+
+    def advance(self) -> float:
+        """One step, predicted and corrected; how long it is."""
+        rows, p, q, y = self.rows, self.p, self.q, self.y
+        up, down = self.l1 + y, self.l1 - y
+        e, ratio = p / up + q / down, rows.ratio
+        part, sign = self.part, self.sign
+        system = System(
+            part, 1.0 / e + self.l2, self.s / ratio, self.problem.fit_intercept, self._price
+        )
+        off = y + self.v[self.chosen] - self.l2 * (p - q)
+
+        def step(mu: float, first: _Step | None, fine: float) -> _Step:
+            """Towards products mu, corrected by what the first step leaves."""
+            before = None if first is None else first.rows
+            c = rows.change(self.t, ratio, mu, before)
+            ups, downs = (
+                (mu, mu) if first is None else (mu - first.p * first.y, mu + first.q * first.y)
+            )
+            cp, cq = ups - p * up, downs - q * down
+            ahead = cp / up - cq / down
+            rhs = part.gathered(self.s * sign * c)
+            rhs[:-1] += ahead / e + off
+            rhs[-1] = rhs[-1] + self._v_b if self.problem.fit_intercept else 0.0
+            delta = system.solve(rhs, fine)
+            du = c - sign * (part.along(delta[:-1]) + delta[-1]) / ratio
+            dy = (ahead - delta[:-1]) / e
+            moved = rows.step(du, mu, before)
+            return _Step(moved, (cp - p * dy) / up, (cq + q * dy) / down, dy, delta[-1])
+
+        both, mass = self._products(), self._mass()
+        if not both > 0.0:  # the weights of the rows are so small that their products vanish
+            return 0.0
+        rough, fine = EXACT if system.factored else INEXACT
+        first = step(0.0, None, rough)
+        left = self._products(min(1.0, self._reach(first)), first) / both
+        found = step(left**3 * both / mass, first, fine)
+        length = min(1.0, SHARE * self._reach(found))
+        rows.move(length, found.rows)
+        self.p, self.q = p + length * found.p, q + length * found.q
+        self.y = y + length * found.y
+        self.b += length * found.b
+        self._free = e * system.squares > 1.0
+        if system.stuck:  # from now on factors may cost more
+            self._price = DEAR
+        self.problem.passes += self._share() * (2 * system.gradients + 8)
+        return length
+
+    def _reach(self, step: _Step) -> float:
+        return min(
+            self.rows.reach(step.rows),
+            reach(self.p, step.p),
+            reach(self.q, step.q),
+            reach(self.l1 + self.y, step.y),
+            reach(self.l1 - self.y, -step.y),
+        )
+
+    def nearly_there(self) -> bool:
+        """Whether the gap is small enough for a start under a weaker penalty."""
+        return self.gap <= BETWEEN * self.value
+
+    def theta(self) -> FloatArray:
+        """The weights, those set to 0 whose multipliers outweigh their curvature."""
+        out = np.zeros(self.problem.order)
+        free = np.zeros(len(self.p), dtype=bool)
+        free[: len(self._free)] = self._free
+        out[self.chosen] = np.where(free, self.p - self.q, 0.0)
+        out[-1] = self.b
+        return out
+
+
+class _Step(NamedTuple):
+    """Changes of the rows, of p, q, y and of the intercept."""
+
+    rows: RowStep
+    p: FloatArray
+    q: FloatArray
+    y: FloatArray
+    b: float
+
+
+def applies(problem: Problem) -> bool:
+    """Whether the loss is piecewise quadratic and smooth, and the rows are in memory."""
+    return row_path.applies(problem.loss) and isinstance(problem.data, Memory)
+
+
+def finish(run: Run[Problem], columns: Columns) -> bool:
+    """Follow the path from near the point of the columns; whether the gap closed. The run keeps the best point.
+
+    From a penalty far above the one asked for, some paths between come first, followed roughly.
+    """
+    asked = run.problem.penalty.l1
+    with np.errstate(all="ignore"):  # what is not finite ends the path
+        l1 = columns.l1
+        while l1 > STRIDE * asked:
+            l1 /= STRIDE
+            path = _Path(run.problem, columns, l1)
+            if _follow(run, path, path.nearly_there):
+                columns.move(path.theta())
+        path = _Path(run.problem, columns, asked)
+        ending = _Ending(run, path, columns)
+        try:
+            if _follow(run, path, ending) or ending.closed:
+                return True
+            run.close(path.best[0], Explicit(path.best[1]))
+            return False
+        except LimitReached:
+            run.close(path.best[0], Explicit(path.best[1]))
+            raise
+
+
+def _follow(run: Run[Problem], path: _Path, ends: Callable[[], bool]) -> bool:
+    """Steps until it ends, or no more is gained: whether it ended."""
+    least, idle = np.inf, 0
+    for k in range(LIMIT):
+        run.check_limits()
+        path.measure()
+        if not np.isfinite(path.gap):
+            break
+        if k and ends():
+            return True
+        idle = 0 if path.gap < 0.9 * least else idle + 1
+        if path.gap < least:
+            least = path.gap
+            path.best = path.theta(), path.u
+        if idle == PATIENCE or not path.advance() > 1e-8:
+            break
+    return False
+
+
+class _Ending:
+    """Whether the gap has closed; if so, Newton's method has the last word.
+
+    Of several optima the path leads to their middle, Newton's method to a sparser one, with exact zeros. Where it does
+    not get there in a few steps, the path is followed further and it has another try.
+    """
+
+    def __init__(self, run: Run[Problem], path: _Path, columns: Columns) -> None:
+        self._run, self._path, self._columns = run, path, columns
+        self._target, self._tries = 0.5 * run.stop.tol, TRIES
+        self.closed = False
+
+    def __call__(self) -> bool:
+        path = self._path
+        if path.gap > self._target * path.value:
+            return False
+        self._target *= 0.1
+        if not self._run.close(path.theta(), Explicit(path.u)):
+            return False
+        self.closed = True
+        self._tries -= 1
+        return self._polished() or self._tries == 0
+
+    def _polished(self) -> bool:
+        path, columns, run = self._path, self._columns, self._run
+        columns.move(path.theta())
+        near = (columns.theta[:-1] != 0.0) | (np.abs(path.v) > AT * path.l1)
+        columns.solve(np.flatnonzero(near), path.l1, 0.3 * run.stop.tol, POLISHES)
+        return run.close(columns.theta, self._dual())
+
+    def _dual(self) -> Explicit:
+        """The Newton-dual point, row by row.
+
+        Margins are so near the kink here that their rounding shows in u: who computes u again has another point.
+        """
+        columns, problem = self._columns, self._run.problem
+        data, loss = problem.data, problem.loss
+        sign, offset = data.sign, 0.0 if data.offset is None else data.offset
+        m = sign * (data.X @ columns.base[:-1] + columns.base[-1]) + offset
+        moved = sign * (data.X @ columns.step[:-1] + columns.step[-1])
+        u = -(loss.slope(m) + loss.curvature(m) * moved)
+        return Explicit(np.clip(u, *loss.domain))

@@ -1,0 +1,102 @@
+"""What is known before the interior point method begins: answers that need none, and where to start.
+
+Some problems with a kink have nothing to iterate on: an intercept alone makes every loss 0, or least squares leaves
+no residual. For the others the minimiser of the squared loss of the same kind, lifted to the central path, halves the
+iterations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.losses import Squared, SquaredHinge, zero_margin
+from linsep.problem import Problem
+from linsep.problem.pointwise import CURVATURE
+from linsep.solution import Stop
+from linsep.solvers.newton import native as small
+from linsep.solvers.newton import solve as newton
+from linsep.solvers.newton.subsampled import Adaptive
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.solution import FloatArray
+
+EXACT = 1e-12  # share of the objective that rounding may leave of an exact fit
+_NATIVE_WORK = 3e8  # multiply-adds of a Gram up to which one thread makes the start
+
+
+def squared_start(problem: Problem, theta: FloatArray) -> FloatArray:
+    """The minimiser of the squared loss of the same kind, to two digits."""
+    if theta.any() or problem.loss.native == "perceptron":
+        return theta
+    even = problem.loss.native == "absolute"
+    loss = Squared(centre=zero_margin(problem.loss)) if even else SquaredHinge()
+    easy = Problem(loss, problem.penalty, problem.data, problem.fit_intercept)
+    data = problem.data
+    if data.whole is not None and data.n_entries * data.d <= _NATIVE_WORK:
+        start = theta.copy()
+        small.run_native(easy, start, 1e-2, polish=False)
+    else:
+        start = newton.solve(easy, theta, Stop(1e-2), Adaptive(easy, None)).W[:, 0].copy()
+    problem.passes += easy.passes
+    return start if np.isfinite(start).all() else theta
+
+
+def null_directions(problem: Problem) -> FloatArray | None:
+    """Unit vectors w, a basis of those for which x.w is the same for every row: only the penalty sees them.
+
+    One-hot columns have them. In the Gram of an iterate they drown in rounding errors once its entries are
+    1e15 times the penalty; the optimal w is orthogonal to them.
+    """
+    data = problem.data
+
+    def ones(b: Block, out: FloatArray) -> None:
+        b.kept(CURVATURE)[b.lo : b.hi] = b.weights() > 0.0
+
+    data.sum(ones, 1)
+    H = problem.hessian(problem.centre())
+    H[np.arange(data.d), np.arange(data.d)] -= problem.lam
+    diagonal = np.diag(H)
+    unit = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0)
+    values, vectors = np.linalg.eigh(H * unit * unit[:, None] + np.diag(1.0 * (unit == 0.0)))
+    flat = (unit[:, None] * vectors[:, values < 1e-12 * max(1.0, float(values[-1]))])[:-1]
+    flat = flat[:, np.linalg.norm(flat, axis=0) > 0.0]
+    if not flat.shape[1]:
+        return None
+    basis, _ = np.linalg.qr(flat / np.linalg.norm(flat, axis=0))
+    return np.ascontiguousarray(basis.T)
+
+
+def flat_answer(problem: Problem) -> FloatArray | None:
+    """The answer when some intercept alone makes every loss 0: one class, one target, or offsets beyond the kink."""
+    data = problem.data
+    if data.remote and problem.loss.domain[0] == 0.0 and data.counts().all():
+        return None  # two classes, each of some weight: nothing per row need come here
+    live = slice(None) if data.weight is None else data.weight > 0.0
+    sign = data.sign[live]
+    need = np.full(len(sign), zero_margin(problem.loss))
+    if data.offset is not None:
+        need -= data.offset[live]
+    b = 0.0
+    if len(sign) and problem.fit_intercept and (sign == sign[0]).all():
+        b = float(sign[0] * max(0.0 if problem.loss.domain[0] == 0.0 else -np.inf, need.max()))
+    enough = sign * b == need if problem.loss.domain[0] < 0.0 else sign * b >= need
+    return np.append(np.zeros(data.d), b) if enough.all() else None
+
+
+def exact_fit(problem: Problem, value: float) -> FloatArray | None:
+    """Least squares, if it leaves no residuals but rounding; ``value`` is the objective to compare with.
+
+    Then nothing can be better, whatever the loss, and there is no kink to be found.
+    """
+    squared = Squared(centre=zero_margin(problem.loss))
+    easy = Problem(squared, problem.penalty, problem.data, problem.fit_intercept)
+    theta = newton.solve(easy, np.zeros(problem.order), Stop(1e-9), Adaptive(easy, None)).W[:, 0]
+    problem.passes += easy.passes
+    if not np.isfinite(theta).all():
+        return None
+    theta = np.ascontiguousarray(theta)
+    left, _ = problem.value_gradient(theta)
+    return theta if left <= EXACT * value else None

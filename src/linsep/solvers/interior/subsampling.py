@@ -1,0 +1,245 @@
+"""Samples of the rows for the losses with one kink: a pilot, and shares of a band that is too large (``sifting.py``).
+
+How much a row feels an error of theta grows with its distance from the others, q^2 = 1 + sum_j scale_j (x_j - mu_j)^2
+with the columns' medians mu and median distances from these, which outliers do not move. A sample that leaves out the
+few rows of heavy tails knows nothing of the problem: those belong to every sample, each counted once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.data import Memory
+from linsep.problem import Problem
+from linsep.solvers import sampling as pilot
+from linsep.solvers.interior.central_path import Path, compiled
+from linsep.solvers.interior.start import squared_start
+from linsep.solvers.run import Run
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.data import Block, Dataset
+    from linsep.solution import FloatArray
+
+    Rows = npt.NDArray[np.int64]
+
+TOL = 1e-3  # of the pilot; the last digits cost an iteration or two each
+_SAMPLE = 2000  # rows from which medians are taken
+_NORMAL = 1.4826  # median distance from the median, times this, is the standard deviation of a normal column
+_TOP, _HEAVY = (
+    0.01,
+    0.15,
+)  # where this share of the rows has more than that share of sum q^2, tails are heavy
+_MOVED = 0.99  # quantile of what the rows moved
+_LOCAL, _LOCAL_ROWS = (
+    0.1,
+    3,
+)  # rows that tell the density at the kink: of all, and per feature at least
+_DEVIATIONS = 2.3  # standard deviations of the error of theta that a band is wide
+_SALT = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Thinning:
+    """Which rows of a band are taken: some at random from each class, and those that every sample has."""
+
+    rates: tuple[float, float]  # of the classes with sign -1 and +1
+    always: Rows
+    seed: int
+
+    def of(self, rows: Rows, sign: FloatArray) -> tuple[Rows, FloatArray]:
+        """Places in ``rows`` of those taken, and the number of rows that each stands for."""
+        rate = np.where(sign > 0.0, self.rates[1], self.rates[0])
+        if len(self.always):
+            at = np.minimum(np.searchsorted(self.always, rows), len(self.always) - 1)
+            rate[self.always[at] == rows] = 1.0
+        taken = np.flatnonzero(_uniform(rows, self.seed) < rate)
+        return taken, 1.0 / rate[taken]
+
+
+def _uniform(rows: Rows, seed: int) -> FloatArray:
+    """A number from [0, 1) for each row that depends on nothing but its own number (splitmix64)."""
+    z = (rows.astype(np.uint64) + np.uint64(seed + 1)) * _SALT
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((z ^ (z >> np.uint64(31))) >> np.uint64(11), np.float64) * 2.0**-53
+
+
+class Pilot:
+    """A sample of about m rows, solved to three digits; how far its rows are from the kink tells of all others."""
+
+    def __init__(self, run: Run[Problem], theta: FloatArray, m: int, seed: int) -> None:
+        self.run, self.size, self.seed = run, m, seed
+        problem, data = run.problem, run.problem.data
+        rows, share = pilot.draw(data, m, seed)
+        sample = data.sample(rows, share)
+        problem.passes += len(rows) / data.n
+        self.mu, self.scale = _robust(sample, problem.fit_intercept)
+        q = self._distance(sample)
+        self.always = self._heavy(q)
+        if len(self.always):
+            light = np.flatnonzero(~np.isin(rows, self.always))
+            more = (data.n - len(self.always)) / max(1.0, float(share[light].sum()))
+            order = np.argsort(np.append(rows[light], self.always))
+            share = np.append(more * share[light], np.ones(len(self.always)))[order]
+            heavy = data.sample(self.always, np.ones(len(self.always)))
+            sample = merged(sample.sample(light, np.full(len(light), more)), heavy, order)
+            q = self._distance(sample)
+        self._sample, self._share, self._q = sample, share, q
+        counts = np.maximum(data.counts(), 1.0)
+        drawn = np.array([np.sum(sample.sign < 0.0), np.sum(sample.sign > 0.0)])
+        self._rates = np.maximum(drawn / counts, 1e-300)
+        self.warm = bool(theta.any())
+        self.theta = self._solve(theta)
+
+    def _distance(self, sample: Dataset) -> FloatArray:
+        X = np.asarray(sample.X, np.float64) - self.mu
+        q: FloatArray = np.sqrt(1.0 + X**2 @ self.scale)
+        return q
+
+    def _heavy(self, q: FloatArray) -> Rows:
+        """The rows of heavy tails, half as many as the pilot has, if there are such (one pass)."""
+        falling = np.sort(q)[::-1]
+        top = falling[: max(1, int(_TOP * len(q)))]
+        if not float(top @ top) > _HEAVY * float(q @ q):
+            return np.zeros(0, np.int64)
+        problem = self.run.problem
+        problem.passes += 1
+        least = float(np.quantile(q, 1.0 - 0.5 * self.size / problem.data.n))
+        mu, scale = self.mu, self.scale
+        nowhere = np.zeros(problem.order)
+
+        def add(b: Block, out: FloatArray) -> tuple[Rows]:
+            n = b.rows.n
+            u, some = np.zeros(n), np.zeros(2 * len(nowhere) + 3)
+            targets = _kernels.Targets(np.ones(n), None, None)  # v = -1 everywhere
+            where = b.rows, targets, _kernels.Loss("hinge"), b.lo, b.hi
+            _kernels.sort_rows(*where, nowhere, 1.0 / least, mu, scale, np.zeros(n), u, some)
+            return (b.first + b.lo + np.flatnonzero(u[b.lo : b.hi] > 1.0),)
+
+        _, found = problem.data.visit(add, 1, uses=(), bring=_all_found)
+        return _all_found(found)
+
+    def _solve(self, theta: FloatArray) -> FloatArray | None:
+        """The solution of the pilot, None if it has none; the start itself if there is one already."""
+        if self.warm:
+            return theta
+        problem = self.run.problem
+        sub = Problem(problem.loss, problem.penalty, self._sample, problem.fit_intercept)
+        path = Path(self.run, sub)
+        for start in (squared_start(sub, theta), theta):
+            path.place(start)
+            if path.descend(TOL):
+                return path.theta
+        return None
+
+    def far(self, theta: FloatArray) -> FloatArray:
+        """|v|/q of the pilot's rows, their distance from the kink at theta."""
+        return np.abs(self._margins(theta)) / self._q
+
+    def _margins(self, theta: FloatArray) -> FloatArray:
+        sample, problem = self._sample, self.run.problem
+        out = np.zeros(sample.n)
+        kernel = compiled(problem.loss)
+
+        def add(b: Block, sums: FloatArray) -> None:
+            part = out[b.first : b.first + b.rows.n]
+            _kernels.kink_margins(b.rows, b.targets, kernel, b.lo, b.hi, theta, part, sums)
+
+        sample.sum(add, 1)
+        return out
+
+    def moved(self, theta: FloatArray, other: FloatArray, tau: float) -> float:
+        """By how much, in units of q, nearly all margins change from theta to other that are in the band at either."""
+        v, w = self._margins(theta), self._margins(other)
+        near = np.minimum(np.abs(v), np.abs(w)) <= tau * self._q
+        change = np.abs(w - v)[near] / self._q[near]
+        return float(np.quantile(change, _MOVED)) if len(change) else 0.0
+
+    def tau(self, far: FloatArray, rows: float) -> float:
+        """The tau whose band |v| <= tau q has about that many rows."""
+        order = np.argsort(far)
+        reach = int(np.searchsorted(np.cumsum(self._share[order]), rows))
+        return max(float(far[order[min(reach, len(order) - 1)]]), 1e-300)
+
+    def width(self, theta: FloatArray) -> float:
+        """The tau that most rows stay within, by the error which theta has as the solution of a sample.
+
+        To first order that has the covariance H^-1 S H^-1: S of the gradient, H its derivative, the density of the rows
+        about the kink (Huber, The behavior of maximum likelihood estimates under nonstandard conditions, 1967).
+        """
+        problem, v, weight = self.run.problem, self._margins(theta), self._sample.weight
+        n, d = self._sample.X.shape
+        assert weight is not None  # the number of rows that each stands for is part of it
+        far = np.abs(v)
+        count = min(n - 1, max(_LOCAL_ROWS * d, int(_LOCAL * n)))
+        h = float(np.partition(far, count)[count])
+        if not h > 0.0:
+            return 0.0
+        near = np.flatnonzero(far <= h)
+        near = near[:: max(1, len(near) // max(_SAMPLE, 10 * d))]
+        some = np.arange(0, n, max(1, n // max(_SAMPLE, 10 * d)))
+        Z = self._whitened(near)
+        H = (Z.T * (weight[near] * ((count + 1) / (2.0 * h * len(near))))) @ Z
+        H[np.diag_indices(d)] += problem.lam * self.scale
+        H[np.diag_indices(d + 1)] += 1e-10 * np.trace(H)
+        low, high = problem.loss.domain
+        u = weight[some] * np.where(v[some] < 0.0, high, low)
+        spread = u * np.sqrt(np.maximum(0.0, 1.0 - 1.0 / self._share[some]) * n / len(u))
+        Z = self._whitened(some)
+        try:
+            error = np.linalg.solve(H, (Z * spread[:, None]).T)
+        except np.linalg.LinAlgError:
+            return 0.0
+        squares = np.einsum("ij,ij->i", Z @ (error @ error.T), Z)
+        found = _DEVIATIONS * float(np.quantile(np.sqrt(np.abs(squares)) / self._q[some], 0.9))
+        return found if np.isfinite(found) else 0.0
+
+    def _whitened(self, rows: Rows) -> FloatArray:
+        X = np.asarray(self._sample.X[rows], np.float64)
+        return np.hstack([(X - self.mu) * np.sqrt(self.scale), np.ones((len(X), 1))])
+
+    def expected(self, far: FloatArray, tau: float) -> float:
+        """Rows in the band |v| <= tau q, about."""
+        return float(np.sum(self._share[far <= tau]))
+
+    def thinning(self, far: FloatArray, tau: float, m: float) -> Thinning:
+        """What leaves about m rows of that band, of each class as many as the pilot would."""
+        inside = max(1, int(np.sum(far <= tau)))
+        minus, plus = (min(1.0, float(rate) * m / inside) for rate in self._rates)
+        return Thinning((minus, plus), self.always, self.seed)
+
+
+def _robust(sample: Dataset, centred: bool) -> tuple[FloatArray, FloatArray]:
+    """Medians and 1 / (median distance)^2 of the columns; where that is 0, by the standard deviation."""
+    X = np.asarray(sample.X, np.float64)
+    some = X[:: max(1, len(X) // _SAMPLE)]
+    mu = np.median(some, axis=0) if centred else np.zeros(X.shape[1])
+    size = _NORMAL * np.median(np.abs(some - mu), axis=0)
+    flat = np.flatnonzero(size == 0.0)
+    size[flat] = np.sqrt(np.mean((X[:, flat] - mu[flat]) ** 2, axis=0))
+    return np.ascontiguousarray(mu), np.where(
+        size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0
+    ) ** 2
+
+
+def _all_found(found: list[tuple[Rows]]) -> Rows:
+    return np.concatenate([rows for (rows,) in found])
+
+
+def merged(a: Dataset, b: Dataset, order: Rows) -> Dataset:
+    """The rows of both, those of b after those of a, in the given order."""
+    columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
+    parts = [None if p is None else _stacked(p, q)[order] for p, q in zip(*columns, strict=True)]
+    X, sign, offset, weight = parts
+    return Memory(X, sign, offset, weight, n_threads=getattr(a, "n_threads", None))
+
+
+def _stacked(a: Any, b: Any) -> Any:
+    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])

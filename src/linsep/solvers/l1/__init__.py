@@ -1,0 +1,1 @@
+"""Absolute penalties: working sets, prox-Newton, coordinate descent."""

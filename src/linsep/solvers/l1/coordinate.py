@@ -1,0 +1,269 @@
+"""Absolute penalties on many features, by the columns of X (kernels/column_newton.hpp).
+
+Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). Coordinate descent reads the entries of one column at a time, so
+columns are stored as rows of their own: sparse data are transposed once, of dense data the chosen columns are copied.
+A set of k features then costs neither a Hessian (k^2) nor its factor (k^3), as it does in ``prox_newton.py``.
+
+The penalty comes down from where no feature wants in, by a factor of about three at a time, with a step or two on the
+features that want in by then: what is learnt under a stronger penalty keeps the weights small and the working sets
+about as large as the support. At the penalty asked for working sets are solved in earnest, and the others asked,
+until no one objects; only then is the closing pass over all of X made. Where Newton's method stalled, on the
+piecewise quadratic losses with hardly a row that has curvature left, ``solvers/interior/l1.py`` takes over.
+
+References: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
+2010; Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.solution import Status
+from linsep.solvers.interior import l1 as column_path
+from linsep.solvers.linalg.schur_cg import Part, as_rows
+from linsep.solvers.run import SAFETY, LimitReached, Run, balanced, linearised
+
+if TYPE_CHECKING:
+    from linsep.data import Block, Dataset
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+# The penalty comes down by thirds, a step at a time, from up to so many times itself; from more two steps at a
+# time, or in earnest (squared hinge).
+MILD, WEAK = 200.0, 5000.0
+STRIDE_TOL, SLIGHTLY = 0.1, 0.3  # of a stride that is not worth another
+STEPS = 6  # Newton steps between two looks at the clock
+ROUNDS = 300
+FIRST = 40  # of a working set, at least
+NEARLY = 0.9  # of the penalty: features that may want in soon
+ROUGH = 1e-2  # relative gap of the first set at the penalty that was asked for
+# Calls of STEPS Newton steps that end unfinished; the first is one too many if they have cost so many passes and the
+# support is small.
+UNFINISHED, COSTLY, FEW = 2, 150.0, 1500
+_UNFINISHED, _CLOSED = 0, 1
+
+
+class Stored:
+    """The columns of the data, for kernels that read one at a time."""
+
+    def __init__(self, data: Dataset) -> None:
+        self.data = data
+        self._all = np.arange(data.d)
+        self._sparse: _kernels.Rows | None = None
+        if data.sparse:
+            by_column = sp.csc_matrix(data.X)
+            self._counts = np.diff(by_column.indptr)
+            self._sparse = as_rows(by_column.T)
+        self.X = by_column if data.sparse else data.X
+
+    def read(self, chosen: IntArray) -> tuple[_kernels.Rows, IntArray, float]:
+        """The chosen columns, their numbers there, and their share of the entries of X."""
+        data = self.data
+        if self._sparse is not None:
+            return self._sparse, chosen, float(self._counts[chosen].sum()) / max(1, data.n_entries)
+        kind = data.X.dtype if data.X.dtype in (np.float32, np.float64) else np.float64
+        part = np.ascontiguousarray(data.X[:, chosen].T, dtype=kind)
+        share = len(chosen) / max(1, data.d)
+        return _kernels.Rows(part), np.arange(len(chosen)), share
+
+    def sums(self, a: FloatArray) -> FloatArray:
+        """X'a (a pass)."""
+        if self._sparse is not None:
+            v = np.empty(self.data.d)
+            _kernels.list_dots(self._sparse, self._all, a, v)
+            return v
+
+        def add(block: Block, out: FloatArray) -> None:
+            part = a[block.first : block.first + block.rows.n]
+            _kernels.combine(block.rows, block.lo, block.hi, part, out)
+
+        return self.data.sum(add, self.data.d + 1)[:-1]
+
+
+class Columns:
+    """A point theta, zero but on few features, its scores and P there."""
+
+    def __init__(self, problem: Problem, theta: FloatArray) -> None:
+        data = problem.data
+        self.problem, self.theta = problem, theta.copy()
+        self.base, self.step = theta.copy(), np.zeros_like(theta)  # of the last Newton step
+        self.targets = _kernels.Targets(data.sign, data.offset, data.weight)
+        self.scores, self.value = np.zeros(data.n), np.inf
+        self.unfinished = 0  # calls of many steps
+        self.l1 = problem.penalty.l1  # of the last call
+        self._stored = Stored(data)
+        self._read_scores()
+
+    def _read_scores(self) -> None:
+        """x.w + b of all rows: a pass, unless w = 0."""
+        if not self.theta[:-1].any():
+            self.scores[:] = self.theta[-1]
+            return
+        data, z, theta = self.problem.data, self.scores, self.theta
+
+        def add(block: Block, out: FloatArray) -> None:
+            z[block.first + block.lo : block.first + block.hi] = block.scores(theta)
+
+        data.sum(add, 1)
+        self.problem.passes += 1
+
+    def move(self, theta: FloatArray) -> None:
+        """Go there (a pass)."""
+        self.theta[:] = theta
+        self._read_scores()
+
+    def part(self, chosen: IntArray) -> Part:
+        """Some columns."""
+        return Part(self._stored.X[:, chosen])
+
+    def sums(self, a: FloatArray) -> FloatArray:
+        """X'a (a pass)."""
+        self.problem.passes += 1
+        return self._stored.sums(a)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether Newton's method had better be left for the central path."""
+        costly = self.problem.passes >= COSTLY and np.count_nonzero(self.theta) <= FEW
+        many = self.unfinished >= (1 if costly else UNFINISHED)
+        return many and column_path.applies(self.problem)
+
+    def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
+        """Some Newton steps on the chosen features, which include the support: their status, and the gap among them."""
+        problem = self.problem
+        columns, numbers, share = self._stored.read(chosen)
+        at = np.append(self.theta[chosen], self.theta[-1])
+        base, step = at.copy(), np.zeros_like(at)
+        in_earnest, self.l1 = steps == STEPS, l1
+        status, steps, sweeps, gradients, self.value, gap = _kernels.column_newton(
+            columns,
+            self.targets,
+            problem.native_loss,
+            numbers,
+            l1,
+            problem.lam,
+            tol,
+            steps,
+            problem.fit_intercept,
+            at,
+            self.scores,
+            base,
+            step,
+        )
+        problem.passes += share * (2 * steps + sweeps + gradients)
+        self.unfinished += in_earnest and status == _UNFINISHED
+        for whole, part in ((self.theta, at), (self.base, base), (self.step, step)):
+            whole[:] = 0.0
+            whole[chosen], whole[-1] = part[:-1], part[-1]
+        if status == _CLOSED:
+            return status, max(gap, 0.0)  # rounding may put the bound above P
+        return status, gap if gap > 0.0 else np.inf  # 0: no bound was found
+
+    def wishes(self) -> FloatArray:
+        """|sum s sigma l' x| of every feature at theta (a pass)."""
+        data = self.problem.data
+        sign = data.sign
+        m = sign * self.scores if data.offset is None else sign * self.scores + data.offset
+        slope = sign * self.problem.loss.slope(m)
+        slope = slope if data.weight is None else slope * data.weight
+        return np.abs(self.sums(slope))
+
+
+def solve(run: Run[Problem], theta: FloatArray) -> bool:
+    """From theta, whose closing pass was the last, until the gap of all features closes; whether it did."""
+    problem = run.problem
+    columns = Columns(problem, theta)
+    wish = np.abs(balanced(problem, run.last_sums)[2])
+    try:
+        if not theta[:-1].any():
+            wish = _continue_penalty(run, columns, wish)
+        closed = _solve_at_target(run, columns, wish)
+        return closed or run.settle(columns.theta, linearised(columns.base, columns.step))
+    except LimitReached:  # of the user, who is to have what there is
+        run.settle(columns.theta, linearised(columns.base, columns.step))
+        raise
+
+
+def _continue_penalty(run: Run[Problem], columns: Columns, wish: FloatArray) -> FloatArray:
+    """Some steps under each of a few falling penalties; what the features wish at the end."""
+    asked, largest = run.problem.penalty.l1, float(wish.max(initial=0.0))
+    # The rows that a squared hinge sees change with every step, and are learnt on the way while features are few.
+    bent = run.problem.loss.native == "squared_hinge"
+    mild = largest <= (WEAK if bent else MILD) * asked
+    steps, tol = (1, STRIDE_TOL) if mild else (STEPS, ROUGH) if bent else (2, STRIDE_TOL)
+    for l1 in _falling(largest, asked, mild):
+        run.check_limits()
+        columns.solve(_chosen(columns.theta, wish, l1), l1, tol, steps)
+        wish = columns.wishes()
+        if columns.stalled:
+            break
+    return wish
+
+
+def _falling(largest: float, asked: float, mild: bool) -> list[float]:
+    """Penalties between the two, by even strides of about a third, or by thirds."""
+    if mild:
+        strides = max(1, math.ceil(math.log(max(1.0, largest / asked), 3.0) - SLIGHTLY))
+        return [largest * (asked / largest) ** (k / strides) for k in range(1, strides)]
+    strides = math.ceil(math.log(largest / (1.5 * asked)) / math.log(3.0))
+    return [largest / 3.0**k for k in range(1, strides)]
+
+
+def _chosen(theta: FloatArray, wish: FloatArray, l1: float) -> IntArray:
+    """The support and those who want in; if these are few, some of those who nearly do."""
+    support = theta[:-1] != 0.0
+    inside = support | (wish > l1)
+    if np.count_nonzero(inside) < FIRST < len(wish):
+        rank = np.where(support, np.inf, wish)
+        inside[np.argpartition(-rank, FIRST - 1)[:FIRST]] = True
+    return np.flatnonzero(inside)
+
+
+def _solve_at_target(run: Run[Problem], columns: Columns, wish: FloatArray) -> bool:
+    """Working sets at the penalty asked for."""
+    problem, tol = run.problem, run.stop.tol
+    l1, inner, left, before = problem.penalty.l1, 0.3, np.inf, np.inf
+    followed = False
+    for _ in range(ROUNDS):
+        run.check_limits()
+        if columns.stalled and not followed:
+            if column_path.finish(run, columns):
+                return True
+            if run.short_of(tol) is Status.WORKING_PRECISION:
+                return False
+            wish, followed = columns.wishes(), True
+        chosen = _chosen(columns.theta, wish, NEARLY * l1)
+        # few features are solved at once: that costs less than to ask the others once more
+        goal = inner * tol if len(chosen) <= 2 * FIRST else max(inner * tol, min(ROUGH, 0.1 * left))
+        status, gap = columns.solve(chosen, l1, goal, STEPS)
+        wish = columns.wishes()
+        outside = wish.copy()
+        outside[chosen] = 0.0
+        left = _loss_of_bound(problem, outside, l1, columns)
+        if status == _UNFINISHED or gap + left > SAFETY * tol:
+            if status not in (_UNFINISHED, _CLOSED) and not left > inner * tol:
+                return run.close(columns.theta, linearised(columns.base, columns.step))
+            continue
+        if run.close(columns.theta, linearised(columns.base, columns.step)):
+            return True
+        gap = run.trace[-1].primal - run.trace[-1].dual
+        if not gap < 0.7 * before and inner < 1e-4:
+            break
+        before, inner = gap, 0.1 * inner
+    return False
+
+
+def _loss_of_bound(problem: Problem, outside: FloatArray, l1: float, columns: Columns) -> float:
+    """What the features outside cost the dual bound, as a share of P, because they want in."""
+    if problem.lam == 0.0:
+        return 1.0 - l1 / max(l1, float(outside.max(initial=0.0)))
+    over = np.maximum(outside - l1, 0.0)
+    return float(over @ over) / (2.0 * problem.lam * max(columns.value, 1e-300))

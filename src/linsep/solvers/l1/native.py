@@ -1,0 +1,111 @@
+"""A whole fit with an absolute penalty in one native call (kernels/lasso_newton.hpp), where Python would cost too much.
+
+Prox-Newton on the Hessian of all features, as in ``prox_newton.py``, on one block by one thread.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.solution import Linearised
+from linsep.solvers.newton import native as small
+from linsep.solvers.run import SAFETY, Run
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+ENTRIES = 1_000_000  # stored numbers of X; more are better shared by threads
+_STEPS = 100
+_GAP_CLOSED = 1
+# A pilot of sparse rows must be large, because columns are rare; where the penalty is weak, larger still.
+_SPARSE_WORTH, _SPARSE_SHARE, _LARGE_SHARE = 100, 0.1, 0.3
+_WEAK = (
+    20.0  # times the penalty: the largest wish of a feature at the start, above which it is weak
+)
+_STRIDE, _STRIDE_TOL = 3.0, 0.05  # by which the penalty of a pilot comes down, a step at a time
+_PILOT_TOL = 3e-3
+
+
+def applies(problem: Problem) -> bool:
+    """Whether the problem is one native block of modest size, and its loss curved wherever it has a slope."""
+    data = problem.data
+    bent = problem.native and not problem.straight_tails
+    fits = data.n_entries <= ENTRIES and data.whole is not None
+    return bent and fits
+
+
+def attempt(run: Run[Problem], theta: FloatArray, seed: int) -> tuple[bool, FloatArray]:
+    """Whether the gap closed, and the point reached."""
+    problem = run.problem
+    if not theta[:-1].any():
+        theta = _from_a_pilot(problem, theta, seed)
+    l1, tol = problem.penalty.l1, SAFETY * run.stop.tol
+    status, at, dual, sums = _native(problem, theta, l1, tol, _STEPS)
+    if status == _GAP_CLOSED and run.close(at, dual, sums):
+        return True, at
+    return False, at if np.isfinite(at).all() else theta
+
+
+def _from_a_pilot(problem: Problem, null: FloatArray, seed: int) -> FloatArray:
+    """The optimum of some of the rows, roughly; null, the best point without features, if rows are few.
+
+    From null a step goes far too far under a weak penalty: it comes down from where no feature wants in, one step
+    under each.
+    """
+    data, l1 = problem.data, problem.penalty.l1
+    if data.n < (_SPARSE_WORTH if data.sparse else small.WORTH_A_PILOT) * data.d:
+        return null
+    sub = small.pilot_of(problem, seed, _rows(problem, _SPARSE_SHARE) if data.sparse else None)
+    wish = _largest_wish(sub, null)
+    if not wish > l1:
+        return null
+    if data.sparse and wish > _WEAK * l1:
+        sub = small.pilot_of(problem, seed, _rows(problem, _LARGE_SHARE))
+    at, falling = null, _largest_wish(sub, null) / _STRIDE
+    while falling > 1.3 * l1:
+        status, at, _, _ = _native(sub, at, falling, _STRIDE_TOL, 1)
+        if status == _GAP_CLOSED:  # at once: this is not where it is hard
+            break
+        falling /= _STRIDE
+    status, at, _, _ = _native(sub, at, l1, _PILOT_TOL, _STEPS)
+    problem.passes += sub.passes * sub.data.n / data.n
+    return at if status == _GAP_CLOSED else null
+
+
+def _rows(problem: Problem, share: float) -> int:
+    return int(max(share * problem.data.n, 20 * problem.data.d, 1000))
+
+
+def _largest_wish(problem: Problem, null: FloatArray) -> float:
+    """The largest |sum s sigma l' x| at null, where all weights are 0."""
+    return float(np.abs(problem.value_gradient(null)[1][:-1]).max(initial=0.0))
+
+
+def _native(
+    problem: Problem, theta: FloatArray, l1: float, tol: float, steps: int
+) -> tuple[int, FloatArray, Linearised, FloatArray]:
+    """Status, the point reached, its dual point and the sums of its closing pass."""
+    block = problem.data.whole
+    assert block is not None
+    at, base, step = theta.copy(), theta.copy(), np.zeros(len(theta))
+    sums = np.zeros(8 + 2 * problem.data.d)
+    status, _, sweeps, grams, _, _ = _kernels.lasso_newton(
+        block.rows,
+        block.targets,
+        problem.native_loss,
+        l1,
+        problem.lam,
+        tol,
+        steps,
+        problem.fit_intercept,
+        at,
+        base,
+        step,
+        sums,
+    )
+    problem.passes += sweeps + grams
+    return status, at, Linearised(base.reshape(-1, 1), step.reshape(-1, 1)), sums

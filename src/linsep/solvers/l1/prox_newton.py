@@ -1,0 +1,295 @@
+"""Prox-Newton for a smooth loss with an absolute penalty, on features few enough for a Hessian.
+
+Problem: min F(w, b) + l1 |w|_1 with F = l2/2 |w|^2 + sum s l(m). Each step minimises the quadratic model of F plus the
+penalty: the intercept is eliminated exactly, coordinate descent on the Gram finds support and signs (no row of X
+is touched), and a linear solve on the support makes the step exact. So the Newton-dual point
+``u = -(l'(m) + l''(m) sigma dz)`` satisfies the optimality conditions of the penalised problem on these features to
+rounding, and the duality gap is the Fenchel-Young slack of the losses (as in ``solvers/newton/solve.py``).
+
+Reference: Lee, Sun and Saunders, Proximal Newton-type methods for minimizing composite functions, 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep import _kernels
+from linsep.problem import dot
+from linsep.solvers.newton.directions import solved
+from linsep.solvers.run import gap_of, linearised
+
+if TYPE_CHECKING:
+    from linsep.penalties import ElasticNet
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+NEAR = 0.05  # half the predicted decrease, as a share of P, below which the gap may have closed
+STEPS = 100
+ROUNDS = 30  # of descent and solves for one quadratic
+SWEEPS = 12  # of descent in a round
+FINE = 1e-13  # a decrease below this share of P is rounding noise
+POLISHES = 4  # steps beyond it
+DAMPINGS = 8  # of one model, each ten times the last
+SHORT = 0.2  # a shorter step shows the model to be wrong
+# Steps by secant curvatures: at most so many, while the curvature is below that share of its bound, until P falls by
+# less than that share.
+SECANTS, CURVED, SLOW = 60, 0.5, 1e-4
+SUPPORTS = 30  # of solves in a round
+_TINY = 1e-12  # of the diagonal
+_KINKS = 200  # looked at on the way of a solve
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Where it ended: the dual point is that of (base, step); ``gap`` is relative and of these features only."""
+
+    theta: FloatArray
+    base: FloatArray
+    step: FloatArray
+    gap: float
+
+
+def total(problem: Problem, theta: FloatArray, smooth: float) -> float:
+    """P from the value of its smooth part."""
+    return smooth + problem.penalty.l1 * float(np.abs(theta[:-1]).sum())
+
+
+def direction(
+    H: FloatArray,
+    g: FloatArray,
+    theta: FloatArray,
+    mu: FloatArray,
+    penalty: ElasticNet,
+    exact: bool,
+) -> FloatArray:
+    """The step (w, b) to the minimum of the quadratic model plus l1 |w|_1; H in the coordinates (w, b + mu.w).
+
+    Without a squared penalty columns may be dependent: a tiny curvature around w makes the minimum one point.
+    """
+    w = theta[:-1]
+    cross, corner = H[:-1, -1], float(H[-1, -1])
+    q = g[:-1] - mu * g[-1]
+    S = H[:-1, :-1]
+    if corner > 0.0:
+        S = S - np.outer(cross, cross) / corner
+        q = q - cross * (g[-1] / corner)
+    S = np.ascontiguousarray(S)
+    if penalty.l2 == 0.0:
+        at = np.arange(len(S))
+        S[at, at] *= 1.0 + _TINY
+    x = minimise(S, q, w, penalty.l1, exact)
+    delta = np.empty_like(theta)
+    delta[:-1] = x - w
+    change = -(g[-1] + dot(cross, delta[:-1])) / corner if corner > 0.0 else 0.0
+    delta[-1] = change - dot(mu, delta[:-1]) if corner > 0.0 else 0.0
+    return delta
+
+
+def minimise(S: FloatArray, q: FloatArray, w: FloatArray, l1: float, exact: bool) -> FloatArray:
+    """Minimiser x of q'(x - w) + (x - w)'S(x - w)/2 + l1 |x|_1.
+
+    Coordinate descent finds who takes part, linear solves on the support finish (feature-sign search: Lee, Battle,
+    Raina and Ng 2007): where the solution of the signs at hand would change one, the step ends at the best of the kinks
+    on the way, and what became zero leaves. Far from the optimum the model is not worth that: descent alone then.
+    """
+    full = S @ w - q  # the gradient of the quadratic at x is S x - full
+    x = w.copy()
+    if not exact:
+        _kernels.quadratic_cd(S, l1, 1e-3 * np.sqrt(l1), SWEEPS, x, q.copy())
+        return x
+    for _ in range(ROUNDS):
+        slope = S @ x - full
+        settled = _kernels.quadratic_cd(S, l1, 1e-7 * np.sqrt(l1), SWEEPS, x, slope)
+        on = _on_support(S, full, x, l1)
+        rest = np.abs(full - S[:, on] @ x[on])
+        rest[on] = 0.0
+        if rest.max(initial=0.0) <= l1 * (1 + 1e-9) or settled > 0:
+            break
+    return x
+
+
+def _on_support(S: FloatArray, full: FloatArray, x: FloatArray, l1: float) -> IntArray:
+    """Move x to the minimum among the vectors whose zeros include its own; the support it has then."""
+    on = np.flatnonzero(x)
+    for _ in range(SUPPORTS):
+        if not len(on):
+            break
+        signs, at = np.sign(x[on]), x[on]
+        part = S[np.ix_(on, on)]
+        to = solved(part, full[on] - l1 * signs, definite=True)
+        if not np.isfinite(to).all():
+            break
+        way = to - at
+        turning = to * signs <= 0.0
+        if not turning.any():
+            x[on] = to
+            break
+        kinks = np.unique(at[turning] / (at[turning] - to[turning]))
+        steps = np.append(kinks[kinks < 1.0], 1.0)[:_KINKS]
+        values = (
+            0.5 * steps**2 * dot(way, part @ way)
+            + steps * dot(way, part @ at - full[on])
+            + l1 * np.abs(at + steps[:, None] * way).sum(axis=1)
+        )
+        best = steps[int(np.argmin(values))]
+        moved = at + best * way
+        moved[turning & (np.abs(moved) <= 1e-14 * np.abs(at))] = 0.0
+        if not values.min() < l1 * np.abs(at).sum() or best == 0.0:
+            break
+        x[on] = moved
+        on = on[moved != 0.0]
+    return on
+
+
+def solve(
+    problem: Problem,
+    theta: FloatArray,
+    tol: float,
+    check: Callable[[], None],
+    steps: int = STEPS,
+) -> Outcome:
+    """From theta until the relative gap on these features is below tol, or nothing more is gained."""
+    state = _State(problem, theta)
+    if problem.straight_tails and problem.native:
+        state.majorise(check)
+    best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
+    exact, polished = False, 0
+    for _ in range(steps):
+        check()
+        H = problem.hessian(state.mu)
+        delta, decrease = state.propose(H, exact)
+        near = decrease <= 2 * NEAR * state.value
+        if near and exact and state.damping == 0.0:
+            trial = state.theta + delta
+            sums = problem.closing(trial, linearised(state.theta, delta))
+            primal, lower = gap_of(problem, trial, sums)
+            gap = (primal - lower) / max(abs(primal), abs(lower), 1e-300)
+            if gap < best.gap:
+                best = Outcome(trial, state.theta, delta, gap)
+            if gap <= tol or polished == POLISHES:
+                break
+            if decrease <= FINE * state.value:  # P can tell no more, but shorter steps err less
+                state.move(trial)
+                polished += 1
+                continue
+        if not state.advance(H, delta, decrease, exact, check):
+            if exact:
+                break
+            exact, state.damping = True, 0.0
+            problem.value_gradient(state.theta)  # its curvatures were lost to the trials
+            continue
+        exact = exact or near
+        if not np.isfinite(best.gap):
+            best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
+    return best
+
+
+class _State:
+    """A point, P and the gradient there, and how much the next model is damped.
+
+    Rows far on their side have no curvature left, and a step that follows such a model goes far too far. When P would
+    not fall, the curvature bound of the loss is blended in (Levenberg and Marquardt), less of it after every good step.
+    """
+
+    def __init__(self, problem: Problem, theta: FloatArray) -> None:
+        self.problem, self.mu = problem, problem.centre()
+        self.theta = theta.copy()
+        smooth, self.g = problem.value_gradient(self.theta)
+        self.value = total(problem, self.theta, smooth)
+        self.damping = 0.0
+        self._bound: FloatArray | None = None
+
+    def propose(self, H: FloatArray, exact: bool) -> tuple[FloatArray, float]:
+        """The step to the minimum of the damped model, and the decrease of P that its slope promises."""
+        if self.damping:
+            H = H.copy()
+            at = np.arange(len(H) - 1)
+            H[at, at] += self.damping * self.bound(H)
+        penalty = self.problem.penalty
+        delta = direction(H, self.g, self.theta, self.mu, penalty, exact)
+        w = self.theta[:-1]
+        grown = float(np.abs(w + delta[:-1]).sum() - np.abs(w).sum())
+        return delta, -(dot(self.g, delta) + penalty.l1 * grown)
+
+    def bound(self, H: FloatArray) -> FloatArray:
+        """Diagonal of a Hessian with every curvature at its bound (that of the present one if there is none)."""
+        if self._bound is None:
+            squares, sums, count = self.problem.moments(weighted=False)
+            weight = self.problem.data.weight
+            most = self.problem.loss.curvature_bound * (1.0 if weight is None else weight.max())
+            centred = np.maximum(squares - self.mu * (2.0 * sums - count * self.mu), 0.0)
+            self._bound = most * centred if np.isfinite(most) else np.zeros(0)
+        return self._bound if len(self._bound) else np.diag(H)[:-1] + np.trace(H)
+
+    def majorise(self, check: Callable[[], None]) -> None:
+        """Steps by secant curvatures while few rows have a curvature of their own.
+
+        A row on a straight tail has none, and a slope all the same. The parabola of curvature |l'(m)/(m - centre)|
+        through its point lies above the loss, so the minimum of the model with these is never worse than where it
+        began (iteratively reweighted least squares).
+        """
+        problem = self.problem
+        bound = problem.loss.curvature_bound * max(problem.data.total_weight(), 1e-300)
+        for _ in range(SECANTS):
+            check()
+            if problem.moments()[2] >= CURVED * bound:
+                return
+            before = self.value
+            problem.value_gradient(self.theta, blend=1.0)
+            delta, _ = self.propose(problem.hessian(self.mu), exact=False)
+            if not self._take(self.theta + delta, 0.0) or before - self.value <= SLOW * before:
+                break
+        problem.value_gradient(self.theta)
+
+    def advance(
+        self,
+        H: FloatArray,
+        delta: FloatArray,
+        decrease: float,
+        exact: bool,
+        check: Callable[[], None],
+    ) -> bool:
+        """Take the step, shortened or damped if it must be; says whether P fell."""
+        for _ in range(DAMPINGS):
+            if self._take(self.theta + delta, decrease):
+                self.damping = 0.1 * self.damping if self.damping > 1e-5 else 0.0
+                return True
+            if decrease <= FINE * self.value:
+                return False
+            length = _shorter(self.problem, self.theta, delta)
+            if length >= SHORT and self._take(self.theta + length * delta, 0.0):
+                return True
+            check()
+            self.damping = max(10.0 * self.damping, 1e-4)
+            delta, decrease = self.propose(H, exact)
+        return False
+
+    def move(self, trial: FloatArray) -> None:
+        """Go there, whatever P says."""
+        smooth, self.g = self.problem.value_gradient(trial)
+        self.theta, self.value = trial, total(self.problem, trial, smooth)
+
+    def _take(self, trial: FloatArray, decrease: float) -> bool:
+        smooth, g = self.problem.value_gradient(trial)
+        value = total(self.problem, trial, smooth)
+        if not value < self.value or not value <= self.value - 1e-4 * decrease:
+            return False
+        self.theta, self.value, self.g = trial, value, g
+        return True
+
+
+def _shorter(problem: Problem, theta: FloatArray, delta: FloatArray) -> float:
+    """The best of sixteen steps along delta, P with its penalty; 0 if none descends."""
+    steps = 0.6 ** np.arange(1.0, 17.0)
+    values, _ = problem.along(theta, delta, steps)
+    w, dw = theta[:-1], delta[:-1]
+    values = values + problem.penalty.l1 * np.abs(w + steps[:, None] * dw).sum(axis=1)
+    values = np.where(np.isfinite(values), values, np.inf)
+    return float(steps[int(np.argmin(values))])

@@ -1,0 +1,231 @@
+"""Absolute penalties on many features: solve on a few, ask the others, take in those that object.
+
+Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). At the optimum of the features in the working set one closing pass over
+all of X gives ``v = sum s sigma u x``. A feature outside with ``|v_j| <= l1`` is rightly zero; the others join, the
+largest violations first, and the set at most doubles. The same pass gives the duality gap of the whole problem (v is
+scaled into the feasible box where l2 = 0), so the loop ends with a proof.
+
+References: Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data import Memory
+from linsep.problem import Problem
+from linsep.solution import Solution, Status, Stop
+from linsep.solvers import sampling as pilot
+from linsep.solvers.interior import l1 as column_path
+from linsep.solvers.l1 import coordinate as column_sets
+from linsep.solvers.l1 import native as lasso
+from linsep.solvers.l1 import prox_newton
+from linsep.solvers.newton import native as small
+from linsep.solvers.null_model import null_model
+from linsep.solvers.run import LimitReached, Run, balanced, linearised
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+ALL = 150  # features up to which all of them are the working set
+ALL_SPARSE = 500  # the same if rows are short
+CHEAP_ROW = 40  # entries
+FIRST = 40  # of the working set to begin with, at least
+ROUNDS = 60
+WORTH_A_PILOT = 200  # rows per feature
+CURVED = 0.5  # share of the greatest curvature, below which Newton's method has too little to go by
+FEW_STEPS = 20  # of Newton's method, before the central path is tried
+_PILOT = 0.05
+
+
+def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """Working sets, each solved by prox-Newton."""
+    return _solve(problem, theta, stop, seed, native=False)
+
+
+def solve_small(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """The whole fit in one native call on all features; working sets finish what it leaves open."""
+    return _solve(problem, theta, stop, seed, native=small.ends_before(stop))
+
+
+def is_small(problem: Problem) -> bool:
+    """Whether a native call takes the problem, and one Hessian of all features costs no more than a few passes."""
+    return lasso.applies(problem) and _all(problem)
+
+
+def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: bool) -> Solution:
+    run = Run(problem, stop)
+    theta = theta.copy()
+    try:
+        closed = False
+        if native:
+            closed, theta = lasso.attempt(run, _start(problem, theta), seed)
+        closed = closed or _begin(run, theta) or _rounds(run, seed)
+        status = Status.CERTIFIED if closed else run.short_of(stop.tol)
+    except LimitReached as limit:
+        status = limit.status
+    return run.solution(status, theta, linearised(theta, np.zeros_like(theta)))
+
+
+def _start(problem: Problem, theta: FloatArray) -> FloatArray:
+    """Theta, or no features at all if that is better (a pass, unless theta is 0)."""
+    null, least = null_model(problem)
+    if not theta.any():
+        return null
+    value, _ = problem.value_gradient(theta)
+    return theta if prox_newton.total(problem, theta, value) <= least else null
+
+
+def _begin(run: Run[Problem], theta: FloatArray) -> bool:
+    """One closing pass at theta, or without features if that is better: whether it is optimal already."""
+    problem = run.problem
+    null, least = null_model(problem)
+    zero = np.zeros_like(null)
+    if theta.any() and run.close(theta, linearised(theta, zero)):
+        return True
+    if run.best is None or not run.trace[-1].primal <= least * problem.penalty.scale:
+        run.best = None
+        if run.close(null, linearised(null, zero)):
+            return True
+    if run.best is None:
+        problem.start(zero)  # says what is not finite
+        return run.close(zero, linearised(zero, zero))
+    return False
+
+
+def _rounds(run: Run[Problem], seed: int) -> bool:
+    """Working sets until the gap of all features closes; whether it did."""
+    problem, tol = run.problem, run.stop.tol
+    if run.best is None:
+        return False
+    # Columns of rows on disk are not at hand.
+    if problem.native and isinstance(problem.data, Memory):
+        closed = _by_columns(run)
+        if closed or not (_all(problem) or problem.straight_tails):
+            return closed
+    theta = run.best[1]
+    score = np.abs(balanced(problem, run.last_sums)[2])
+    chosen = np.flatnonzero(theta[:-1])
+    inner, before, relative = 0.3, np.inf, 0.3
+    growing = True
+    for _ in range(ROUNDS):
+        chosen = _grown(problem, chosen, theta, score)
+        whole = len(chosen) == problem.data.d
+        goal = inner * tol
+        if growing and not whole:
+            goal = max(goal, 0.25 * relative)
+        found = _on(problem, chosen, theta, goal, run, seed)
+        theta, base, step = (_full(problem, chosen, x) for x in found)
+        if run.close(theta, linearised(base, step)):
+            return True
+        score = np.abs(balanced(problem, run.last_sums)[2])
+        gap = run.trace[-1].primal - run.trace[-1].dual
+        primal = run.trace[-1].primal
+        relative = min(0.3, gap / primal) if primal > 0.0 else 0.3
+        wanting = (score > problem.penalty.l1 * (1 + 1e-12)) & (theta[:-1] == 0.0)
+        wanting[chosen] = False
+        growing = bool(wanting.any())
+        if not growing and goal <= inner * tol:
+            if not gap < 0.7 * before and inner < 1e-4:
+                break
+            inner *= 0.1  # the set is right: what is left of the gap is inside
+        before = gap
+    return False
+
+
+def _by_columns(run: Run[Problem]) -> bool:
+    """The methods that read columns, where they are the ones to take: whether the gap closed.
+
+    Losses with straight tails may have no curvature to go by: few rows of the Huber loss have any while the targets are
+    many times its width, and few of the huberised hinge once the classes are separated. Newton's method then has no
+    model: the central path comes first, or after a few steps, and Newton's method continues where it ends.
+    """
+    problem, straight = run.problem, run.problem.straight_tails
+    assert run.best is not None
+    if straight and _curved(problem, run.best[1]) < CURVED:
+        if _follow(run):
+            return True
+    elif straight and _all(problem):
+        found = prox_newton.solve(
+            problem, run.best[1], 0.3 * run.stop.tol, run.check_limits, FEW_STEPS
+        )
+        if run.close(found.theta, linearised(found.base, found.step)) or _follow(run):
+            return True
+    closed = not _all(problem) and column_sets.solve(run, run.best[1])
+    if not closed and straight:
+        run.close(run.best[1], linearised(run.best[1], np.zeros_like(run.best[1])))
+    return closed
+
+
+def _curved(problem: Problem, theta: FloatArray) -> float:
+    """The sum of the curvatures at theta, as a share of its bound (a pass)."""
+    problem.value_gradient(theta)
+    _, _, curvature = problem.moments()
+    return curvature / (problem.loss.curvature_bound * max(problem.data.total_weight(), 1e-300))
+
+
+def _follow(run: Run[Problem]) -> bool:
+    """The central path from the best point, under penalties that come down from where no feature takes part."""
+    assert run.best is not None
+    columns = column_sets.Columns(run.problem, run.best[1])
+    if not columns.theta[:-1].any():
+        columns.l1 = max(columns.l1, float(columns.wishes().max(initial=0.0)))
+    return column_path.finish(run, columns)
+
+
+def _all(problem: Problem) -> bool:
+    """Whether one Hessian of all features costs no more than a few passes."""
+    data = problem.data
+    if data.d <= ALL:
+        return True
+    row = data.n_entries / max(1, data.n)
+    return data.sparse and data.d <= ALL_SPARSE and row <= CHEAP_ROW and data.n >= 10 * data.d
+
+
+def _grown(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatArray) -> IntArray:
+    """The support and the features with the largest |v_j|, at most as many again."""
+    d = problem.data.d
+    if _all(problem):
+        return np.arange(d)
+    support = np.flatnonzero(theta[:-1])
+    room = max(FIRST, 2 * len(support), len(chosen))
+    rank = score.copy()
+    rank[support] = np.inf
+    eager = int((rank > problem.penalty.l1).sum())
+    # those below l1 that come close may want in next: a few of them spare a round
+    size = min(d, max(room, min(eager, 2 * room)))
+    return np.sort(np.argpartition(-rank, size - 1)[:size])
+
+
+def _on(
+    problem: Problem, chosen: IntArray, theta: FloatArray, tol: float, run: Run[Problem], seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Theta, base and step of the problem on the chosen features."""
+    data = problem.data
+    whole = len(chosen) == data.d
+    sub = problem
+    if not whole:
+        sub = Problem(problem.loss, problem.penalty, data.columns(chosen), problem.fit_intercept)
+    start = np.append(theta[chosen], theta[-1])
+    if not start[:-1].any() and data.n >= WORTH_A_PILOT * max(1, len(chosen)):
+        few = pilot.sub_problem(sub, int(max(_PILOT * data.n, 20 * len(chosen), 1000)), seed)
+        start = prox_newton.solve(few, start, 1e-3, run.check_limits).theta
+    before = sub.passes
+    found = prox_newton.solve(sub, start, tol, run.check_limits)
+    if not whole:
+        share = sub.data.n_entries / max(1, data.n_entries)
+        problem.passes += share * (sub.passes - before) + 1.0
+        sub.data.close()
+    return found.theta, found.base, found.step
+
+
+def _full(problem: Problem, chosen: IntArray, part: FloatArray) -> FloatArray:
+    out = np.zeros(problem.order)
+    out[chosen] = part[:-1]
+    out[-1] = part[-1]
+    return out

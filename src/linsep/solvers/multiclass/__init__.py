@@ -1,0 +1,1 @@
+"""Losses that couple the classes: softmax, and the multiclass hinge of Crammer and Singer."""

@@ -1,0 +1,308 @@
+"""Proximal points in the dual, each by semismooth Newton, for the multiclass hinge of Crammer and Singer.
+
+::
+
+    min_W  lam/2 |W_w|^2 + sum_i s_i max_c (z_ic + 1[c != y_i]) - z_{i,y_i},     z_i = W'(x_i, 1)
+    max_p  sum_i s_i (1 - p_{i,y_i}) - |V|^2/(2 lam),   V = sum_i s_i x_i (onehot(y_i) - p_i)',   p_i in the simplex
+
+The dual is solved by the proximal point method: subtract s_i |p_i - p0_i|^2/(2 sigma), solve, let p0 be the answer,
+raise sigma. In the primal that replaces the loss by one that is smooth and made of parabolas (kernels/
+crammer_singer.hpp). Newton's method with an exact line search solves it; its Hessian,
+
+    lam + sigma sum_i s_i (diag a_i - a_i a_i'/|a_i|) (x) (x_i, 1)(x_i, 1)',     a_i: the classes with p_ic > 0,
+
+sees only the rows with two active classes or more, which are few near the optimum. The p at an answer are a
+feasible dual point, so every round yields a duality gap. The convergence in sigma is linear with a
+rate as good as one likes (Rockafellar 1976), whatever the scaling of X and however large C.
+
+Crammer, Singer 2001 (the problem); Li, Sun, Toh 2018 (proximal points with semismooth Newton).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.losses import CrammerSinger
+from linsep.problem.coupled import CoupledProblem, not_finite
+from linsep.problem.max_margin import MaxMarginProblem
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers.multiclass import crammer_singer_ascent as max_margin_ascent
+from linsep.solvers.multiclass.crammer_singer_directions import newton_step
+from linsep.solvers.multiclass.crammer_singer_dual import dual_point, gap_of
+from linsep.solvers.multiclass.softmax import sample
+from linsep.solvers.multiclass.softmax_directions import zero_sum
+from linsep.solvers.run import SAFETY, LimitReached, Run
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+_FIRST = 1.0  # sigma: scores within about 1 of the lead share p
+_CURVED = 30.0  # curvature of the first smoothed losses, sigma |x|^2, as a multiple of lam, at most
+_WARM = 60.0  # sigma from a good start
+_MOST = 1e9  # sigma: beyond, p is rounding
+_ROUNDS = 60
+_STEPS = 50  # of Newton's method in a round
+_INNER = 0.1  # decrement that ends a round, as a share of its proximal part
+_SLOPE = 0.1  # of a line search, as a share of the first one
+_TRIALS = 40
+_WAYS = 3  # to solve Newton's systems
+_NOISE = 1e-14  # decrement, as a share of the value, that is lost in the rounding of the value
+_POLISH = 1_000_000  # n d k below which the answer is taken to working precision
+_FINE = 1e-13  # relative gap of that
+_FITTED = 0.99  # share of the penalty in P
+_HAIR = 2.0**-36
+_BLUR = 1e-11  # slack, as a share of the value, that may be made of rounding
+_STALLS = 3  # rounds without a better gap that are enough
+_PILOT_WORK = 4_000_000  # n d k from which a pilot on some rows pays
+_PILOT_ROWS = 20  # per unknown
+_PILOT_SHARE = 0.2  # of the rows, at most
+_PILOT_TOL = 1e-2
+
+
+class _Rounds:
+    """Where the method stands: W with its scores, the centre p0 and its own p."""
+
+    def __init__(self, run: Run[MaxMarginProblem], W: FloatArray, polish: bool) -> None:
+        self.run, self.problem, self.W = run, run.problem, W
+        problem = run.problem
+        self.Z, self.P, self.trial = problem.room(), problem.room(), problem.room()
+        self.centre = problem.labelled()
+        self.sigma = _first_sigma(problem)
+        self.tol = min(run.stop.tol, _FINE) if polish else run.stop.tol
+        self.value = self.moved = self.slack = np.inf
+        self._farthest: float | None = None  # the largest |x|
+        if W.any():
+            self._begin_at(W)
+
+    def _begin_at(self, W: FloatArray) -> None:
+        """Begin from W with its own p as the centre, unless W = 0, whose value is known, is better."""
+        problem, weight = self.problem, self.problem.data.weight
+        with np.errstate(over="ignore", invalid="ignore"):
+            Z = problem.scores(W)
+            loss, *_ = problem.smoothed(Z, None, 0.0, self.centre, _WARM, self.P)
+            value = loss + problem.penalty_value(W)
+        if not value <= (problem.data.n if weight is None else float(weight.sum())):
+            self.W = np.zeros_like(W)
+            return
+        self.Z, self.sigma = Z, _WARM
+        self.centre, self.P = self.P, self.centre
+
+    def solve(self) -> Solution:
+        """Rounds until the gap closes, stalls at working precision, or a limit is reached."""
+        run, status, stalls, best = self.run, Status.WORKING_PRECISION, 0, np.inf
+        try:
+            for _ in range(_ROUNDS):
+                steps = self._round()
+                if self._closed():
+                    status = Status.CERTIFIED
+                gap = run.trace[-1].primal - run.trace[-1].dual
+                if status is Status.CERTIFIED and gap <= self.tol * run.trace[-1].primal:
+                    break
+                smooth = (
+                    self.slack > max(self._allowed(), _BLUR * self.value) and self.sigma < _MOST
+                )
+                if gap < 0.7 * best or (smooth and status is not Status.CERTIFIED):
+                    stalls = 0
+                else:
+                    stalls += 1
+                best = min(best, gap)
+                if stalls >= _STALLS:
+                    break
+                self.centre, self.P = self.P, self.centre
+                self.sigma = min(_MOST, _growth(steps) * self.sigma)
+        except LimitReached as limit:
+            if status is not Status.CERTIFIED:
+                status = limit.status
+                self._closed()
+        if status is not Status.CERTIFIED and run.best_dual is not None:
+            run.close(self._primal(), run.best_dual)
+        return run.solution(status, self._primal(), self._dual())
+
+    def _closed(self) -> bool:
+        """Whether the gap is closed at W, by its own dual point or by the best so far."""
+        run, at = self.run, self._primal()
+        if run.close(at, self._dual()):
+            return True
+        last = run.trace[-1]
+        return (
+            run.best_dual is not None
+            and last.primal - last.dual <= SAFETY * run.stop.tol * last.primal
+            and run.close(at, run.best_dual)
+        )
+
+    def _round(self) -> int:
+        """Minimise the smoothed objective; the number of Newton steps."""
+        problem = self.problem
+        self.Z = problem.scores(self.W)  # steps added to it have left their roundings
+        loss, _, self.moved, self.slack = problem.smoothed(
+            self.Z, None, 0.0, self.centre, self.sigma, self.P
+        )
+        self.value = loss + problem.penalty_value(self.W)
+        steps, decrement, t, least, stalls = 0, np.inf, 0.0, np.inf, 0
+        while steps < _STEPS and stalls < _STALLS:
+            self.run.check_limits()
+            g = problem.gradient(self.P)
+            if not np.isfinite(g).all():
+                raise not_finite()
+            g[:-1] += problem.lam * self.W[:-1]
+            if self._enough(g, decrement if 0.5 <= t <= 2.0 else np.inf):
+                break
+            t, decrement = self._step(g)
+            if t == 0.0:
+                break
+            if (
+                decrement <= _NOISE * self.value
+            ):  # only the residual can tell whether a step was of use
+                residual = self._residual(g)
+                stalls = 0 if residual <= 0.5 * least else stalls + 1
+                least = min(least, residual)
+            steps += 1
+        return steps
+
+    def _step(self, g: FloatArray) -> tuple[float, float]:
+        """One step of Newton's method: its length (0 if none of the ways to solve for it led down) and decrement."""
+        decrement = np.inf
+        for failed in range(_WAYS):
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                D = newton_step(self.problem, self.P, self.sigma, g, self.run.check_limits, failed)
+                decrement = -float(np.vdot(g, D))
+            t = self._search(D, decrement) if 0.0 < decrement < np.inf else 0.0
+            if t > 0.0:
+                return t, decrement
+        return 0.0, decrement
+
+    def _residual(self, g: FloatArray) -> float:
+        """|g_w|^2/(2 lam): what the gradient of the weights costs the dual value."""
+        return float(np.vdot(g[:-1], g[:-1])) / (2.0 * self.problem.lam)
+
+    def _allowed(self) -> float:
+        """The share of the gap that smoothing may keep open."""
+        return 0.3 * self.tol * self.value
+
+    def _enough(self, g: FloatArray, decrement: float) -> bool:
+        """Whether the round is over: the gap is known to be closed, or it is sigma that keeps it open."""
+        allowed, residual = self._allowed(), self._residual(g)
+        if self.slack > allowed:
+            return decrement <= _INNER * self.moved and residual <= self.slack
+        return residual <= allowed and float(np.abs(g[-1]).max()) <= 0.1 * allowed
+
+    def _search(self, D: FloatArray, decrement: float) -> float:
+        """Move along D to where the slope is small: convex, so the slopes enclose the minimum.
+
+        The length of the step; 0, and no move, if the objective would rise.
+        """
+        problem, dZ = self.problem, self.problem.scores(D)
+        lam, t = problem.lam, 1.0
+        along, square = (
+            lam * float(np.vdot(self.W[:-1], D[:-1])),
+            lam * float(np.vdot(D[:-1], D[:-1])),
+        )
+        low, high, at_low, at_high = 0.0, np.inf, -decrement, np.inf
+        for _ in range(_TRIALS):
+            loss, slope, moved, slack = problem.smoothed(
+                self.Z, dZ, t, self.centre, self.sigma, self.trial
+            )
+            slope += along + t * square
+            value = loss + problem.penalty_value(self.W) + t * (along + 0.5 * t * square)
+            risen = not value <= self.value + _BLUR * abs(self.value)
+            flat = abs(slope) <= _SLOPE * decrement
+            if (flat and not risen) or decrement <= _NOISE * self.value:
+                break
+            if t == 1.0 and value <= self.value - 0.3 * decrement:
+                break
+            low, at_low = (t, slope) if slope <= 0.0 else (low, at_low)
+            high, at_high = (t, slope) if slope > 0.0 else (high, at_high)
+            share = at_low / (at_low - at_high) if high < np.inf else 0.0
+            t = 2.0 * t if high == np.inf else low + (high - low) * min(0.9, max(0.1, share))
+        if risen:
+            return 0.0
+        self.W = self.W + t * D
+        self.Z += t * dZ
+        self.P, self.trial = self.trial, self.P
+        self.value, self.moved, self.slack = value, moved, slack
+        return t
+
+    def _primal(self) -> FloatArray:
+        """W; a hair longer if (nearly) all rows are fitted, so that those on the margin lose nothing by rounding.
+
+        Their leads are 0 up to the rounding of the scores, (d + 6) u (|x|.|w| + |b|), of either class. A stretch by
+        more than twice that makes them negative for certain, and costs the penalty twice its share.
+        """
+        problem, W = self.problem, self.W
+        if not problem.penalty_value(W) >= _FITTED * self.value:
+            return W
+        if self._farthest is None:
+            self._farthest = math.sqrt(float(problem.row_norms().max(initial=0.0)))
+        size = np.abs(W).max(axis=1)
+        reach = self._farthest * float(np.linalg.norm(size[:-1])) + float(size[-1])
+        hair = max(_HAIR, 4.0 * (problem.data.d + 6) * 2.0**-53 * reach)
+        return W * (1.0 + min(hair, _FITTED))
+
+    def _dual(self) -> Explicit:
+        return dual_point(self.problem, self.P)
+
+
+def _first_sigma(problem: MaxMarginProblem) -> float:
+    """A sigma whose smoothed problem is easy: curvature sigma |x|^2 not far above lam.
+
+    Where C is large and the classes are separable, the p off the labels are of order lam/|x|^2; with a much
+    larger sigma the rows change their active classes at every step of Newton's method.
+    """
+    moments, d, n = problem.moments(), problem.data.d, problem.data.n
+    mean = moments[d : 2 * d] / n
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = float(moments[:d].sum()) / n
+        spread -= float(mean @ mean) if problem.fit_intercept else 0.0
+    return min(_FIRST, _CURVED * problem.lam / spread) if 0.0 < spread < np.inf else _FIRST
+
+
+def _growth(steps: int) -> float:
+    """Of sigma: a round that took many steps asked for too much at once, one of two for too little."""
+    return 25.0 if steps <= 2 else 5.0 if steps < 10 else 2.0 if steps < 30 else 1.0
+
+
+def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """From W (d+1, k)."""
+    assert isinstance(problem, MaxMarginProblem)
+    run = Run(problem, stop, gap_of)
+    polish = problem.data.n_entries * problem.k < _POLISH
+    if max_margin_ascent.prefers(problem) and not polish and not W.any():
+        return _from_ascent(run, seed)
+    return _Rounds(run, _pilot(problem, zero_sum(W), run, seed), polish).solve()
+
+
+def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
+    """Coordinate ascent, and rounds from where it gets slow."""
+    ascent = max_margin_ascent.Ascent(run, seed)
+    try:
+        done = ascent.climb()
+    except LimitReached as limit:
+        dual = dual_point(run.problem, ascent.P)
+        run.close(ascent.at(), dual)
+        return run.solution(limit.status, ascent.at(), dual)
+    if done:
+        return run.solution(Status.CERTIFIED, ascent.at(), dual_point(run.problem, ascent.P))
+    rounds = _Rounds(run, zero_sum(ascent.at()), polish=False)
+    if rounds.W.any():
+        rounds.centre = ascent.P
+    return rounds.solve()
+
+
+def _pilot(
+    problem: MaxMarginProblem, W: FloatArray, run: Run[MaxMarginProblem], seed: int
+) -> FloatArray:
+    """Where there are many rows: a start from some of them, solved roughly."""
+    data = problem.data
+    m = max(4096, _PILOT_ROWS * problem.order * problem.k)
+    if W.any() or data.n_entries * problem.k < _PILOT_WORK or m > _PILOT_SHARE * data.n:
+        return W
+    some = sample(problem, m, seed).data
+    small = MaxMarginProblem(CrammerSinger(problem.k), problem.penalty, some, problem.fit_intercept)
+    limit = run.stop.time_limit
+    rest = None if limit is None else max(0.0, limit - run.seconds)
+    start = _Rounds(Run(small, Stop(_PILOT_TOL, rest), gap_of), W, polish=False).solve().W
+    problem.passes += small.passes * some.n / data.n
+    return start

@@ -1,0 +1,102 @@
+"""Dual coordinate ascent for the multiclass hinge: the beginning of fits with many features.
+
+One row after the other, its p is moved to the maximiser of the dual, a projection on the simplex
+(kernels/crammer_singer.hpp), while W = V/lam is kept in step. The intercepts are left to an augmented Lagrangian:
+scores use b = b0 + r e, with e the class sums of s (onehot(y) - p), and b0 becomes b after each epoch, so that
+e vanishes in the limit: exact intercepts, not penalised ones.
+
+An epoch adds up the slacks that the rows had when their turn came; they foretell the duality gap.
+
+Keerthi, Sundararajan, Chang, Hsieh, Lin 2008 (the method); Hestenes 1969, Powell 1969 (augmented Lagrangian).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.solvers.multiclass.crammer_singer_dual import dual_point
+
+if TYPE_CHECKING:
+    from linsep.problem import MaxMarginProblem
+    from linsep.solution import FloatArray
+    from linsep.solvers.run import Run
+
+_UNKNOWNS = 2000  # (d + 1) k from which Newton's systems are dear
+_EPOCHS = 500
+_STIFFNESS = 0.1  # of the intercepts, in units of mean |x|^2/lam
+_BUCKET = 2  # rows that are visited together
+_SPARE = 10  # epochs between closing passes while the gap is not predicted to be near tol
+_WINDOW = 25  # epochs over which progress is judged: it comes in leaps
+_SLOW = 0.8  # of the slack that long ago: with less progress Newton's method takes over
+_PER_CALL = 1_000_000  # multiply-adds between two looks at the limits
+
+
+def prefers(problem: MaxMarginProblem) -> bool:
+    """Whether to begin with ascent: rows in memory as the kernels read them, and many unknowns."""
+    return problem.data.whole is not None and problem.order * problem.k > _UNKNOWNS
+
+
+class Ascent:
+    """P (n, K) and W (d+1, K) with its state: class sums e, and the slacks of the last epoch."""
+
+    def __init__(self, run: Run[MaxMarginProblem], seed: int) -> None:
+        self.run, self.problem, self.seed = run, run.problem, seed
+        problem, data = run.problem, run.problem.data
+        self.norms = problem.row_norms()
+        self.P = problem.labelled()
+        K = self.P.shape[1]
+        self.W, self.state = np.zeros((problem.order, K)), np.zeros(K + 1)
+        self.order = np.arange(-(-data.n // _BUCKET), dtype=np.int64)
+        weight = np.ones(data.n) if data.weight is None else data.weight
+        mean = float(weight @ self.norms) / float(weight.sum())
+        self.stiffness = _STIFFNESS * mean / problem.lam if problem.fit_intercept else 0.0
+        self.slacks: list[float] = []
+
+    def climb(self) -> bool:
+        """Epochs until the gap closes (True), or progress is slow."""
+        run, closed = self.run, 0
+        if not np.isfinite(self.norms).all():
+            return False
+        for epoch in range(1, _EPOCHS + 1):
+            self._epoch(epoch)
+            slack, primal = self.slacks[-1], self._primal_below()
+            last = epoch > _WINDOW and not slack <= _SLOW * self.slacks[-1 - _WINDOW]
+            if last or slack <= run.stop.tol * primal or epoch - closed >= _SPARE:
+                closed = epoch
+                if run.close(self.at(), dual_point(self.problem, self.P)):
+                    return True
+            if last:
+                break
+        return False
+
+    def at(self) -> FloatArray:
+        """W (d+1, k) as the last rows saw it."""
+        W = self.W[:, : self.problem.k].copy()
+        W[-1] += self.stiffness * self.state[: self.problem.k]
+        return W
+
+    def _epoch(self, number: int) -> None:
+        """One visit to every row in a new order, then the new multiplier."""
+        problem, count = self.problem, len(self.order)
+        problem.passes += 1
+        _kernels.shuffle(self.order, (self.seed * 0x9E3779B1 + number) % 2**64)
+        self.state[-1] = 0.0
+        work = problem.data.n_entries * self.P.shape[1]
+        step = max(1, _PER_CALL * count // max(1, work))
+        for k in range(0, count, step):
+            self.run.check_limits()
+            part = self.order[k : k + step]
+            problem.ascend(part, _BUCKET, self.stiffness, self.norms, self.P, self.W, self.state)
+        self.W[-1] += self.stiffness * self.state[:-1]
+        self.slacks.append(float(self.state[-1]))
+
+    def _primal_below(self) -> float:
+        """About the objective: twice the penalty is the gain of p less the slacks."""
+        k, labels, weight = self.problem.k, self.problem.data.labels, self.problem.data.weight
+        assert labels is not None
+        off = 1.0 - self.P[np.arange(len(labels)), labels]
+        gain = float(off.sum() if weight is None else weight @ off)
+        return max(gain - self.problem.penalty_value(self.W[:, :k]), 0.0)

@@ -1,0 +1,187 @@
+"""The Newton systems of the smoothed multiclass hinge: factorised in W, factorised in p, or conjugate gradients.
+
+H = lam + sigma sum_i s_i A_i (x) (x_i, 1)(x_i, 1)', A_i = diag a - a a'/|a|, over the rows with |a| >= 2 active
+classes. H has (d + 1) k rows; the p of the active classes have m = sum (|a_i| - 1) degrees of freedom. Near the optimum
+m is often the smaller number, and with A_i = F_i F_i' the system is, for zeta = sigma s F'dz,
+
+    (1/(sigma s) + G/lam) zeta - F'db = -F'X g_w/lam,    sum F zeta = -g_b,     G = F'X X'F   (m, m).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep.solvers.multiclass.softmax_directions import Diagonal, zero_sum
+from linsep.solvers.newton.directions import Factor
+
+if TYPE_CHECKING:
+    from linsep.problem import CoupledProblem
+    from linsep.problem.max_margin import MaxMarginProblem
+    from linsep.solution import FloatArray
+
+_ORDER = 4000  # of a matrix that is factorised
+_PRODUCTS = 1000
+_USUAL = 300  # products that conjugate gradients are expected to take
+_RELATIVE = 1e-3  # residual of theirs
+_FLAT = (
+    1e-9  # curvature lent to the intercepts, as a share of what all rows could lend, sigma sum s
+)
+
+
+def newton_step(
+    problem: MaxMarginProblem,
+    P: FloatArray,
+    sigma: float,
+    g: FloatArray,
+    check: Callable[[], None],
+    failed: int = 0,
+) -> FloatArray:
+    """D (d+1, k) with H D = -g, by whichever way costs least; by the next one where so many have failed."""
+    data, k, weight = problem.data, problem.k, problem.data.weight
+    active = P[:, :k] > 0.0
+    bent = active.sum(axis=1) > 1
+    if weight is not None:
+        bent &= weight > 0.0
+    rows = np.flatnonzero(bent)
+    total = data.n if weight is None else float(weight.sum())
+    lent = _FLAT * min(1.0, sigma) * total if problem.fit_intercept else 1.0
+    if not len(rows):
+        return zero_sum(-g / np.append(np.full(data.d, problem.lam), lent)[:, None])
+    active = active[rows]
+    freedom = int(active.sum()) - len(rows)
+    curved = problem.bent(rows, active, sigma)
+    entries, order = curved.data.n_entries, float(problem.order * k)
+    in_w = 0.5 * entries * entries / len(rows) * k * k + order**3 / 3 if order <= _ORDER else np.inf
+    in_p = 0.5 * entries * len(rows) + freedom**3 / 3.0 + k * float(freedom) ** 2
+    in_p = in_p if freedom <= _ORDER else np.inf
+    iterated = (4.0 * entries * max(8, k) + 30.0 * order) * _USUAL
+    problem.passes += len(rows) / data.n
+    ways: list[tuple[float, Callable[[], FloatArray]]] = [
+        (in_p, lambda: _in_p(problem, curved, active, g, lent)),
+        (in_w, lambda: _in_w(curved, g, lent)),
+        (iterated, lambda: _iterated(problem, curved, g, lent, check)),
+    ]
+    ways = sorted((way for way in ways if way[0] < np.inf), key=lambda way: way[0])
+    return ways[min(failed, len(ways) - 1)][1]()
+
+
+def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
+    """-g in the coordinates (w, c), c = b + mu.w."""
+    R = zero_sum(-g)
+    R[:-1] -= np.outer(mu, R[-1])
+    return R
+
+
+def _in_w(curved: CoupledProblem, g: FloatArray, lent: float) -> FloatArray:
+    """By the whole Hessian."""
+    order, k, mu = curved.order, curved.k, curved.centre()
+    H = curved.hessian(mu)
+    blocks = H.reshape(k, order, k, order)
+    c, j = np.arange(k), np.arange(order)
+    blocks[c, -1, c, -1] += lent
+    weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
+    blocks[:, j, :, j] += weight[:, None, None]  # on sums over the classes: the right side has none
+    R = _centred(g, mu)
+    D = np.ascontiguousarray(Factor(H, definite=True).solve(R.T.ravel()).reshape(k, order).T)
+    D[-1] -= mu @ D[:-1]
+    return zero_sum(D)
+
+
+def _basis(active: np.ndarray) -> tuple[FloatArray, np.ndarray]:
+    """F as rows (m, k), and the row of X that each belongs to.
+
+    The columns of F_i are orthonormal and span the vectors on the active classes that sum to zero: Helmert's,
+    whose t-th compares the t-th active class with the mean of those before it.
+    """
+    rows, classes = np.nonzero(active)
+    first = np.searchsorted(rows, np.arange(len(active)))
+    place = np.arange(len(rows)) - first[rows]
+    later = np.flatnonzero(place > 0)
+    F = np.zeros((len(later), active.shape[1]))
+    at = np.arange(len(later))
+    size = place[later].astype(np.float64)
+    for back in range(1, int(place.max()) + 1):
+        has = size >= back
+        F[at[has], classes[later[has] - back]] = -1.0 / np.sqrt(size[has] * (size[has] + 1.0))
+    F[at, classes[later]] = np.sqrt(size / (size + 1.0))
+    return F, rows[later]
+
+
+def _in_p(
+    problem: MaxMarginProblem,
+    curved: CoupledProblem,
+    active: np.ndarray,
+    g: FloatArray,
+    lent: float,
+) -> FloatArray:
+    """By the system for the active p."""
+    lam, X, mu = problem.lam, curved.data.X, curved.centre()
+    if sp.issparse(X):
+        X = X.astype(np.float64)
+        K = (X @ X.T).toarray()
+    else:
+        X = np.asarray(X, dtype=np.float64) - mu
+        K = X @ X.T
+    F, row = _basis(active)
+    count = active.sum(axis=1)
+    weight = curved.data.weight
+    assert weight is not None
+    stiff = (weight / count)[row]  # sigma s: the sample counts each row sigma |a| times
+    S = K[np.ix_(row, row)] * (F @ F.T) / lam
+    S[np.diag_indices(len(S))] += 1.0 / stiff
+    R = _centred(g, mu)
+    right = np.einsum("mk,mk->m", F, np.asarray(X @ R[:-1])[row]) / lam
+    factor = Factor(S, definite=True)
+    zeta = factor.solve(right)
+    shift = np.zeros(problem.k)
+    if problem.fit_intercept:
+        T = np.column_stack([factor.solve(column) for column in F.T])
+        B = F.T @ T
+        B[np.diag_indices(len(B))] += lent
+        B += np.trace(B) / len(B) ** 2
+        shift = Factor(B, definite=True).solve(R[-1] - F.T @ zeta)
+        zeta = zeta + T @ shift
+    pulled = np.zeros((len(active), problem.k))
+    np.add.at(pulled, row, zeta[:, None] * F)
+    D = np.vstack([(R[:-1] - np.asarray(X.T @ pulled)) / lam, shift])
+    D[-1] -= mu @ D[:-1]
+    return zero_sum(D)
+
+
+def _iterated(
+    problem: MaxMarginProblem,
+    curved: CoupledProblem,
+    g: FloatArray,
+    lent: float,
+    check: Callable[[], None],
+) -> FloatArray:
+    """By conjugate gradients with a diagonal preconditioner."""
+    moments = curved.own_moments(curved.curvatures())
+    moments[:, -1] += lent
+    apply = Diagonal(moments, problem.lam, problem.fit_intercept)
+    D, R = np.zeros_like(g), zero_sum(-g)
+    Y = zero_sum(apply(R))
+    Q, rho = Y, float(np.vdot(R, Y))
+    first = rho
+    for _ in range(_PRODUCTS):
+        check()
+        HQ = curved.hess_vec(Q)
+        HQ[-1] += lent * Q[-1]
+        problem.passes += curved.data.n / problem.data.n
+        curve = float(np.vdot(Q, HQ))
+        if not curve > 0.0:
+            break
+        D += (rho / curve) * Q
+        R = zero_sum(R - (rho / curve) * HQ)
+        Y = zero_sum(apply(R))
+        rho, old = float(np.vdot(R, Y)), rho
+        if not rho > _RELATIVE**2 * first:
+            break
+        Q = Y + (rho / old) * Q
+    if not problem.fit_intercept:
+        D[-1] = 0.0
+    return zero_sum(D)

@@ -1,0 +1,351 @@
+"""The Newton system of the multinomial loss, H D = -g for D (d+1, k): factorised, or by conjugate gradients.
+
+H = sum_i s_i (diag p_i - p_i p_i') (x) (x_i, 1)(x_i, 1)' + lam on the weights. The losses do not see one vector
+added to all columns, and the penalty wants the columns to sum to zero: all of this lives in the space of zero
+sums, and is projected there, because rounding would be amplified outside (H is only lam there, however
+large X is).
+
+Exact: the k (k + 1)/2 Gram matrices of all pairs of classes, for few unknowns.
+
+Conjugate gradients, preconditioned by the blocks of H that belong to one class each. At W = 0 all p are 1/k and
+(X'SX/k + lam)^-1 for every class inverts H on the columns that sum to zero: one Gram serves all classes and
+the first step needs one product. Later the blocks of the classes differ, and are made anew once the
+products since the last time have cost as much as making them does. Blocks too large for that become diagonal.
+
+What the intercepts' equations lack after the last product is solved exactly in the intercepts alone (k x k): the
+class sums of the Newton-dual point then vanish, and the residual R of the weights enters the duality gap
+only by |R|^2/(2 lam).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import get_lapack_funcs
+
+from linsep import _kernels
+from linsep.data import Memory
+from linsep.solvers.newton.directions import Factor
+
+if TYPE_CHECKING:
+    from linsep.problem.coupled import CoupledProblem
+    from linsep.solution import FloatArray
+
+MOST_EXACT = 150  # unknowns
+_BLOCK_ORDER = 2000  # features of a block that is inverted at all
+_BLOCK_NUMBERS = 20_000_000  # of all inverses
+_FACTORISED = 256  # order of a block up to which its factor is as quick as its inverse
+_AT_ONCE = 20_000_000  # n d k up to which the products of a step are made in one native call
+_SINGLE = 1e-5  # of its diagonal: if lam is as much, a large block is inverted in single precision
+_SPARSE_PENALTY = 6.0  # a scattered multiply-add of a sparse Gram, in those of a product
+_WORTH = 30  # products that the first block may cost: without it the first steps need more
+_PATIENCE = 0.5  # of the price of new blocks, in products of one step
+_PRODUCTS = 1000
+_RELATIVE = 0.25  # residual of a step far from the optimum, in the norm of the preconditioner
+
+
+@dataclass(frozen=True)
+class Target:
+    """How accurate a step from a point of objective ``value`` must be.
+
+    Far from the optimum a rough solution does. From the decrement ``close`` on it is near, and |R|^2 must be at most
+    ``residual``, or the residual ``relative``, if that comes first: the gap after a last step is its slack, about the
+    square of the decrement, and |R|^2/(2 lam). ``to_the_end``: only the latter counts.
+    """
+
+    value: float
+    lam: float
+    tol: float
+    close: float
+    relative: float
+    to_the_end: bool
+
+    def near(self, decrement: float) -> bool:
+        """Whether a step of this decrement is a short one."""
+        return decrement <= self.close
+
+    def residual(self, decrement: float) -> float:
+        """What |R|^2 may be."""
+        if self.to_the_end:
+            return 0.0
+        slack = max(0.2 * self.tol, 0.7 * self.tol - (decrement / self.value) ** 2)
+        return 2.0 * self.lam * self.value * slack
+
+    def numbers(self) -> FloatArray:
+        """As the kernel reads them."""
+        shares = _RELATIVE**2, self.relative**2, float(self.to_the_end)
+        return np.array([self.value, self.tol, self.close, *shares])
+
+
+def zero_sum(V: FloatArray) -> FloatArray:
+    """V with the mean of its columns taken from each."""
+    out: FloatArray = V - V.mean(axis=1, keepdims=True)
+    return out
+
+
+class Exact:
+    """Factorises the whole Hessian of rows centred at ``mu``, or amid them."""
+
+    def __init__(self, problem: CoupledProblem, mu: FloatArray | None = None) -> None:
+        self.problem = problem
+        self.mu = problem.centre() if mu is None else mu
+        problem.expect_hessian(self.mu)
+
+    def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
+        """Return D."""
+        problem, mu = self.problem, self.mu
+        order, k = problem.order, problem.k
+        H = problem.hessian(mu)
+        blocks = H.reshape(k, order, k, order)
+        j = np.arange(order)
+        weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
+        blocks[:, j, :, j] += weight[
+            :, None, None
+        ]  # on sums over the classes: the right side has none
+        R = zero_sum(-g)
+        R[:-1] -= np.outer(mu, R[-1])
+        D = np.ascontiguousarray(
+            Factor(H, definite=problem.lam > 0.0).solve(R.T.ravel()).reshape(k, order).T
+        )
+        D[-1] -= mu @ D[:-1]
+        return zero_sum(D)
+
+
+class Blocks:
+    """M^-1, one (d+1)^2 block per class (or one for all), for rows centred at mu.
+
+    Small blocks are factorised, large ones inverted: a row times a column is what kernels are good at.
+    """
+
+    def __init__(self, G: FloatArray, mu: FloatArray, lam: float) -> None:
+        m, order, _ = G.shape
+        i = np.arange(order)
+        G[:, i[:-1], i[:-1]] += lam
+        G[:, i, i] *= 1.0 + 1e-10  # dependent columns, classes that lost their weight
+        self.mu = mu
+        self.factors: tuple[FloatArray, FloatArray] | None = None
+        self._inverses: list[Inverse] = []
+        if order > _FACTORISED:
+            self._inverses = [Inverse(block, lam) for block in G]
+            return
+        U, scale = np.empty((m * order, order)), np.empty((m, order))
+        for c, block in enumerate(G):
+            _kernels.spd_factor(block, False, U[c * order : (c + 1) * order], scale[c])
+        self.factors = U, scale
+
+    def _solve(self, c: int, r: FloatArray) -> FloatArray:
+        if self.factors is None:
+            return self._inverses[c % len(self._inverses)](r)
+        U, scale = self.factors
+        c, out = c % len(scale), np.empty_like(r)
+        _kernels.spd_apply(U[c * len(r) : (c + 1) * len(r)], scale[c], r, out)
+        return out
+
+    def __call__(self, R: FloatArray) -> FloatArray:
+        """M^-1 R."""
+        right = R - np.append(self.mu, 0.0)[:, None] * R[-1]
+        out = np.empty_like(R)
+        for c, column in enumerate(np.ascontiguousarray(right.T)):
+            out[:, c] = self._solve(c, column)
+        out[-1] -= self.mu @ out[:-1]
+        return out
+
+
+class Inverse:
+    """Of a large positive definite matrix; in single precision where the penalty keeps it definite."""
+
+    def __init__(self, A: FloatArray, lam: float) -> None:
+        size = np.diagonal(A).copy()
+        self._scale = 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0))
+        kind = np.float32 if lam >= _SINGLE * float(size.max(initial=0.0)) else np.float64
+        scaled = (A * self._scale * self._scale[:, None]).astype(kind)
+        factorise, invert = get_lapack_funcs(("potrf", "potri"), (scaled,))
+        for shift in (0.0, 1e-6, 1e-4, 1e-2, np.inf):  # more where rounding made it indefinite
+            if shift == np.inf:
+                lower = np.eye(len(A), dtype=kind)
+                break
+            scaled[np.diag_indices(len(A))] = 1.0 + shift
+            lower, failed = factorise(scaled, lower=True, clean=True)
+            if not failed:
+                lower, failed = invert(lower, lower=True)
+            if not failed:
+                break
+        whole = np.ascontiguousarray(np.tril(lower) + np.tril(lower, -1).T)
+        self._rows = _kernels.Rows(whole)
+
+    def __call__(self, r: FloatArray) -> FloatArray:
+        """A^-1 r, as good as a preconditioner needs it."""
+        out = np.empty_like(r)
+        _kernels.scores(self._rows, 0, len(r), np.append(r * self._scale, 0.0), out)
+        out *= self._scale
+        return out
+
+
+class Diagonal:
+    """M^-1 from the diagonals of the classes' blocks, for rows centred at the mean of the class's curvature.
+
+    One pass for the mean of the classes serves all, each with its own mass: a pass for each takes longer than it saves.
+    """
+
+    def __init__(self, moments: FloatArray, lam: float, fit_intercept: bool) -> None:
+        d = moments.shape[1] // 2
+        squares, sums, mass = moments[:, :d].T, moments[:, d : 2 * d].T, moments[:, 2 * d]
+        self._mass = np.where(mass > 0.0, mass, 1.0)
+        self._mean = sums / self._mass if fit_intercept else np.zeros_like(sums)
+        size = np.maximum(squares - self._mean * sums, 1e-12 * squares) + lam
+        self._size = np.where(size > 0.0, size, 1.0)
+
+    def __call__(self, R: FloatArray) -> FloatArray:
+        """M^-1 R."""
+        out = np.empty_like(R)
+        out[:-1] = (R[:-1] - self._mean * R[-1]) / self._size
+        out[-1] = R[-1] / self._mass - np.einsum("jc,jc->c", self._mean, out[:-1])
+        return out
+
+
+def block_count(problem: CoupledProblem) -> int:
+    """One block for each class, or one for all where those would be too many numbers."""
+    return problem.k if problem.k * problem.order**2 <= _BLOCK_NUMBERS else 1
+
+
+def block_price(problem: CoupledProblem, rows: int) -> float:
+    """Cost of making one block from so many rows, in products with H."""
+    if problem.order > _BLOCK_ORDER:
+        return np.inf
+    data = problem.data
+    entries = data.n_entries / max(1, data.n)
+    pairs = 0.5 * rows * entries**2 * (_SPARSE_PENALTY if data.sparse else 1.0)
+    return (pairs + float(problem.order) ** 3) / (2.0 * max(1, data.n_entries) * max(8, problem.k))
+
+
+class ConjugateGradients:
+    """Truncated Newton steps; ``sample`` (the problem itself, or fewer rows) gives the preconditioner."""
+
+    def __init__(
+        self,
+        problem: CoupledProblem,
+        sample: CoupledProblem,
+        check: Callable[[], None],
+        limited: bool = True,
+    ) -> None:
+        self.problem, self.sample, self._check = problem, sample, check
+        data = problem.data
+        one = isinstance(data, Memory) and data.one_block and data.whole is not None
+        self._at_once = one and not limited and data.n_entries * problem.k <= _AT_ONCE
+        self.mu = sample.centre()
+        self.apply: Blocks | Diagonal | None = None
+        self._products = 0.0  # with a diagonal preconditioner
+        self._rounds = 0  # products of this step, or of the last one
+        self._fresh = False
+        self._shared_price = block_price(problem, sample.data.n)
+        self._planes = block_count(problem)
+        self._price = self._planes * self._shared_price
+
+    def _refresh(self, W: FloatArray, first: bool) -> None:
+        """Make the preconditioner for the point W, the dearest kind that pays."""
+        sample, lam = self.sample, self.problem.lam
+        before = sample.passes
+        if sample is not self.problem:
+            sample.value_gradient(W)
+        h = sample.curvatures()
+        if self._shared_price > _WORTH if first else self._products < self._price:
+            mean, mass = h.mean(axis=0, keepdims=True), h.sum(axis=1)
+            shared = sample.own_moments(mean) / max(float(mean.sum()), 1e-300)
+            self.apply = Diagonal(mass[:, None] * shared, lam, sample.fit_intercept)
+        else:
+            if self._planes == 1 or (first and not W.any()):
+                h = h.mean(axis=0, keepdims=True)
+                if first and not W.any():
+                    h /= 1.0 - 1.0 / sample.k
+            single = sample.order > _FACTORISED and self._rough(h)
+            self.apply = Blocks(sample.own_blocks(h, self.mu, single), self.mu, lam)
+            self._products = np.inf  # never diagonal again
+        sample.passes = before
+        self.problem.passes += sample.data.n / self.problem.data.n
+        self._fresh = True
+
+    def _rough(self, h: FloatArray) -> bool:
+        """Whether the penalty keeps blocks definite that are made in single precision."""
+        squares = self.sample.own_moments(h.max(axis=0, keepdims=True))[0, : self.sample.data.d]
+        return bool(self.problem.lam >= _SINGLE * float(squares.max(initial=0.0)))
+
+    def _outdated(self) -> bool:
+        """Whether better blocks pay: products have cost more than making them would."""
+        if isinstance(self.apply, Diagonal):
+            return self._products >= self._price
+        return not self._fresh and self._rounds >= _PATIENCE * self._price
+
+    def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
+        """Return D."""
+        self._fresh = False
+        if not isinstance(self.apply, Blocks) or self._outdated():
+            self._refresh(W, self.apply is None)
+        self._rounds = 0
+        D, R = self._solve(W, g, target)
+        if self.problem.fit_intercept:
+            B = self.problem.intercept_hessian()
+            B += np.trace(B) / len(B) ** 2  # the null space again
+            D[-1] += Factor(B, definite=True).solve(R[-1])
+        return zero_sum(D)
+
+    def _solve_at_once(
+        self, W: FloatArray, g: FloatArray, target: Target
+    ) -> tuple[FloatArray, FloatArray]:
+        """As ``_solve``, natively as long as one preconditioner serves."""
+        D, R, first, done = np.zeros_like(g), zero_sum(-g), 0.0, False
+        while not done and self._rounds < _PRODUCTS:
+            assert isinstance(self.apply, Blocks) and self.apply.factors is not None
+            most = _PRODUCTS - self._rounds
+            if not self._fresh:
+                most = min(most, max(1, int(np.ceil(_PATIENCE * self._price)) - self._rounds))
+            D, R, products, first, done = self.problem.steps(
+                *(self.apply.factors, self.apply.mu, target.numbers(), most), (g, D, R, first)
+            )
+            self._rounds += products
+            if not done and self._outdated():
+                self._refresh(W, False)
+        return D, R
+
+    def _solve(self, W: FloatArray, g: FloatArray, target: Target) -> tuple[FloatArray, FloatArray]:
+        """D and the residual -g - H D."""
+        assert self.apply is not None
+        if self._at_once and isinstance(self.apply, Blocks) and self.apply.factors is not None:
+            return self._solve_at_once(W, g, target)
+        D, R = np.zeros_like(g), zero_sum(-g)
+        Y = zero_sum(self.apply(R))
+        Q, rho = Y, float(np.vdot(R, Y))
+        first = rho
+        while rho > 1e-28 * first and self._rounds < _PRODUCTS:
+            self._check()
+            HQ = self.problem.hess_vec(Q)
+            self._rounds += 1
+            self._products += 1
+            curve = float(np.vdot(Q, HQ))
+            if not curve > 0.0:
+                break
+            D += (rho / curve) * Q
+            R = zero_sum(R - (rho / curve) * HQ)
+            Y = zero_sum(self.apply(R))
+            rho, old = float(np.vdot(R, Y)), rho
+            if self._enough(R, -float(np.vdot(g, D)), rho / first, target):
+                break
+            if self._outdated():  # goes on from D with a better preconditioner
+                self._refresh(W, False)
+                Y = zero_sum(self.apply(R))
+                Q, rho = Y, float(np.vdot(R, Y))
+            else:
+                Q = Y + (rho / old) * Q
+        return D, R
+
+    def _enough(self, R: FloatArray, decrement: float, rho: float, target: Target) -> bool:
+        if rho > _RELATIVE**2:
+            return False
+        if rho <= target.relative**2 or not target.near(decrement):
+            return True
+        rest = R[:-1] - np.outer(
+            self.mu, R[-1]
+        )  # as it will be when the intercepts have been solved for
+        return float(np.vdot(rest, rest)) <= target.residual(decrement)

@@ -1,0 +1,226 @@
+"""Absolute penalties with the softmax: prox-Newton on the features that matter, all classes of a feature together.
+
+::
+
+    min_W  l2/2 |W_w|^2 + l1 |W_w|_1 + sum_i s_i (logsumexp(z_i) - z_{i,y_i}),     z_i = W'(x_i, 1)
+
+As in ``solvers/l1/working_set.py`` and ``solvers/l1/prox_newton.py``, with matrices W (d+1, k): the quadratic model
+is that of all pairs of classes, the intercepts are eliminated from it (their Hessian does not see a number added to
+all of them, hence a pseudo-inverse), and the Newton-dual point p + (diag p - p p') dz of the last step closes the
+gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.problem.coupled import CoupledProblem
+from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.solvers.l1 import prox_newton
+from linsep.solvers.multiclass import softmax_l1_columns as coupled_columns
+from linsep.solvers.multiclass.softmax import gap_of
+from linsep.solvers.run import LimitReached, Run
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+UNKNOWNS = 600  # up to which all features are taken at once
+MOST = 4000  # unknowns of a working set
+FIRST = 20  # features to begin with
+ROUNDS = 60
+STEPS = 60
+NEAR = 0.05  # predicted decrease, as a share of P, below which the gap may have closed
+FINE = 1e-13
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    W: FloatArray
+    base: FloatArray
+    step: FloatArray
+
+
+def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """Working sets of features, each solved by prox-Newton."""
+    run = Run(problem, stop, gap_of)
+    status, d, k = Status.WORKING_PRECISION, problem.data.d, problem.k
+    W = W.copy()
+    dual = Linearised(W, np.zeros_like(W))
+    try:
+        if not W.any() and problem.fit_intercept:
+            W[-1] = _null_intercepts(problem)
+        value, g = problem.start(W)
+        run.record(value + problem.penalty.l1 * float(np.abs(W[:-1]).sum()))
+        if coupled_columns.applies(problem, UNKNOWNS, MOST):
+            closed = coupled_columns.solve(run, W)
+            status = Status.CERTIFIED if closed else run.short_of(stop.tol)
+            return run.solution(status, W, dual)
+        score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
+        inner, relative, chosen = 0.3, 0.3, np.arange(0)
+        for _ in range(ROUNDS):
+            chosen = _grown(problem, chosen, W, score)
+            whole = len(chosen) == d
+            goal = inner * stop.tol if whole else max(inner * stop.tol, 0.1 * relative)
+            found = _on(problem, chosen, W, goal, run.check_limits)
+            W, dual = found.W, Linearised(found.base, found.step)
+            if run.close(W, dual):
+                status = Status.CERTIFIED
+                break
+            last = run.trace[-1]
+            relative = min(0.3, (last.primal - last.dual) / max(last.primal, 1e-300))
+            score = np.abs(run.last_sums[4 + 2 * k :][: d * k].reshape(d, k)).max(axis=1)
+            wanting = score > problem.penalty.l1 * (1 + 1e-12)
+            wanting[chosen] = False
+            if not wanting.any() and goal <= inner * stop.tol:
+                inner *= 0.1
+                if inner < 1e-4:
+                    break
+            if wanting.any() and 2 * len(chosen) * k > MOST:
+                status = Status.GIVEN_UP  # a model of that size is not worth it
+                break
+    except LimitReached as limit:
+        status = limit.status
+    return run.solution(status, W, dual)
+
+
+def _null_intercepts(problem: CoupledProblem) -> FloatArray:
+    labels, weight = problem.data.labels, problem.data.weight
+    mass = np.bincount(np.asarray(labels), weight, minlength=problem.k).astype(np.float64)
+    logs = np.log(np.maximum(mass, 1e-12 * mass.sum()))
+    return np.asarray(logs - logs.mean())
+
+
+def _grown(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: FloatArray) -> IntArray:
+    """The features in use and those with the largest |V_jc|, at most as many again."""
+    d = problem.data.d
+    if d * problem.k <= UNKNOWNS:
+        return np.arange(d)
+    rank = score.copy()
+    support = np.flatnonzero(W[:-1].any(axis=1))
+    rank[support] = np.inf
+    size = min(d, max(FIRST, len(chosen), 2 * len(support)))
+    return np.sort(np.argpartition(-rank, size - 1)[:size])
+
+
+def _on(
+    problem: CoupledProblem,
+    chosen: IntArray,
+    W: FloatArray,
+    tol: float,
+    check: Callable[[], None],
+) -> _Point:
+    """The problem on the chosen features; the answer with all of them."""
+    data = problem.data
+    if len(chosen) == data.d:
+        return _ProxNewton(problem, W, check).solve(tol)
+    rows = data.columns(chosen)
+    sub = CoupledProblem(problem.loss, problem.penalty, rows, problem.fit_intercept)
+    found = _ProxNewton(sub, np.vstack([W[chosen], W[-1:]]), check).solve(tol)
+    problem.passes += 1.0 + sub.passes * rows.n_entries / max(1, data.n_entries)
+    rows.close()
+
+    def full(part: FloatArray) -> FloatArray:
+        out = np.zeros_like(W)
+        out[chosen], out[-1] = part[:-1], part[-1]
+        return out
+
+    return _Point(full(found.W), full(found.base), full(found.step))
+
+
+class _ProxNewton:
+    """Prox-Newton with the whole Hessian: where it stands, and the next step."""
+
+    def __init__(self, problem: CoupledProblem, W: FloatArray, check: Callable[[], None]) -> None:
+        self.problem, self.W, self.check = problem, W, check
+        self.l1, self.mu = problem.penalty.l1, problem.centre()
+        self.value, self.g = self._at(W)
+
+    def _at(self, W: FloatArray) -> tuple[float, FloatArray]:
+        smooth, g = self.problem.value_gradient(W)
+        return smooth + self.l1 * float(np.abs(W[:-1]).sum()), g
+
+    def step(self, exact: bool) -> tuple[FloatArray, float]:
+        """The step to the minimum of the model, and the decrease of P that its slope promises."""
+        problem, mu, k = self.problem, self.mu, self.problem.k
+        order = problem.order
+        H = problem.hessian(mu)
+        last = np.arange(k) * order + order - 1
+        weights = np.setdiff1d(np.arange(k * order), last)
+        g, W = self.g, self.W
+        gw = (g[:-1] - np.outer(mu, g[-1])).T.ravel()
+        S, cross = H[np.ix_(weights, weights)], H[np.ix_(weights, last)]
+        inverse = np.linalg.pinv(H[np.ix_(last, last)], rcond=1e-12, hermitian=True)
+        S = np.ascontiguousarray(S - cross @ inverse @ cross.T)
+        S = 0.5 * (S + S.T)
+        at = np.arange(len(S))
+        S[at, at] = S[at, at] * (1.0 + _TINY) + _TINY * float(np.abs(S[at, at]).mean())
+        q = gw - cross @ (inverse @ g[-1])
+        w = np.ascontiguousarray(W[:-1].T.ravel())
+        x = prox_newton.minimise(S, q, w, self.l1, exact)
+        D = np.zeros_like(W)
+        D[:-1] = (x - w).reshape(k, -1).T
+        D[-1] = -inverse @ (g[-1] + cross.T @ (x - w)) - mu @ D[:-1]
+        if not problem.fit_intercept:
+            D[-1] = 0.0
+        grown = float(np.abs(x).sum() - np.abs(w).sum())
+        return D, -(float(np.vdot(g, D)) + self.l1 * grown)
+
+    def solve(self, tol: float) -> _Point:
+        """From W until the gap on these features is below tol, or nothing more is gained."""
+        best = _Point(self.W, self.W, np.zeros_like(self.W))
+        least, exact, stalls = np.inf, False, 0
+        for _ in range(STEPS):
+            self.check()
+            D, decrease = self.step(exact)
+            near = decrease <= NEAR * self.value
+            if near and exact:
+                trial = self.W + D
+                sums = self.problem.closing(trial, Linearised(self.W, D))
+                primal, lower = gap_of(self.problem, trial, sums)
+                gap = (primal - lower) / max(abs(primal), 1e-300)
+                if gap < least:
+                    least, best = gap, _Point(trial, self.W, D)
+                if gap <= tol or stalls > 3:
+                    break
+            if not self._advance(D, decrease):
+                if exact:
+                    break
+                exact = True
+                self.value, self.g = self._at(self.W)
+                continue
+            stalls += decrease <= FINE * self.value
+            exact = exact or near
+            if not np.isfinite(least):
+                best = _Point(self.W, self.W, np.zeros_like(self.W))
+        return best
+
+    def _advance(self, D: FloatArray, decrease: float) -> bool:
+        """Take the step, or the best of some shorter ones; says whether P fell."""
+        value, g = self._at(self.W + D)
+        if value < self.value and value <= self.value - 1e-4 * decrease:
+            self.W, self.value, self.g = self.W + D, value, g
+            return True
+        if decrease <= FINE * self.value:
+            if value <= self.value * (1.0 + FINE):
+                self.W, self.value, self.g = self.W + D, value, g
+                return True
+            return False
+        steps = 0.6 ** np.arange(1.0, 25.0)
+        values, _ = self.problem.along(self.W, D, steps)
+        moved = self.W[:-1] + steps[:, None, None] * D[:-1]
+        values = values + self.l1 * np.abs(moved).sum(axis=(1, 2))
+        values = np.where(np.isfinite(values), values, np.inf)
+        trial = self.W + float(steps[int(np.argmin(values))]) * D
+        value, g = self._at(trial)
+        if not value < self.value:
+            return False
+        self.W, self.value, self.g = trial, value, g
+        return True

@@ -1,0 +1,318 @@
+"""Absolute penalties with the softmax on many features, by the columns of X.
+
+::
+
+    min_W  l2/2 |W_w|^2 + l1 |W_w|_1 + sum_i s_i (logsumexp(z_i) - z_{i,y_i}),     z_i = W'(x_i, 1)
+
+In the weights of one class alone, the scores of the others held, the losses are logistic ones with offsets. With E the
+sum of exp z over the other classes, -log p_c = log(1 + exp(log E - z_c)), and rows of other classes lose by z_c what is
+in -log(1 - p_c) = log(1 + exp(z_c - log E)). So the prox-Newton steps of one class at a time are those of
+``solvers/l1/coordinate.py``, and find out which weights take part.
+
+How the classes move together is learnt from all of them: conjugate gradients on the Newton system of the support, the
+intercepts eliminated (their Hessian does not see a number added to all of them, hence a pseudo-inverse). Weights that
+would change their sign end at zero. The Newton-dual point p + (diag p - p p') dz of such a step closes the gap.
+
+Reference: Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent,
+2010.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.data import Memory
+from linsep.problem.coupled import CoupledProblem
+from linsep.solution import Linearised
+from linsep.solvers.l1.coordinate import NEARLY, Stored
+from linsep.solvers.run import LimitReached, Run
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+ROUNDS = 300
+STRIDE = 3.0  # by which the penalty comes down to the one asked for
+STEPS = 3  # of one class, before it is the next one's turn
+FAR = 0.3  # breach of the optimality conditions, as a share of l1, above which all classes take another turn
+TURNS = 3
+GRADIENTS = 1500  # steps of conjugate gradients
+NEAR = 0.05  # decrease, as a share of P, below which a step may close the gap
+SHORTEST = 1e-4
+STALLS = 6
+
+
+class Together(NamedTuple):
+    """A step of all classes, the decrease of P that its slope promises, and whether no sign changes on the way."""
+
+    step: FloatArray
+    decrease: float
+    whole: bool
+
+
+class Classes:
+    """A point W, zero but on few features, and its scores Z (k, n)."""
+
+    def __init__(self, problem: CoupledProblem, W: FloatArray) -> None:
+        data: Any = problem.data
+        self.problem, self.W, self.k = problem, W.copy(), problem.k
+        self.l1, self.l2 = problem.penalty.l1, problem.lam
+        self._stored = Stored(data)
+        self.X = sp.csc_matrix(data.X) if data.sparse else data.X
+        assert data.labels is not None
+        self.own = data.labels[None] == np.arange(self.k)[:, None]
+        self._sign = np.where(self.own, 1.0, -1.0)
+        self.weight = np.ones(data.n) if data.weight is None else data.weight
+        self.Z = np.repeat(W[-1][:, None], data.n, axis=1)
+        if W[:-1].any():
+            self.Z += np.asarray(self.X @ W[:-1]).T
+            problem.passes += 1
+
+    def value(self, W: FloatArray, Z: FloatArray) -> float:
+        """P."""
+        losses = self.weight @ (_logsumexp(Z) - Z[self.problem.data.labels, np.arange(Z.shape[1])])
+        w = W[:-1]
+        return (
+            float(losses) + self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float(np.vdot(w, w))
+        )
+
+    def wishes(self) -> FloatArray:
+        """sum s (p - onehot(y)) x of every feature and class, (d, k)."""
+        R = self.weight * (np.exp(self.Z - _logsumexp(self.Z)) - self.own)
+        self.problem.passes += self.k
+        return np.stack([self._stored.sums(np.ascontiguousarray(r)) for r in R], axis=1)
+
+    def breach(self, V: FloatArray) -> float:
+        """By how much the optimality conditions are missed, as a share of l1."""
+        w = self.W[:-1]
+        on = np.abs(V + self.l2 * w + self.l1 * np.sign(w))
+        return float(np.where(w != 0.0, on, np.maximum(np.abs(V) - self.l1, 0.0)).max() / self.l1)
+
+    def one_by_one(self, V: FloatArray, l1: float, tol: float) -> None:
+        """Some steps of each class, on its support and the features that want in."""
+        whole = _logsumexp(self.Z)
+        for c in range(self.k):
+            inside = (self.W[:-1, c] != 0.0) | (np.abs(V[:, c]) > NEARLY * l1)
+            chosen = np.flatnonzero(inside)
+            others = _without(self.Z, whole, c)
+            if len(chosen) or self.problem.fit_intercept:
+                self._one(c, chosen if len(chosen) else np.arange(1), others, l1, tol)
+            whole = np.logaddexp(others, self.Z[c])
+
+    def _one(self, c: int, chosen: IntArray, others: FloatArray, l1: float, tol: float) -> None:
+        problem, sign = self.problem, self._sign[c]
+        columns, numbers, share = self._stored.read(chosen)
+        at = np.append(self.W[chosen, c], self.W[-1, c])
+        base, step, z = at.copy(), np.zeros_like(at), np.ascontiguousarray(self.Z[c])
+        _, steps, sweeps, gradients, _, _ = _kernels.column_newton(
+            columns,
+            _kernels.Targets(sign, -sign * others, self.problem.data.weight),
+            _kernels.Loss("logistic"),
+            numbers,
+            l1,
+            self.l2,
+            tol,
+            STEPS,
+            problem.fit_intercept,
+            at,
+            z,
+            base,
+            step,
+        )
+        problem.passes += share * (2 * steps + sweeps + gradients)
+        if np.isfinite(at).all() and np.isfinite(z).all():
+            self.W[chosen, c], self.W[-1, c], self.Z[c] = at[:-1], at[-1], z
+
+    def together(self, enough: float, run: Run[CoupledProblem]) -> Together:
+        """The Newton step of the support of all classes, to a residual of ``enough``."""
+        system = _System(self, run)
+        step = np.zeros_like(self.W)
+        parts, step[-1], decrease = system.solve(enough)
+        whole = True
+        for c, part in enumerate(parts):
+            on = system.support[c]
+            step[on, c] = part
+            whole = whole and not ((self.W[on, c] + part) * self.W[on, c] < 0.0).any()
+        return Together(step, decrease, whole)
+
+    def advance(self, found: Together) -> None:
+        """Take the step, or a shorter one at which P is less; weights that would change their sign become 0."""
+        before, length = self.value(self.W, self.Z), 1.0
+        while length >= SHORTEST:
+            W = self.W + length * found.step
+            W[:-1][W[:-1] * self.W[:-1] < 0.0] = 0.0
+            Z = self.Z + self._scores(W - self.W)
+            if self.value(W, Z) < before:
+                self.W, self.Z = W, Z
+                return
+            length *= 0.4
+
+    def _scores(self, step: FloatArray) -> FloatArray:
+        Z = np.repeat(step[-1][:, None], self.Z.shape[1], axis=1)
+        for c in range(self.k):
+            on = np.flatnonzero(step[:-1, c])
+            if len(on):
+                Z[c] += np.asarray(self.X[:, on] @ step[on, c]).ravel()
+        return Z
+
+
+class _System:
+    """The Newton system of the weights on the support, intercepts eliminated."""
+
+    def __init__(self, at: Classes, run: Run[CoupledProblem]) -> None:
+        self.at, self._run, W = at, run, at.W
+        self.p = np.exp(at.Z - _logsumexp(at.Z))
+        self.s = at.weight
+        self.support = [np.flatnonzero(W[:-1, c]) for c in range(at.k)]
+        self._A = [at.X[:, on] for on in self.support]
+        self._AT = [sp.csr_matrix(A.T) if sp.issparse(A) else A.T for A in self._A]
+        self.edges = np.cumsum([0, *map(len, self.support)])
+        self._w = np.concatenate([W[on, c] for c, on in enumerate(self.support)])
+        B = -(self.s * self.p) @ self.p.T
+        B[np.diag_indices(at.k)] += self.p @ self.s
+        free = at.problem.fit_intercept
+        self._B = np.linalg.pinv(B, rcond=1e-12, hermitian=True) if free else np.zeros_like(B)
+
+    def _split(self, v: FloatArray) -> list[FloatArray]:
+        return [v[a:b] for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]
+
+    def _forth(self, v: FloatArray) -> FloatArray:
+        return np.stack([A @ part for A, part in zip(self._A, self._split(v), strict=True)])
+
+    def _back(self, U: FloatArray) -> FloatArray:
+        return np.concatenate([AT @ u for AT, u in zip(self._AT, U, strict=True)])
+
+    def _bent(self, dZ: FloatArray) -> FloatArray:
+        """s (diag p - p p') dz of every row."""
+        bent: FloatArray = self.s * self.p * (dZ - (self.p * dZ).sum(axis=0))
+        return bent
+
+    def _product(self, v: FloatArray) -> FloatArray:
+        """The Hessian times v, the intercepts following."""
+        U = self._bent(self._forth(v))
+        U += self._bent(np.repeat((-self._B @ U.sum(axis=1))[:, None], U.shape[1], axis=1))
+        out: FloatArray = self._back(U) + self.at.l2 * v
+        return out
+
+    def solve(self, enough: float) -> tuple[list[FloatArray], FloatArray, float]:
+        """Weights and intercepts of the step, and the decrease that its slope promises."""
+        at = self.at
+        R = self.s * (self.p - at.own)
+        first = -self._B @ R.sum(axis=1)
+        R = R + self._bent(np.repeat(first[:, None], R.shape[1], axis=1))
+        g = self._back(R) + at.l2 * self._w + at.l1 * np.sign(self._w)
+        h = self.s * self.p * (1.0 - self.p)
+        squares = [_squared(A) for A in self._AT]
+        size = np.concatenate([Q @ row for Q, row in zip(squares, h, strict=True)]) + at.l2
+        scale = 1.0 / np.maximum(size, 1e-12 * max(float(size.max(initial=0.0)), 1e-300))
+        x, r = np.zeros_like(g), -g
+        y = scale * r
+        q, rho = y, float(r @ y)
+        steps = 0
+        while steps < GRADIENTS:
+            if not float(np.abs(r).max(initial=0.0)) > enough:
+                break
+            self._run.check_limits()
+            Hq = self._product(q)
+            curve = float(q @ Hq)
+            if not curve > 0.0:
+                break
+            x += (rho / curve) * q
+            r = r - (rho / curve) * Hq
+            y = scale * r
+            rho, old = float(r @ y), rho
+            q = y + (rho / old) * q
+            steps += 1
+        entries = sum(_entries(A) for A in self._A)
+        at.problem.passes += 2.0 * steps * entries / max(1, at.problem.data.n_entries)
+        bent = self._bent(self._forth(x)).sum(axis=1)
+        return self._split(x), first - self._B @ bent, -float(g @ x)
+
+
+def applies(problem: CoupledProblem, few: int, most: int) -> bool:
+    """Whether the columns are at hand and the weights too many for a Hessian, which with many rows may be larger."""
+    data = problem.data
+    many = data.d * problem.k > (few if data.n < data.d else most)
+    return many and isinstance(data, Memory)
+
+
+def solve(run: Run[CoupledProblem], W: FloatArray) -> bool:
+    """From W until the gap closes; whether it did."""
+    classes = Classes(run.problem, W)
+    try:
+        return _rounds(run, classes, _continue_penalty(run, classes))
+    except LimitReached:  # of the user, who is to have what there is
+        run.settle(classes.W, Linearised(classes.W, np.zeros_like(classes.W)))
+        raise
+
+
+def _continue_penalty(run: Run[CoupledProblem], classes: Classes) -> FloatArray:
+    """A turn of each class under a few falling penalties; what the features wish at the end."""
+    V = classes.wishes()
+    l1 = float(np.abs(V).max(initial=0.0)) / STRIDE
+    if classes.W[:-1].any():
+        return V
+    while l1 > 1.5 * classes.l1:
+        run.check_limits()
+        classes.one_by_one(V, l1, 0.1)
+        V = classes.wishes()
+        l1 /= STRIDE
+    return V
+
+
+def _rounds(run: Run[CoupledProblem], classes: Classes, V: FloatArray) -> bool:
+    """Each class, then all of them together, until the gap closes or nothing more is gained."""
+    tol = run.stop.tol
+    least, lowest, stalls, share = np.inf, np.inf, 0, np.inf
+    for _ in range(ROUNDS):
+        for _ in range(TURNS):
+            run.check_limits()
+            classes.one_by_one(V, classes.l1, 0.1 * tol)
+            V = classes.wishes()
+            share = classes.breach(V)
+            if share < FAR:
+                break
+        found = classes.together(max(0.2 * tol, 0.1 * min(1.0, share) ** 2) * classes.l1, run)
+        base, value = classes.W.copy(), classes.value(classes.W, classes.Z)
+        near = found.whole and found.decrease <= NEAR * value
+        if near and run.close(base + found.step, Linearised(base, found.step)):
+            return True
+        classes.advance(found)
+        V = classes.wishes()
+        share = classes.breach(V)
+        stalls = 0 if share < 0.9 * least or value < (1.0 - 0.1 * tol) * lowest else stalls + 1
+        least, lowest = min(least, share), min(lowest, value)
+        if stalls > STALLS:
+            break
+    return run.close(classes.W, Linearised(classes.W, np.zeros_like(classes.W)))
+
+
+def _logsumexp(Z: FloatArray) -> FloatArray:
+    top = Z.max(axis=0)
+    total: FloatArray = top + np.log(np.exp(Z - top).sum(axis=0))
+    return total
+
+
+def _without(Z: FloatArray, whole: FloatArray, c: int) -> FloatArray:
+    """log of the sum of exp z over the other classes; ``whole`` is that over all."""
+    rest = -np.expm1(Z[c] - whole)
+    out = whole + np.log(np.maximum(rest, 0.1))
+    hard = np.flatnonzero(rest < 0.1)  # of little beside their sum: added up anew
+    if len(hard):
+        out[hard] = _logsumexp(np.delete(Z[:, hard], c, axis=0))
+    found: FloatArray = out
+    return found
+
+
+def _entries(A: Any) -> int:
+    return int(A.nnz if sp.issparse(A) else A.size)
+
+
+def _squared(A: Any) -> Any:
+    return A.multiply(A) if sp.issparse(A) else A * A

@@ -1,0 +1,55 @@
+"""The rows that a fit on a cluster will ask for first, as far as that can be told before the rows are looked at.
+
+They come along when the partitions are opened, which saves a round. If the classes turn out to be uneven, others
+are drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linsep.solvers import sampling as pilot
+from linsep.solvers.interior import kinked as interior
+from linsep.solvers.interior import sifting as globbing
+from linsep.solvers.newton import cluster as newton_rounds
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.penalties import ElasticNet
+
+
+@dataclass
+class _Ahead:
+    """Dense rows, of which no more is known."""
+
+    n: int
+    d: int
+    far: bool = True
+
+    @property
+    def n_entries(self) -> int:
+        return self.n * self.d
+
+
+def pilot_rows(
+    loss: Any, penalty: ElasticNet, solver: str, sizes: Sequence[int], d: int, seed: int
+) -> npt.NDArray[np.int64]:
+    """Of dense rows in parts of these sizes, the numbers of those of the pilot; none if none is foreseen."""
+    n, m = sum(sizes), 0
+    data = _Ahead(n, d)
+    if penalty.l1 > 0.0 or penalty.l2 == 0.0 or n <= d:
+        pass
+    elif loss.native in interior.LOSSES:
+        some = globbing.pilot_rows(data)
+        if solver in ("auto", "globbing") and n * d >= globbing.ENTRIES and 3 * some <= n:
+            m = some
+    elif loss.smooth and solver in ("auto", "newton-rounds"):
+        m = newton_rounds.pilot_rows(data) if newton_rounds.worthwhile(d, max(sizes)) else 0
+    if m >= n:
+        return np.arange(n)
+    return pilot.evenly(n, m, np.random.default_rng(seed)) if m else np.zeros(0, np.int64)

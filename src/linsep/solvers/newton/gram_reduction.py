@@ -1,0 +1,150 @@
+"""More features than rows: the rows in coordinates of their own span.
+
+With mu a point amid the rows and K = (X - mu)(X - mu)' = V E V', the rows L = V E^(1/2) have the same inner
+products: min lam/2 |w|^2 + sum s l(sigma (x.w + b) + o) has the same dual on L as on X, with at most n features.
+Its answer y gives w = (X - mu)' V E^(-1/2) y. Losses made of lines and parabolas need no more than K
+(``gram_space.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.data import Memory
+from linsep.problem import Problem, dot
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers.dual_infeasibility import begin
+from linsep.solvers.newton import gram_space as span_newton
+from linsep.solvers.run import LimitReached, Run
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.solution import FloatArray
+
+LARGEST = 6000  # rows, or features, up to which a matrix of that order is factorised
+LARGEST_SMOOTH = 3000  # the same for smooth losses, which have other ways
+FEW_SPARSE = 1000  # the same for sparse rows
+DROP = 1e-14
+SHARE = 0.3  # of tol that the inner products may leave
+
+Attempt = Callable[["Run[Problem]", "FloatArray"], bool]
+
+
+def applies(problem: Problem) -> bool:
+    """Whether there are more features than rows, and not too many rows."""
+    return problem.data.n < problem.data.d and problem.data.n <= LARGEST
+
+
+def price(problem: Problem) -> float:
+    """What a smooth loss would cost here, in passes over the rows; inf if that is no way for it.
+
+    The logistic loss is better served by conjugate gradients, to which it is well conditioned: a row far on the right
+    side hardly counts. Pieces of parabolas take thousands of passes there.
+    """
+    n, d = problem.data.n, problem.data.d
+    if problem.data.sparse or not finishes(problem):
+        return math.inf
+    return 10.0 + n / 8 + 0.5 * n * n / d
+
+
+def finishes(problem: Problem) -> bool:
+    """Whether a smooth loss that ascent has left open is to be finished here.
+
+    So are few sparse rows: entries of unlike size take conjugate gradients thousands of passes.
+    """
+    most = FEW_SPARSE if problem.data.sparse else LARGEST_SMOOTH
+    parabolas = problem.loss.smooth and span_newton.applies(problem.loss)
+    return applies(problem) and problem.data.n <= most and parabolas
+
+
+def _products(problem: Problem) -> FloatArray:
+    """K, about a point amid the rows."""
+    X = problem.data.X
+    problem.passes += 1
+    if sp.issparse(X):
+        return np.asarray((X.astype(np.float64) @ X.astype(np.float64).T).toarray())
+    X = np.asarray(X, np.float64) - problem.centre()
+    return np.asarray(X @ X.T)
+
+
+class Reduced:
+    """The problem on L, and the way back."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.whole, data = problem, problem.data
+        values, vectors = np.linalg.eigh(_products(problem))
+        keep = values > DROP * max(float(values[-1]), 1e-300)
+        self._roots, self._vectors = np.sqrt(values[keep]), vectors[:, keep]
+        rows = np.ascontiguousarray(self._vectors * self._roots)
+        reduced = Memory(rows, data.sign, data.offset, data.weight, n_threads=1)
+        self.problem = Problem(problem.loss, problem.penalty, reduced, problem.fit_intercept)
+
+    def lift(self, theta: FloatArray) -> FloatArray:
+        """The point, or the step, in all coordinates (one pass)."""
+        problem = self.whole
+        at = _combined(problem, self._vectors @ (theta[:-1] / self._roots))
+        mu = problem.centre()
+        at[:-1] -= at[-1] * mu
+        at[-1] = theta[-1] - dot(mu, at[:-1]) if problem.fit_intercept else 0.0
+        return at
+
+
+def _spanned(run: Run[Problem]) -> tuple[FloatArray, Explicit]:
+    """The answer from the inner products of the rows alone, in all coordinates (two passes)."""
+    problem, data = run.problem, run.problem.data
+    n, mu = data.n, problem.centre()
+    offset = np.zeros(n) if data.offset is None else data.offset
+    weight = np.ones(n) if data.weight is None else data.weight
+    span = span_newton.Span(
+        problem.loss, _products(problem), data.sign, offset, weight, problem.fit_intercept
+    )
+    found = span_newton.solve(span, problem.lam, SHARE * run.stop.tol, None, run.check_limits)
+    mass = (found.stretch / problem.lam) * weight * data.sign * found.u
+    at = _combined(problem, mass)
+    at[:-1] -= at[-1] * mu
+    at[-1] = found.stretch * found.b - dot(mu, at[:-1]) if problem.fit_intercept else 0.0
+    return at, Explicit(found.u)
+
+
+def _combined(problem: Problem, mass: FloatArray) -> FloatArray:
+    """sum mass x~ (one pass)."""
+    problem.passes += 1
+
+    def add(b: Block, out: FloatArray) -> None:
+        part = mass[b.first : b.first + b.rows.n]
+        _kernels.combine(b.rows, b.lo, b.hi, part, out)
+
+    return problem.data.sum(add, problem.order)
+
+
+def solve(run: Run[Problem], attempt: Attempt) -> bool:
+    """By inner products; if that falls short ``attempt`` on the reduced problem. Whether the gap closed."""
+    if span_newton.applies(run.problem.loss) and run.problem.lam > 0.0:
+        if run.close(*_spanned(run)):
+            return True
+    reduced = Reduced(run.problem)
+    inner = begin(reduced.problem, Stop(run.stop.tol * 0.1, run.stop.time_limit, None))
+    inner.began = run.began
+    attempt(inner, np.zeros(reduced.problem.order))
+    if inner.best is None:
+        return False
+    _, found, dual, _ = inner.best
+    return run.close(reduced.lift(found), dual)
+
+
+def solve_smooth(problem: Problem, stop: Stop) -> Solution:
+    """A loss made of parabolas, by inner products alone."""
+    run = Run(problem, stop)
+    theta, dual = np.zeros(problem.order), Explicit(np.zeros(problem.data.n))
+    try:
+        theta, dual = _spanned(run)
+        closed = run.close(theta, dual)
+    except LimitReached as limit:
+        return run.solution(limit.status, theta, dual)
+    return run.solution(Status.CERTIFIED if closed else Status.WORKING_PRECISION, theta, dual)

@@ -1,0 +1,177 @@
+"""A whole fit in one native call (kernels/newton.hpp), for problems where Python would cost more than the work.
+
+Newton's method with Cholesky, as in ``solve.py``, on one block, by two threads if it is large enough. It polishes:
+small problems are solved far below tol, because one more step costs microseconds and makes weight 2 = row twice
+visible in the coefficients.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.data import Memory
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.solvers import sampling as pilot
+from linsep.solvers.cost.model import hardness, sampled_mean
+from linsep.solvers.interior import squared_hinge as slack_path
+from linsep.solvers.linalg import minimum_norm as shortest
+from linsep.solvers.newton import recession
+from linsep.solvers.newton import solve as newton
+from linsep.solvers.newton.directions import Cholesky
+from linsep.solvers.run import SAFETY, Run
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+ENTRIES = 500_000  # stored numbers of X; twice as many if there are rows enough for a pilot
+FEATURES = 300
+_POLISH = 3e6  # multiply-adds of one Hessian below which polishing is free
+_POLISH_TOL = 1e-5  # who asks for less wants no digits
+STEPS = 200
+_SECONDS = 2.0  # longer than any native fit takes
+# Entries from which on a pilot saves more than it costs, given many rows per feature.
+PILOT_ENTRIES = 400_000
+_PILOT_SHARE, _PILOT_ROWS, _PILOT_TOL = 0.05, 20, 1e-3  # of the rows; per feature, at least
+WORTH_A_PILOT = 200  # rows per feature
+# Sparse columns are often rare, and where the penalty is weak a pilot makes too much of the few rows that have them.
+# Then it has more rows; for the logistic loss, slow to take back large weights, many more, or is left out.
+_SPARSE_WORTH = 150
+_WEAK, _WEAK_ROWS, _WEAKER, _MANY_ROWS = 1.0, 60, 100.0, 100
+_UNFINISHED, GAP_CLOSED, _PRECISION, _SEPARABLE = 0, 1, 2, 3
+
+
+def fits(problem: Problem) -> bool:
+    """Whether the problem is one native block of modest size."""
+    data = problem.data
+    room = 2 * ENTRIES if _many_rows(problem) else ENTRIES
+    small = data.n_entries <= room and data.d <= FEATURES
+    return problem.native and small and data.whole is not None
+
+
+def ends_before(stop: Stop) -> bool:
+    """Whether a native fit, which does not look at the clock, surely ends before the user's limits."""
+    in_time = stop.time_limit is None or stop.time_limit >= _SECONDS
+    return in_time and (stop.max_passes is None or stop.max_passes >= 3 * STEPS + 1)
+
+
+def polishes(tol: float, entries: int, d: int) -> bool:
+    """Whether a few more digits than asked for cost next to nothing."""
+    return tol <= _POLISH_TOL and entries * (d + 8) <= _POLISH
+
+
+def run_native(
+    problem: Problem, theta: FloatArray, tol: float, polish: bool
+) -> tuple[int, float, float, Linearised, FloatArray]:
+    """Status, primal and dual value, dual point and closing sums of the native fit; theta becomes the answer."""
+    block = problem.data.whole
+    assert block is not None
+    base, step = theta.copy(), np.zeros(len(theta))
+    sums = np.zeros(8 + 2 * problem.data.d)
+    status, _, sweeps, grams, primal, dual = _kernels.newton(
+        block.rows,
+        block.targets,
+        problem.native_loss,
+        problem.lam,
+        tol,
+        STEPS,
+        problem.fit_intercept,
+        polish,
+        isinstance(problem.data, Memory) and problem.data.n_threads > 1,
+        theta,
+        base,
+        step,
+        sums,
+    )
+    problem.passes += sweeps + grams
+    return status, primal, dual, Linearised(base.reshape(-1, 1), step.reshape(-1, 1)), sums
+
+
+def _many_rows(problem: Problem) -> bool:
+    data = problem.data
+    return data.n >= (_SPARSE_WORTH if data.sparse else WORTH_A_PILOT) * data.d
+
+
+def _pilot_rows(problem: Problem) -> int:
+    """The rows of a pilot that is worth its price; 0 if none is."""
+    data = problem.data
+    if problem.lam == 0.0 or not _many_rows(problem):
+        return 0
+    share, per_feature = _PILOT_SHARE * data.n, _PILOT_ROWS
+    if data.sparse and share < _MANY_ROWS * data.d and data.whole is not None:
+        hard = hardness(problem, sampled_mean(problem))
+        if hard > _WEAKER and problem.loss.native == "logistic":
+            return 0
+        per_feature = _WEAK_ROWS if hard > _WEAK else _PILOT_ROWS
+    return int(max(share, per_feature * data.d, 1000))
+
+
+def pilot_of(problem: Problem, seed: int, m: int | None = None) -> Problem:
+    """The same problem on a few of the rows: m of them, or as many as strong penalties need."""
+    data = problem.data
+    if m is None:
+        m = int(max(_PILOT_SHARE * data.n, _PILOT_ROWS * data.d, 1000))
+    return pilot.sub_problem(problem, m, seed)
+
+
+def pilot_optimum(sub: Problem, theta: FloatArray, tol: float = _PILOT_TOL) -> FloatArray:
+    """The optimum of a pilot from theta, to three digits or to ``tol``; theta if it has none."""
+    start = theta.copy()
+    if sub.native and sub.data.whole is not None:
+        status = run_native(sub, start, tol, polish=False)[0]
+        return start if status in (0, 1, 2) and np.isfinite(start).all() else theta
+    return newton.solve(sub, theta, Stop(tol), Cholesky(sub.centre())).W[:, 0]
+
+
+def worthy_pilot(problem: Problem, seed: int) -> Problem | None:
+    """A small pilot; None if it is not worth its price."""
+    m = _pilot_rows(problem)
+    return pilot_of(problem, seed, m) if m else None
+
+
+def penalised_pilot(problem: Problem, seed: int) -> Problem | None:
+    """A pilot of a problem without a penalty, with one: few rows may be separable where all are not."""
+    if problem.loss.native != "logistic" or problem.data.sparse or not _many_rows(problem):
+        return None
+    sub = pilot_of(problem, seed)
+    return Problem(sub.loss, ElasticNet(1.0), sub.data, sub.fit_intercept)
+
+
+def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """The whole fit; falls back to the general Newton method when arithmetic overflows in the native one."""
+    if not ends_before(stop):
+        return newton.solve(problem, theta, stop, Cholesky(problem.centre()))  # stops in between
+    run = Run(problem, stop)
+    data = problem.data
+    if np.count_nonzero(theta):
+        theta, _, _ = problem.start(theta)
+    elif data.n_entries > PILOT_ENTRIES:
+        first = worthy_pilot(problem, seed)
+        theta = theta if first is None else pilot_optimum(first, theta)
+    start = theta
+    theta = theta.copy()
+    polish = polishes(stop.tol, data.n_entries, data.d)
+    status, primal, lower, dual, sums = run_native(problem, theta, SAFETY * stop.tol, polish)
+    if status == _SEPARABLE:
+        recession.refuse_separated(problem, theta)
+        recession.refuse_without_minimiser(problem)  # within rounding: decided exactly
+    if status == _PRECISION and problem.lam == 0.0:
+        recession.refuse_receding(problem, theta)
+        value, _ = problem.value_gradient(theta)
+        theta = shortest.among_minimisers(problem, theta)
+        run.record(value)
+        return run.solution(Status.WORKING_PRECISION, theta, dual)
+    if status == GAP_CLOSED and math.isfinite(primal):
+        run.lower = min(lower, primal)  # rounding may put one above the other
+        run.best = (primal - run.lower, theta, dual, sums)
+        run.record(primal)
+        return run.solution(Status.CERTIFIED, theta, dual)
+    if status == _UNFINISHED and slack_path.applies(problem):
+        if slack_path.finish(run, theta) is Status.CERTIFIED:
+            return run.solution(Status.CERTIFIED, theta, dual)
+    return newton.solve(problem, start, stop, Cholesky(problem.centre()))

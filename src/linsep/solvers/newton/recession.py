@@ -1,0 +1,184 @@
+"""Without a penalty, is there a minimiser at all?
+
+The logistic and the exponential loss fall for ever. P has no minimiser iff some direction v != 0 moves no row
+the wrong way and at least one the right way: ``sigma_i x~_i.v >= 0`` for all i, not all zero. All
+strictly positive: the classes are separable. Otherwise quasi-separable: rows with ``x~_i.v = 0`` stay.
+
+Where a run ends with rows whose curvature is nothing, or without a proof, the question is put to ``separability``,
+which answers it with a proof. Only beyond the number of features that it examines, a candidate is read off the run
+itself: rows that v moves have run away, so v lies in the null space of the Hessian of the rows that stayed,
+along theta. The candidate is then checked against every row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.errors import SeparableData
+from linsep.problem.closing_rows import margin_error
+from linsep.separability import WIDE, Inseparable, Separable, decide
+from linsep.solvers.newton.directions import DROP
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.data import Block
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+    IntArray = npt.NDArray[np.int64]
+
+FAR = 1e-6  # curvature beside the largest of a row that may have run away
+GONE = 1e-12  # curvature of a row that has run away
+LARGEST = 4000
+SLACK = 1e-9  # relative size of a score change that counts as none
+
+
+def falls_for_ever(problem: Problem) -> bool:
+    """Whether a minimiser may fail to exist."""
+    unpenalised = problem.lam == 0.0 and problem.penalty.l1 == 0.0
+    return unpenalised and problem.loss.name in ("logistic", "exponential")
+
+
+def separates(problem: Problem, theta: FloatArray) -> bool:
+    """Whether every row with weight surely has margin > 0, the rounding of its score considered (one pass)."""
+    problem.passes += 1
+
+    def add(block: Block, out: FloatArray) -> None:
+        z, reach = block.scores(theta), np.empty(block.hi - block.lo)
+        _kernels.reaches(block.rows, block.lo, block.hi, theta, reach)
+        none = margin_error(problem.data.d, reach, np.zeros_like(reach))
+        m = block.sign[block.lo : block.hi] * z
+        out[0] += np.count_nonzero(~(m > none) & (block.weights() > 0))
+
+    return bool(problem.data.sum(add, 1, uses=())[0] == 0)
+
+
+def refuse_separated(problem: Problem, theta: FloatArray) -> None:
+    """Raise if theta separates the classes and nothing bounds its length."""
+    if falls_for_ever(problem) and separates(problem, theta):
+        raise separable(theta)
+
+
+def refuse_receding(problem: Problem, theta: FloatArray) -> None:
+    """Raise if the run has ended at infinity: theta is where it stopped."""
+    if not falls_for_ever(problem):
+        return
+    problem.value_gradient(theta)
+    if problem.data.d <= WIDE:
+        if _any_far(problem):
+            refuse_without_minimiser(problem)
+        return
+    if problem.data.d >= LARGEST:
+        return
+    v = _candidate(problem, theta)
+    if v is None:
+        return
+    wrong, right = _moved(problem, v)
+    if wrong == 0 and right > 0:
+        raise separable(v, None if right == problem.data.n else right)
+
+
+def refuse_without_minimiser(problem: Problem) -> None:
+    """Raise if the classes are separable or quasi-separable, and the loss falls for ever."""
+    if not falls_for_ever(problem) or problem.data.d > WIDE or not _two_sided(problem):
+        return
+    answer = decide(problem.data, fit_intercept=problem.fit_intercept)
+    problem.passes += answer.passes
+    if isinstance(answer, Separable):
+        raise separable(answer.hyperplane.homogeneous())
+    if isinstance(answer, Inseparable) and answer.direction is not None:
+        assert answer.rows_on is not None
+        w, b = answer.direction
+        weight = problem.data.weight
+        counted = np.arange(problem.data.n) if weight is None else np.flatnonzero(weight > 0)
+        moved = np.setdiff1d(counted, answer.rows_on)
+        raise separable(np.append(w, b), len(moved), moved)
+
+
+def _two_sided(problem: Problem) -> bool:
+    """Whether there are rows of both classes, or no intercept to separate one class with."""
+    return not problem.fit_intercept or bool(problem.data.counts().all())
+
+
+def _any_far(problem: Problem) -> bool:
+    """Whether some row of the last sweep has next to no curvature (no pass over X)."""
+
+    def add(block: Block, out: FloatArray) -> tuple[float, float]:
+        s = block.weights()
+        h = block.kept("curvature")[block.lo : block.hi][s > 0] / s[s > 0]
+        return float(h.min(initial=np.inf)), float(h.max(initial=0.0))
+
+    _, extremes = problem.data.visit(add, 1, uses=("curvature",), features=False)
+    return bool(min(low for low, _ in extremes) <= FAR * max(high for _, high in extremes))
+
+
+def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
+    """The part of theta that moves no row that stayed, if there is one."""
+    mu, order = problem.centre(), problem.order
+    problem.passes += 1
+
+    def add(block: Block, out: FloatArray) -> None:
+        h = block.kept("curvature")
+        stayed = np.where(h > GONE, h, 0.0)
+        _kernels.gram(block.rows, block.lo, block.hi, stayed, mu, out)
+
+    H = problem.data.sum(add, order * order, uses=("curvature",)).reshape(order, order)
+    upper = np.triu(H, 1) + (np.tril(H, -1).T if problem.data.sparse else 0.0)
+    H = upper + upper.T + np.diag(np.diag(H))
+    free = np.ones(order, dtype=bool)
+    free[-1] = problem.fit_intercept
+    diagonal = np.where(free, np.diag(H), 0.0)
+    scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    values, vectors = np.linalg.eigh((H * scale * scale[:, None])[np.ix_(free, free)])
+    N = scale[free, None] * vectors[:, values <= DROP * max(values[-1], 1.0)]
+    if N.shape[1] == 0:
+        return None
+    here = theta.copy()
+    here[-1] += mu @ theta[:-1]
+    v = np.zeros(order)
+    v[free] = N @ np.linalg.lstsq(N / scale[free, None], here[free] / scale[free], rcond=None)[0]
+    v[-1] -= mu @ v[:-1]
+    return v if v.any() else None
+
+
+def _moved(problem: Problem, v: FloatArray) -> tuple[int, int]:
+    """How many rows v moves the wrong way and the right way (one pass)."""
+    problem.passes += 1
+    size = float(np.sqrt(v[:-1] @ v[:-1]))
+
+    def add(block: Block, out: FloatArray) -> None:
+        norms = np.zeros(block.rows.n)
+        _kernels.row_norms(block.rows, block.lo, block.hi, norms)
+        none = SLACK * (np.sqrt(norms[block.lo : block.hi]) * size + abs(v[-1]))
+        m = block.sign[block.lo : block.hi] * block.scores(v)
+        counted = block.weights() > 0
+        out[0] += np.count_nonzero((m < -none) & counted)
+        out[1] += np.count_nonzero((m > none) & counted)
+
+    wrong, right = problem.data.sum(add, 2, uses=())
+    return int(wrong), int(right)
+
+
+def separable(
+    theta: FloatArray, right: int | None = None, moved: IntArray | None = None
+) -> SeparableData:
+    """The error that shows the direction; ``right`` rows move if it is only quasi-separation."""
+    length = float(np.sqrt(theta[:-1] @ theta[:-1])) or 1.0
+    direction = (theta[:-1] / length, float(theta[-1] / length))
+    if right is None:
+        fact = "The classes are linearly separable"
+        what = "classifies every row strictly correctly"
+    else:
+        fact = "The classes are quasi-separable (complete separation of some rows)"
+        what = f"moves {right} rows the right way, to working precision, and none the wrong way"
+    return SeparableData(
+        f"{fact}, so with C=inf no minimiser exists: the loss falls for ever along the direction (w, b) "
+        f"in this error's .direction, which {what}. Use a finite C (a penalty), or remove the features "
+        "with large entries in the direction.",
+        direction=direction,
+        rows=moved,
+    )

@@ -1,0 +1,251 @@
+"""Newton's method for smooth losses, with the Newton-dual certificate.
+
+Problem: min lam/2 |w|^2 + sum s l(m). Each step solves H delta = -g, by one of the directions of
+``directions.py``, and tries the unit step. The dual point ``u = -(l'(m) + l''(m) sigma dz)`` that belongs to the
+step makes ``v = lam (w + delta)`` exact up to the residual of the linear solve, so that the duality gap
+is the Fenchel-Young slack of the losses: fourth order in the step, and free of 1/lam. So the pass that
+closes the gap is tried in place of the next sweep once the step is short.
+
+When P would rise, the step is found by bracketing the zero of the derivative along delta; with this
+exact search Newton's method is finite for piecewise quadratic losses (Keerthi and DeCoste 2005).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from linsep.problem import Tried, dot
+from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.solvers.interior import squared_hinge as slack_path
+from linsep.solvers.newton import recession
+from linsep.solvers.run import NEAR, LimitReached, Run, linearised
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+
+FINE = 1e-15  # a decrement below this share of P is rounding noise
+SHORT = 0.1  # length of a step that shows the curvatures to be wrong
+SEARCHES = 12  # passes of a line search, at most
+MAX_STEPS = 500
+HALVINGS = 2.0 ** -np.arange(8.0)[::-1]  # lengths of steps that are tried first
+
+Known = tuple["FloatArray", "FloatArray"]  # P and its derivative at some steps
+
+
+class Attempt(Protocol):
+    """Chooses the point after theta, and tries it in one pass: closing sums, sweep and a look along the step."""
+
+    def __call__(
+        self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray, dual: Linearised
+    ) -> Tried:
+        """Return what was found."""
+        ...
+
+
+class Direction(Protocol):
+    """Solves H delta = -g at theta, where the last sweep was made."""
+
+    def __call__(
+        self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray
+    ) -> tuple[FloatArray, float, float]:
+        """Return the step, the squared decrement -g.delta, and |r|^2 of its residual r = H delta + g."""
+        ...
+
+
+def exact_step(
+    run: Run[Problem],
+    theta: FloatArray,
+    delta: FloatArray,
+    slope: float,
+    known: Known | None = None,
+) -> float:
+    """Minimiser of P along theta + t delta, t in (0, 1]: a few passes, eight steps in each.
+
+    The derivative rises from ``slope`` < 0; its zero is bracketed by even steps and by the secant, which
+    hits it as soon as the bracket lies within one piece of a piecewise quadratic. Where passes are dear, what
+    is ``known`` of P at HALVINGS gives the bracket, and the secant alone must do.
+    """
+    a, b, fa, fb = 0.0, 1.0, slope, np.inf
+    steps = HALVINGS
+    best = (np.inf, 0.0)
+    for _ in range(SEARCHES):
+        run.check_limits()
+        values, slopes = known or run.problem.along(theta, delta, steps)
+        values = np.where(np.isfinite(values), values, np.inf)
+        k = int(np.argmin(values))
+        best = min(best, (float(values[k]), float(steps[k])))
+        rising = np.flatnonzero(~(slopes < 0))
+        first = int(rising[0]) if len(rising) else len(steps)
+        if first > 0:
+            a, fa = float(steps[first - 1]), float(slopes[first - 1])
+        if first < len(steps):
+            b, fb = float(steps[first]), float(slopes[first])
+        elif fb == np.inf:
+            return 1.0  # still falling at the unit step
+        if min(-fa, abs(fb)) <= -1e-9 * slope or b - a <= 1e-12 * b:
+            return a if -fa <= abs(fb) else b
+        if known is not None and a > 0.0:
+            return a - fa * (b - a) / (fb - fa) if np.isfinite(fb) else a
+        known = None
+        steps = a + (b - a) * np.arange(1, 8) / 8
+        if np.isfinite(fb):
+            steps = np.unique(np.append(steps, a - fa * (b - a) / (fb - fa)))
+    return best[1]
+
+
+class _Curvatures:
+    """Which curvatures the next step uses, for losses with straight tails.
+
+    Newton's own, unless they are missing where there is slope, or led to a short step: then secant ones
+    (a majorant: each step descends) for a few steps, twice as many each time.
+    """
+
+    def __init__(self, needed: bool) -> None:
+        self.needed = needed
+        self.blend = 0.0
+        self._hold, self._left = 1, 0
+
+    def to_secant(self) -> bool:
+        """Switch, if that is a way out."""
+        if not self.needed or self.blend:
+            return False
+        self.blend, self._left, self._hold = 1.0, self._hold, min(16, 2 * self._hold)
+        return True
+
+    def after_step(self, length: float, tiny: bool) -> bool:
+        """Count the step; says whether the next one needs other curvatures."""
+        if not self.blend:
+            return length < SHORT and self.to_secant()
+        self._left -= 1
+        if self._left > 0 and not tiny:
+            return False
+        self.blend = 0.0
+        return True
+
+
+def _no_curvature(problem: Problem, g: FloatArray) -> bool:
+    """Whether the intercept has a gradient but no row has curvature (no pass over X)."""
+    if not problem.straight_tails or not problem.fit_intercept or g[-1] == 0.0:
+        return False
+
+    def add(block: Block, out: FloatArray) -> None:
+        out[0] += block.kept("curvature")[block.lo : block.hi].sum()
+
+    found = problem.data.sum(add, 1, uses=("curvature",), features=False)
+    return bool(found[0] == 0.0)
+
+
+def solve(
+    problem: Problem,
+    theta: FloatArray,
+    stop: Stop,
+    direction: Direction,
+    attempt: Attempt | None = None,
+) -> Solution:
+    """Newton's method from theta; ``attempt`` may choose the points, and do all at once there."""
+    run = Run(problem, stop)
+    theta = theta.copy()
+    dual = linearised(theta, np.zeros_like(theta))
+    status = Status.WORKING_PRECISION
+    curvatures = _Curvatures(problem.straight_tails)
+    stalled = slack_path.StallDetector(problem)
+    try:
+        theta, value, g = problem.start(theta)
+        run.record(value)
+        for _ in range(MAX_STEPS):
+            run.check_limits()
+            if not curvatures.blend and _no_curvature(problem, g) and curvatures.to_secant():
+                value, g = problem.value_gradient(theta, curvatures.blend)
+            delta, decrement, left = direction(run, theta, value, g)
+            tried = None
+            if not curvatures.blend:
+                dual = linearised(theta, delta)
+                short = _short(problem, stop, value, decrement, left)
+                tried = attempt(run, theta, value, g, dual) if attempt else None
+                if _closed(run, theta + delta, dual, tried, short):
+                    status = Status.CERTIFIED
+                    break
+            run.check_limits()
+            tiny = decrement <= FINE * value
+            length, trial, new_value, g = _advance(
+                run, theta, value, g, delta, decrement, curvatures, tried
+            )
+            if tiny or new_value < value:
+                theta, value = trial, new_value
+                run.record(value)
+                recession.refuse_separated(problem, theta)
+                if not curvatures.blend and (tiny or value == 0.0):
+                    break
+                changed = curvatures.after_step(length, tiny)
+                if stalled.ends(run, theta, length):
+                    status = Status.CERTIFIED
+                    break
+            else:
+                changed = curvatures.to_secant()
+                if not changed:
+                    break
+            if changed:
+                value, g = problem.value_gradient(theta, curvatures.blend)
+    except LimitReached as limit:
+        status = limit.status
+    if status is Status.WORKING_PRECISION:
+        status = _last_word(run, theta, dual)
+    return run.solution(status, theta, dual)
+
+
+def _last_word(run: Run[Problem], theta: FloatArray, dual: Linearised) -> Status:
+    """Where no step helps: a proof after all, the refusal that is due, or working precision."""
+    recession.refuse_receding(run.problem, theta)
+    closed = run.problem.lam > 0.0 and run.settle(theta, dual)
+    return Status.CERTIFIED if closed else Status.WORKING_PRECISION
+
+
+def _closed(
+    run: Run[Problem], at: FloatArray, dual: Linearised, tried: Tried | None, short: bool
+) -> bool:
+    """Whether the gap is closed after a short step, or at the point that was tried."""
+    if tried is not None:
+        return run.close(tried.at, dual, tried.sums)
+    return short and run.close(at, dual)
+
+
+def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
+    """Whether the step is so short, and its residual so small, that its dual point may close the gap."""
+    near = max(
+        NEAR, min(0.05, float(np.sqrt(2 * stop.tol)))
+    )  # the gap goes like the decrement squared
+    if problem.lam == 0.0 or 0.5 * decrement > near * value:
+        return False
+    return left <= 2 * problem.lam * stop.tol * value
+
+
+def _advance(
+    run: Run[Problem],
+    theta: FloatArray,
+    value: float,
+    g: FloatArray,
+    delta: FloatArray,
+    decrement: float,
+    curvatures: _Curvatures,
+    tried: Tried | None,
+) -> tuple[float, FloatArray, float, FloatArray]:
+    """The unit step, or the exact one when P would rise: length, point, value and gradient there.
+
+    Another point may have been ``tried`` in its place already.
+    """
+    length, trial, known = 1.0, theta + delta, None
+    if tried is not None:
+        trial, new_value, new_g, known = tried.at, tried.value, tried.g, tried.along
+        delta = trial - theta
+        decrement = -dot(g, delta)
+    else:
+        new_value, new_g = run.problem.value_gradient(trial, curvatures.blend)
+    if decrement > FINE * value and not new_value <= value - 1e-4 * decrement:
+        length = exact_step(run, theta, delta, -decrement, known)
+        trial = theta + length * delta
+        new_value, new_g = run.problem.value_gradient(trial, curvatures.blend)
+    return length, trial, new_value, new_g

@@ -1,0 +1,124 @@
+"""Dense rows: the measured recipes.
+
+A  few features: pilot by the native Newton method, then Newton-Cholesky on all rows.
+B  more features, many rows: pilot by truncated Newton; then its Hessian serves all rows, corrected by the
+   gradients (multisecant): no n d^2 work on all rows.
+C  when B is slow: Newton with conjugate gradients, preconditioned by the pilot's Hessian.
+A  again, when the conjugate gradients cost more than a factorisation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.solution import Solution, Status, Stop
+from linsep.solvers import sampling as pilot
+from linsep.solvers.linalg import minimum_norm as shortest
+from linsep.solvers.newton import native as small
+from linsep.solvers.newton import solve as newton
+from linsep.solvers.newton.directions import Cholesky, ConjugateGradients, Factor
+from linsep.solvers.newton.multisecant import Multisecant
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+    from linsep.solvers.newton.directions import Preconditioner, Step
+    from linsep.solvers.run import Run
+
+MANY = 50  # rows per feature from which a pilot's Hessian is a good preconditioner
+PILOT_PART = 0.1  # the share of the rows that makes it
+GRAM_PASSES = 20  # features per pass: a Hessian of d features costs about d/20 products
+HARD = 12  # products in a step after which the pilot's Hessian is made anew
+_PILOT_TOL = 1e-3
+
+
+def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """Recipe A."""
+    data, mu = problem.data, None
+    if data.n_entries > small.ENTRIES and not theta.any():
+        penalised = problem.lam > 0.0
+        first = (small.worthy_pilot if penalised else small.penalised_pilot)(problem, seed)
+        if first is not None:  # its rows tell the centre too, and are at hand
+            theta, mu = small.pilot_optimum(first, theta), first.centre()
+    mu = problem.centre() if mu is None else mu
+    problem.expect_hessian(mu, single=problem.lam > 0.0 and not data.sparse)
+    solution = newton.solve(problem, theta, stop, Cholesky(mu))
+    if problem.lam == 0.0 and solution.status is Status.WORKING_PRECISION:
+        theta = np.ascontiguousarray(solution.W[:, 0])
+        problem.value_gradient(theta)
+        W = shortest.among_minimisers(problem, theta).reshape(-1, 1)
+        return Solution(
+            W,
+            solution.dual,
+            solution.status,
+            problem.passes,
+            solution.seconds,
+            solution.trace,
+        )
+    return solution
+
+
+class PilotHessian:
+    """M^-1 from the Hessian of a pilot, intercept eliminated; every pilot row stands for several."""
+
+    def __init__(self, sub: Problem) -> None:
+        self.sub = sub
+        self.mu = sub.centre()
+        self._factor: Factor | None = None
+
+    def refresh(self, theta: FloatArray) -> None:
+        """Factorise at theta."""
+        self.sub.value_gradient(theta)
+        H = self.sub.hessian(self.mu, single=True)
+        if not np.isfinite(H).all():
+            H = self.sub.hessian(self.mu)
+        S = H[:-1, :-1]
+        if self.sub.fit_intercept and H[-1, -1] > 0:
+            S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
+        self._factor = Factor(S, definite=True)
+
+    def __call__(self) -> Preconditioner:
+        assert self._factor is not None
+        return self._factor.apply
+
+
+class Adaptive:
+    """Conjugate gradients while they cost less than a factorisation, Cholesky from then on."""
+
+    def __init__(self, problem: Problem, hessian: PilotHessian | None) -> None:
+        d = problem.data.d
+        self._hessian = hessian
+        self._gradients = ConjugateGradients(hessian, limit=max(20, d // GRAM_PASSES))
+        self._cholesky: Cholesky | None = None
+
+    def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
+        if self._cholesky is None:
+            if self._hessian is not None and self._gradients.products > HARD:
+                self._hessian.refresh(theta)
+            step = self._gradients(run, theta, value, g)
+            if not self._gradients.stalled:
+                return step
+            self._cholesky = Cholesky(run.problem.centre())
+        return self._cholesky(run, theta, value, g)
+
+
+def solve_preconditioned(
+    problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0
+) -> Solution:
+    """Recipe B, then C, then A."""
+    data = problem.data
+    if data.n < MANY * data.d:
+        return newton.solve(problem, theta, stop, Adaptive(problem, None))
+    if theta.any():
+        theta, _, _ = problem.start(theta)
+    sub = pilot.sub_problem(problem, int(PILOT_PART * data.n), seed)
+    hessian = PilotHessian(sub)
+    hessian.refresh(theta)
+    if not theta.any():
+        theta = newton.solve(sub, theta, Stop(tol=_PILOT_TOL), Adaptive(sub, hessian)).W[:, 0]
+        theta = np.ascontiguousarray(theta)
+        hessian.refresh(theta)
+    direction = Multisecant(sub, theta, fallback=Adaptive(problem, hessian))
+    return newton.solve(problem, theta, stop, direction)

@@ -1,0 +1,95 @@
+"""A pilot: the same problem on a share of the rows, solved first.
+
+A start from the pilot's optimum leaves the full data one or two Newton steps, and the pilot's Hessian is a
+preconditioner that rows of the same kind cannot fool by much. Rows are drawn evenly through the data (one
+at random from each stretch); a class with a small share is drawn more densely, with weights to match.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from linsep.data import strided_sample as shelf
+from linsep.data.memory_limit import available_memory
+from linsep.problem import Problem
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.data import Dataset
+    from linsep.solution import FloatArray
+
+MOST_ENTRIES = 1 << 27  # of a pilot, which lies in memory wherever the rows are: 1 GiB
+KEPT = 40.0  # bytes for each row that a fit keeps in memory, wherever the rows are
+RARE = 0.1  # a class with a smaller share of the rows is drawn separately
+
+
+def _spread(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """m of n row numbers, one from each of m equal stretches."""
+    edges = np.linspace(0, n, m + 1)
+    rows = (edges[:-1] + rng.random(m) * np.diff(edges)).astype(np.int64)
+    np.minimum(rows, n - 1, out=rows)
+    fresh = np.append(True, np.diff(rows) > 0)  # neighbours may meet at the border of two stretches
+    out: npt.NDArray[np.int64] = rows[fresh]
+    return out
+
+
+def evenly(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """About m of n row numbers, through all of them and from the shelf, if that has so many."""
+    stretches = n // shelf.STRETCH
+    return shelf.on_shelf(_spread(stretches, m, rng)) if m <= stretches else _spread(n, m, rng)
+
+
+def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    """Row numbers (ascending) and the number of rows that each stands for."""
+    n = data.n
+    if m >= n:
+        return np.arange(n), np.ones(n)
+    rng = np.random.default_rng(seed)
+    counts = data.counts()
+    rare = int(counts.min())
+    if not 0 < rare < RARE * n:
+        rows = evenly(n, m, rng)
+        return rows, np.full(len(rows), n / len(rows))
+    ranks = [_spread(int(k), max(1, min(int(k), m // 2)), rng) for k in counts[::-1]][::-1]
+    rows = np.concatenate(data.find(ranks))
+    share = np.concatenate(
+        [np.full(len(r), k / len(r)) for r, k in zip(ranks, counts, strict=True)]
+    )
+    order = np.argsort(rows)
+    return rows[order], share[order]
+
+
+class Size(Protocol):
+    """How much there is of some rows, and whether it is in memory."""
+
+    n: int
+    d: int
+    far: bool
+
+    @property
+    def n_entries(self) -> int:
+        """Stored numbers."""
+        ...
+
+
+def bounded(m: int, data: Size, copies: int = 4) -> int:
+    """m rows, or as many as a pilot may hold.
+
+    Of rows that are not in memory no more than it has room for, with as many ``copies`` of them as the method makes.
+    """
+    most = float(MOST_ENTRIES)
+    if data.far:
+        most = min(most, (available_memory() - KEPT * data.n) / (8.0 * copies))
+    return min(m, max(1000, int(most * data.n / max(1, data.n_entries))))
+
+
+def sub_problem(problem: Problem, m: int, seed: int) -> Problem:
+    """The problem on about m rows, each counted for those it stands for."""
+    rows, share = draw(problem.data, bounded(m, problem.data), seed)
+    data = problem.data.sample(rows, share)
+    pilot = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
+    problem.passes += len(rows) / problem.data.n
+    return pilot

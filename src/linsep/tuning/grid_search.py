@@ -1,0 +1,366 @@
+"""Choosing C by held-out rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone, is_classifier
+from sklearn.utils import check_random_state
+
+from linsep.bounds import clopper_pearson
+from linsep.certificates import Optimality
+from linsep.data import Scan
+from linsep.data.cluster import held, on_cluster
+from linsep.errors import BadInput, ConvergenceWarning
+from linsep.monitoring import Job
+from linsep.tuning import gram_grid as spanned
+from linsep.tuning import hinge_grid as banded
+from linsep.tuning import leave_one_out, splits
+from linsep.tuning import newton_grid as shared
+from linsep.tuning import one_by_one as separate
+from linsep.tuning import pruning as rejecting
+from linsep.tuning import warm_start_grid as successive
+from linsep.tuning.grids import grid_of
+from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
+from linsep.tuning.scoring import ERROR, Score, resolve
+
+FloatArray = npt.NDArray[np.float64]
+
+_HELD = 4_000_000  # scores of held-out rows that are kept from the grid; more are computed again, fold by fold
+
+RULES = ("best", "one_standard_error")
+
+
+def tune(  # noqa: PLR0913
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    Cs: Any = None,
+    *,
+    cv: Any = 5,
+    validation: float | None = None,
+    test: float | None = None,
+    scoring: Any = None,
+    rule: str = "best",
+    reject: bool = False,
+    refit: bool = True,
+    keep: bool = False,
+    sample_weight: Any = None,
+    groups: Any = None,
+    random_state: Any = None,
+) -> Tuning:
+    """Choose C: fit every C without each fold, score it there, and take the best.
+
+    Every model of the grid is certified, and its scores are those of a fit on its own.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of linsep, unfitted or not; its own C is not used.
+    X, y : array-likes
+        As for ``fit``. A scan (``linsep.scan``) may bring y and the weights along.
+    Cs : array of floats, int or None
+        The values to try, or how many from 1e-4 to 1e4 on a logarithmic scale; 10 by default.
+    cv : int, scikit-learn splitter, list of (train, held out) pairs or "loo-approximate"
+        Stratified folds for an int, shuffled if ``random_state`` is given. "loo-approximate" fits every C to all
+        rows and approximates the scores of leave-one-out by a Newton step for each row (smooth losses).
+    validation : float, optional
+        One validation part of this share of the rows in place of ``cv``.
+    test : float, optional
+        Share of the rows that no model of the grid sees; the chosen one is judged by it.
+    scoring : {"error", "log_loss", "auc"}, scikit-learn scorer or None
+        None means "error" for classes and "mean_squared_error" for targets.
+    rule : {"best", "one_standard_error"}
+        The best mean, or the smallest C within one standard error of it.
+    reject : bool
+        Leave the models of a C unfinished once its error is proven to exceed that of another (two classes, "error",
+        rule "best"); ``Tuning.rejected`` says which. Where the whole grid is fitted together all are finished.
+    refit : bool
+        Fit the chosen C to all rows but those of the test part.
+    keep : bool
+        Keep the coefficients of every model of the grid (``Tuning.coefs``, ``Tuning.intercepts``).
+    sample_weight : array (n,), optional
+        Weight of each row, in the fits and in "error", "log_loss" and "auc".
+    groups : array (n,), optional
+        For splitters that keep groups together.
+    random_state : int, RandomState or None
+        Seed of the folds and parts.
+
+    Returns
+    -------
+    Tuning
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from linsep import LogisticRegression, tune
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> tuning = tune(LogisticRegression(), X, y, [0.01, 1.0, 100.0], cv=5)
+    >>> tuning.certified
+    True
+    """
+    began = perf_counter()
+    if rule not in RULES:
+        raise BadInput(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}.")
+    if not hasattr(estimator, "get_params") or "C" not in estimator.get_params(deep=False):
+        raise BadInput(
+            f"tune needs an estimator with a parameter C, got {type(estimator).__name__}; of a pipeline "
+            "tune the last step on the transformed rows, or use GridSearchCV."
+        )
+    grid = grid_of(Cs)
+    if splits.leaves_one_out(cv):
+        _refuse_with_leave_one_out(validation, groups, rule)
+    classifier = is_classifier(estimator)
+    score = resolve(scoring, regression=not classifier)
+    X, target, sample_weight = examined(estimator, X, y, sample_weight)
+    parts = splits.make(
+        target,
+        cv=cv,
+        validation=validation,
+        test=test,
+        groups=groups,
+        classifier=classifier,
+        seed=_seed(random_state),
+    )
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if reject and separate.far(X):
+        raise BadInput("reject=True needs the rows in memory; leave it out.")
+    if reject:
+        rejecting.refuse(estimator, target, classifier, score.name, rule)
+    approximate = not parts.count
+    grid_scores = _left_out_scores if approximate else _grid_scores
+    some = _rows_of(X, target, weight, parts.rest)
+    found = _Found(grid, max(1, parts.count), began, reject, keep)
+    with Job("tune", total=found.scores.size) as found.job:
+        numbered = parts if separate.far(X) else parts.renumbered()
+        grid_scores(estimator, *some, numbered, score, found)
+    scores, certificates = found.scores, found.certificates
+    curve = ValidationCurve(grid, scores, score.name, score.greater_is_better, approximate)
+    best_C = float(grid[curve.best if rule == "best" else curve.within_one_error])
+    model, tested, bound = None, None, None
+    if refit or parts.test is not None:
+        model = clone(estimator).set_params(C=best_C)
+        separate.fit(model, X, target, weight, parts.rest)
+    if parts.test is not None:
+        tested, bound = _tested(model, X, target, weight, parts.test, score)
+    _warn(certificates)
+    return Tuning(
+        best_C=best_C,
+        rule=rule,
+        curve=curve,
+        certificates=certificates,
+        best_estimator_=model if refit else None,
+        test_score=tested,
+        test_bound=bound,
+        seconds=perf_counter() - began,
+        trace=tuple(found.trace),
+        rejected=found.rejected,
+        coefs=found.kept(0),
+        intercepts=found.kept(1),
+    )
+
+
+def examined(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDArray[Any], Any]:
+    """X, y and weights as the fits will see them: what is refused, is refused before anything is fitted.
+
+    A frame stays one, because its columns have names; a scan hands over its target and weights. Of rows on a cluster
+    the targets and weights come here, 8 bytes for each row; the rows are made once and stay there.
+    """
+    if on_cluster(X):
+        return held(X, y, weight)
+    if isinstance(X, Scan):
+        y, weight = X.given(y, weight, "tuning")
+        X = Scan(X.rows, names=X.feature_names)
+    examine = getattr(estimator, "_examined", None)
+    if examine is None:
+        return X, np.asarray(y), weight
+    rows, names, target = examine(X, y)
+    return (rows if names is None and not isinstance(X, Scan) else X), target, weight
+
+
+def _seed(random_state: Any) -> int | None:
+    if random_state is None:
+        return None
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise BadInput(f"random_state: {error}") from error
+
+
+def _rows_of(
+    X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: npt.NDArray[np.int64] | None
+) -> tuple[Any, npt.NDArray[Any], FloatArray | None]:
+    """X, y and the weights at these rows; as they are if all are meant. On disk the others weigh nothing."""
+    if rows is None:
+        return X, y, weight
+    if separate.far(X):
+        return X, y, separate.without(weight, len(y), rows)
+    return separate.some(X, rows), y[rows], None if weight is None else weight[rows]
+
+
+class _Found:
+    """What is known of the grid so far: scores and certificates (c, folds), and the order of the models."""
+
+    def __init__(self, Cs: FloatArray, folds: int, began: float, reject: bool, keep: bool) -> None:
+        self.Cs, self._began, self.reject = Cs, began, reject
+        self.rejected: dict[float, tuple[float, float]] = {}
+        self.scores = np.full((len(Cs), folds), np.nan)
+        self.certificates = np.empty(self.scores.shape, dtype=object)
+        self.trace: list[GridRecord] = []
+        self.job: Job | None = None
+        self._keep = keep
+        self._weights: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+
+    def kept(self, which: int) -> FloatArray | None:
+        """The coefficients (c, folds, k, d) or the intercepts (c, folds, k), if they were to be kept."""
+        if not self._keep:
+            return None
+        c, folds = self.scores.shape
+        rows = [[self._weights[i, f][which] for f in range(folds)] for i in range(c)]
+        return np.array(rows)
+
+    def add_fit(self, c: int, f: int, score: float, fit: Any) -> None:
+        """One model of a grid that was fitted together is done."""
+        self.add(c, f, score, fit.certificate, fit.n_passes, fit.W[:-1].T, fit.W[-1])
+
+    def add_model(self, c: int, f: int, score: float, model: Any) -> None:
+        """One model that was fitted on its own is done."""
+        proof, passes = model.certificate_, model.n_passes_
+        self.add(c, f, score, proof, passes, model.coef_, model.intercept_)
+
+    def add(
+        self, c: int, f: int, score: float, proof: Optimality, passes: float, coef: Any, b: Any
+    ) -> None:
+        """One model is done."""
+        if self._keep:
+            self._weights[c, f] = np.atleast_2d(coef).copy(), np.atleast_1d(b).copy()
+        self.scores[c, f], self.certificates[c, f] = score, proof
+        seconds = perf_counter() - self._began
+        self.trace.append(GridRecord(float(self.Cs[c]), f, seconds, passes, proof.relative_gap))
+        if self.job is not None:
+            self.job.done = max(self.job.done, len(self.trace))
+
+
+def _grid_scores(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    parts: splits.Splits,
+    score: Score,
+    found: _Found,
+) -> None:
+    """Every model of the grid, scored by the rows that were held out from it."""
+    Cs = found.Cs
+    part = parts.parts(len(y))
+    pose = None if on_cluster(X) else getattr(estimator, "_shared_problem", None)
+    given = pose(X, y, weight) if pose is not None and part is not None else None
+    together = None
+    if given is not None and part is not None:
+        together = engine(given, Cs.tolist(), part, found.reject)
+    if given is None or part is None or together is None:
+        given_rows = (estimator, X, y, weight, Cs, parts.pairs)
+        if found.reject:
+            models = rejecting.models(*given_rows, found.rejected)
+        else:
+            models = separate.models(*given_rows)
+        for c, f, model in models:
+            rows = parts.pairs[f][1]
+            value = separate.held_out(score, model, X, y, weight, rows)
+            found.add_model(c, f, value, model)
+        return
+    if score is ERROR and is_classifier(estimator) and given.weight is None:
+        errors = np.zeros(found.scores.shape, dtype=np.int64)
+        fits = together(given, Cs.tolist(), part, None, errors)
+        for f, size in enumerate(parts.sizes):
+            for c in range(len(Cs)):
+                found.add_fit(c, f, errors[c, f] / size, fits[c, f])
+        return
+    many = len(y) * len(Cs) > _HELD and isinstance(given.rows, np.ndarray)
+    held = None if many else np.zeros((len(y), len(Cs)))
+    fits = together(given, Cs.tolist(), part, held)
+    for f, (_, rows) in enumerate(parts.pairs):
+        if held is not None:
+            z = np.ascontiguousarray(held[rows].T)
+        else:
+            z = shared.scores(given.rows, rows, [fits[c, f].W for c in range(len(Cs))])
+        own = None if weight is None else weight[rows]
+        for c in range(len(Cs)):
+            fit = fits[c, f]
+            value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
+            found.add_fit(c, f, value, fit)
+
+
+def engine(
+    given: shared.Shared, Cs: Sequence[float], part: npt.NDArray[np.int64], reject: bool = False
+) -> Any:
+    """What fits such a grid together; None if nothing does. Models one after another may be rejected in between."""
+    for able in (shared, spanned, banded) if reject else (shared, spanned, banded, successive):
+        if able.applies(given, Cs, part):
+            return able.fit_grid
+    return None
+
+
+def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
+    wish = f"cv={splits.LEAVE_ONE_OUT!r}"
+    if validation is not None or groups is not None:
+        raise BadInput(f"{wish} leaves out single rows: it takes neither validation nor groups.")
+    if rule != "best":
+        raise BadInput(
+            f"{wish} has no folds whose spread rule={rule!r} could use; take rule='best'."
+        )
+
+
+def _left_out_scores(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    parts: splits.Splits,
+    score: Score,
+    found: _Found,
+) -> None:
+    """The fits of every C to all rows, scored by approximate leave-one-out."""
+    if on_cluster(X):
+        raise BadInput(
+            f"cv={splits.LEAVE_ONE_OUT!r} needs the rows in memory or on disk; give a number of folds."
+        )
+    pose = getattr(estimator, "_shared_problem", None)
+    given = None if pose is None else pose(X, y, weight)
+    leave_one_out.refuse(given)
+    assert given is not None
+    for c, fit in enumerate(leave_one_out.fits_of(given, found.Cs.tolist())):
+        z = leave_one_out.scores(given, fit)
+        value = score.of(estimator._judge(given, fit), z[:, None], y, weight)
+        found.add_fit(c, 0, value, fit)
+
+
+def _tested(
+    model: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    rows: npt.NDArray[np.int64],
+    score: Score,
+) -> tuple[float, float | None]:
+    value = separate.held_out(score, model, X, y, weight, rows)
+    if score.name != "error" or weight is not None:
+        return value, None
+    n = len(rows)
+    wrong = round(value * n)
+    return value, float(clopper_pearson(wrong, n, delta=0.05))
+
+
+def _warn(certificates: npt.NDArray[Any]) -> None:
+    short = [c for c in certificates.flat if not c.certified]
+    if short:
+        worst = max(short, key=lambda c: c.relative_gap)
+        text = f"{len(short)} of {certificates.size} models of the grid are not certified. Worst: {worst}"
+        warnings.warn(ConvergenceWarning(text, worst), stacklevel=3)

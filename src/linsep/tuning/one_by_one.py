@@ -1,0 +1,178 @@
+"""The models of a grid one after another: C rising, each from the one before."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import copy
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from linsep.data import Scan
+from linsep.data.cluster import HeldRows, on_cluster, tallied
+from linsep.data.threads import usable_threads
+from linsep.errors import ConvergenceWarning
+from linsep.monitoring import advance
+from linsep.tuning.scoring import Score
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_WORTH_A_THREAD = (
+    20_000  # numbers of X: the fits of fewer are mostly Python, which runs one thread at a time
+)
+SIDE_BY_SIDE = (
+    20_000_000  # numbers of X: folds of more fill the threads one after another, and memory less
+)
+
+
+def far(X: Any) -> bool:
+    """Whether the rows are on disk or on a cluster: folds are then left out by weights of 0."""
+    return isinstance(X, Scan) or on_cluster(X)
+
+
+def some(X: Any, rows: IntArray) -> Any:
+    """These rows of an array, a sparse matrix or a frame."""
+    if hasattr(X, "tocsr"):
+        X = X.tocsr()
+    return _safe_indexing(X, rows)
+
+
+def without(weight: FloatArray | None, n: int, rows: IntArray) -> FloatArray:
+    """The weights of n rows, 0 outside the given ones: how rows that are far are left out."""
+    out = np.zeros(n)
+    out[rows] = 1.0 if weight is None else weight[rows]
+    return out
+
+
+def fit(model: Any, X: Any, y: Any, weight: Any, rows: IntArray | None) -> None:
+    """Fit to these rows, or to all."""
+    if rows is not None and far(X):
+        weight = without(weight, len(y), rows)
+    elif rows is not None:
+        X, y = some(X, rows), y[rows]
+        weight = None if weight is None else weight[rows]
+    model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+
+
+def held_out(
+    score: Score,
+    model: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    rows: IntArray,
+) -> float:
+    """The score of a model on these rows; rows that are far are all predicted, and the others count for nothing.
+
+    On a cluster a score that is a mean over rows is made by the workers: only sums travel.
+    """
+    if score.is_mean and isinstance(X, HeldRows):
+        target = X.send("y", y, lambda: y)
+        own = X.send("held out", rows, lambda: without(weight, len(y), rows))
+        total, mass = np.sum(tallied(partial(_weighed, score.of), model, X, target, own), axis=0)
+        return float(total / mass)
+    if far(X):
+        return score.of(model, X, y, without(weight, len(y), rows))
+    return score.of(model, some(X, rows), y[rows], None if weight is None else weight[rows])
+
+
+def _weighed(
+    of: Callable[..., float], model: Any, x: Any, y: npt.NDArray[Any], s: FloatArray
+) -> FloatArray:
+    """On a worker: a mean score times the weight of its rows, and this weight."""
+    mass = float(s.sum())
+    return np.array([mass * of(model, x, y, s) if mass else 0.0, mass])
+
+
+def models(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    Cs: FloatArray,
+    pairs: Sequence[tuple[IntArray, IntArray]],
+) -> Iterator[tuple[int, int, Any]]:
+    """Yield (number of C, fold, fitted model), fold by fold.
+
+    Whether a model is certified is for the caller to say, once for all of them. Folds of modest size, whose fits would
+    leave threads idle, are fitted side by side, each by one thread: the bits are the same.
+    """
+    plain = clone(estimator)
+    given = plain.get_params(deep=False)
+    if "warm_start" in given:
+        plain.set_params(warm_start=True)
+    workers = min(_threads(given), len(pairs))
+    together = workers > 1 and not far(X)
+    if together:
+        entries = X.nnz if hasattr(X, "nnz") else np.size(X)
+        together = _WORTH_A_THREAD <= entries <= SIDE_BY_SIDE
+    if not together:
+        for f, (train, _) in enumerate(pairs):
+            rising = _rising(clone(plain), X, y, weight, Cs, train)
+            for c in range(len(Cs)):
+                with quiet():
+                    model = next(rising)
+                yield c, f, model
+        return
+    plain.set_params(n_threads=1)
+
+    def along(f: int) -> list[Any]:
+        return list(_rising(clone(plain), X, y, weight, Cs, pairs[f][0]))
+
+    with quiet(), ThreadPoolExecutor(workers, "linsep-fold") as pool:
+        folds = []
+        for found in pool.map(along, range(len(pairs))):
+            folds.append(found)
+            advance(len(folds) * len(Cs))
+    for f, found in enumerate(folds):
+        for c, model in enumerate(found):
+            yield c, f, model
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Fits that do not warn when they end above tol."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _threads(given: dict[str, Any]) -> int:
+    """Threads that the estimator may use; one if it does not say."""
+    if "n_threads" not in given:
+        return 1
+    return usable_threads() if given["n_threads"] is None else int(given["n_threads"])
+
+
+def _rising(
+    model: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    Cs: FloatArray,
+    train: IntArray,
+) -> Iterator[Any]:
+    """The model of each C on these rows, from the one before."""
+    rows: Any = X
+    target: Any = y
+    own: Any
+    if isinstance(X, HeldRows):
+        target = X.send("y", y, lambda: y)
+        own = X.send("training", train, lambda: without(weight, len(y), train))
+    elif far(X):
+        own = without(weight, len(y), train)
+    else:
+        rows, target = some(X, train), y[train]
+        own = None if weight is None else weight[train]
+    for C in Cs.tolist():
+        model.set_params(C=C)
+        fit(model, rows, target, own, None)
+        yield copy(model)  # a fit replaces the fitted attributes, it does not change them

@@ -1,0 +1,92 @@
+"""The path of models as C rises."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from linsep.data.cluster import on_cluster
+from linsep.errors import BadInput, ConvergenceWarning
+from linsep.monitoring import Job
+from linsep.tuning import one_by_one as separate
+from linsep.tuning.grid_search import engine, examined
+from linsep.tuning.grids import grid_of
+from linsep.tuning.results import Path
+
+
+def path(
+    estimator: Any, X: Any, y: Any = None, Cs: Any = None, *, sample_weight: Any = None
+) -> Path:
+    """Fit every C, from the smallest to the largest, each certified.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of linsep, with a parameter C; it is not changed.
+    X, y : array-likes
+        As for ``fit``; X may be a scan.
+    Cs : array of floats, int or None
+        As for :func:`linsep.tune`.
+    sample_weight : array (n,), optional
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from linsep import LogisticRegression, path
+    >>> rising = path(LogisticRegression(), [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], [0.1, 1.0])
+    >>> all(c.certified for c in rising.certificates)
+    True
+    """
+    if not hasattr(estimator, "get_params") or "C" not in estimator.get_params(deep=False):
+        raise BadInput(
+            f"path needs an estimator with a parameter C, got {type(estimator).__name__}."
+        )
+    grid = grid_of(Cs)
+    X, target, sample_weight = examined(estimator, X, y, sample_weight)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    pose = None if on_cluster(X) else getattr(estimator, "_shared_problem", None)
+    given = pose(X, target, weight) if pose is not None else None
+    nowhere = np.full(len(target), -1, dtype=np.int64)
+    together = None if given is None else engine(given, grid.tolist(), nowhere)
+    if together is not None:
+        with Job("path", total=len(grid)):
+            fits = together(given, grid.tolist(), nowhere, None)
+        ordered = [fits[c, -1] for c in range(len(grid))]
+        coefs = np.stack([fit.W[:-1].T for fit in ordered])
+        intercepts = np.stack([fit.W[-1] for fit in ordered])
+        proofs = tuple(fit.certificate for fit in ordered)
+        passes = float(sum(fit.n_passes for fit in ordered))
+    else:
+        model = clone(estimator)
+        if "warm_start" in model.get_params(deep=False):
+            model.set_params(warm_start=True)
+        found = []
+        with Job("path", total=len(grid)) as job:
+            for C in grid.tolist():
+                model.set_params(C=C)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    separate.fit(model, X, target, weight, None)
+                found.append(
+                    (
+                        np.atleast_2d(model.coef_),
+                        np.atleast_1d(model.intercept_),
+                        model.certificate_,
+                        model.n_passes_,
+                    )
+                )
+                job.done += 1
+        coefs, intercepts = np.stack([m[0] for m in found]), np.stack([m[1] for m in found])
+        proofs, passes = tuple(m[2] for m in found), float(sum(m[3] for m in found))
+    short = [proof for proof in proofs if not proof.certified]
+    if short:
+        worst = max(short, key=lambda proof: proof.relative_gap)
+        text = f"{len(short)} of {len(proofs)} models of the path are not certified. Worst: {worst}"
+        warnings.warn(ConvergenceWarning(text, worst), stacklevel=2)
+    return Path(grid, coefs, intercepts, proofs, passes)

@@ -1,0 +1,172 @@
+"""Losing values of C, told by bounds before their models are finished.
+
+A certificate bounds |w - w*| <= r. For a convex loss that encloses the score of every row by the optimum: x.w* lies
+within |x| r of x.w, and the best intercept rises as scores of training rows fall, so it lies between the best ones
+for all scores raised and all lowered by |x| r. Held-out rows whose whole interval is on the wrong side are errors of
+the optimum, those with one end there may be: bounds on its error. A C whose least mean error is above the largest
+of another one cannot be chosen, and its models need not be finished.
+
+Shibagaki, Suzuki, Karasuyama and Takeuchi, Regularization path of cross-validation error lower bounds, 2015.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from linsep.errors import BadInput, Refused
+from linsep.losses import CoupledLoss, Loss
+from linsep.tuning import one_by_one as separate
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Bounds = tuple[float, float]
+
+TOL = 5e-5  # of the models whose errors are bounded first; a hinge ends at its exact optimum, as a rule, below 1e-4
+_HALVINGS = 60
+_DOUBT = 1e-12  # share of a sum that its rounding may change
+
+
+def refuse(estimator: Any, y: npt.NDArray[Any], classifier: bool, scoring: str, rule: str) -> None:
+    """Say why nothing could be rejected, if so."""
+    classes = len(np.unique(y)) if classifier else 0
+    wish = "reject=True"
+    if scoring != "error":
+        raise BadInput(
+            f"{wish} bounds the error of held-out rows: it needs scoring='error', got {scoring!r}."
+        )
+    if rule != "best":
+        raise BadInput(
+            f"{wish} needs rule='best': {rule!r} may choose a C whose models were left unfinished."
+        )
+    if classes != 2:
+        raise Refused(
+            f"{wish} needs two classes, got {classes}: scores of several are not enclosed. Use reject=False."
+        )
+    if "warm_start" not in estimator.get_params(deep=False):
+        raise Refused(f"{wish} needs an estimator with a certificate and warm_start.")
+
+
+def models(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    Cs: FloatArray,
+    pairs: Sequence[tuple[IntArray, IntArray]],
+    rejected: dict[float, Bounds],
+) -> Iterator[tuple[int, int, Any]]:
+    """As ``separate.models``, with the models of losing C as they were when that was known.
+
+    ``rejected`` gets those C with the bounds on their mean error.
+    """
+    tol = estimator.get_params(deep=False)["tol"]
+    rough = clone(estimator).set_params(tol=max(tol, TOL))
+    bounds = np.empty((len(Cs), len(pairs), 2))
+    found: dict[tuple[int, int], Any] = {}
+    for c, f, model in separate.models(rough, X, y, weight, Cs, pairs):
+        if c == 0:
+            parts = [_signed(model, X, y, weight, rows) for rows in pairs[f]]
+        bounds[c, f] = error_bounds(model, *parts)
+        found[c, f] = model
+    lost = losing(bounds)
+    rejected.update(
+        {float(Cs[c]): tuple(bounds[c].mean(axis=0).tolist()) for c in np.flatnonzero(lost)}
+    )
+    for (c, f), model in found.items():
+        if not lost[c]:
+            model.set_params(tol=tol, warm_start=True)
+            with separate.quiet():
+                separate.fit(model, X, y, weight, pairs[f][0])
+        yield c, f, model
+
+
+Part = tuple[Any, FloatArray, FloatArray]  # rows, signs -1 and +1, weights
+
+
+def _signed(
+    model: Any, X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: IntArray
+) -> Part:
+    some = separate.some(X, rows)
+    if not sp.issparse(some):
+        some = np.asarray(some, dtype=np.float64)
+    sign = np.where(y[rows] == model.classes_[1], 1.0, -1.0)
+    return some, sign, np.ones(len(rows)) if weight is None else weight[rows]
+
+
+def error_bounds(model: Any, train: Part, held: Part) -> Bounds:
+    """Least and largest error on the held-out rows of the optimum that the model approximates."""
+    r = float(model.certificate_.coef_error)
+    if not np.isfinite(r):
+        return 0.0, 1.0
+    fit = model._fits[0]
+    loss = fit.recipe.loss
+    assert not isinstance(loss, CoupledLoss)
+    w, b = model.coef_.ravel(), float(np.ravel(model.intercept_)[0])
+    low = high = b
+    if fit.recipe.fit_intercept:
+        X, sign, weight = train
+        low, high = intercepts(loss, sign, X @ w, r * lengths(X), weight, b)
+    X, sign, weight = held
+    z, reach = X @ w, r * lengths(X)
+    least, most = z - reach + low, z + reach + high
+    wrong = np.where(sign > 0, most < 0.0, least >= 0.0)
+    perhaps = np.where(sign > 0, least < 0.0, most >= 0.0)
+    return float(np.average(wrong, weights=weight)), float(np.average(perhaps, weights=weight))
+
+
+def intercepts(
+    loss: Loss, sign: FloatArray, z: FloatArray, reach: FloatArray, weight: FloatArray, b: float
+) -> Bounds:
+    """Between which the best intercept lies for any scores within ``reach`` of z.
+
+    The slope of the loss by b, F(b) = sum s sign l'(sign (z + b)), rises with b and with every score.
+    """
+
+    def slope(b: float, scores: FloatArray) -> Bounds:
+        terms = weight * sign * loss.slope(sign * (scores + b))
+        return float(terms.sum()), float(_DOUBT * np.abs(terms).sum())
+
+    def below(b: float) -> bool:  # surely smaller than every best intercept
+        total, doubt = slope(b, z + reach)
+        return total < -doubt
+
+    def above(b: float) -> bool:
+        total, doubt = slope(b, z - reach)
+        return total > doubt
+
+    return _last(below, b, -1.0), _last(above, b, 1.0)
+
+
+def _last(sure: Callable[[float], bool], b: float, way: float) -> float:
+    """The point nearest to b on that side of it that is surely beyond; infinite if none is found."""
+    step = 1e-6 * max(1.0, abs(b))
+    for _ in range(_HALVINGS):
+        if sure(b + way * step):
+            break
+        step *= 2.0
+    else:
+        return way * np.inf
+    near, far = 0.5 * step, step
+    for _ in range(20):
+        middle = 0.5 * (near + far)
+        near, far = (near, middle) if sure(b + way * middle) else (middle, far)
+    return b + way * far
+
+
+def lengths(X: Any) -> FloatArray:
+    """|x| of every row."""
+    if sp.issparse(X):
+        return np.asarray(np.sqrt(X.multiply(X).sum(axis=1))).ravel()
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
+
+
+def losing(bounds: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Which C cannot have the least mean error; ``bounds`` is (c, folds, 2)."""
+    mean = bounds.mean(axis=1)
+    return np.asarray(mean[:, 0] > mean[:, 1].min())
