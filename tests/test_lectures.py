@@ -61,9 +61,8 @@ def test_the_item(number, cells, namespace):
     assert tests
     for test in tests:
         file, _, name = test.partition("::")
-        assert re.search(rf"^ *def {name}\(", (TESTS / f"{file}.py").read_text(), re.MULTILINE), (
-            test
-        )
+        (found,) = TESTS.rglob(f"{file}.py")
+        assert re.search(rf"^ *def {name}\(", found.read_text(), re.MULTILINE), test
 
 
 def test_what_is_not_there_yet_is_not_there(namespace):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import INSTRUCTION_SETS, STORAGES, Sample, dense, naming
-from test_dual_cd import LOSSES, epoch, many, text
+from test_dual_ascent import LOSSES, epoch, many, text
 
 from linsep import LinearSVC, LogisticRegression, verify
 from linsep import _kernels as K  # noqa: N812

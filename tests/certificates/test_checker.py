@@ -21,7 +21,7 @@ from linsep import losses
 from linsep.cli import main
 from linsep.model_files import container
 
-CHECKER = Path(__file__).parents[1] / "checker" / "linsep_check.py"
+CHECKER = Path(__file__).parents[2] / "checker" / "linsep_check.py"
 spec = importlib.util.spec_from_file_location("linsep_check", CHECKER)
 checker = importlib.util.module_from_spec(spec)
 sys.modules["linsep_check"] = checker

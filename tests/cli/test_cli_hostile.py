@@ -23,7 +23,7 @@ from linsep.cli import fitting, main
 from linsep.cli.commands import VERBS
 
 COMMAND = [sys.executable, "-m", "linsep.cli"]
-PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
+PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
 FAST = ["--C", "1", "--test", "0", "--no-report", "-q"]
 
 # Names that columns and classes may have.

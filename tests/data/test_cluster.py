@@ -1,6 +1,6 @@
 """Rows on a Dask cluster: the same bits as in memory, whatever way the rows come; refusals that name the partition.
 
-The cluster of these tests lives in this process, which starts at once; tests/test_cluster_processes.py has real ones.
+The cluster of these tests lives in this process, which starts at once; test_cluster_processes.py has real ones.
 """
 
 from __future__ import annotations
