@@ -3,9 +3,9 @@
     python benchmarks/proof_hunt.py --problems 500 --seed 0 --out hunt.jsonl
     python benchmarks/proof_hunt.py --replay 1234
 
-Every problem is fitted, verified (in floats and exactly), judged by tests/judge.py, and a sample of the models is
-tampered with. One line of JSON per problem; a table at the end. Fits that take longer than 20 seconds are counted and
-their process is ended.
+Every problem is fitted, verified (in floats and exactly), judged by tests/support/judge.py, and a sample of the models
+is tampered with. One line of JSON per problem; a table at the end. Fits that take longer than 20 seconds are counted
+and their process is ended.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 #: Seconds of processor time that each stage of a problem may take, and how many times as long on the clock.

@@ -14,7 +14,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="module")
 def chromium():
-    from browser.driving import browser
+    from driving import browser
 
     with browser() as found:
         yield found

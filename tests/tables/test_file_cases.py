@@ -210,15 +210,6 @@ def test_csv(fit, case):
         _as_told(found, facts, said, code, words)
 
 
-def test_the_catalogues_are_long_enough():
-    """A reader who counts finds at least what is promised."""
-    import test_libsvm as readers
-    import test_tables as tables
-
-    assert len(LIBSVM) + len(readers.REFUSED) + len(readers.ACCEPTED) >= 100
-    assert len(CSV) >= 60 and len(tables.REFUSED) + len(tables.ACCEPTED) >= 60
-
-
 def test_what_the_system_refuses(fit, tmp_path, monkeypatch):
     assert fit("missing.svm", None)[0] == BAD_DATA
     os.mkdir(tmp_path / "folder.svm")

@@ -16,10 +16,10 @@ from catalogue import (
     labels,
     makers,
     naming,
-    objective,
     plain,
     weighted,
 )
+from kinked import BOX, assert_optimal
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.svm import SVC
 
@@ -27,36 +27,13 @@ from linsep import LinearClassifier, LinearRegressor, _kernels, verify
 from linsep.data import layout, memory
 from linsep.errors import ConvergenceWarning, NonFinite, Refused
 from linsep.losses import get
-from linsep.solution import Explicit, Status, Stop
+from linsep.solution import Status, Stop
 from linsep.solvers.interior.central_path import Path, feasible
 from linsep.solvers.interior.start import null_directions
 from linsep.solvers.newton import native as small
 from linsep.solvers.run import Run
 
 each_kinked = pytest.mark.parametrize("loss", KINKED, ids=naming)
-BOX = {"hinge": (0.0, 1.0, 1.0), "absolute": (-1.0, 1.0, 1.0), "perceptron": (0.0, 1.0, 0.0)}
-
-
-def dual_value(loss, C, sample, u, fit_intercept=True):
-    """Reported dual value; asserts that u is feasible, to the last digits."""
-    low, high, kink = BOX[loss.name]
-    assert (u >= low).all() and (u <= high).all()
-    X, n = dense(sample.X), len(u)
-    s = np.ones(n) if sample.weight is None else sample.weight
-    o = np.zeros(n) if sample.offset is None else sample.offset
-    alpha = C * s * u
-    if fit_intercept:
-        assert abs(alpha @ sample.sign) <= 1e-12 * max(np.abs(alpha).sum(), 1e-300)
-    v = X.T @ (alpha * sample.sign)
-    return float(alpha @ (kink - o) - v @ v / 2)
-
-
-def assert_optimal(found, loss, C, sample, tol, fit_intercept=True):
-    assert isinstance(found.dual, Explicit) and found.certificate.certified
-    primal = objective(loss, C, sample, found.W[:, 0], fit_intercept)[0]
-    lower = dual_value(loss, C, sample, found.dual.u, fit_intercept)
-    assert primal - lower <= 1.1 * tol * abs(primal) + 1e-300
-    np.testing.assert_allclose(found.certificate.primal, primal, rtol=1e-10, atol=1e-14)
 
 
 @pytest.fixture(params=["native", "blocks"])

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from ascent import LOSSES, epoch, many, text
 from catalogue import INSTRUCTION_SETS, STORAGES, Sample, dense, naming
-from test_dual_ascent import LOSSES, epoch, many, text
 
 from linsep import LinearSVC, LogisticRegression, verify
 from linsep import _kernels as K  # noqa: N812

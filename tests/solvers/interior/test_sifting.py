@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from catalogue import KINKED, Sample, fit, labels, naming, objective, plain
-from test_interior import assert_optimal
+from kinked import assert_optimal
 
 from linsep import _kernels
 from linsep.data import layout, memory

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from catalogue import Sample, fit
-from test_interior import assert_optimal
+from kinked import assert_optimal
 
 from linsep.losses import get
 from linsep.penalties import ElasticNet
