@@ -72,7 +72,7 @@ def test_same_bits_for_numbers(loss):
     d=st.integers(1, 6),
     seed=st.integers(0, 2**32 - 1),
     size=st.integers(-150, 150),
-    lam=st.integers(-308, 100),
+    lam=st.integers(-307, 100),  # of subnormal numbers 1/lam overflows
     intercept=st.booleans(),
     empty=st.sampled_from([None, 1, 3, 4, 5]),
 )
