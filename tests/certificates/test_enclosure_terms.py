@@ -15,7 +15,7 @@ from flint import arb
 from judge import Precision, Problem, Task, improve
 
 from linsep.certificates import closing_sums_numpy
-from linsep.certificates.closing import ClosingSums, _values
+from linsep.certificates.closing import BoundedSums, _values
 from linsep.certificates.optimality import enclose
 from linsep.losses import Hinge, Logistic, Squared, SquaredHinge
 from linsep.problem.closing_rows import (
@@ -25,6 +25,7 @@ from linsep.problem.closing_rows import (
     score_share,
     steepest_slope,
 )
+from linsep.problem.duality import ClosingSums
 from linsep.solution import Explicit
 
 #: What ``closing.py`` multiplies the whole allowance with, to pay for the roundings of adding it up.
@@ -91,7 +92,9 @@ class Scene:
     def claim(self, sums, without=None):
         """Primal, lower bound and allowance in internal units, perhaps without one of the terms."""
         settings = {"lam": self.lam, "fit_intercept": self.fit_intercept}
-        primal, bound, rounding = _values(sums.bounded(self.rows), self.w, l1=0.0, **settings)
+        primal, bound, rounding = _values(
+            BoundedSums.of(sums, self.rows), self.w, l1=0.0, **settings
+        )
         terms = pieces(sums, self.w, **settings, rows=self.rows)
         assert rounding == pytest.approx(SAFETY * sum(terms.values()), rel=1e-9, abs=1e-320)
         return primal, bound, SAFETY * sum(v for name, v in terms.items() if name != without)

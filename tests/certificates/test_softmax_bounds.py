@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from linsep.certificates.softmax import SoftmaxSums, bounds
+from linsep.certificates.softmax import bounds
 from linsep.data import Memory
 from linsep.losses import Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem.coupled import CoupledProblem
+from linsep.problem.duality import CoupledSums
 from linsep.solution import Explicit
 
 
@@ -29,7 +30,7 @@ def found(X, y, s, W, P, lam, fit_intercept=True):
         Multinomial(k), ElasticNet(1.0 / lam), Memory(X, weight=s, labels=y), fit_intercept
     )
     sums = problem.closing(W, Explicit(np.eye(k)[y] - P))
-    named = SoftmaxSums.from_flat(sums, X.shape[1], k)
+    named = CoupledSums.from_flat(sums, X.shape[1], k)
     return bounds(
         named,
         W[:-1],
@@ -113,7 +114,7 @@ def test_without_intercept_nothing_is_mixed():
 
 def test_no_penalty_means_no_bound_but_zero():
     flat = np.ones(4 + 3 + 3 + 6 + 6 + 2)
-    named = SoftmaxSums.from_flat(flat, 2, 3)
+    named = CoupledSums.from_flat(flat, 2, 3)
     got = bounds(
         named, np.zeros((2, 3)), loss=Multinomial(3), lam=0.0, fit_intercept=True, rows_per_sum=10
     )
@@ -147,7 +148,7 @@ def test_class_sums_too_small_to_divide_by():
     d, k = 1, 3
     tiny = np.array([-1e-320, 1e-320, 0.0])
     flat = np.concatenate([[1.0, 1.0, 1.0, 2.0], np.ones(k), tiny, np.zeros(2 * d * k), [0.0, 0.0]])
-    named = SoftmaxSums.from_flat(flat, d, k)
+    named = CoupledSums.from_flat(flat, d, k)
     got = bounds(
         named, np.zeros((d, k)), loss=Multinomial(k), lam=1.0, fit_intercept=True, rows_per_sum=3
     )

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from small_problems import assert_same_sums, softmax_objective, softmax_optimum, softmax_problem
 
 from linsep.certificates import (
-    SoftmaxSums,
+    CoupledSums,
     from_softmax_sums,
     softmax_local_certificate,
     softmax_sums_numpy,
@@ -115,8 +115,8 @@ class TestSoftmax:
 def test_flat_layout():
     d, k = 3, 2
     flat = np.arange(4.0 + 2 * k + 2 * d * k + 2)
-    assert SoftmaxSums.from_flat(flat[:-2], d, k).spread == 0.0
-    soft = SoftmaxSums.from_flat(flat, d, k)
+    assert CoupledSums.from_flat(flat[:-2], d, k).spread == 0.0
+    soft = CoupledSums.from_flat(flat, d, k)
     assert (soft.loss, soft.entropy, soft.magnitude, soft.absolute) == (0, 1, 2, 3)
     assert soft.mass.tolist() == [4, 5]
     assert soft.residual.tolist() == [6, 7]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from linsep import _kernels
-from linsep.certificates import SoftmaxSums, from_softmax_sums, softmax, softmax_sums_numpy
+from linsep.certificates import CoupledSums, from_softmax_sums, softmax, softmax_sums_numpy
 from linsep.certificates.softmax import bounds
 from linsep.data import Memory
 from linsep.losses import CrammerSinger, Multinomial
@@ -107,7 +107,7 @@ def sums_of(kind, X, y, s, W, U, lam, by):
     problem = (MaxMarginProblem if kind is CrammerSinger else CoupledProblem)(
         kind(k), ElasticNet(1.0 / lam), data
     )
-    return SoftmaxSums.from_flat(problem.closing(W, Explicit(U)), X.shape[1], k)
+    return CoupledSums.from_flat(problem.closing(W, Explicit(U)), X.shape[1], k)
 
 
 def covers(kind, X, y, s, W, U, lam, sums, *, fit_intercept=False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from linsep.certificates.certify import certify, conclude, fragile
-from linsep.certificates.closing import ClosingSums, from_sums
+from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.kkt import KKT, kkt
 from linsep.certificates.local import local_certificate
@@ -13,18 +13,19 @@ from linsep.certificates.recheck import closing_sums_numpy
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.screening import Screening, screen
 from linsep.certificates.shortfall import blame, explain
-from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums, softmax_sums_numpy
+from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import TargetUnits, target_units
 from linsep.certificates.verification import recheck_part, verify
+from linsep.problem.duality import ClosingSums, CoupledSums
 
 __all__ = [
     "KKT",
     "ClosingSums",
+    "CoupledSums",
     "Optimality",
     "Part",
     "Screening",
-    "SoftmaxSums",
     "TargetUnits",
     "blame",
     "certify",

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.certificates.closing import ClosingSums, from_sums, ridge_certificate
+from linsep.certificates.closing import from_sums, ridge_certificate
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, judged, local_certificate
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import exact_zero, preference
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import chunks, given, nothing_to_fit, score
-from linsep.certificates.softmax import SoftmaxSums, from_softmax_sums
+from linsep.certificates.softmax import from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, hard_margin
 from linsep.problem.closing_rows import score_share
+from linsep.problem.duality import ClosingSums, CoupledSums
 from linsep.solution import Explicit, Status
 
 #: Rows count as being on the kink up to this many times the rounding error of their margins.
@@ -200,7 +201,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         if sums is None:
             sums = problem.closing(W, solution.dual)
         found = from_softmax_sums(
-            SoftmaxSums.from_flat(sums, data.d, problem.k),
+            CoupledSums.from_flat(sums, data.d, problem.k),
             W[:-1],
             loss=problem.loss,
             lam=problem.lam,

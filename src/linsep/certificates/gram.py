@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import balance
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.losses import Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
+from linsep.problem.duality import balance, ridge_values
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -145,8 +145,9 @@ def _values(
     steep = np.maximum(np.abs(loss.slope(m - errs)), np.abs(loss.slope(m + errs)))
     live = s > 0.0
     value = np.where(live, s * loss.value(m), 0.0)
-    primal = 0.5 * lam * square + float(value.sum())
-    bound = -float(share.sum()) - 0.5 * lam * square / stretch**2
+    primal, bound = ridge_values(
+        float(value.sum()), float(share.sum()), square, square / stretch**2, lam
+    )
     rounding = float(np.where(live, s * steep * errs, 0.0).sum())
     rounding += chain * float(value.sum() + np.abs(share).sum()) + 2.0 * lam * e * R * R
     off, far = 2.0 * chain, lam * np.abs(a * Ka)

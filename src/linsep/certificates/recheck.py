@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.certificates.closing import ClosingSums
 from linsep.data.cluster import ClusterRows
 from linsep.losses import Loss, zero_margin
 from linsep.problem.closing_rows import close_rows, feasible
+from linsep.problem.duality import ClosingSums
 from linsep.solution import Explicit, Linearised
 
 FloatArray = npt.NDArray[np.float64]

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import balance
 from linsep.certificates.part import Part
 from linsep.certificates.recheck import chunks, closing_sums_numpy, given, longest_sum
-from linsep.certificates.softmax import mixed, softmax_sums_numpy
+from linsep.certificates.softmax import softmax_sums_numpy
 from linsep.certificates.target_units import target_units
 from linsep.certificates.verification import recheck_part, verify
 from linsep.errors import Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.problem.closing_rows import ROUNDOFF
+from linsep.problem.duality import balance, mixture
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -122,7 +122,7 @@ def _dual_vector(part: Part) -> tuple[FloatArray, float, float]:
         if not isinstance(part.loss, Multinomial):
             raise Refused(f"screen does not take the {part.loss.name} loss.")
         coupled = softmax_sums_numpy(part.loss, part.X, part.labels, rows[1], part.W, part.dual)
-        v = mixed(coupled, part.loss)[2] if part.fit_intercept else coupled.v
+        v = mixture(coupled, part.loss)[2] if part.fit_intercept else coupled.v
         return v, chain * (4.0 * coupled.spread + 8.0 * coupled.bulk), _SOFTMAX_CURVATURE
     assert isinstance(part.loss, Loss)
     if not math.isfinite(part.loss.curvature_bound):

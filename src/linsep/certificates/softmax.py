@@ -1,29 +1,12 @@
 """The certificate of losses that couple k classes: the softmax and the multiclass hinge.
 
-With U = onehot(y) - p, one row per sample, p in the simplex, and V = sum_i s_i x_i U_i' (d, k)::
-
-    P(W) = lam/2 |W|^2 + l1 |W|_1 + sum_i s_i l(z_i, y_i)
-    D(U) = sum_i s_i entropy(p_i) - sum_jc max(|V_jc| - l1, 0)^2 / (2 lam)
-
-where entropy stands for minus the conjugate, -l*(p_i - onehot(y_i)): the entropy of p for the softmax, the
-sum of p off the label for the hinge of Crammer and Singer.
-
-D bounds every P from below if the class sums ``e_c = sum_i s_i U_ic`` vanish (free intercepts). To that
-end all p_i are mixed with one fixed distribution r: p'_i = (1 - t) p_i + t r. With n_c the weight of class
-c and S the total, e' = 0 asks for r_c = (t n_c + (1 - t) e_c) / (t S), which is a distribution as soon
-as t >= -e_c / (n_c - e_c) for all c. Entropy is concave, so
-
-    D >= (1 - t) sum s entropy(p) + t sum s entropy(r) - |(1 - t) V + t (M - (M 1) r')|^2 / (2 lam)
-
-where column c of M is the sum of s x over the rows of class c: sums only, one pass (with l1 the same of the
-soft-thresholded V). With lam = 0 < l1 all U are shrunk by kappa = l1/max |V_jc| <= 1: p becomes (1 - kappa) onehot(y) +
-kappa p, whose entropy is at least kappa entropy(p), because entropy is concave and 0 at onehot(y).
+``problem.duality`` states the problem, its dual and how a feasible point follows from the sums of one pass. Here its
+two values get a bound on their rounding errors.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,13 +16,12 @@ from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.recheck import Dual, add_up, chunks, given, row_norms, score, weigh
 from linsep.losses import CoupledLoss, Multinomial
 from linsep.problem.closing_rows import ROUNDOFF
+from linsep.problem.duality import CoupledSums, coupled_dual_value, penalty_value
 from linsep.solution import Explicit
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-#: Numbers before the class sums in the flat layout.
-HEADER = 4
 #: Roundings in a loss or an entropy besides those of its sums: exp and log of the kernels (6 ulp each), products.
 EVALUATION = 64
 #: How often ``absolute`` counts 1 - p_y where p_y is small: -p_y log p_y magnifies the rounding of p_y.
@@ -52,36 +34,6 @@ SHORT = 2.0**-537
 _UP = 1.001
 
 
-@dataclass(frozen=True, eq=False)
-class SoftmaxSums:
-    """Sums of the closing pass of a loss that couples the classes.
-
-    ``entropy`` is sum s entropy(p); ``magnitude`` is sum s |U_c| (|x|.|w_c| + |b_c|) over rows and classes, with the
-    steepest slope near W where that exceeds |U_c|; ``absolute`` the sum of the absolute values of all terms and, for
-    the softmax, of 1 - p_y (STEEP times where p_y < SMALL); ``mass`` (k,) the weight of each class,
-    ``residual`` (k,) is e, ``v`` (d, k) is V and ``features`` (d, k) is M. ``spread`` is sum s |U_i| |x_i|
-    and ``bulk`` is sum s |x_i|, underflow included; they, too, only bound rounding errors.
-    """
-
-    loss: float
-    entropy: float
-    magnitude: float
-    absolute: float
-    mass: FloatArray
-    residual: FloatArray
-    v: FloatArray
-    features: FloatArray
-    spread: float = 0.0
-    bulk: float = 0.0
-
-    @classmethod
-    def from_flat(cls, vec: FloatArray, d: int, k: int) -> SoftmaxSums:
-        """Read [loss, entropy, magnitude, absolute, mass, residual, V, M, spread, bulk]."""
-        head: tuple[float, float, float, float] = tuple(vec[:HEADER].tolist())
-        mass, residual, v, features, tail = np.split(vec[HEADER:], np.cumsum([k, k, d * k, d * k]))
-        return cls(*head, mass, residual, v.reshape(d, k), features.reshape(d, k), *tail.tolist())
-
-
 class Bounds(NamedTuple):
     """P at W, a lower bound on the minimum of P, and what rounding may have done to their difference."""
 
@@ -91,7 +43,7 @@ class Bounds(NamedTuple):
 
 
 def from_softmax_sums(  # noqa: PLR0913
-    sums: SoftmaxSums,
+    sums: CoupledSums,
     w: FloatArray,
     *,
     loss: CoupledLoss,
@@ -119,7 +71,7 @@ def from_softmax_sums(  # noqa: PLR0913
 
 
 def bounds(
-    sums: SoftmaxSums,
+    sums: CoupledSums,
     w: FloatArray,
     *,
     loss: CoupledLoss,
@@ -162,7 +114,7 @@ def bounds(
     """
     d, k = w.shape
     total = float(sums.mass.sum())
-    primal = sums.loss + 0.5 * lam * float(np.vdot(w, w)) + l1 * float(np.abs(w).sum())
+    primal = sums.loss + penalty_value(w, lam, l1)
     chain = (rows_per_sum + 12 * k + EVALUATION) * ROUNDOFF
     linear = (rows_per_sum + k + 8) * ROUNDOFF
     plain = (max(rows, rows_per_sum) + k + 16) * ROUNDOFF
@@ -170,31 +122,28 @@ def bounds(
         (d + k + 8) * ROUNDOFF * sums.magnitude + chain * sums.absolute + linear * sums.magnitude
     )
     rounding += 4.0 * UNDERFLOW * ((d + 4 * k + 8) * total + w.size * (1.0 + lam) + 8.0)
-    dual = entropy = square = 0.0
-    if lam > 0.0 or l1 > 0.0:
-        t, entropy, v = mixed(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
-        rounding += t * plain * total * (math.log(k) + 3.0)
-    if lam > 0.0:
-        at = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) / lam if l1 else v / lam
+    dual = coupled_dual_value(sums, loss, lam=lam, l1=l1, fit_intercept=fit_intercept)
+    t, entropy, v, at = dual.share, dual.entropy, dual.v, dual.minimiser
+    rounding += t * plain * total * (math.log(k) + 3.0)
+    square = 0.0
+    if at is not None:
         square = 0.5 * lam * float(np.vdot(at, at))
-        dual = entropy - square
         error = linear * sums.spread
-        brought = 2.0 * t * plain * sums.bulk + math.sqrt(w.size) * UNDERFLOW * (1.0 + lam)
-        rounding += error * _length(at - w) + brought * _length(at)
-        rounding += 0.5 * (error + brought) * ((error + brought) / lam)
+        mixing = 2.0 * t * plain * sums.bulk + math.sqrt(w.size) * UNDERFLOW * (1.0 + lam)
+        rounding += error * _length(at - w) + mixing * _length(at)
+        rounding += 0.5 * (error + mixing) * ((error + mixing) / lam)
         if fit_intercept:
             share = _closing_share(sums, loss, linear, t * plain)
             rounding += _repair(sums, entropy, v, at, lam=lam, share=share)
     elif l1 > 0.0:
-        doubt = linear * sums.spread + 2.0 * t * plain * sums.bulk + UNDERFLOW  # of every V_jc
+        v_error = linear * sums.spread + 2.0 * t * plain * sums.bulk + UNDERFLOW  # of every V_jc
         if fit_intercept:
             share = _closing_share(sums, loss, linear, t * plain)
-            doubt, rounding = doubt + _moved(sums, v, share), rounding + share * abs(entropy)
+            v_error, rounding = v_error + _moved(sums, v, share), rounding + share * abs(entropy)
         largest = float(np.abs(v).max(initial=0.0))
-        dual = entropy * l1 / max(largest, l1)
-        rounding += dual - entropy * l1 / max(largest + doubt, l1)
+        rounding += dual.value - entropy * l1 / max(largest + v_error, l1)
     rounding += (w.size + 8) * ROUNDOFF * (primal + abs(entropy) + square)
-    return Bounds(primal, dual, _UP * rounding)
+    return Bounds(primal, dual.value, _UP * rounding)
 
 
 def _length(a: FloatArray) -> float:
@@ -202,24 +151,8 @@ def _length(a: FloatArray) -> float:
     return math.sqrt(float(np.vdot(a, a))) + math.sqrt(a.size) * SHORT
 
 
-def mixed(sums: SoftmaxSums, loss: CoupledLoss) -> tuple[float, float, FloatArray]:
-    """The share t of r that makes the class sums vanish; entropy (NaN if there is no such r) and V after mixing."""
-    n, e = sums.mass, sums.residual
-    short = e < 0.0
-    t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
-    r = np.maximum(t * n + (1.0 - t) * e, 0.0)
-    if t == 0.0:  # balanced, as far as float64 can tell
-        return 0.0, sums.entropy, sums.v
-    if not r.sum() > 0.0:
-        return t, math.nan, sums.v
-    r /= r.sum()
-    entropy = (1.0 - t) * sums.entropy + t * loss.spread(r, n)
-    spread_out = sums.features - np.outer(sums.features.sum(axis=1), r)
-    return t, entropy, (1.0 - t) * sums.v + t * spread_out
-
-
 def _repair(
-    sums: SoftmaxSums, entropy: float, v: FloatArray, at: FloatArray, *, lam: float, share: float
+    sums: CoupledSums, entropy: float, v: FloatArray, at: FloatArray, *, lam: float, share: float
 ) -> float:
     """Cost of making the class sums vanish exactly: of mixing in a ``share`` t of some distribution r once more.
 
@@ -233,7 +166,7 @@ def _repair(
     return share * (at_most + pull + abs(float(np.vdot(at, v)))) + 0.5 * move * (move / lam)
 
 
-def _closing_share(sums: SoftmaxSums, loss: CoupledLoss, linear: float, mixing: float) -> float:
+def _closing_share(sums: CoupledSums, loss: CoupledLoss, linear: float, mixing: float) -> float:
     """The share t of a last mixture that makes the class sums vanish exactly; inf if a class has no weight.
 
     e_c errs by at most ``linear`` times S_c = sum s |U_c| <= 2 n_c + |e_c|. Mixing has brought in the roundings of n_c
@@ -246,7 +179,7 @@ def _closing_share(sums: SoftmaxSums, loss: CoupledLoss, linear: float, mixing: 
     return 1.01 * (linear * float((moved / sums.mass).max()) + 4.0 * mixing + lost)
 
 
-def _moved(sums: SoftmaxSums, v: FloatArray, share: float) -> float:
+def _moved(sums: CoupledSums, v: FloatArray, share: float) -> float:
     """Bound of the change of V when a ``share`` of some distribution is mixed in."""
     return share * (_length(sums.features) + _length(sums.features.sum(axis=1)) + _length(v))
 
@@ -258,7 +191,7 @@ def softmax_sums_numpy(
     weight: FloatArray | None,
     W: FloatArray,
     dual: Dual,
-) -> SoftmaxSums:
+) -> CoupledSums:
     """Sums of the closing pass in plain numpy; W is (d+1, k)."""
     d, k = X.shape[1], loss.k
     scalars: list[tuple[float, ...]] = []
@@ -292,7 +225,7 @@ def softmax_sums_numpy(
         )
     total, entropies, magnitude, absolute, spread, bulk = add_up(scalars)
     head = total, entropies, magnitude, absolute
-    return SoftmaxSums(*head, mass, residual, v, features, spread, bulk)
+    return CoupledSums(*head, mass, residual, v, features, spread, bulk)
 
 
 def _sensitivity(loss: CoupledLoss, U: FloatArray, labels: IntArray) -> FloatArray:

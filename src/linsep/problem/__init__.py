@@ -1,7 +1,8 @@
 """Loss + penalty + data = one objective, evaluated by passes over the blocks."""
 
 from linsep.problem.coupled import CoupledProblem
+from linsep.problem.duality import dot
 from linsep.problem.max_margin import MaxMarginProblem
-from linsep.problem.pointwise import Problem, Tried, dot, hard_margin
+from linsep.problem.pointwise import Problem, Tried, hard_margin
 
 __all__ = ["CoupledProblem", "MaxMarginProblem", "Problem", "Tried", "dot", "hard_margin"]

@@ -20,6 +20,7 @@ import numpy as np
 from linsep import _kernels
 from linsep.data import Memory
 from linsep.errors import NonFinite
+from linsep.problem import duality
 from linsep.solution import Explicit, Linearised
 
 if TYPE_CHECKING:
@@ -97,6 +98,10 @@ class CoupledProblem:
     def penalty_value(self, W: FloatArray) -> float:
         """lam/2 |W_w|^2 (no pass)."""
         return 0.5 * self.lam * float(np.vdot(W[:-1], W[:-1])) if self.lam else 0.0
+
+    def values(self, W: FloatArray, sums: FloatArray) -> tuple[float, float]:
+        """P and D from the sums of a closing pass at W (no pass); rounding is not allowed for."""
+        return duality.coupled_values(sums, W, self.loss, self.penalty, self.fit_intercept)
 
     def keep(self, P: FloatArray) -> None:
         """Take P (k, n) for the probabilities of the last sweep."""

@@ -22,7 +22,9 @@ from linsep.data import Block, Dataset
 from linsep.data.dataset import Sum
 from linsep.data.reading import extremes
 from linsep.errors import NonFinite
+from linsep.problem import duality
 from linsep.problem.composed import Composed
+from linsep.problem.duality import dot
 from linsep.solution import Explicit
 
 if TYPE_CHECKING:
@@ -32,14 +34,8 @@ if TYPE_CHECKING:
 
 CURVATURE = "curvature"
 DUAL = "dual"
-SHORT = 1000  # numbers that BLAS multiplies by one thread, in the order that it always takes
 _SAMPLE = 256  # rows whose median centres the Hessian
 TOGETHER = 64  # features up to which reading the rows is a good part of making their Hessian
-
-
-def dot(a: FloatArray, b: FloatArray) -> float:
-    """a.b by one thread: BLAS wakes others for long vectors, and its bits depend on how many."""
-    return float(a.dot(b)) if len(a) <= SHORT else float(np.einsum("i,i->", a, b))
 
 
 def hard_margin(loss: object, penalty: ElasticNet) -> bool:
@@ -169,6 +165,10 @@ class Problem:
         """lam/2 |w|^2 (no pass)."""
         w = theta[:-1]
         return 0.5 * self.lam * dot(w, w) if self.lam else 0.0
+
+    def values(self, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
+        """P and D from the sums of a closing pass at theta (no pass); rounding is not allowed for."""
+        return duality.values(sums, theta, self.penalty, self.fit_intercept)
 
     @property
     def straight_tails(self) -> bool:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.problem.duality import ClosingSums
 from linsep.problem.pointwise import CURVATURE
-from linsep.solvers.run import Gap, Run, gap_of
+from linsep.solvers.run import Gap, Run, primal_dual
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -49,15 +50,14 @@ class Imbalance:
 
     def gap(self, problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
         """Objective and lower bound by the sums of a closing pass; feasibility first."""
-        d = problem.data.d
-        primal = float(sums[0])
-        r = np.append(sums[8 : 8 + d] + sums[8 + d :], sums[3] - sums[4])
-        found = -float(sums[1]) - float(sums[2])
+        read = ClosingSums.from_flat(sums, problem.data.d)
+        r = np.append(read.v_plus + read.v_minus, read.mass_plus - read.mass_minus)
+        found = -read.conj_plus - read.conj_minus
         # Far from feasible, what was found may lie above the objective: as wrong as if it lay below.
-        return primal, primal - abs(primal - found) - float(sums[6]) * self.share(r)
+        return read.loss, read.loss - abs(read.loss - found) - read.absolute * self.share(r)
 
 
 def begin(problem: Problem, stop: Stop) -> Run[Problem]:
     """A run whose gap is the right one for the problem, penalised or not."""
-    gap: Gap = gap_of if problem.lam > 0.0 else Imbalance(problem).gap
+    gap: Gap = primal_dual if problem.lam > 0.0 else Imbalance(problem).gap
     return Run(problem, stop, gap)

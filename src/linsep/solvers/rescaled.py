@@ -36,7 +36,6 @@ from linsep.solution import Explicit, Status, Stop
 from linsep.solvers.newton import gram_reduction as wide
 from linsep.solvers.newton import gram_space as span_newton
 from linsep.solvers.null_model import null_model
-from linsep.solvers.run import gap_of
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray, Linearised, Solution
@@ -89,13 +88,13 @@ class _Best:
         sums = solution.sums
         if sums is None:
             sums = problem.closing(self.theta, self.dual)
-        self.primal, self.lower = gap_of(problem, self.theta, sums)
+        self.primal, self.lower = problem.values(self.theta, sums)
         self.mixed = False  # point and dual point have not met in a closing pass
 
     def offer(self, theta: FloatArray, dual: Linearised | Explicit | None, value: float) -> None:
         """A point with its objective, and a dual point for it (a pass)."""
         if dual is not None and np.isfinite(theta).all():
-            value, lower = gap_of(self.problem, theta, self.problem.closing(theta, dual))
+            value, lower = self.problem.values(theta, self.problem.closing(theta, dual))
             if lower > self.lower or not np.isfinite(self.lower):
                 self.lower, self.dual, self.mixed = lower, dual, True
         if value < self.primal or not np.isfinite(self.primal):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from linsep.monitoring import note
-from linsep.problem import dot
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 
 if TYPE_CHECKING:
@@ -35,35 +34,11 @@ class LimitReached(Exception):
         self.status = status
 
 
-def balanced(problem: Problem, sums: FloatArray) -> tuple[float, float, FloatArray]:
-    """The factors that make the two sides of a dual point equal, and its v after that."""
-    d = problem.data.d
-    plus = minus = 1.0
-    if problem.fit_intercept and sums[3] > sums[4]:
-        plus = sums[4] / sums[3]
-    elif problem.fit_intercept and sums[4] > sums[3]:
-        minus = sums[3] / sums[4]
-    return plus, minus, plus * sums[8 : 8 + d] + minus * sums[8 + d :]
-
-
-def gap_of(problem: Problem, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
-    """Primal and dual value from the sums of a closing pass, without the rounding allowance.
-
-    The dual point is made feasible for the free intercept by shrinking the heavier side; see
-    certificates.closing, which assembles the certificate proper from the same sums.
-    """
-    plus, minus, v = balanced(problem, sums)
-    primal = float(sums[0]) + problem.penalty_value(theta)
-    conj = plus * float(sums[1]) + minus * float(sums[2])
-    l1 = problem.penalty.l1
-    if l1:
-        primal += l1 * float(np.abs(theta[:-1]).sum())
-    if problem.lam == 0.0:
-        largest = float(np.abs(v).max(initial=0.0)) if l1 else np.inf
-        return primal, -conj * (l1 / max(largest, l1) if l1 else 0.0)
-    if l1:
-        v = np.maximum(np.abs(v) - l1, 0.0)
-    return primal, -conj - 0.5 * dot(v, v) / problem.lam
+def primal_dual(
+    problem: Problem | CoupledProblem, at: FloatArray, sums: FloatArray
+) -> tuple[float, float]:
+    """Primal and dual value at a point, from the sums of its closing pass."""
+    return problem.values(at, sums)
 
 
 class Run(Generic[P]):
@@ -73,7 +48,7 @@ class Run(Generic[P]):
     and the dual value at a point from the sums of its closing pass.
     """
 
-    def __init__(self, problem: P, stop: Stop, gap: Gap = gap_of) -> None:
+    def __init__(self, problem: P, stop: Stop, gap: Gap = primal_dual) -> None:
         self.problem, self.stop, self._gap = problem, stop, gap
         self.began = time.perf_counter()
         self.trace: list[TraceRecord] = []

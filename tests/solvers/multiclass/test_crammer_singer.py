@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 from linsep import ConvergenceWarning, LinearSVC, _kernels, verify
-from linsep.certificates import SoftmaxSums, softmax_sums_numpy
+from linsep.certificates import CoupledSums, softmax_sums_numpy
 from linsep.data import Memory
 from linsep.errors import BadInput, CertificateError, LinsepError, Refused
 from linsep.losses import CrammerSinger, Hinge
@@ -253,7 +253,7 @@ def test_the_passes_over_the_rows(storage):
     np.testing.assert_allclose(problem.gradient(P), expected, atol=1e-11)
     U = np.eye(5)[y] - P[:, :5]
     U[::7] *= 3.0  # outside the simplex
-    got = SoftmaxSums.from_flat(problem.closing(W, Explicit(U)), 9, 5)
+    got = CoupledSums.from_flat(problem.closing(W, Explicit(U)), 9, 5)
     want = softmax_sums_numpy(CrammerSinger(5), X, y, s, W, Explicit(U))
     for name in ("loss", "entropy", "absolute", "mass", "residual", "v", "features", "spread"):
         np.testing.assert_allclose(
@@ -591,7 +591,7 @@ def test_every_dual_point_bounds_from_below():
     for _ in range(20):
         W = rng.standard_normal((4, 3))
         U = Explicit(np.eye(3)[y] - simplex_points(rng, 40, 3))
-        primal, dual = crammer_singer.gap_of(problem, W, problem.closing(W, U))
+        primal, dual = problem.values(W, problem.closing(W, U))
         assert 0.5 * dual <= least.primal <= 0.5 * primal
 
 

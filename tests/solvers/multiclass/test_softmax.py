@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
 from linsep import _kernels
-from linsep.certificates import SoftmaxSums, softmax_sums_numpy
+from linsep.certificates import CoupledSums, softmax_sums_numpy
 from linsep.certificates.softmax import bounds
 from linsep.data import Memory
 from linsep.errors import NonFinite, SeparableData
@@ -57,7 +57,7 @@ def gap_of(problem, solution):
     """Guaranteed gap and primal value, internal units, recomputed."""
     sums = problem.closing(solution.W, solution.dual)
     primal, dual, rounding = bounds(
-        SoftmaxSums.from_flat(sums, problem.data.d, problem.k),
+        CoupledSums.from_flat(sums, problem.data.d, problem.k),
         solution.W[:-1],
         loss=problem.loss,
         lam=problem.lam,
@@ -204,7 +204,7 @@ class TestPasses:
             expected = plain.hess_vec(W, V)
             np.testing.assert_allclose(problem.hess_vec(V), expected, rtol=0, atol=1e-11)
             dual = Linearised(W, 0.1 * V)
-            found = SoftmaxSums.from_flat(problem.closing(W, dual), d, k)
+            found = CoupledSums.from_flat(problem.closing(W, dual), d, k)
             sums = softmax_sums_numpy(Multinomial(k), problem.data.X, y, s, W, dual)
             np.testing.assert_allclose(found.v, sums.v, rtol=0, atol=1e-11)
 
@@ -232,7 +232,7 @@ class TestPasses:
         P = np.random.default_rng(2).dirichlet(np.ones(k), problem.data.n)
         for dual in (Linearised(W, 0.1 * V), Linearised(W, 3 * V), Explicit(plain.Y - P)):
             sums = problem.closing(W, dual)
-            found = SoftmaxSums.from_flat(sums, 7, k)
+            found = CoupledSums.from_flat(sums, 7, k)
             expected = softmax_sums_numpy(Multinomial(k), problem.data.X, plain.y, plain.s, W, dual)
             for name in ("loss", "entropy", "absolute"):
                 assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-12)
@@ -367,7 +367,7 @@ class TestOptimum:
         for size in (1e-9, 1e-5, 1e-2, 1.0, 30.0):
             W, D = solution.W + size * rng.normal(size=(2, 5, 4))
             sums = problem.closing(W, Linearised(W, 0.1 * size * (D - solution.W)))
-            named = SoftmaxSums.from_flat(sums, 4, 4)
+            named = CoupledSums.from_flat(sums, 4, 4)
             primal, dual, rounding = bounds(
                 named,
                 W[:-1],

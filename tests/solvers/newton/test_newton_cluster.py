@@ -10,7 +10,6 @@ from linsep.problem import Problem
 from linsep.solution import Status, Stop
 from linsep.solvers.newton import cluster as newton_rounds
 from linsep.solvers.newton.cluster import Look, Model
-from linsep.solvers.run import gap_of
 
 
 class Counted(Memory):
@@ -91,7 +90,7 @@ def test_rows_that_are_soon_here_come_when_steps_are_many(monkeypatch):
     # brought: a fit in memory, whose last point is certified by all rows where they are
     assert data.rounds <= 14 and solution.sums is None and solution.status is Status.CERTIFIED
     at = solution.W[:, 0]
-    primal, dual = gap_of(problem, at, problem.closing(at, solution.dual))
+    primal, dual = problem.values(at, problem.closing(at, solution.dual))
     assert 0.0 <= primal - dual <= 1e-6 * primal
     monkeypatch.setattr(newton_rounds, "FEW_ENTRIES", 0)
     data, _, slow = fitted(X, sign, 100.0, "huberised_hinge")

@@ -28,7 +28,7 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.solution import Linearised
 from linsep.solvers.newton.directions import BLUR, SURE, solved_with_pivot
-from linsep.solvers.run import SAFETY, Run, gap_of, linearised
+from linsep.solvers.run import SAFETY, Run, linearised
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -354,7 +354,7 @@ class Grid:
             self.problem.data,
             self.problem.fit_intercept,
         )
-        primal, lower = gap_of(problem, theta, sums)
+        primal, lower = problem.values(theta, sums)
         gap = primal - lower
         closed = bool(gap <= SAFETY * tol * max(abs(primal), abs(lower)))
         dual = linearised(plan.base, plan.step)

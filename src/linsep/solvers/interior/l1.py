@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from linsep.data import Memory
 from linsep.losses import zero_margin
-from linsep.problem.pointwise import dot
+from linsep.problem.duality import dot
 from linsep.solution import Explicit
 from linsep.solvers.interior import quadratic_rows as row_path
 from linsep.solvers.interior.quadratic_rows import RowPath, RowStep, reach

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.problem.pointwise import dot
+from linsep.problem.duality import dot
 
 if TYPE_CHECKING:
     from linsep.losses import Loss

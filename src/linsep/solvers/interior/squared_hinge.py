@@ -18,7 +18,8 @@ import numpy as np
 from linsep import _kernels
 from linsep.data import Memory
 from linsep.errors import NonFinite
-from linsep.problem.pointwise import CURVATURE, dot
+from linsep.problem.duality import dot
+from linsep.problem.pointwise import CURVATURE
 from linsep.solution import Explicit, Status
 from linsep.solvers.newton.directions import Factor
 

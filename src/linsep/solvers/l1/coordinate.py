@@ -24,10 +24,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.problem.duality import balanced_v
 from linsep.solution import Status
 from linsep.solvers.interior import l1 as column_path
 from linsep.solvers.linalg.schur_cg import Part, as_rows
-from linsep.solvers.run import SAFETY, LimitReached, Run, balanced, linearised
+from linsep.solvers.run import SAFETY, LimitReached, Run, linearised
 
 if TYPE_CHECKING:
     from linsep.data import Block, Dataset
@@ -181,7 +182,7 @@ def solve(run: Run[Problem], theta: FloatArray) -> bool:
     """From theta, whose closing pass was the last, until the gap of all features closes; whether it did."""
     problem = run.problem
     columns = Columns(problem, theta)
-    wish = np.abs(balanced(problem, run.last_sums)[2])
+    wish = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
     try:
         if not theta[:-1].any():
             wish = _continue_penalty(run, columns, wish)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from linsep import _kernels
 from linsep.problem import dot
 from linsep.solvers.newton.directions import solved
-from linsep.solvers.run import gap_of, linearised
+from linsep.solvers.run import linearised
 
 if TYPE_CHECKING:
     from linsep.penalties import ElasticNet
@@ -169,7 +169,7 @@ def solve(
         if near and exact and state.damping == 0.0:
             trial = state.theta + delta
             sums = problem.closing(trial, linearised(state.theta, delta))
-            primal, lower = gap_of(problem, trial, sums)
+            primal, lower = problem.values(trial, sums)
             gap = (primal - lower) / max(abs(primal), abs(lower), 1e-300)
             if gap < best.gap:
                 best = Outcome(trial, state.theta, delta, gap)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from linsep.data import Memory
 from linsep.problem import Problem
+from linsep.problem.duality import balanced_v
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling as pilot
 from linsep.solvers.interior import l1 as column_path
@@ -25,7 +26,7 @@ from linsep.solvers.l1 import native as lasso
 from linsep.solvers.l1 import prox_newton
 from linsep.solvers.newton import native as small
 from linsep.solvers.null_model import null_model
-from linsep.solvers.run import LimitReached, Run, balanced, linearised
+from linsep.solvers.run import LimitReached, Run, linearised
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
@@ -109,7 +110,7 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
         if closed or not (_all(problem) or problem.straight_tails):
             return closed
     theta = run.best[1]
-    score = np.abs(balanced(problem, run.last_sums)[2])
+    score = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
     chosen = np.flatnonzero(theta[:-1])
     inner, before, relative = 0.3, np.inf, 0.3
     growing = True
@@ -123,7 +124,7 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
         theta, base, step = (_full(problem, chosen, x) for x in found)
         if run.close(theta, linearised(base, step)):
             return True
-        score = np.abs(balanced(problem, run.last_sums)[2])
+        score = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
         gap = run.trace[-1].primal - run.trace[-1].dual
         primal = run.trace[-1].primal
         relative = min(0.3, gap / primal) if primal > 0.0 else 0.3

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.problem.pointwise import dot
+from linsep.problem.duality import dot
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

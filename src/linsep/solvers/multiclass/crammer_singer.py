@@ -31,7 +31,7 @@ from linsep.problem.max_margin import MaxMarginProblem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.multiclass import crammer_singer_ascent as max_margin_ascent
 from linsep.solvers.multiclass.crammer_singer_directions import newton_step
-from linsep.solvers.multiclass.crammer_singer_dual import dual_point, gap_of
+from linsep.solvers.multiclass.crammer_singer_dual import dual_point
 from linsep.solvers.multiclass.softmax import sample
 from linsep.solvers.multiclass.softmax_directions import zero_sum
 from linsep.solvers.run import SAFETY, LimitReached, Run
@@ -267,7 +267,7 @@ def _growth(steps: int) -> float:
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """From W (d+1, k)."""
     assert isinstance(problem, MaxMarginProblem)
-    run = Run(problem, stop, gap_of)
+    run = Run(problem, stop)
     polish = problem.data.n_entries * problem.k < _POLISH
     if max_margin_ascent.prefers(problem) and not polish and not W.any():
         return _from_ascent(run, seed)
@@ -303,6 +303,6 @@ def _pilot(
     small = MaxMarginProblem(CrammerSinger(problem.k), problem.penalty, some, problem.fit_intercept)
     limit = run.stop.time_limit
     rest = None if limit is None else max(0.0, limit - run.seconds)
-    start = _Rounds(Run(small, Stop(_PILOT_TOL, rest), gap_of), W, polish=False).solve().W
+    start = _Rounds(Run(small, Stop(_PILOT_TOL, rest)), W, polish=False).solve().W
     problem.passes += small.passes * some.n / data.n
     return start

@@ -1,4 +1,4 @@
-"""Dual points of the multiclass hinge: from the p of a solver to U, and from closing sums to a gap."""
+"""Dual points of the multiclass hinge: from the p of a solver to U."""
 
 from __future__ import annotations
 
@@ -14,25 +14,6 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
-
-
-def gap_of(problem: MaxMarginProblem, W: FloatArray, sums: FloatArray) -> tuple[float, float]:
-    """Primal and dual value from the sums of a closing pass, without the rounding allowance.
-
-    All p are mixed with one distribution r so that the class sums of U vanish, as certificates.softmax derives.
-    """
-    d, k = problem.data.d, problem.k
-    primal, gain = float(sums[0]) + problem.penalty_value(W), float(sums[1])
-    n, e, v, M, _ = np.split(sums[4:], np.cumsum([k, k, d * k, d * k]))
-    v, M = v.reshape(d, k), M.reshape(d, k)
-    short = e < 0.0
-    t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
-    r = np.maximum(t * n + (1.0 - t) * e, 0.0)
-    if problem.fit_intercept and t > 0.0 and r.sum() > 0.0:
-        r /= r.sum()
-        gain = (1.0 - t) * gain + t * float(n @ (1.0 - r))
-        v = (1.0 - t) * v + t * (M - np.outer(M.sum(axis=1), r))
-    return primal, gain - 0.5 * float(np.vdot(v, v)) / problem.lam
 
 
 def dual_point(problem: MaxMarginProblem, P: FloatArray) -> Explicit:

@@ -61,36 +61,6 @@ _STALLS = 3  # steps of rounding noise that are enough
 _RECESSION = 8  # without a penalty: every so many steps missing minimisers are looked for
 
 
-def gap_of(problem: CoupledProblem, W: FloatArray, sums: FloatArray) -> tuple[float, float]:
-    """Primal and dual value from the sums of a closing pass, without the rounding allowance.
-
-    All p are mixed with one distribution r so that the class sums e of U vanish; certificates.softmax derives
-    this and assembles the certificate proper from the same sums.
-    """
-    d, k, w = problem.data.d, problem.k, W[:-1]
-    l1 = problem.penalty.l1
-    primal = float(sums[0]) + problem.penalty_value(W)
-    if problem.lam == 0.0 and l1 == 0.0:
-        return primal, 0.0
-    entropy = float(sums[1])
-    n, e, v, M, _ = np.split(sums[4:], np.cumsum([k, k, d * k, d * k]))
-    short = e < 0.0
-    t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
-    r = np.maximum(t * n + (1.0 - t) * e, 0.0)
-    v, M = v.reshape(w.shape), M.reshape(w.shape)
-    if problem.fit_intercept and t > 0.0 and r.sum() > 0.0:
-        r /= r.sum()
-        logs = np.log(np.where(r > 0.0, r, 1.0))
-        entropy = (1.0 - t) * entropy - t * float(n.sum() * (r @ logs))
-        v = (1.0 - t) * v + t * (M - np.outer(M.sum(axis=1), r))
-    if l1:
-        primal += l1 * float(np.abs(w).sum())
-        if problem.lam == 0.0:
-            return primal, entropy * l1 / max(float(np.abs(v).max(initial=0.0)), l1)
-        v = np.maximum(np.abs(v) - l1, 0.0)
-    return primal, entropy - 0.5 * float(np.vdot(v, v)) / problem.lam
-
-
 def _work(problem: CoupledProblem) -> int:
     """Multiply-adds of a pass, up to a factor: n d k for dense rows."""
     return problem.data.n_entries * problem.k
@@ -143,7 +113,7 @@ def _pilot(
     sub = sample(problem, m, seed)
     limit = run.stop.time_limit
     rest = None if limit is None else max(0.0, limit - run.seconds)
-    start = _Newton(Run(sub, Stop(_PILOT_TOL, rest), gap_of), W, seed, polish=False).solve().W
+    start = _Newton(Run(sub, Stop(_PILOT_TOL, rest)), W, seed, polish=False).solve().W
     problem.passes += sub.passes * sub.data.n / data.n
     return start, sub.centre()
 
@@ -291,7 +261,7 @@ def solve(
     problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0, few: bool = False
 ) -> Solution:
     """Newton's method from W (d+1, k); ``few``: few rounds count more than few operations."""
-    run = Run(problem, stop, gap_of)
+    run = Run(problem, stop)
     W = zero_sum(W)  # shorter, and the same scores up to a number for each row
     at_hand = problem.data.whole is not None
     if _is_small(problem) and problem.lam > 0.0 and at_hand and not stop.limited:

@@ -23,7 +23,6 @@ from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.l1 import prox_newton
 from linsep.solvers.multiclass import softmax_l1_columns as coupled_columns
-from linsep.solvers.multiclass.softmax import gap_of
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class _Point:
 
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Working sets of features, each solved by prox-Newton."""
-    run = Run(problem, stop, gap_of)
+    run = Run(problem, stop)
     status, d, k = Status.WORKING_PRECISION, problem.data.d, problem.k
     W = W.copy()
     dual = Linearised(W, np.zeros_like(W))
@@ -184,7 +183,7 @@ class _ProxNewton:
             if near and exact:
                 trial = self.W + D
                 sums = self.problem.closing(trial, Linearised(self.W, D))
-                primal, lower = gap_of(self.problem, trial, sums)
+                primal, lower = self.problem.values(trial, sums)
                 gap = (primal - lower) / max(abs(primal), 1e-300)
                 if gap < least:
                     least, best = gap, _Point(trial, self.W, D)

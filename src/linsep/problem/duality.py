@@ -1,0 +1,289 @@
+"""Weak duality: from the sums of a closing pass to a primal value and a dual value.
+
+Pointwise losses, with lam = l2 and v = sum s sigma u x::
+
+    P(w, b) = lam/2 |w|^2 + l1 |w|_1 + sum_i s_i l(m_i)
+    D(u)    = -sum_i s_i (l*(-u_i) + u_i offset_i) - sum_j max(|v_j| - l1, 0)^2 / (2 lam)
+
+D bounds every P from below if ``sum s sigma u = 0`` (free intercept) and every u lies in the domain of
+the conjugate. The intercept's condition is met by shrinking: rows are split by the sign of sigma u
+into sides of mass T+ and T-, and the u of the heavier side are multiplied by
+kappa = lighter/heavier <= 1. As l* is convex with l*(0) = 0, l*(-kappa u) <= kappa l*(-u), so
+
+    D >= -kappa+ A+ - kappa- A- - penalty*(kappa+ v+ + kappa- v-),    A = sum s (l*(-u) + u offset)
+
+needs nothing but sums per side: one pass. For the same reason all u may be shrunk by one factor more; the best factor
+is 1 near the optimum. With lam = 0 < l1 it must bring every |v_j| down to l1. With lam = l1 = 0 a dual point is
+feasible only if v is exactly 0, which rounding forbids to claim: the bound is then 0.
+
+Losses that couple k classes, with U = onehot(y) - p, one row per sample, p in the simplex, and V = sum s x U' (d, k)::
+
+    P(W) = lam/2 |W|^2 + l1 |W|_1 + sum_i s_i l(z_i, y_i)
+    D(U) = sum_i s_i entropy(p_i) - sum_jc max(|V_jc| - l1, 0)^2 / (2 lam)
+
+where entropy stands for minus the conjugate, -l*(p_i - onehot(y_i)): the entropy of p for the softmax, the
+sum of p off the label for the hinge of Crammer and Singer. D bounds every P from below if the class sums
+``e_c = sum_i s_i U_ic`` vanish (free intercepts). To that end all p_i are mixed with one fixed distribution r:
+p'_i = (1 - t) p_i + t r. With n_c the weight of class c and S the total, e' = 0 asks for
+r_c = (t n_c + (1 - t) e_c) / (t S), which is a distribution as soon as t >= -e_c / (n_c - e_c) for all c. Entropy is
+concave, so
+
+    D >= (1 - t) sum s entropy(p) + t sum s entropy(r) - |(1 - t) V + t (M - (M 1) r')|^2 / (2 lam)
+
+where column c of M is the sum of s x over the rows of class c: sums only, one pass (with l1 the same of the
+soft-thresholded V). With lam = 0 < l1 all U are shrunk by kappa = l1/max |V_jc| <= 1: p becomes (1 - kappa) onehot(y) +
+kappa p, whose entropy is at least kappa entropy(p), because entropy is concave and 0 at onehot(y).
+
+Nothing else in Python makes a primal or a dual value of closing sums. Solvers compare the two to decide when to stop;
+the certificates bound what rounding may have done to them (``certificates.closing``, ``certificates.softmax``).
+kernels/enclosing.hpp is the compiled text for a ridge penalty.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from linsep.losses import CoupledLoss
+    from linsep.penalties import ElasticNet
+    from linsep.solution import FloatArray
+
+#: Length up to which a product of two vectors is left to BLAS.
+SHORT = 1000
+#: Numbers before v+ in the flat sums of a pointwise loss, and before the class weights in those of a coupled one.
+HEADER, COUPLED_HEADER = 8, 4
+
+
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """a.b by one thread: BLAS wakes others for long vectors, and its bits depend on how many."""
+    return float(a.dot(b)) if len(a) <= SHORT else float(np.einsum("i,i->", a, b))
+
+
+@dataclass(frozen=True, eq=False)
+class ClosingSums:
+    """Sums of the closing pass over the rows; plus and minus are the sign of sigma_i u_i.
+
+    ``magnitude``, ``absolute`` and ``spread`` only serve to bound rounding errors (``certificates.closing``).
+    ``entry`` bounds sum s |u| |x_j| for every j, where something sharper than ``spread`` is known.
+    """
+
+    loss: float
+    conj_plus: float
+    conj_minus: float
+    mass_plus: float
+    mass_minus: float
+    magnitude: float
+    absolute: float
+    spread: float
+    v_plus: FloatArray
+    v_minus: FloatArray
+    entry: float = math.inf
+
+    @classmethod
+    def from_flat(cls, vec: FloatArray, d: int) -> ClosingSums:
+        """Read [loss, conj+, conj-, mass+, mass-, magnitude, absolute, spread, v+ (d), v- (d)]."""
+        head: tuple[float, float, float, float, float, float, float, float]
+        head = tuple(vec[:HEADER].tolist())
+        return cls(*head, vec[HEADER : HEADER + d], vec[HEADER + d : HEADER + 2 * d])
+
+    @property
+    def conj(self) -> tuple[float, float]:
+        """A = sum s (l*(-u) + u offset) of the two sides."""
+        return self.conj_plus, self.conj_minus
+
+    @property
+    def mass(self) -> tuple[float, float]:
+        """Sum s |u| of the two sides."""
+        return self.mass_plus, self.mass_minus
+
+    @property
+    def v(self) -> tuple[FloatArray, FloatArray]:
+        """Sum s sigma u x of the two sides."""
+        return self.v_plus, self.v_minus
+
+
+@dataclass(frozen=True, eq=False)
+class CoupledSums:
+    """Sums of the closing pass of a loss that couples the classes.
+
+    ``entropy`` is sum s entropy(p); ``magnitude`` is sum s |U_c| (|x|.|w_c| + |b_c|) over rows and classes, with the
+    steepest slope near W where that exceeds |U_c|; ``absolute`` the sum of the absolute values of all terms and, for
+    the softmax, of 1 - p_y (several times where p_y is small); ``mass`` (k,) the weight of each class,
+    ``residual`` (k,) is e, ``v`` (d, k) is V and ``features`` (d, k) is M. ``spread`` is sum s |U_i| |x_i|
+    and ``bulk`` is sum s |x_i|, underflow included; they, too, only bound rounding errors.
+    """
+
+    loss: float
+    entropy: float
+    magnitude: float
+    absolute: float
+    mass: FloatArray
+    residual: FloatArray
+    v: FloatArray
+    features: FloatArray
+    spread: float = 0.0
+    bulk: float = 0.0
+
+    @classmethod
+    def from_flat(cls, vec: FloatArray, d: int, k: int) -> CoupledSums:
+        """Read [loss, entropy, magnitude, absolute, mass, residual, V, M, spread, bulk]."""
+        head: tuple[float, float, float, float] = tuple(vec[:COUPLED_HEADER].tolist())
+        ends = np.cumsum([k, k, d * k, d * k])
+        mass, residual, v, features, tail = np.split(vec[COUPLED_HEADER:], ends)
+        return cls(*head, mass, residual, v.reshape(d, k), features.reshape(d, k), *tail.tolist())
+
+
+class DualValue(NamedTuple):
+    """The dual at the feasible point made of the sums, with the quantities that its rounding bound depends on.
+
+    ``conj`` and ``v`` are those of the two sides at that point, before the last factor ``shrink`` = l1/max(|v_j|, l1)
+    of a penalty without squares; ``minimiser`` is the w that minimises penalty(w) - v.w, None without squares.
+    """
+
+    value: float
+    conj: tuple[float, float]
+    v: tuple[FloatArray, FloatArray]
+    minimiser: FloatArray | None
+    shrink: float = 1.0
+
+
+class CoupledDualValue(NamedTuple):
+    """The dual at the feasible mixture made of the sums, with the quantities that its rounding bound depends on.
+
+    ``share`` is t, ``entropy`` and ``v`` are those of the mixture (NaN if there is none), ``minimiser`` the W that
+    minimises penalty(W) - <V, W>, None for a penalty without squares.
+    """
+
+    value: float
+    share: float
+    entropy: float
+    v: FloatArray
+    minimiser: FloatArray | None
+
+
+def penalty_value(w: FloatArray, lam: float, l1: float) -> float:
+    """lam/2 |w|^2 + l1 |w|_1, for w (d,) or (d, k) without the intercepts."""
+    square = dot(w, w) if w.ndim == 1 else float(np.vdot(w, w))
+    return 0.5 * lam * square + (l1 * float(np.abs(w).sum()) if l1 else 0.0)
+
+
+def ridge_values(
+    loss: float, conj: float, square: float, dual_square: float, lam: float
+) -> tuple[float, float]:
+    """P and D of a ridge penalty, from the sums of losses and of conjugates, |w|^2 and |v/lam|^2."""
+    return loss + 0.5 * lam * square, -conj - 0.5 * lam * dual_square
+
+
+def soft_threshold(v: FloatArray, l1: float) -> FloatArray:
+    """Every number moved towards 0 by l1, and no further."""
+    return np.sign(v) * np.maximum(np.abs(v) - l1, 0.0) if l1 else v
+
+
+def balance(mass_plus: float, mass_minus: float) -> tuple[float, float]:
+    """Factors <= 1 that give both sides the same mass."""
+    if mass_plus > mass_minus:
+        return mass_minus / mass_plus, 1.0
+    if mass_minus > mass_plus:
+        return 1.0, mass_plus / mass_minus
+    return 1.0, 1.0
+
+
+def _shrinkage(conj: float, v: FloatArray, lam: float) -> float:
+    """Factor kappa <= 1 on all u with the best bound -kappa conj - kappa^2 |v|^2/(2 lam).
+
+    It is 1 near the optimum. Far from it, where the slopes of the losses make a dual point that is too
+    long, it leaves a bound that says something.
+    """
+    square = dot(v, v)
+    return min(1.0, max(0.0, -conj * lam / square)) if square > 0.0 and conj < 0.0 else 1.0
+
+
+def dual_value(
+    conj: tuple[float, float],
+    mass: tuple[float, float],
+    v: tuple[FloatArray, FloatArray],
+    *,
+    lam: float,
+    l1: float,
+    fit_intercept: bool,
+) -> DualValue:
+    """Largest bound that scaling the two sides of a dual point can give, from its sums by side."""
+    plus, minus = balance(*mass) if fit_intercept else (1.0, 1.0)
+    if lam > 0.0 and not l1:
+        kappa = _shrinkage(plus * conj[0] + minus * conj[1], plus * v[0] + minus * v[1], lam)
+        plus, minus = plus * kappa, minus * kappa
+    v = plus * v[0], minus * v[1]
+    conj = plus * conj[0], minus * conj[1]
+    if lam > 0.0:
+        at = soft_threshold(v[0] + v[1], l1) / lam
+        return DualValue(-conj[0] - conj[1] - 0.5 * lam * dot(at, at), conj, v, at)
+    if not l1 > 0.0:
+        return DualValue(0.0, conj, v, None)
+    shrink = l1 / max(float(np.abs(v[0] + v[1]).max(initial=0.0)), l1)
+    return DualValue(-shrink * (conj[0] + conj[1]), conj, v, None, shrink)
+
+
+def values(
+    sums: FloatArray, theta: FloatArray, penalty: ElasticNet, fit_intercept: bool
+) -> tuple[float, float]:
+    """P and D of a pointwise loss from the flat sums of its closing pass; rounding is not allowed for."""
+    d, lam, l1 = len(theta) - 1, penalty.l2, penalty.l1
+    loss, plus, minus, mass_plus, mass_minus = sums[:5].tolist()
+    v = sums[HEADER : HEADER + d], sums[HEADER + d :]
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = dual_value(
+            (plus, minus), (mass_plus, mass_minus), v, lam=lam, l1=l1, fit_intercept=fit_intercept
+        )
+        return loss + penalty_value(theta[:-1], lam, l1), found.value
+
+
+def balanced_v(sums: FloatArray, d: int, fit_intercept: bool) -> FloatArray:
+    """v = kappa+ v+ + kappa- v- (d,) of the balanced dual point, from flat sums."""
+    plus, minus = balance(*sums[3:5].tolist()) if fit_intercept else (1.0, 1.0)
+    return plus * sums[HEADER : HEADER + d] + minus * sums[HEADER + d :]
+
+
+def mixture(sums: CoupledSums, loss: CoupledLoss) -> tuple[float, float, FloatArray]:
+    """Share t of r that makes the class sums vanish; entropy (NaN if there is no such r) and V of the mixture."""
+    n, e = sums.mass, sums.residual
+    short = e < 0.0
+    t = min(1.0, float((-e[short] / (n - e)[short]).max(initial=0.0)))
+    r = np.maximum(t * n + (1.0 - t) * e, 0.0)
+    if t == 0.0:  # balanced, as far as float64 can tell
+        return 0.0, sums.entropy, sums.v
+    if not r.sum() > 0.0:
+        return t, math.nan, sums.v
+    r /= r.sum()
+    entropy = (1.0 - t) * sums.entropy + t * loss.spread(r, n)
+    spread_out = sums.features - np.outer(sums.features.sum(axis=1), r)
+    return t, entropy, (1.0 - t) * sums.v + t * spread_out
+
+
+def coupled_dual_value(
+    sums: CoupledSums, loss: CoupledLoss, *, lam: float, l1: float, fit_intercept: bool
+) -> CoupledDualValue:
+    """Bound at the mixture of the dual point that is feasible for free intercepts."""
+    if lam == 0.0 and l1 == 0.0:
+        return CoupledDualValue(0.0, 0.0, 0.0, sums.v, None)
+    t, entropy, v = mixture(sums, loss) if fit_intercept else (0.0, sums.entropy, sums.v)
+    if lam > 0.0:
+        at = soft_threshold(v, l1) / lam
+        value = entropy - 0.5 * lam * float(np.vdot(at, at))
+        return CoupledDualValue(value, t, entropy, v, at)
+    value = entropy * l1 / max(float(np.abs(v).max(initial=0.0)), l1)
+    return CoupledDualValue(value, t, entropy, v, None)
+
+
+def coupled_values(
+    sums: FloatArray, W: FloatArray, loss: CoupledLoss, penalty: ElasticNet, fit_intercept: bool
+) -> tuple[float, float]:
+    """P and D of a coupled loss from the flat sums of its closing pass; rounding is not allowed for."""
+    lam, l1 = penalty.l2, penalty.l1
+    read = CoupledSums.from_flat(sums, len(W) - 1, loss.k)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = coupled_dual_value(read, loss, lam=lam, l1=l1, fit_intercept=fit_intercept)
+        return read.loss + penalty_value(W[:-1], lam, l1), found.value
