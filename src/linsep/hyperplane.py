@@ -130,7 +130,7 @@ class Hyperplane:
         return float(self.geometric_margins(X, y).min())
 
     def canonical(self, X: Any) -> Hyperplane:
-        """The same hyperplane scaled so that the smallest |w.x + b| over the rows is 1; then margin = 1/|w|."""
+        """Scale (w, b) so that the smallest |w.x + b| over the rows is 1; then margin = 1/|w|."""
         smallest = float(np.abs(self.score(X)).min())
         if smallest == 0.0:
             raise BadInput("a row of X lies on the hyperplane, so no scaling makes its score 1.")

@@ -53,7 +53,7 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Of each feature cos and sin of the first wave, of the second, and so on."""
+        """Cosine and sine of every wave, feature by feature, lowest frequency first."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         k = np.arange(1, self.n_frequencies + 1)

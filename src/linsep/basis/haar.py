@@ -56,7 +56,7 @@ class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """Of each feature the 2^levels - 1 wavelets, coarse to fine, left to right."""
+        """The 2^levels - 1 wavelets of every feature, coarse to fine, left to right."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         wavelets = self._entries(X)

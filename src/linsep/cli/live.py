@@ -75,7 +75,7 @@ def _end_of_line(text: bytes, quote: bytes | None) -> int:
 
 
 def _moved(error: BadFile, lines: int) -> BadFile:
-    """The same complaint about a line further down."""
+    """Move the line number of an error message down by the rows already read."""
     if error.line is None or not lines:
         return error
     place, line = f"{error.path}:{error.line}", error.line + lines

@@ -66,7 +66,7 @@ def encode(y: Any, n: int, owner: str) -> Labels:
 
 
 def known(y: Any, n: int, owner: str) -> Labels:
-    """The same of some of the rows, which may all be of one class."""
+    """Encode the labels of some of the rows, which may all be of one class."""
     return _encode(column(y, n, owner))
 
 

@@ -267,7 +267,7 @@ random_state
         return judge
 
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
-        """As in the classifiers: what an independent check needs."""
+        """Everything an independent check needs: recipe, W, dual point, certificate."""
         if on_cluster(X):
             rows = remote.again(self, X, y, sample_weight, numbers=True)
         else:

@@ -101,7 +101,7 @@ def _unfolded(fit: Fit, X: Any, sigma: FloatArray) -> FloatArray:
 def _closed(
     fit: Fit, dual: Linearised, X: Any, rows: _kernels.Rows, sigma: FloatArray
 ) -> FloatArray:
-    """The same as the closing pass finds it, for rows that the kernels can read."""
+    """Dual variables as the closing pass computes them, for rows that the kernels can read."""
     loss = fit.recipe.loss
     assert isinstance(loss, Loss) and loss.native is not None
     native, targets = _kernels.Loss(loss.native, *loss.params), _kernels.Targets(sigma, None, None)

@@ -92,7 +92,7 @@ class _Graph:
         self.output("label", kind, None)
 
     def probabilities(self) -> None:
-        """As predict_proba has them."""
+        """Class probabilities, equal to those of predict_proba."""
         if self.f.link == "softmax":
             self.node("Softmax", ["score"], "probability", axis=1)
         elif self.f.link == "logistic":

@@ -52,7 +52,7 @@ class Classes:
         self._known: dict[tuple[int, int], _kernels.Classes] = {}
 
     def __call__(self, block: Block) -> _kernels.Classes:
-        """Of one block."""
+        """Compute the sums of one block."""
         key = (block.first, block.rows.n)
         found = self._known.get(key)
         if found is None:
@@ -171,7 +171,7 @@ class CoupledProblem:
         return out
 
     def expect_hessian(self, mu: FloatArray) -> None:
-        """As of one column: rows on disk or on a cluster, let every sweep bring the Hessian along."""
+        """Let every sweep over rows on disk or on a cluster compute the Hessian as well, to save a pass."""
         if self.data.far:
             self._expected = mu
 

@@ -360,7 +360,7 @@ class Problem:
         return u
 
     def closing_kept(self, theta: FloatArray) -> Callable[[Block, FloatArray], None]:
-        """The same sums of one block, for the dual variables that are kept there under DUAL."""
+        """Closing sums of one block at the dual variables stored in its row state under DUAL."""
         run = self._run
         return lambda b, o: run.closing(b, theta, theta, theta, True, o)
 

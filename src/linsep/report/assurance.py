@@ -82,7 +82,7 @@ def proof(subject: Subject) -> Proof:
 
 
 def _fewest_errors(subject: Subject, c: ZeroOne) -> Proof:
-    """The same for a model whose objective is the number of errors."""
+    """Describe the proof of a model whose objective is the number of errors."""
     checked, complaint = _check(subject)
     facts = [
         ("Errors on the training rows", words.number(c.errors)),

@@ -55,7 +55,7 @@ def steps(subject: Subject) -> str:
 
 
 def strengths(subject: Subject) -> list[tuple[str, str]]:
-    """The same penalty in other notations: lambda |w|^2 + mean loss, and alpha/2 |w|^2 + mean loss."""
+    """The penalty in two other notations: lambda |w|^2 + mean loss, and alpha/2 |w|^2 + mean loss."""
     C = subject.strength
     if C is None:
         return []

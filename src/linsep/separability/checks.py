@@ -40,10 +40,10 @@ def separates(
     claim = max(margin, 0.0) * plane.norm
     slack = 1e-12 * claim
     for rows, sign in _chunks(X, y, classes, len(plane.w)):
-        m, doubt = _margins(rows, sign, theta)
-        if (m < -doubt).any():
+        m, margin_error = _margins(rows, sign, theta)
+        if (m < -margin_error).any():
             return False
-        near = ~(m - doubt > (claim * (1 + 1e-9) if exact else 0.0))
+        near = ~(m - margin_error > (claim * (1 + 1e-9) if exact else 0.0))
         close = exact_margins(_dense(rows[near]), sign[near], theta)
         if any(value <= 0 for value in close):
             return False
@@ -52,7 +52,7 @@ def separates(
             limit = Fraction(margin) ** 2 * sum(Fraction(x) ** 2 for x in plane.w.tolist())
             if any(value * value < limit for value in close):
                 return False
-        elif (m + doubt < claim - slack).any():
+        elif (m + margin_error < claim - slack).any():
             return False
     return True
 
@@ -87,8 +87,8 @@ def meets(
     if point is not None:
         ours = sign[rows] > 0
         there = 2 * (weights[ours] @ chosen[ours])
-        doubt = 4e-12 * (weights @ np.abs(chosen)) + m * TINIEST
-        if point.shape != (d,) or not (np.abs(there - point) <= doubt).all():
+        tolerance = 4e-12 * (weights @ np.abs(chosen)) + m * TINIEST
+        if point.shape != (d,) or not (np.abs(there - point) <= tolerance).all():
             return False
     if underflows(A, weights):
         return round_to(A, weights)
@@ -117,11 +117,13 @@ def touches(
         return False
     start = 0
     for rows, sigma in _chunks(X, y, classes, len(w)):
-        m, doubt = _margins(rows, sigma, theta)
-        reach = doubt / ((len(w) + 8) * ROUNDOFF)
+        m, margin_error = _margins(rows, sigma, theta)
+        reach = margin_error / ((len(w) + 8) * ROUNDOFF)
         here = zero[start : start + len(m)]
         start += len(m)
-        if (np.abs(m[here]) > _TOUCH * reach[here]).any() or not (m[~here] > doubt[~here]).all():
+        if (np.abs(m[here]) > _TOUCH * reach[here]).any() or not (
+            m[~here] > margin_error[~here]
+        ).all():
             return False
     return not exact or _touches_exactly(X, sign, theta, zero, affine)
 
@@ -164,7 +166,7 @@ def _chunks(
 def _margins(rows: Any, sign: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Margins and bounds on their rounding errors."""
     w, b = theta[:-1], float(theta[-1])
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is in doubt
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is in margin_error
         m = sign * np.asarray(rows @ w + b)
         reach = np.asarray(abs(rows) @ np.abs(w) + abs(b))
     m = np.where(np.isfinite(reach), m, 0.0)

@@ -105,7 +105,7 @@ def _moved(signed: SignedRows, frame: Frame, phi: FloatArray) -> IntArray:
 
 
 def _outside(frame: Frame, rows: IntArray, Q: FloatArray) -> IntArray:
-    """Those of the rows that do not lie in L, though this theta does not move them."""
+    """Rows outside the subspace L on which theta is zero nevertheless."""
     found = [
         part[_projected(frame.vectors(part)[0], Q)[1]]
         for part in np.array_split(rows, max(1, len(rows) // _CHUNK))

@@ -95,16 +95,16 @@ class SignedRows:
             m = block.sign[block.lo : block.hi] * block.scores(theta)
             reach = np.empty_like(m)
             _kernels.reaches(block.rows, block.lo, block.hi, measure, reach)
-            doubt = unit * reach + _VANISHING
+            margin_error = unit * reach + _VANISHING
             ratio = np.divide(m, reach, out=np.zeros_like(m), where=reach > 0)
             if block.weight is not None:
                 absent = block.weights() == 0
-                m[absent], ratio[absent], doubt[absent] = np.inf, np.inf, 0.0
-            unsure = ~(np.abs(m) > doubt)
-            out[0] += np.count_nonzero(m < -doubt)
+                m[absent], ratio[absent], margin_error[absent] = np.inf, np.inf, 0.0
+            unsure = ~(np.abs(m) > margin_error)
+            out[0] += np.count_nonzero(m < -margin_error)
             first = block.first + block.lo
             few = _lowest(ratio, count)
-            low = float((m - doubt)[m > doubt].min(initial=np.inf))
+            low = float((m - margin_error)[m > margin_error].min(initial=np.inf))
             return first + few, ratio[few], first + np.flatnonzero(unsure), low
 
         share = 16 + -(-2 * count * self.data.largest_part // self.data.n)

@@ -87,7 +87,7 @@ class ZeroOne:
 
     @property
     def certified(self) -> bool:
-        """The same as ``proven``."""
+        """Whether the number of errors is proven to be the smallest (alias of ``proven``)."""
         return self.proven
 
     def __str__(self) -> str:

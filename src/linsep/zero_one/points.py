@@ -126,8 +126,8 @@ def exact_signs(X: Any, theta: FloatArray, scores: FloatArray) -> FloatArray:
     w, b = theta[:-1], float(theta[-1])
     chain = len(w) + 8
     with np.errstate(all="ignore"):
-        doubt = chain * (ROUNDOFF * (_reaches(X, np.abs(w)) + abs(b)) + TINIEST)
-    near = np.flatnonzero(~(np.abs(scores) > doubt) | ~np.isfinite(scores))
+        margin_error = chain * (ROUNDOFF * (_reaches(X, np.abs(w)) + abs(b)) + TINIEST)
+    near = np.flatnonzero(~(np.abs(scores) > margin_error) | ~np.isfinite(scores))
     if not len(near):
         return scores
     scores = scores.copy()
