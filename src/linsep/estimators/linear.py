@@ -152,7 +152,8 @@ random_state
     >>> model = LinearRegressor().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 4.0])
     >>> model.predict([[3.0]]).round(3)
     array([5.333])
-    >>> median = LinearRegressor("absolute").fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 2.0, 3.0, 90.0])
+    >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0]]
+    >>> median = LinearRegressor("absolute").fit(X, [1.0, 2.0, 3.0, 90.0, 5.0])
     >>> median.predict([[3.0]]).round(3)
     array([4.])
     """

@@ -88,7 +88,7 @@ class Perceptron(ByScores):
     >>> from linsep import Perceptron
     >>> model = Perceptron().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
     >>> model.separated_, model.n_updates_
-    (True, 10)
+    (True, 9)
     """
 
     def __init__(

@@ -74,7 +74,7 @@ feature_names_in_
     >>> model.predict([[0.5], [2.5]])
     array([0, 1])
     >>> model.support_
-    array([0, 1, 2, 3])
+    array([1, 2])
     >>> LinearSVC(float("inf")).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).margin_
     0.5
     """

@@ -36,6 +36,7 @@ from linsep.solvers.dual_ascent import then_primal as sparse
 from linsep.solvers.hard_margin import nnls as hard_margin
 from linsep.solvers.interior import kinked as interior
 from linsep.solvers.interior import sifting as globbing
+from linsep.solvers.interior import vertex
 from linsep.solvers.l1 import native as lasso
 from linsep.solvers.l1 import working_set
 from linsep.solvers.multiclass import crammer_singer
@@ -131,6 +132,14 @@ def _newton(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solut
     return dense.solve_cholesky(problem, theta, stop, seed)
 
 
+def _interior(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    return vertex.move_to_vertex(problem, interior.solve(problem, theta, stop, seed))
+
+
+def _sifting(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    return vertex.move_to_vertex(problem, globbing.solve(problem, theta, stop, seed))
+
+
 SOLVERS: dict[str, Solver] = {
     solver.name: solver
     for solver in (
@@ -142,8 +151,8 @@ SOLVERS: dict[str, Solver] = {
         Solver("dual-cd", sparse.solve_dual, (_CONVEX, _NO_L1, _COORDINATES)),
         Solver("small-l1", working_set.solve_small, (_CONVEX, _SMOOTH, _L1, _SMALL_L1)),
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
-        Solver("interior", interior.solve, (*_ONE_KINK, _IN_MEMORY)),
-        Solver("globbing", globbing.solve, (*_ONE_KINK, _TALL)),
+        Solver("interior", _interior, (*_ONE_KINK, _IN_MEMORY)),
+        Solver("globbing", _sifting, (*_ONE_KINK, _TALL)),
         Solver("hard-margin", hard_margin.solve, (_HARD, _NO_L1)),
     )
 }

@@ -250,3 +250,17 @@ def test_the_perceptron_loss_without_a_penalty_is_refused_with_the_reason(solver
     X, t = noisy(20, 2)
     with pytest.raises(Refused, match=r"least value, 0, at w = 0 and b = 0.*LinearSVC\(C=inf\)"):
         LinearClassifier("perceptron", C=np.inf, solver=solver).fit(X, t > 0.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_face_of_minimisers_ends_at_a_vertex(seed, fit_intercept):
+    """Few rows and whole numbers: the minimisers form a face, and the model passes through as many rows as it can."""
+    rng = np.random.default_rng(seed)
+    n, d = 4 + seed % 7, 1 + seed % 3
+    X, t = rng.integers(-3, 4, (n, d)).astype(float), rng.integers(-5, 6, n).astype(float)
+    model = LinearRegressor("absolute", fit_intercept=fit_intercept).fit(X, t)
+    assert model.certificate_.certified
+    rows = np.column_stack([X, np.ones(n)]) if fit_intercept else X
+    touched = rows[np.abs(model.predict(X) - t) <= 1e-12 * (1 + np.abs(t))]
+    assert np.linalg.matrix_rank(touched) == np.linalg.matrix_rank(rows)
