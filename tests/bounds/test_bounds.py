@@ -245,7 +245,7 @@ class TestRowsNeeded:
         assert int(agnostic) == math.ceil((11 + math.log(20)) / 0.01)
         assert int(realizable) == math.ceil((10 + math.log(20)) / 0.1)
         assert "not a guarantee" in agnostic.assumptions
-        assert f": {int(agnostic)} with probability 0.95" in str(agnostic)
+        assert f": {int(agnostic)} at confidence 0.95" in str(agnostic)
 
     @pytest.mark.parametrize("d", [1, 10, 100])
     @pytest.mark.parametrize("eps", [0.3, 0.05])

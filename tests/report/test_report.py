@@ -128,7 +128,7 @@ def test_numbers_are_those_of_others(written, cancer):
     bound = np.ceil(1000 * beta.ppf(0.95, wrong + 1, n - wrong)) / 10
     assert f"{100 * wrong / n:.1f} % error" in page.text
     assert f"{wrong} wrong of {n} held-out rows" in page.text
-    assert f"The true error is below {bound:.1f} % with probability 0.95" in page.text
+    assert f"95 % upper confidence bound on the true error: {bound:.1f} %" in page.text
     assert f"errs on {100 * np.mean(y_test != 1):.1f} %" in page.text
     assert f"Area {roc_auc_score(y_test, z):.4f}:" in page.text
     assert f"Average precision {average_precision_score(y_test, z):.4f};" in page.text

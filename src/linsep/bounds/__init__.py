@@ -15,7 +15,7 @@ and whether it says anything.
 
 >>> from linsep import bounds
 >>> print(bounds.clopper_pearson(errors=45, n=1000))
-Clopper-Pearson: error <= 0.0574 with probability 0.95
+Clopper-Pearson: error <= 0.0574 at confidence 0.95
 """
 
 from linsep.bounds.ball import Ball, minimum_enclosing_ball

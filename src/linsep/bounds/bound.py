@@ -62,7 +62,7 @@ class Bound:
         text = f"{self.name}: "
         text += self._rounded() if self.of == "rows" else f"{self.of} {self.sign} {self._rounded()}"
         if self.holds_with < 1:
-            text += f" with probability {self.holds_with:g}"
+            text += f" at confidence {self.holds_with:g}"
         if self.vacuous:
             text += f" (vacuous: {self.trivial:g} needs no theorem)"
         return f"{text}; {self.caveat}" if self.caveat else text

@@ -29,7 +29,7 @@ def clopper_pearson(
     --------
     >>> from linsep.bounds import clopper_pearson
     >>> print(clopper_pearson(0, 100))
-    Clopper-Pearson: error <= 0.0296 with probability 0.95
+    Clopper-Pearson: error <= 0.0296 at confidence 0.95
     """
     n, errors = count("n", n), count("errors", errors, low=0)
     delta = share("delta", delta, low_open=True)

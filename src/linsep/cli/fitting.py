@@ -1,7 +1,7 @@
 """``linsep fit``: the whole job, from a file to a tuned, certified model and a page about it.
 
-Memory holds the numbers of a large table once: the twin is fitted, judged and reported on first, then its matrix
-makes room for that of all rows.
+Memory holds the numbers of a large table once: the model without the held-out rows is fitted, scored and reported on
+first, then its matrix makes room for that of all rows.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def run(options: Any) -> Outcome:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
         if options.test:
-            judgement = _by_twin(options, table, model, regression)
+            judgement = _evaluate_held_out(options, table, model, regression)
             give_back()
             X = modelling.matrix(table, encoder)
         else:
@@ -99,6 +99,7 @@ def run(options: Any) -> Outcome:
     say(options, str(final.certificate_))
     if judgement.text:
         say(options, judgement.text)
+        say(options, f"the saved model is refitted on all {rows:,} rows")
     separable = _separability(options, X, y, regression)
     whole = final if encoder is None else Pipeline([("encoder", encoder), ("model", final)])
     path = finishing.saved(options, whole, (X, y))
@@ -128,8 +129,8 @@ def run(options: Any) -> Outcome:
     )
 
 
-def _by_twin(options: Any, table: Table, model: Any, regression: bool) -> Judgement:
-    """Choose C without the test rows, judge by them a twin that has not seen them, and report on it."""
+def _evaluate_held_out(options: Any, table: Table, model: Any, regression: bool) -> Judgement:
+    """Choose C and fit without the held-out rows, score that model on them, and write its report."""
     assert table.y is not None
     rows = splits.make(
         table.y,
@@ -147,10 +148,10 @@ def _by_twin(options: Any, table: Table, model: Any, regression: bool) -> Judgem
     give_back()
     X = modelling.matrix(train, encoder)
     chosen = _chosen(options, model, X, train.y)
-    twin = clone(model).set_params(C=chosen.C).fit(X, train.y)
+    trained = clone(model).set_params(C=chosen.C).fit(X, train.y)
     give_back()
     Z = modelling.matrix(held, encoder)
-    text, facts = _judged(twin, Z, held.y, regression)
+    text, facts = _judged(trained, Z, held.y, regression)
     page = _page(options)
     if page is not None:
         source = (
@@ -158,7 +159,7 @@ def _by_twin(options: Any, table: Table, model: Any, regression: bool) -> Judgem
             "the model file is fitted to all)"
         )
         linsep.write_report(
-            twin,
+            trained,
             X,
             train.y,
             page,
@@ -170,23 +171,25 @@ def _by_twin(options: Any, table: Table, model: Any, regression: bool) -> Judgem
     return Judgement(chosen.C, chosen.tuning, text, facts)
 
 
-def _judged(twin: Any, Z: Any, y: npt.NDArray[Any], regression: bool) -> tuple[str, dict[str, Any]]:
+def _judged(
+    trained: Any, Z: Any, y: npt.NDArray[Any], regression: bool
+) -> tuple[str, dict[str, Any]]:
     """What the rows set aside say, in words and as facts."""
     n = len(y)
     if regression:
-        score = float(twin.score(Z, y))
-        text = f"R squared on {n:,} rows its twin has not seen: {score:.4g}"
+        score = float(trained.score(Z, y))
+        text = f"held-out R squared {score:.4g} ({n:,} rows)"
         return text, {"rows": n, "score": score, "scoring": "R squared"}
-    wrong = int(np.count_nonzero(twin.predict(Z) != y))
+    wrong = int(np.count_nonzero(trained.predict(Z) != y))
     bound = float(linsep.bounds.clopper_pearson(wrong, n, delta=0.05))
     classes, counts = np.unique(y, return_counts=True)
     guess = (n - int(counts.max())) / n
     text = (
-        f"error on {n:,} rows that its twin has not seen: {wrong / n:.2%}, below "
-        f"{bound:.2%} with probability 0.95; always answering {classes[counts.argmax()]!s:.40}: {guess:.2%}"
+        f"held-out error {wrong / n:.1%} ({wrong:,} of {n:,} rows), 95 % upper confidence bound {bound:.1%}; "
+        f"baseline (always {classes[counts.argmax()]!s:.40}) {guess:.1%}"
     )
     if wrong / n >= guess:
-        text += "\nnote: the model is no better than that; add columns, or give --balanced if one class is rare"
+        text += "\nnote: the model is no better than the baseline; add columns, or give --balanced if one class is rare"
     facts = {"rows": n, "score": wrong / n, "scoring": "error", "bound": bound, "baseline": guess}
     return text, facts
 

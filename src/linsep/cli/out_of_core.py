@@ -117,7 +117,7 @@ def _refuse(options: Any) -> None:
 
 
 def _judged(options: Any, rows: Scan, model: Any, regression: bool) -> Judgement:
-    """Choose C without the test rows, and judge by them a twin that has not seen them."""
+    """Choose C and fit without the held-out rows, and score that model on them."""
     y, weight = rows.given(None, None, "fit")
     bare, n = Scan(rows.rows, names=rows.feature_names), rows.shape[0]
     everything = np.arange(n)
@@ -138,13 +138,13 @@ def _judged(options: Any, rows: Scan, model: Any, regression: bool) -> Judgement
         C = modelling.tuned(options, model, bare, y, seen).best_C
     if not len(held):
         return Judgement(C, text="no rows were set aside to judge by")
-    twin = clone(model).set_params(C=C).fit(bare, y, seen)
+    trained = clone(model).set_params(C=C).fit(bare, y, seen)
     score = resolve(None, regression=regression)
-    value = separate.held_out(score, twin, bare, y, weight, held)
+    value = separate.held_out(score, trained, bare, y, weight, held)
     facts = {"rows": len(held), "score": value, "scoring": score.name}
-    about = f"{score.name.replace('_', ' ')} on {len(held):,} rows that its twin has not seen: "
+    about = f"held-out {score.name.replace('_', ' ')} "
     if regression:
-        return Judgement(C, text=f"{about}{value:.4g}", facts=facts)
+        return Judgement(C, text=f"{about}{value:.4g} ({len(held):,} rows)", facts=facts)
     bound = float(linsep.bounds.clopper_pearson(round(value * len(held)), len(held), delta=0.05))
-    text = f"{about}{value:.2%}, below {bound:.2%} with probability 0.95"
+    text = f"{about}{value:.1%} ({len(held):,} rows), 95 % upper confidence bound {bound:.1%}"
     return Judgement(C, text=text, facts={**facts, "bound": bound})

@@ -67,17 +67,17 @@ def _how_sure(judged: Judged, tuning: Any) -> Answer:
         return Answer(
             question,
             f"below {words.percent_above(float(bound))}",
-            f"The true error is below {words.percent_above(float(bound))} with probability 0.95, and between "
-            f"{words.percent_below(low)} and {words.percent_above(high)} with probability 0.95 (exact binomial bounds "
-            "for independent rows that played no part in fitting).",
+            f"95 % upper confidence bound on the true error: {words.percent_above(float(bound))}; 95 % confidence "
+            f"interval: {words.percent_below(low)} to {words.percent_above(high)} (exact binomial, independent rows "
+            "that played no part in fitting).",
             "good" if high - low < 0.1 else "fair",
         )
     if tuning is not None and tuning.test_bound is not None:
         return Answer(
             question,
             f"below {words.percent_above(tuning.test_bound)}",
-            f"On the test part of the tuning the error was {words.percent(tuning.test_score)}; the true error is below "
-            f"{words.percent_above(tuning.test_bound)} with probability 0.95.",
+            f"On the test part of the tuning the error was {words.percent(tuning.test_score)}, 95 % upper "
+            f"confidence bound {words.percent_above(tuning.test_bound)}.",
             "good",
         )
     if tuning is not None:

@@ -124,7 +124,7 @@ class Tuning:
     test_score : float or None
         Score of the chosen model on the test part, if one was asked for.
     test_bound : float or None
-        With scoring="error": the true error is below it with probability 0.95 (exact binomial).
+        With scoring="error": 95 % upper confidence bound on the true error (exact binomial).
     seconds : float
     trace : tuple of GridRecord
         The models of the grid in the order in which they were done. Models fitted together share their passes evenly.
@@ -172,7 +172,7 @@ class Tuning:
         if self.test_score is not None:
             text += f"; on the test part {self.test_score:.6g}"
             if self.test_bound is not None:
-                text += f" (below {self.test_bound:.4g} with probability 0.95)"
+                text += f" (95 % upper confidence bound {self.test_bound:.4g})"
         return text
 
 
