@@ -89,7 +89,7 @@ def _purify(
         zero[row] = True
     if not moved:
         return None
-    return _solve_through(A[zero], target[zero], at) / scale
+    return np.asarray(_solve_through(A[zero], target[zero], at) / scale)
 
 
 def _vanishing(A: FloatArray, target: FloatArray, at: FloatArray) -> np.ndarray:
