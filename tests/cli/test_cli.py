@@ -509,7 +509,7 @@ def test_a_model_that_learned_nothing_is_told_so(data, capsys):
     said = capsys.readouterr()
     test = json.loads(said.out)["test"]
     assert test["score"] == test["baseline"] == 0.02
-    assert "always answering 0: 2.00%" in said.err and "no better than that" in said.err
+    assert "baseline (always 0) 2.0%" in said.err and "no better than the baseline" in said.err
     Path("rare.csv").write_text(
         "x,kind\n" + "".join(f"{i * i},{'ab'[i % 2] if i > 3 else 'c'}\n" for i in range(40))
     )
