@@ -19,6 +19,7 @@ from linsep.certificates.metric import AMPLE
 from linsep.certificates.recheck import given, weigh
 from linsep.certificates.rows import UNDERFLOW, Rows, product_error
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
+from linsep.problem.gram import symmetric
 
 if TYPE_CHECKING:
     from linsep.certificates.metric import Metric
@@ -54,11 +55,7 @@ class KernelRows(Rows):
             _kernels.gram(block.rows, block.lo, block.hi, _of(block, h), centre, out)
 
         G = self.data.sum(add, order * order).reshape(order, order)
-        upper = np.triu(G, 1)
-        if self.data.sparse:  # sparse kernels add each pair once, to either triangle
-            upper += np.tril(G, -1).T
-        H = upper + upper.T
-        np.fill_diagonal(H, np.diagonal(G))
+        H = symmetric(G, self.data.sparse)
         H = np.ascontiguousarray(H[: self.size, : self.size])
         H[np.diag_indices(self.data.d)] += self.lam
         return H

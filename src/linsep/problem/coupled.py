@@ -21,6 +21,7 @@ from linsep import _kernels
 from linsep.data import Memory
 from linsep.errors import NonFinite
 from linsep.problem import duality
+from linsep.problem.gram import symmetric
 from linsep.solution import Explicit, Linearised
 
 if TYPE_CHECKING:
@@ -211,12 +212,7 @@ class CoupledProblem:
 
     def _symmetric(self, G: FloatArray) -> FloatArray:
         """Matrices G (m, d+1, d+1) from the triangle that the kernels fill."""
-        upper = np.triu(G, 1)
-        if self.data.sparse:  # sparse kernels add each pair once, to either triangle
-            upper += np.tril(G, -1).transpose(0, 2, 1)
-        full = upper + upper.transpose(0, 2, 1)
-        i = np.arange(self.order)
-        full[:, i, i] = G[:, i, i]
+        full = symmetric(G, self.data.sparse)
         if not self.fit_intercept:
             full[:, -1, :] = full[:, :, -1] = 0.0
         return full

@@ -25,6 +25,7 @@ from linsep.errors import NonFinite
 from linsep.problem import duality
 from linsep.problem.composed import Composed
 from linsep.problem.duality import dot
+from linsep.problem.gram import symmetric
 from linsep.solution import Explicit
 
 if TYPE_CHECKING:
@@ -249,10 +250,7 @@ class Problem:
                 "The Hessian is not finite: some features are too large to square in float64. Divide those "
                 "columns by a power of ten."
             )
-        upper = np.triu(H, 1)
-        if self.data.sparse:  # sparse kernels add each pair once, to either triangle
-            upper += np.tril(H, -1).T
-        H = upper + upper.T + np.diag(np.diag(H))
+        H = symmetric(H, self.data.sparse)
         # A constant column is the intercept over again: what centring leaves of it is rounding noise.
         noise = np.append(np.diag(H)[:-1] <= 1e-24 * mu * mu * H[-1, -1], False)
         H[noise], H[:, noise] = 0.0, 0.0

@@ -22,6 +22,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.problem import Problem, dot
+from linsep.problem.gram import symmetric
 from linsep.solvers.grid.newton import Base, Grid, Plan
 
 if TYPE_CHECKING:
@@ -156,6 +157,4 @@ class _Band:
             )
 
         lost, gained = data.sum(add, 2 * order**2).reshape(2, order, order)
-        upper = np.triu(gained - lost)
-        change: FloatArray = upper + np.triu(upper, 1).T
-        return change
+        return symmetric(gained - lost, data.sparse)

@@ -26,8 +26,10 @@ from linsep.errors import NonFinite
 from linsep.monitoring import note
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
+from linsep.problem.gram import symmetric
 from linsep.solution import Linearised
-from linsep.solvers.newton.directions import BLUR, SURE, solved_with_pivot
+from linsep.solvers.linalg.factor import solve_spd_with_pivot
+from linsep.solvers.newton.directions import BLUR, SURE
 from linsep.solvers.run import SAFETY, Run, linearised
 
 if TYPE_CHECKING:
@@ -214,12 +216,7 @@ class Grid:
 
     def whole(self, H: FloatArray) -> FloatArray:
         """Both triangles of the Gram matrices of some parts."""
-        upper = np.triu(H, 1)
-        if self.problem.data.sparse:
-            upper = upper + np.tril(H, -1).transpose(0, 2, 1)
-        full = upper + upper.transpose(0, 2, 1)
-        at = np.arange(H.shape[1])
-        full[:, at, at] = H[:, at, at]
+        full = symmetric(H, self.problem.data.sparse)
         # A constant column is the intercept over again: what centring leaves of it is rounding noise.
         total = full.sum(0)
         noise = np.append(np.diag(total)[:-1] <= 1e-24 * self.mu**2 * total[-1, -1], False)
@@ -244,7 +241,7 @@ class Grid:
             g[-1], H[-1], H[:, -1] = 0.0, 0.0, 0.0
         rhs = -g
         rhs[:-1] += self.mu * g[-1]
-        delta, pivot = solved_with_pivot(H, rhs, definite=True)
+        delta, pivot = solve_spd_with_pivot(H, rhs, definite=True)
         half = 0.5 * dot(rhs, delta)
         delta[-1] -= dot(self.mu, delta[:-1])
         return delta, half, pivot

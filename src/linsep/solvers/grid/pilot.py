@@ -21,8 +21,8 @@ from linsep.problem.pointwise import CURVATURE
 from linsep.solvers.cost.model import row_norms
 from linsep.solvers.grid import kinks as grid_kinks
 from linsep.solvers.grid.newton import Base, Grid, Move
+from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton import native as small
-from linsep.solvers.newton.directions import solved
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -58,7 +58,7 @@ class Pilot:
         value, g = grid.value_gradient(theta, sums, sub.lam)
         rhs = -g
         rhs[:-1] += grid.mu * g[-1]
-        delta = solved(sub.hessian(grid.mu), rhs, definite=True)
+        delta = solve_spd(sub.hessian(grid.mu), rhs, definite=True)
         far = 0.5 * dot(rhs, delta) > 0.5 * near * value
         delta[-1] -= dot(grid.mu, delta[:-1])
         if far and np.isfinite(delta).all():

@@ -22,7 +22,7 @@ from linsep.errors import NonFinite
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
 from linsep.solvers.dual_infeasibility import Imbalance
-from linsep.solvers.newton.directions import Factor, solved
+from linsep.solvers.linalg.factor import Factor, solve_spd
 from linsep.solvers.run import Run
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Path:
             centred = rhs.copy()
             centred[:-1] -= mu * rhs[-1]
             with np.errstate(over="ignore", invalid="ignore"):  # ``advance`` sees it
-                x = factor.solve(centred) if factor is not None else solved(H, centred, definite)
+                x = factor.solve(centred) if factor is not None else solve_spd(H, centred, definite)
                 x[-1] -= float(mu @ x[:-1])
             return x
 

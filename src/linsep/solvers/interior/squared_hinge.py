@@ -21,7 +21,7 @@ from linsep.errors import NonFinite
 from linsep.problem.duality import dot
 from linsep.problem.pointwise import CURVATURE
 from linsep.solution import Explicit, Status
-from linsep.solvers.newton.directions import Factor
+from linsep.solvers.linalg.factor import Factor
 
 if TYPE_CHECKING:
     from linsep.data import Block

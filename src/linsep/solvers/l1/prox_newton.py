@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.problem import dot
-from linsep.solvers.newton.directions import solved
+from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.run import linearised
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _on_support(S: FloatArray, full: FloatArray, x: FloatArray, l1: float) -> In
             break
         signs, at = np.sign(x[on]), x[on]
         part = S[np.ix_(on, on)]
-        to = solved(part, full[on] - l1 * signs, definite=True)
+        to = solve_spd(part, full[on] - l1 * signs, definite=True)
         if not np.isfinite(to).all():
             break
         way = to - at

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.solvers.newton.directions import DROP, Factor
+from linsep.solvers.linalg.factor import NULL_EIGENVALUE, Factor
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
@@ -24,7 +24,7 @@ def null_space(S: FloatArray) -> FloatArray:
     """Orthonormal basis of the directions that S, with a positive diagonal, does not see."""
     scale = 1 / np.sqrt(np.diag(S))
     values, vectors = np.linalg.eigh(S * scale * scale[:, None])
-    absent = values <= DROP * values[-1]
+    absent = values <= NULL_EIGENVALUE * values[-1]
     basis: FloatArray = np.linalg.qr(scale[:, None] * vectors[:, absent])[0]
     return basis
 

@@ -14,7 +14,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.problem.duality import dot
+from linsep.problem.gram import symmetric
+from linsep.solvers.linalg import cg
+from linsep.solvers.linalg.factor import Factor
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -41,13 +43,6 @@ def as_rows(X: Any) -> _kernels.Rows:
     return _kernels.Rows(X.data, indices, indptr, X.shape[1])
 
 
-def _in_order(X: Any) -> Any:
-    """CSR with the entries of a row in order: a Gram is made of pairs of them."""
-    X = sp.csr_matrix(X)
-    X.sort_indices()
-    return X
-
-
 def _turned(X: Any) -> Any:
     """X' by its rows."""
     return sp.csr_matrix(X.T) if sp.issparse(X) else X.T
@@ -59,7 +54,7 @@ class Part:
     def __init__(self, X: Any) -> None:
         self.n, self.k = X.shape
         self.entries = int(X.nnz) if sp.issparse(X) else int(X.size)
-        self.X: Any = np.ascontiguousarray(X) if not sp.issparse(X) else _in_order(X)
+        self.X: Any = sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X)
         self._rows, self._columns = as_rows(self.X), as_rows(_turned(X))
 
     def along(self, w: FloatArray) -> FloatArray:
@@ -87,11 +82,11 @@ class Part:
         return out[: self.n]
 
     def gram(self, h: FloatArray) -> FloatArray:
-        """(X, 1)' h (X, 1), its upper triangle."""
+        """(X, 1)' h (X, 1)."""
         order = self.k + 1
         out = np.zeros(order * order)
         _kernels.gram(self._rows, 0, self.n, h, np.zeros(self.k), out)
-        return out.reshape(order, order)
+        return symmetric(out.reshape(order, order), sp.issparse(self.X))
 
 
 class System:
@@ -129,39 +124,19 @@ class System:
         The gap multiplies the residual of the intercept's equation by the intercept, and those of the features by their
         weights: with targets of 1e6 it shows a residual of 1e-6.
         """
-        x, r = np.zeros_like(rhs), rhs.copy()
-        z = self._inverse.apply(r)
-        p, norm = z, dot(r, z)
-        enough, further = fine * fine * norm, FURTHER if self.factored else 0
-        hoped = FINEST * FINEST * norm
-        for _ in range(GRADIENTS):
-            if not norm > enough:
-                further -= 1
-                if further < 0 or not norm > hoped:
-                    break
-            self.gradients += 1
-            Hp = self.times(p)
-            length = norm / dot(p, Hp)
-            x += length * p
-            r -= length * Hp
-            z = self._inverse.apply(r)
-            now = dot(r, z)
-            p, norm = z + (now / norm) * p, now
-        self.stuck = self.stuck or norm > enough
-        return x
+        further = FURTHER if self.factored else 0
 
+        def ends(at: cg.Iterate) -> bool:
+            nonlocal further
+            if at.rho > fine * fine * at.rho_first:
+                return False
+            further -= 1
+            return further < 0 or not at.rho > FINEST * FINEST * at.rho_first
 
-class _Factor:
-    """Cholesky factor of a matrix of which the upper triangle is given."""
-
-    def __init__(self, S: FloatArray) -> None:
-        self._U, self._scale = np.empty_like(S), np.empty(len(S))
-        _kernels.spd_factor(S, False, self._U, self._scale)
-
-    def apply(self, b: FloatArray) -> FloatArray:
-        x = np.empty_like(b)
-        _kernels.spd_apply(self._U, self._scale, np.ascontiguousarray(b), x)
-        return x
+        at = cg.solve(self.times, self._inverse.apply, rhs, ends, GRADIENTS)
+        self.gradients += at.products
+        self.stuck = self.stuck or at.rho > fine * fine * at.rho_first
+        return at.x
 
 
 class _ByColumns:
@@ -173,7 +148,7 @@ class _ByColumns:
         S = Part(part.X[:, chosen]).gram(system.h)
         at = np.arange(len(chosen))
         S[at, at] += D[chosen]
-        self._factor = _Factor(S if system.free else np.ascontiguousarray(S[:-1, :-1]))
+        self._factor = Factor(S if system.free else S[:-1, :-1], definite=True)
         self._diagonal = np.append(D + system.squares, np.inf)
 
     def apply(self, r: FloatArray) -> FloatArray:
@@ -199,7 +174,7 @@ class _ByRows:
         S += self._inverse[-1]
         at = np.arange(len(chosen))
         S[at, at] += 1.0 / h[chosen]
-        self._factor = _Factor(S)
+        self._factor = Factor(S, definite=True)
 
     def apply(self, r: FloatArray) -> FloatArray:
         first = self._inverse * r

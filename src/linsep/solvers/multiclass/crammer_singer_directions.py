@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.solvers.linalg import cg
+from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.multiclass.softmax_directions import Diagonal, zero_sum
-from linsep.solvers.newton.directions import Factor
 
 if TYPE_CHECKING:
     from linsep.problem import CoupledProblem
@@ -163,25 +164,18 @@ def _iterated(
     moments = curved.own_moments(curved.curvatures())
     moments[:, -1] += lent
     apply = Diagonal(moments, problem.lam, problem.fit_intercept)
-    D, R = np.zeros_like(g), zero_sum(-g)
-    Y = zero_sum(apply(R))
-    Q, rho = Y, float(np.vdot(R, Y))
-    first = rho
-    for _ in range(_PRODUCTS):
+
+    def times(Q: FloatArray) -> FloatArray:
         check()
         HQ = curved.hess_vec(Q)
         HQ[-1] += lent * Q[-1]
         problem.passes += curved.data.n / problem.data.n
-        curve = float(np.vdot(Q, HQ))
-        if not curve > 0.0:
-            break
-        D += (rho / curve) * Q
-        R = zero_sum(R - (rho / curve) * HQ)
-        Y = zero_sum(apply(R))
-        rho, old = float(np.vdot(R, Y)), rho
-        if not rho > _RELATIVE**2 * first:
-            break
-        Q = Y + (rho / old) * Q
+        return HQ
+
+    def ends(at: cg.Iterate) -> bool:
+        return at.products > 0 and not at.rho > _RELATIVE**2 * at.rho_first
+
+    D = cg.solve(times, apply, -g, ends, _PRODUCTS, project=zero_sum).x
     if not problem.fit_intercept:
         D[-1] = 0.0
     return zero_sum(D)

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import get_lapack_funcs
 
 from linsep import _kernels
 from linsep.data import Memory
-from linsep.solvers.newton.directions import Factor
+from linsep.solvers.linalg import cg
+from linsep.solvers.linalg.factor import Factor, Inverse
 
 if TYPE_CHECKING:
     from linsep.problem.coupled import CoupledProblem
@@ -129,7 +129,7 @@ class Blocks:
         self.factors: tuple[FloatArray, FloatArray] | None = None
         self._inverses: list[Inverse] = []
         if order > _FACTORISED:
-            self._inverses = [Inverse(block, lam) for block in G]
+            self._inverses = [Inverse(block, _well_conditioned(block, lam)) for block in G]
             return
         U, scale = np.empty((m * order, order)), np.empty((m, order))
         for c, block in enumerate(G):
@@ -138,7 +138,7 @@ class Blocks:
 
     def _solve(self, c: int, r: FloatArray) -> FloatArray:
         if self.factors is None:
-            return self._inverses[c % len(self._inverses)](r)
+            return self._inverses[c % len(self._inverses)].apply(r)
         U, scale = self.factors
         c, out = c % len(scale), np.empty_like(r)
         _kernels.spd_apply(U[c * len(r) : (c + 1) * len(r)], scale[c], r, out)
@@ -154,34 +154,9 @@ class Blocks:
         return out
 
 
-class Inverse:
-    """Of a large positive definite matrix; in single precision where the penalty keeps it definite."""
-
-    def __init__(self, A: FloatArray, lam: float) -> None:
-        size = np.diagonal(A).copy()
-        self._scale = 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0))
-        kind = np.float32 if lam >= _SINGLE * float(size.max(initial=0.0)) else np.float64
-        scaled = (A * self._scale * self._scale[:, None]).astype(kind)
-        factorise, invert = get_lapack_funcs(("potrf", "potri"), (scaled,))
-        for shift in (0.0, 1e-6, 1e-4, 1e-2, np.inf):  # more where rounding made it indefinite
-            if shift == np.inf:
-                lower = np.eye(len(A), dtype=kind)
-                break
-            scaled[np.diag_indices(len(A))] = 1.0 + shift
-            lower, failed = factorise(scaled, lower=True, clean=True)
-            if not failed:
-                lower, failed = invert(lower, lower=True)
-            if not failed:
-                break
-        whole = np.ascontiguousarray(np.tril(lower) + np.tril(lower, -1).T)
-        self._rows = _kernels.Rows(whole)
-
-    def __call__(self, r: FloatArray) -> FloatArray:
-        """A^-1 r, as good as a preconditioner needs it."""
-        out = np.empty_like(r)
-        _kernels.scores(self._rows, 0, len(r), np.append(r * self._scale, 0.0), out)
-        out *= self._scale
-        return out
+def _well_conditioned(A: FloatArray, lam: float) -> bool:
+    """Whether the penalty keeps A definite in single precision."""
+    return lam >= _SINGLE * float(np.diagonal(A).max(initial=0.0))
 
 
 class Diagonal:
@@ -314,31 +289,31 @@ class ConjugateGradients:
         assert self.apply is not None
         if self._at_once and isinstance(self.apply, Blocks) and self.apply.factors is not None:
             return self._solve_at_once(W, g, target)
-        D, R = np.zeros_like(g), zero_sum(-g)
-        Y = zero_sum(self.apply(R))
-        Q, rho = Y, float(np.vdot(R, Y))
-        first = rho
-        while rho > 1e-28 * first and self._rounds < _PRODUCTS:
+
+        def times(Q: FloatArray) -> FloatArray:
             self._check()
-            HQ = self.problem.hess_vec(Q)
             self._rounds += 1
             self._products += 1
-            curve = float(np.vdot(Q, HQ))
-            if not curve > 0.0:
-                break
-            D += (rho / curve) * Q
-            R = zero_sum(R - (rho / curve) * HQ)
-            Y = zero_sum(self.apply(R))
-            rho, old = float(np.vdot(R, Y)), rho
-            if self._enough(R, -float(np.vdot(g, D)), rho / first, target):
-                break
-            if self._outdated():  # goes on from D with a better preconditioner
+            return self.problem.hess_vec(Q)
+
+        def precondition(R: FloatArray) -> FloatArray:
+            assert self.apply is not None
+            return self.apply(R)
+
+        def ends(at: cg.Iterate) -> bool:
+            if not at.rho > 1e-28 * at.rho_first:
+                return True
+            share = at.rho / at.rho_first
+            return at.products > 0 and self._enough(at.r, -cg.inner(g, at.x), share, target)
+
+        def renew() -> bool:
+            outdated = self._outdated()
+            if outdated:
                 self._refresh(W, False)
-                Y = zero_sum(self.apply(R))
-                Q, rho = Y, float(np.vdot(R, Y))
-            else:
-                Q = Y + (rho / old) * Q
-        return D, R
+            return outdated
+
+        at = cg.solve(times, precondition, -g, ends, _PRODUCTS, zero_sum, renew)
+        return at.x, at.r
 
     def _enough(self, R: FloatArray, decrement: float, rho: float, target: Target) -> bool:
         if rho > _RELATIVE**2:

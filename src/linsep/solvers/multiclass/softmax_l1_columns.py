@@ -30,6 +30,7 @@ from linsep.data import Memory
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised
 from linsep.solvers.l1.coordinate import NEARLY, Stored
+from linsep.solvers.linalg import cg
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -211,26 +212,18 @@ class _System:
         squares = [_squared(A) for A in self._AT]
         size = np.concatenate([Q @ row for Q, row in zip(squares, h, strict=True)]) + at.l2
         scale = 1.0 / np.maximum(size, 1e-12 * max(float(size.max(initial=0.0)), 1e-300))
-        x, r = np.zeros_like(g), -g
-        y = scale * r
-        q, rho = y, float(r @ y)
-        steps = 0
-        while steps < GRADIENTS:
-            if not float(np.abs(r).max(initial=0.0)) > enough:
-                break
+
+        def times(v: FloatArray) -> FloatArray:
             self._run.check_limits()
-            Hq = self._product(q)
-            curve = float(q @ Hq)
-            if not curve > 0.0:
-                break
-            x += (rho / curve) * q
-            r = r - (rho / curve) * Hq
-            y = scale * r
-            rho, old = float(r @ y), rho
-            q = y + (rho / old) * q
-            steps += 1
+            return self._product(v)
+
+        def ends(now: cg.Iterate) -> bool:
+            return not float(np.abs(now.r).max(initial=0.0)) > enough
+
+        found = cg.solve(times, lambda r: scale * r, -g, ends, GRADIENTS)
+        x = found.x
         entries = sum(_entries(A) for A in self._A)
-        at.problem.passes += 2.0 * steps * entries / max(1, at.problem.data.n_entries)
+        at.problem.passes += 2.0 * found.products * entries / max(1, at.problem.data.n_entries)
         bent = self._bent(self._forth(x)).sum(axis=1)
         return self._split(x), first - self._B @ bent, -float(g @ x)
 

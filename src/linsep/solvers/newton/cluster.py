@@ -24,9 +24,10 @@ import numpy as np
 from linsep.problem import Problem, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import sampling as pilot
+from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton import native as small
 from linsep.solvers.newton import solve as newton
-from linsep.solvers.newton.directions import Cholesky, solved
+from linsep.solvers.newton.directions import Cholesky
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -255,7 +256,7 @@ class Model:
             value, g, h = self._at(at)
             for _ in range(MODEL_STEPS):
                 more = (self._Z.T * (h - self._h)) @ self._Z
-                step = solved(self._H + more, -g, definite=True)
+                step = solve_spd(self._H + more, -g, definite=True)
                 decrement = -dot(g, step)
                 if not decrement > 1e-9 * abs(value):
                     break

@@ -15,14 +15,15 @@ residual r enters the Newton-dual gap by just that term.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.linalg as sl
 
-from linsep import _kernels
 from linsep.problem import dot
+from linsep.solvers.linalg import cg
+from linsep.solvers.linalg.factor import Factor, solve_spd
 from linsep.solvers.run import NEAR
 
 if TYPE_CHECKING:
@@ -32,91 +33,12 @@ if TYPE_CHECKING:
 
 #: The step, the squared Newton decrement -g.delta, and |r|^2 of the residual r = H delta + g (weights).
 Step = tuple["FloatArray", float, float]
-# Order up to which a system is solved by the kernels: LAPACK wakes other threads, and on a busy machine
-# waits for them far longer than the factorisation takes.
-NATIVE = 1000
 # Of the diagonal of X'HX beside lam: rows of text are of one size, columns are not.
 SPARSE_SHARE = 0.1
 # Single precision: the square of its error, the smallest pivot that can stand it, half the squared decrement,
 # as a share of P, from which the gap may show it, and how often a step is refined before double precision is cheaper.
 BLUR, SURE, SEEN, REFINEMENTS = 4e-14, 1e-4, 0.05, 2
 REPAIRABLE = 2e-6  # the smallest pivot that can stand it if the step is refined
-# Relative eigenvalue below which a direction counts as absent when nothing penalises it.
-DROP = 1e-13
-
-
-class Factor:
-    """Jacobi-scaled Cholesky factor of a symmetric positive semidefinite matrix.
-
-    ``definite`` (there is a penalty): a pivot lost to rounding is replaced by a tiny one, and refinement
-    repairs what that costs. Otherwise directions without curvature are left out, by eigenvalues.
-    """
-
-    def __init__(self, H: FloatArray, definite: bool) -> None:
-        self.H = H
-        self.least = 0.0  # smallest pivot
-        self._factor: tuple[FloatArray, bool] | None = None
-        self._native: FloatArray | None = None
-        if len(H) <= NATIVE:
-            self._native, self.scale = np.empty(H.shape), np.empty(len(H))
-            whole = np.ascontiguousarray(H)
-            self.least = _kernels.spd_factor(whole, False, self._native, self.scale)
-            if definite or self.least > DROP:
-                return
-            self._native = None
-        diagonal = np.diag(H)
-        present = diagonal > 0
-        self.scale = np.where(present, 1 / np.sqrt(np.where(present, diagonal, 1.0)), 0.0)
-        scaled = H * self.scale
-        scaled *= self.scale[:, None]
-        scaled[~present, ~present] = 1.0
-        for jitter in (0.0, 1e-14, 1e-12, 1e-10) if definite else (0.0,):
-            scaled[np.diag_indices(len(H))] = 1.0 + jitter
-            try:
-                factor = sl.cho_factor(scaled, lower=True, check_finite=False)
-            except sl.LinAlgError:
-                continue
-            self.least = 0.0 if jitter else float(np.min(np.diag(factor[0]))) ** 2
-            if definite or self.least > DROP:
-                self._factor = factor
-                return
-        scaled[np.diag_indices(len(H))] = 1.0
-        values, vectors = np.linalg.eigh(scaled)
-        keep = values > DROP * values[-1]
-        self._inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
-
-    def apply(self, r: FloatArray) -> FloatArray:
-        """H^-1 r without refinement: what a preconditioner needs."""
-        if self._native is not None:
-            x = np.empty_like(self.scale)
-            _kernels.spd_apply(self._native, self.scale, np.ascontiguousarray(r), x)
-            return x
-        y = self.scale * r
-        if self._factor is not None:
-            solved: FloatArray = sl.cho_solve(self._factor, y, check_finite=False)
-            return self.scale * solved
-        out: FloatArray = self.scale * (self._inverse @ y)
-        return out
-
-    def solve(self, r: FloatArray) -> FloatArray:
-        """H^-1 r (on the range of H), refined once."""
-        x = self.apply(r)
-        return x + self.apply(np.where(self.scale > 0, r - self.H @ x, 0.0))
-
-
-def solved(H: FloatArray, rhs: FloatArray, definite: bool) -> FloatArray:
-    """H^-1 rhs, refined once."""
-    return solved_with_pivot(H, rhs, definite)[0]
-
-
-def solved_with_pivot(H: FloatArray, rhs: FloatArray, definite: bool) -> tuple[FloatArray, float]:
-    """H^-1 rhs and the smallest pivot of the scaled H."""
-    if len(H) > NATIVE:
-        factor = Factor(H, definite)
-        return factor.solve(rhs), factor.least
-    x = np.empty_like(rhs)
-    least = _kernels.spd_solve(np.ascontiguousarray(H), rhs, not definite, x)
-    return x, least
 
 
 class Cholesky:
@@ -145,7 +67,7 @@ class Cholesky:
             self._exact = True
             problem.expect_hessian(self.mu, single=False)
         H = self.H = problem.hessian(self.mu)
-        delta = solved(H, rhs, definite=problem.lam > 0)
+        delta = solve_spd(H, rhs, definite=problem.lam > 0)
         return self._placed(delta), dot(rhs, delta), 0.0
 
     def _refined(
@@ -216,53 +138,31 @@ class ConjugateGradients:
             apply = self._make()
         rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
 
-        room = np.zeros(problem.order)
+        direction, count = np.zeros(problem.order), itertools.count()
 
         def product(v: FloatArray) -> FloatArray:
-            room[:-1] = v
-            room[-1] = -dot(mean, v) if intercept else 0.0
-            out: FloatArray = problem.hess_vec(room)[:-1]
+            if next(count) % 8 == 7:
+                run.check_limits()
+            direction[:-1] = v
+            direction[-1] = -dot(mean, v) if intercept else 0.0
+            out: FloatArray = problem.hess_vec(direction)[:-1]
             return out
 
-        dw, left = self._solve(run, product, apply, rhs, value)
-        db = -(g[-1] / h + dot(mean, dw)) if intercept else 0.0
-        delta = np.append(dw, db)
-        return delta, -dot(g, delta), left
+        lam, tol = problem.lam, run.stop.tol
 
-    def _solve(
-        self,
-        run: Run[Problem],
-        product: Callable[[FloatArray], FloatArray],
-        apply: Preconditioner,
-        rhs: FloatArray,
-        value: float,
-    ) -> tuple[FloatArray, float]:
-        """Preconditioned conjugate gradients on S x = rhs from 0: x and |S x - rhs|^2."""
-        lam, tol = run.problem.lam, run.stop.tol
-        x, r = np.zeros_like(rhs), rhs.copy()
-        y = apply(r)
-        p, rho = y.copy(), dot(r, y)
-        first = rho
-        self.products, self.stalled = 0, False
-        while self.products < self.limit and rho > 1e-30 * first:
-            if self.products % 8 == 7:
-                run.check_limits()
-            Sp = product(p)
-            self.products += 1
-            curve = dot(p, Sp)
-            if not curve > 0:
-                break
-            a = rho / curve
-            x += a * p
-            r -= a * Sp
-            if self._enough(dot(r, r), dot(rhs, x), lam, tol, value, rho, first):
-                return x, dot(r, r)
-            y = apply(r)
-            rho, old = dot(r, y), rho
-            p *= rho / old
-            p += y
-        self.stalled = self.products >= self.limit
-        return x, dot(r, r)
+        def ends(at: cg.Iterate) -> bool:
+            if not at.rho > 1e-30 * at.rho_first:
+                return True
+            if at.products == 0:
+                return False
+            size, decrement = dot(at.r, at.r), dot(rhs, at.x)
+            return self._enough(size, decrement, lam, tol, value, at.rho_before, at.rho_first)
+
+        at = cg.solve(product, apply, rhs, ends, self.limit)
+        self.products, self.stalled = at.products, not at.ended and at.products >= self.limit
+        db = -(g[-1] / h + dot(mean, at.x)) if intercept else 0.0
+        delta = np.append(at.x, db)
+        return delta, -dot(g, delta), dot(at.r, at.r)
 
     @staticmethod
     def _enough(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.solvers.newton.directions import Factor
+from linsep.solvers.linalg.factor import Factor
 
 if TYPE_CHECKING:
     from linsep.problem import Problem

@@ -19,8 +19,9 @@ import numpy as np
 from linsep import _kernels
 from linsep.errors import SeparableData
 from linsep.problem.closing_rows import margin_error
+from linsep.problem.gram import symmetric
 from linsep.separability import WIDE, Inseparable, Separable, decide
-from linsep.solvers.newton.directions import DROP
+from linsep.solvers.linalg.factor import NULL_EIGENVALUE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -127,14 +128,13 @@ def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
         _kernels.gram(block.rows, block.lo, block.hi, stayed, mu, out)
 
     H = problem.data.sum(add, order * order, uses=("curvature",)).reshape(order, order)
-    upper = np.triu(H, 1) + (np.tril(H, -1).T if problem.data.sparse else 0.0)
-    H = upper + upper.T + np.diag(np.diag(H))
+    H = symmetric(H, problem.data.sparse)
     free = np.ones(order, dtype=bool)
     free[-1] = problem.fit_intercept
     diagonal = np.where(free, np.diag(H), 0.0)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     values, vectors = np.linalg.eigh((H * scale * scale[:, None])[np.ix_(free, free)])
-    N = scale[free, None] * vectors[:, values <= DROP * max(values[-1], 1.0)]
+    N = scale[free, None] * vectors[:, values <= NULL_EIGENVALUE * max(values[-1], 1.0)]
     if N.shape[1] == 0:
         return None
     here = theta.copy()

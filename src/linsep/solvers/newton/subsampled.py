@@ -16,9 +16,10 @@ import numpy as np
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling as pilot
 from linsep.solvers.linalg import minimum_norm as shortest
+from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.newton import native as small
 from linsep.solvers.newton import solve as newton
-from linsep.solvers.newton.directions import Cholesky, ConjugateGradients, Factor
+from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
 from linsep.solvers.newton.multisecant import Multisecant
 
 if TYPE_CHECKING:

@@ -1,0 +1,24 @@
+"""Gram matrices sum h x~ x~' as the kernels leave them, made symmetric."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+
+def symmetric(G: FloatArray, sparse: bool) -> FloatArray:
+    """Both triangles of matrices G (..., m, m) summed by a kernel.
+
+    Kernels for dense rows fill the upper triangle; those for sparse rows add each pair once, to either triangle.
+    """
+    upper = np.triu(G, 1)
+    if sparse:
+        upper += np.tril(G, -1).swapaxes(-1, -2)
+    full: FloatArray = upper + upper.swapaxes(-1, -2)
+    i = np.arange(G.shape[-1])
+    full[..., i, i] = G[..., i, i]
+    return full

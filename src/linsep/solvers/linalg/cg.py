@@ -1,0 +1,76 @@
+"""Preconditioned conjugate gradients for A x = b, A symmetric positive definite: one loop for all solvers.
+
+Products with A, the preconditioner, the stopping rule and a projection are callbacks. Vectors may be matrices: the
+inner product is that of their entries.
+
+Reference: Hestenes and Stiefel, Methods of conjugate gradients for solving linear systems, 1952.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.problem import dot
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+    Operator = Callable[[FloatArray], FloatArray]
+
+
+class Iterate:
+    """x, its residual r = b - A x, and rho = r.M^-1 r: now, before the last product, and at x = 0."""
+
+    def __init__(self, b: FloatArray) -> None:
+        self.x, self.r = np.zeros_like(b), b.copy()
+        self.rho = self.rho_before = self.rho_first = np.inf
+        self.products = 0
+        self.ended = False  # by the stopping rule
+
+
+def inner(a: FloatArray, b: FloatArray) -> float:
+    """Sum of the products of the entries, by one thread."""
+    return dot(a, b) if a.ndim == 1 else dot(a.ravel(), b.ravel())
+
+
+def solve(
+    times: Operator,
+    precondition: Operator,
+    b: FloatArray,
+    ends: Callable[[Iterate], bool],
+    limit: int,
+    project: Operator = lambda v: v,
+    renew: Callable[[], bool] = lambda: False,
+) -> Iterate:
+    """Iterate from x = 0 until ``ends``, ``limit`` products, or a direction without positive curvature.
+
+    ``project`` keeps residuals and directions in a subspace that rounding would leave. ``renew`` is asked after every
+    product whether the preconditioner was replaced; the directions then begin anew from the present x.
+    """
+    at = Iterate(project(b))
+    z = project(precondition(at.r))
+    p, at.rho = z, inner(at.r, z)
+    at.rho_first = at.rho_before = at.rho
+    while at.products < limit:
+        at.ended = ends(at)
+        if at.ended:
+            break
+        if at.products and renew():
+            p = project(precondition(at.r))
+            at.rho = inner(at.r, p)
+        elif at.products:
+            p = z + (at.rho / at.rho_before) * p
+        Ap = times(p)
+        at.products += 1
+        curvature = inner(p, Ap)
+        if not curvature > 0.0:
+            break
+        step = at.rho / curvature
+        at.x += step * p
+        at.r = project(at.r - step * Ap)
+        z = project(precondition(at.r))
+        at.rho_before, at.rho = at.rho, inner(at.r, z)
+    return at
