@@ -10,11 +10,11 @@
         BadModelFile       a model file is damaged, forged or from a newer version
         SeparableData      C = inf and no minimiser exists: the direction proves it
         InseparableData    C = inf asks for the hard margin, and there is none: the witness proves it
-        Refused            a computed refusal: what was asked has no honest answer here
+        Refused            the combination of loss, penalty, data and solver is not supported
         ClusterError       the cluster cannot go on: no workers, a partition that kills them, another version
         CertificateError   a certificate does not hold for the model and the data at hand
     sklearn.exceptions.ConvergenceWarning
-      ConvergenceWarning   a limit stopped the fit; the certified gap so far travels with it
+      ConvergenceWarning   a limit stopped the fit; the exception holds the certificate reached so far
 
 A message says what was given, what is needed and what to do. Every extra argument has a default,
 so that the exceptions survive pickling between processes.
@@ -132,3 +132,16 @@ class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore
     def __init__(self, message: str = "", certificate: Any = None) -> None:
         super().__init__(message)
         self.certificate = certificate
+
+
+def require_fitted(model: Any, caller: str) -> None:
+    """Raise unless ``model`` is a fitted estimator of linsep; ``caller`` is the function that needs one."""
+    if hasattr(model, "certificate_"):
+        return
+    kind = type(model)
+    if any(base.__module__.startswith("linsep.") for base in kind.__mro__):
+        raise sklearn.exceptions.NotFittedError(
+            f"This {kind.__name__} is not fitted: call fit before {caller}."
+        )
+    advice = " Pass its last step and the transformed rows." if hasattr(model, "steps") else ""
+    raise BadInput(f"{caller} needs a fitted linsep estimator, got {kind.__name__}.{advice}")

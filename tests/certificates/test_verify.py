@@ -18,9 +18,10 @@ from small_problems import (
     softmax_problem,
 )
 
-from linsep import losses
+import linsep
+from linsep import LogisticRegression, losses
 from linsep.certificates import Part, combine, recheck_part, verify
-from linsep.errors import CertificateError, Refused
+from linsep.errors import BadInput, CertificateError, Refused
 from linsep.losses import Absolute, Hinge, Logistic, Multinomial, Squared, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit, Linearised
@@ -107,7 +108,7 @@ class TestVerify:
 
     def test_a_model_that_is_not_fitted(self):
         with pytest.raises(NotFittedError):
-            verify(SimpleNamespace(), None, None)
+            verify(LogisticRegression(), None, None)
 
     def test_an_unfinished_model_is_not_verified(self):
         part = solved()
@@ -163,3 +164,16 @@ class TestVerify:
         assert found.certified
         assert found.gap < 1e-13
         assert not recheck_part(part._replace(dual=Explicit(np.array([0.5, 0.4])))).certified
+
+
+def test_a_model_of_another_library_is_not_called_unfitted():
+    from sklearn.linear_model import LogisticRegression as Other
+    from sklearn.pipeline import make_pipeline
+
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    for model in (Other().fit(X, y), make_pipeline(LogisticRegression()).fit(X, y)):
+        for check in (verify, linsep.summary):
+            with pytest.raises(
+                BadInput, match=f"needs a fitted linsep estimator, got {type(model).__name__}"
+            ):
+                check(model, X, y)

@@ -84,6 +84,8 @@ class Optimality:
                 f"{where}rounding alone may account for {self.rounding / scale:.1e}: "
                 "raise tol above that, or standardise the features"
             )
+        if self.relative_gap > 0.5:
+            return f"{where}next to nothing is proven yet: raise time_limit, max_passes or epochs"
         return (
             f"{where}raise time_limit, max_passes or epochs, or accept tol={self.relative_gap:.1e}"
         )

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import NotFittedError
 
 from linsep.certificates.claims import altered_settings, contradiction
 from linsep.certificates.closing import from_sums
@@ -30,7 +29,7 @@ from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import target_units
 from linsep.data.cluster import ClusterRows
-from linsep.errors import CertificateError, Refused
+from linsep.errors import CertificateError, Refused, require_fitted
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.monitoring import Job
 from linsep.problem import hard_margin
@@ -65,9 +64,7 @@ def verify(
     numbers and balls (the logistic, exponential and multinomial losses need ``linsep[exact]``), so that no rounding
     is left to allow for. X may be a scan (``linsep.scan``), which may bring y and the weights along.
     """
-    if not hasattr(model, "certificate_"):
-        name = type(model).__name__
-        raise NotFittedError(f"This {name} is not fitted: call fit before verify.")
+    require_fitted(model, "verify")
     if hasattr(model, "_verified"):  # its proof is not one of duality, and it knows how to check it
         found_by_itself: Optimality = model._verified(X, y, sample_weight, exact)
         return found_by_itself

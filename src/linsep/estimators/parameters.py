@@ -101,7 +101,8 @@ def limit(name: str, given: Any, unit: str) -> float:
 def _loss_for(fact: str, what: str, given: Any) -> Loss:
     loss = losses.get(given)
     if not getattr(loss, fact):
-        fit = ", ".join(name for name in losses.NAMES if getattr(losses.get(name), fact))
+        known = (losses.get(name) for name in losses.NAMES)
+        fit = ", ".join(loss.name for loss in known if getattr(loss, fact) and loss.convex)
         raise BadInput(f"the loss {loss.name!r} is not meant for {what}; use one of {fit}.")
     return loss
 

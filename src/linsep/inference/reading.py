@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Part
-from linsep.errors import BadInput, Refused
+from linsep.errors import BadInput, Refused, require_fitted
 from linsep.inference.intervals import INTERCEPT, covariance, margins, refusal, rows, with_intervals
 from linsep.inference.results import Coefficient, Summary
 from linsep.losses import Logistic
@@ -49,8 +48,7 @@ def summary(
     >>> summary(model, X, [0.1, 0.9, 2.2, 2.8, 4.1, 5.0]).valid
     True
     """
-    if not hasattr(model, "certificate_"):
-        raise NotFittedError(f"This {type(model).__name__} is not fitted: call fit before summary.")
+    require_fitted(model, "summary")
     if not 0.0 < level < 1.0:
         raise BadInput(f"level must lie between 0 and 1, got {level!r}.")
     if not hasattr(model, "_verification_parts"):

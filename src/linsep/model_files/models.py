@@ -32,7 +32,8 @@ _KEYS = {"linsep", "model", "params", "fitted", "encoder"}
 
 def kinds() -> dict[str, type[Any]]:
     """The estimators a model file may name."""
-    return {name: getattr(estimators, name) for name in estimators.__all__}
+    public = {name: getattr(estimators, name) for name in estimators.__all__}
+    return {name: kind for name, kind in public.items() if hasattr(kind, "fit")}
 
 
 def save(
