@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.reading import plain_rows, plain_signs
+from linsep.data.row_access import plain_rows, plain_signs
 from linsep.errors import BadInput
 
 FloatArray = npt.NDArray[np.float64]

@@ -23,6 +23,7 @@ from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, visit
 from linsep.certificates.optimality import preference
 from linsep.certificates.rows import curved
+from linsep.data import Location
 from linsep.problem import Problem
 from linsep.solvers.run import linearised
 
@@ -68,7 +69,7 @@ def refine(
 
 def _applies(problem: Problem) -> bool:
     free = problem.lam == 0.0 and problem.penalty.l1 == 0.0
-    near = problem.data.at_hand and not problem.data.remote
+    near = problem.data.fits_memory() and problem.data.location is not Location.CLUSTER
     return free and near and problem.loss.smooth and problem.data.d < LARGEST
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linsep.certificates import Optimality, conclude, explain
-from linsep.data import Dataset
+from linsep.data import Dataset, Location
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import Job, note
@@ -106,7 +106,11 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     with Job("fit", tol=recipe.tol) as job:
         problem, solution, name = _solve(recipe, data, start, job)
         solution, certificate = conclude(problem, solution, recipe.tol)
-        if not certificate.certified and isinstance(problem, Problem) and not problem.data.remote:
+        if (
+            not certificate.certified
+            and isinstance(problem, Problem)
+            and problem.data.location is not Location.CLUSTER
+        ):
             theta, value = null_model(problem)
             if value == 0.0:  # a constant target, which no rounding of the weights should spoil
                 constant = replace(solution, W=theta.reshape(-1, 1), sums=None)

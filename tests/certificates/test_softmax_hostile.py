@@ -215,7 +215,7 @@ def test_sums_of_rows_that_cancel(kind, by):
 def test_losses_that_are_lost_in_their_sum(kind):
     """absolute: each chunk of small losses is below half a unit in the last place of what is there already."""
     X, y = np.zeros((1, 1)), np.zeros(1, np.int64)
-    chunk = _kernels.softmax_chunk(Memory(X, labels=y).first_rows(), 2)
+    chunk = _kernels.softmax_chunk(Memory(X, labels=y).example_row(), 2)
     n = 400 * chunk
     X, y, W = np.zeros((n, 1)), np.arange(n) % 2, np.zeros((2, 2))
     s = np.full(n, 0.9 * 2.0**-54 / chunk)

@@ -18,7 +18,7 @@ from linsep import (
     checkpoint,
     scan,
 )
-from linsep.data import Stream
+from linsep.data import Disk
 from linsep.data.journal import Journal
 from linsep.data.recorded import Recorded
 from linsep.errors import BadInput
@@ -158,41 +158,41 @@ def chained(data):
     """Passes that build on what earlier ones keep, and a visit that looks at it."""
 
     def first(b, out):
-        b.kept("u")[b.lo : b.hi] = 2.0
+        b.row_state("u")[b.lo : b.hi] = 2.0
         out[0] += b.hi - b.lo
 
     def second(b, out):
-        b.kept("v")[b.lo : b.hi] = b.kept("u")[b.lo : b.hi] + 1.0
-        out[0] += b.kept("v")[b.lo : b.hi].sum()
+        b.row_state("v")[b.lo : b.hi] = b.row_state("u")[b.lo : b.hi] + 1.0
+        out[0] += b.row_state("v")[b.lo : b.hi].sum()
 
     def third(b, out):
-        b.kept("u")[b.lo : b.hi] = b.scores(np.ones(D + 1))
-        out[0] += np.abs(b.kept("u")[b.lo : b.hi]).sum()
+        b.row_state("u")[b.lo : b.hi] = b.scores(np.ones(D + 1))
+        out[0] += np.abs(b.row_state("u")[b.lo : b.hi]).sum()
 
     def look(b, out):
-        u, v = b.kept("u")[b.lo : b.hi], b.kept("v")[b.lo : b.hi]
+        u, v = b.row_state("u")[b.lo : b.hi], b.row_state("v")[b.lo : b.hi]
         few = np.flatnonzero(u > 9.0)
         out += u.sum(), v.sum()
         return b.first + b.lo + few, u[few]
 
-    one, two = data.sums([(first, 1), (second, 1)], fills=("u", "v"))
-    again = data.sum(second, 1, fills=("v",), uses=("u",))
-    last = data.sum(third, 1, fills=("u",))
-    total, found = data.visit(look, 2, uses=("u", "v"))
+    one, two = data.sums([(first, 1), (second, 1)], writes=("u", "v"))
+    again = data.sum(second, 1, writes=("v",), reads=("u",))
+    last = data.sum(third, 1, writes=("u",))
+    total, found = data.visit(look, 2, reads=("u", "v"))
     return [one, two, again, last, total], found
 
 
 @pytest.mark.parametrize("passes", range(5))
 def test_what_is_owed_is_made_up_for_in_order(passes, rows, tmp_path):
     with scan(rows[0], target=rows[2]) as X:
-        alone = Stream(X.rows)
+        alone = Disk(X.rows)
         sums, found = chained(alone)
         assert len(found) > 1 and sum(len(few) for few, _ in found) > 0
         journal = Journal(tmp_path / "state", resume=False)
-        chained(Recorded(Stream(X.rows), journal))
+        chained(Recorded(Disk(X.rows), journal))
         assert journal.passes == 4
         journal._known, journal._next = journal._known[:passes], 0
-        data, before = Recorded(Stream(X.rows), journal), X.reads
+        data, before = Recorded(Disk(X.rows), journal), X.reads
         others, more = chained(data)
         for a, b in zip(
             [*sums, *(p for few in found for p in few)],
@@ -202,9 +202,9 @@ def test_what_is_owed_is_made_up_for_in_order(passes, rows, tmp_path):
             assert a.dtype == b.dtype and np.array_equal(a, b)
         assert passes < 4 or X.reads == before
         for name in "uv":
-            assert np.array_equal(data.fetch(name), alone.fetch(name))
-        data.place("u", np.zeros(N))
-        assert not data.fetch("u").any() and (data.fetch("v") == 3.0).all()
+            assert np.array_equal(data.row_state(name), alone.row_state(name))
+        data.set_row_state("u", np.zeros(N))
+        assert not data.row_state("u").any() and (data.row_state("v") == 3.0).all()
         data.close()
         alone.close()
         journal.close()

@@ -17,8 +17,8 @@ from sklearn.base import clone
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, separate
-from linsep.data import Memory
-from linsep.data.cluster import Cluster, on_cluster
+from linsep.data import Location, Memory, location_of
+from linsep.data.cluster import Cluster
 from linsep.data.layout import longest_ordered, ordered
 from linsep.errors import BadInput, CertificateError, ClusterError, Refused
 from linsep.estimators import remote
@@ -293,7 +293,7 @@ def test_what_is_not_made_of_sums_comes_to_the_client_or_is_refused(client, rows
         assert there.certificate_.certified
         here = type(model)(**model.get_params()).fit(X, y)
         assert (there.coef_ == here.coef_).all()
-    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "AT_HAND", 1000)
+    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "MEMORY_ENTRIES", 1000)
     with pytest.raises(Refused, match=r"504,000 entries are too many .* 4,536,000 bytes"):
         LogisticRegression(l1_ratio=1.0).fit(cut(X), cut(y))
 
@@ -420,7 +420,8 @@ def test_without_a_client_there_is_a_way_out(monkeypatch):
 
     monkeypatch.setattr(distributed, "get_client", nobody)
     X = da.zeros((4, 2))
-    assert on_cluster(X) and on_cluster(pieces_of(1, 2)) and not on_cluster([1, 2])
+    assert location_of(X) is location_of(pieces_of(1, 2)) is Location.CLUSTER
+    assert location_of([1, 2]) is Location.MEMORY
     with pytest.raises(ClusterError, match="Client"):
         LogisticRegression().fit(X, np.array([0, 1, 0, 1]))
 

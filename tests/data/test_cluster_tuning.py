@@ -16,7 +16,7 @@ from linsep import (
     summary,
     tune,
 )
-from linsep.data.cluster import HeldRows
+from linsep.data.cluster import PersistedRows
 from linsep.errors import BadInput
 
 da = pytest.importorskip("dask.array")
@@ -112,11 +112,11 @@ def test_means_over_held_out_rows_are_made_by_the_workers(table, monkeypatch):
         raise AssertionError("predictions travel")
 
     for module in ("classification", "logistic"):
-        monkeypatch.setattr(f"linsep.estimators.{module}.lazily", refuse)
+        monkeypatch.setattr(f"linsep.estimators.{module}.predict_lazily", refuse)
     sent = []
-    keep = HeldRows.send
+    keep = PersistedRows.send
     monkeypatch.setattr(
-        HeldRows,
+        PersistedRows,
         "send",
         lambda self, *asked: sent.append(id(keep(self, *asked))) or keep(self, *asked),
     )

@@ -199,10 +199,10 @@ def test_kept_numbers_survive_between_passes(small_blocks, convert_by_block):
 
         def write(block, out):
             rows = np.arange(block.first + block.lo, block.first + block.hi)
-            block.kept("number")[block.lo : block.hi] = rows
+            block.row_state("number")[block.lo : block.hi] = rows
 
         def read(block, out):
-            out[block.first + block.lo : block.first + block.hi] = block.kept("number")[
+            out[block.first + block.lo : block.first + block.hi] = block.row_state("number")[
                 block.lo : block.hi
             ]
 
@@ -282,11 +282,11 @@ def test_longest_sum_bounds_the_chain_of_additions(small_blocks):
     for kind in ("dense64", "csr64-int32"):
         data = Memory(KINDS[kind](binary(30_000)), n_threads=1)
         for size in (1, 50, 100_000):
-            spans = layout.spans(len(data._edges) - 1, data.n_entries, size)
-            rows = [data._edges[s.stop] - data._edges[s.start] for s in spans]
+            spans = layout.spans(len(data.edges) - 1, data.n_entries, size)
+            rows = [data.edges[s.stop] - data.edges[s.start] for s in spans]
             assert data.longest_sum(size) >= max(rows) + len(spans) - 1
             assert data.longest_sum(size) < 30_000
-            assert [k for s in spans for k in s] == list(range(len(data._edges) - 1))
+            assert [k for s in spans for k in s] == list(range(len(data.edges) - 1))
 
 
 def test_rows_without_entries_and_empty_columns(small_blocks):

@@ -24,7 +24,7 @@ from linsep import (
     tune,
     verify,
 )
-from linsep.data import Memory, Stream
+from linsep.data import Disk, Memory
 from linsep.data import strided_sample as shelf
 from linsep.errors import BadInput, CertificateError, Refused
 from linsep.solvers.l1 import native as lasso
@@ -335,7 +335,7 @@ def test_several_sums_in_one_reading_have_the_bits_of_each(npy, table):
         return add
 
     with scan(npy) as rows:
-        data = Stream(rows.rows, n_threads=3)
+        data = Disk(rows.rows, n_threads=3)
         wanted = [(column(0), 1), (column(1), 5000), (column(2), 300_000)]
         for (fn, size), total in zip(wanted, data.sums(wanted), strict=True):
             assert (total == Memory(table[0]).sum(fn, size)).all()
@@ -393,7 +393,7 @@ def test_lines_of_a_csv_file_may_be_long(tmp_path):
 
 
 def test_rows_where_classes_compete_must_fit_into_memory(table, npy, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "AT_HAND", 1000)
+    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "MEMORY_ENTRIES", 1000)
     with scan(npy, target=np.arange(N) % 3) as rows:
         with pytest.raises(Refused, match=r"of 30,000 rows two classes .* in memory"):
             LinearSVC(multiclass="crammer_singer").fit(rows)
@@ -455,7 +455,7 @@ def test_bad_scans_say_what_to_do(table, npy, tmp_path):
 
 def test_sums_stop_at_the_first_error(npy, table):
     with scan(npy, target=table[1]) as rows:
-        data = Stream(rows.rows, n_threads=2)
+        data = Disk(rows.rows, n_threads=2)
 
         def fails(block, out):
             raise RuntimeError("no")
@@ -473,7 +473,7 @@ def test_a_pass_over_the_targets_reads_no_rows(npy, table):
 
     sign = np.where(table[1], 1.0, -1.0)
     with scan(npy) as rows:
-        data = Stream(rows.rows, sign, n_threads=2)
+        data = Disk(rows.rows, sign, n_threads=2)
         assert data.sum(add, 1, features=False) == Memory(table[0], sign).sum(add, 1) == sign.sum()
         assert rows.reads == 0.0
         data.close()
@@ -481,7 +481,7 @@ def test_a_pass_over_the_targets_reads_no_rows(npy, table):
 
 def test_layout_is_that_of_memory(npy, table):
     with scan(npy) as rows:
-        kept, read = Memory(table[0]), Stream(rows.rows, n_threads=1)
+        kept, read = Memory(table[0]), Disk(rows.rows, n_threads=1)
         for size in (1, 50, 5000):
             assert kept.longest_sum(size) == read.longest_sum(size)
         read.close()

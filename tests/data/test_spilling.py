@@ -37,8 +37,8 @@ def parts(a, cuts=CUTS):
 def spilling(monkeypatch, folder, **more):
     """A client whose memory holds a thousand numbers."""
     dask = importlib.import_module("dask")
-    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "AT_HAND", 1000)
-    monkeypatch.setattr(importlib.import_module("linsep.data.cluster.spilling"), "_ENTRIES", 50_000)
+    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "MEMORY_ENTRIES", 1000)
+    monkeypatch.setattr(importlib.import_module("linsep.data.cluster.spill"), "_ENTRIES", 50_000)
     return dask.config.set({"linsep.spill-directory": str(folder), **more})
 
 
@@ -99,7 +99,7 @@ def test_a_disk_without_room_is_told_before_or_while_it_is_filled(client, monkey
             Refused, match=r"take 4,536,000 bytes .* linsep.spill-limit is 1,000,000"
         ):
             model.fit(parts(X), parts(y))
-    spill = importlib.import_module("linsep.data.cluster.spilling")
+    spill = importlib.import_module("linsep.data.cluster.spill")
     usage = type("usage", (), {"free": 4_500_000})
     with spilling(monkeypatch, tmp_path), monkeypatch.context() as patch:
         patch.setattr(spill.shutil, "disk_usage", lambda path: usage)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import scipy.sparse as sp
 
-from linsep.data import Dataset, Memory
+from linsep.data import Dataset, Location, Memory
 
 FAN = 16
 
 
 class Partitioned(Dataset):
-    remote = far = True  # so that the same methods are chosen
+    location = Location.CLUSTER  # so that the same methods are chosen
+    n_threads = 1
 
     def __init__(self, X, cuts, sign=None, offset=None, weight=None, labels=None, n_threads=1):
         self.X, (self.n, self.d) = X, X.shape
         self._whole = Memory(X, sign, offset, weight, labels, n_threads=1)
-        self.offset, self.labels = offset, labels
+        self.targets, self.sparse = self._whole.targets, self._whole.sparse
+        self.n_entries = self._whole.n_entries
         self.starts = np.cumsum([0, *cuts])
 
         def part(v, a, b):
@@ -46,12 +47,15 @@ class Partitioned(Dataset):
             sums = merged
         return sums[0]
 
-    def place(self, name, values):
-        for part, a, b in zip(self.parts, self.starts[:-1], self.starts[1:], strict=True):
-            part.place(name, np.ascontiguousarray(values[..., a:b]))
+    def sums(self, wanted, **notes):
+        return [self.sum(fn, size) for fn, size in wanted]
 
-    def fetch(self, name):
-        return np.concatenate([part.fetch(name) for part in self.parts], axis=-1)
+    def set_row_state(self, name, values):
+        for part, a, b in zip(self.parts, self.starts[:-1], self.starts[1:], strict=True):
+            part.set_row_state(name, np.ascontiguousarray(values[..., a:b]))
+
+    def row_state(self, name):
+        return np.concatenate([part.row_state(name) for part in self.parts], axis=-1)
 
     def sample(self, rows, share=None):
         return self._whole.sample(rows, share)
@@ -62,32 +66,6 @@ class Partitioned(Dataset):
     def close(self):
         for part in (self._whole, *self.parts):
             part.close()
-
-    @property
-    def whole(self):
-        return None
-
-    def first_rows(self):
-        return self._whole.first_rows()
-
-    def planes(self, k):
-        return np.empty((k, self.n))
-
-    @property
-    def sign(self):
-        return self._whole.sign
-
-    @property
-    def weight(self):
-        return self._whole.weight
-
-    @property
-    def sparse(self):
-        return bool(sp.issparse(self.X))
-
-    @property
-    def n_entries(self):
-        return self._whole.n_entries
 
     def longest_sum(self, size):
         return self.n

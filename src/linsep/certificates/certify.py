@@ -17,6 +17,7 @@ from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import chunks, given, nothing_to_fit, score
 from linsep.certificates.softmax import from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
+from linsep.data import Location
 from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, hard_margin
 from linsep.problem.closing_rows import score_share
@@ -69,7 +70,7 @@ def _reproducible(
     kept = solution.dual
     if isinstance(kept, Explicit) or found.kind != "dual" or not fragile(found):
         return solution, found
-    if problem.data.remote or problem.lam == 0.0:
+    if problem.data.location is Location.CLUSTER or problem.lam == 0.0:
         return solution, found
     u = problem.unfolded(np.ascontiguousarray(solution.W[:, 0]), kept)
     explicit = replace(solution, dual=Explicit(u), sums=None)
@@ -93,17 +94,17 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
             fit_intercept=problem.fit_intercept,
             tol=tol,
         )
-    here = not problem.data.remote
+    here = problem.data.location is not Location.CLUSTER
     if here and nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
         return exact_zero(tol)
     if problem.lam == 0.0 and problem.penalty.l1 == 0.0:
         return _local(problem, solution, tol)
     found = _by_duality(problem, solution, tol)
-    if not found.certified and _drowned(found) and not problem.data.remote:
+    if not found.certified and _drowned(found) and problem.data.location is not Location.CLUSTER:
         found = min(found, _precisely(problem, solution, tol), key=preference)
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     hopeless = problem.penalty.l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
-    hopeless = hopeless or not problem.data.at_hand
+    hopeless = hopeless or not problem.data.fits_memory()
     if found.certified or not precise or hopeless:
         return found
     return min(found, _local(problem, solution, tol), key=preference)
@@ -149,7 +150,7 @@ def _stretchable(problem: Problem) -> bool:
     """Whether the loss is zero from a kink at margin 1 on, and margins are proportional to (w, b)."""
     loss = problem.loss
     kink = not loss.smooth and loss.slope(np.array([1.0]))[0] == 0.0 == loss.value(np.ones(1))[0]
-    return bool(kink) and not problem.data.shifted and problem.penalty.C < math.inf
+    return bool(kink) and not problem.data.targets.has_offset and problem.penalty.C < math.inf
 
 
 def _stretched(problem: Problem, solution: Solution) -> Solution | None:
@@ -214,7 +215,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         )
         precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
         hopeless = penalty.l1 > 0.0 or W.size > LARGEST or not problem.loss.smooth
-        hopeless = hopeless or not data.at_hand
+        hopeless = hopeless or not data.fits_memory()
         if found.certified or not precise or hopeless:
             return found
         bounds.append(found)
@@ -237,7 +238,7 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
 
 def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
     data, scale = problem.data, problem.penalty.scale
-    if not data.remote:
+    if data.location is not Location.CLUSTER:
         part = KernelRows.of(data, problem.fit_intercept, problem.lam)
         theta = np.ascontiguousarray(solution.W[: part.size, 0])
         at = part.visit(problem.loss, theta)

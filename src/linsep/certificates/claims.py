@@ -18,7 +18,7 @@ from linsep.certificates.part import Part
 from linsep.certificates.recheck import chunks, given, score, weigh
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.target_units import target_units
-from linsep.data.cluster import ClusterRows
+from linsep.data import Location, location_of
 from linsep.losses import CoupledLoss, Loss
 from linsep.problem import hard_margin
 from linsep.problem.closing_rows import ROUNDOFF, score_share, steepest_slope
@@ -168,7 +168,7 @@ def _allowance(part: Part, found: Optimality) -> float:
     As in ``closing``, for sums over all rows one after another. Rows on a cluster are not read once more: the rounding
     of what was found there, some times over, takes its place.
     """
-    if isinstance(part.X, ClusterRows):
+    if location_of(part.X) is Location.CLUSTER:
         return 64.0 * found.rounding
     units = target_units(part.loss, part.penalty, part.offset)
     if not units.plain:

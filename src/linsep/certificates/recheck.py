@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.cluster import ClusterRows
+from linsep.data import Location, location_of
 from linsep.losses import Loss, zero_margin
 from linsep.problem.closing_rows import close_rows, feasible
 from linsep.problem.duality import ClosingSums
@@ -43,7 +43,7 @@ def _height(n: int, per_row: float) -> int:
 
 def longest_sum(X: Any) -> float:
     """Longest chain of additions in a sum over the rows: those of a chunk, the chunks, the partitions."""
-    if not isinstance(X, ClusterRows):
+    if location_of(X) is not Location.CLUSTER:
         height = chunk_height(X)
         return float(height + math.ceil(X.shape[0] / height))
     heights = [(part.n, _height(part.n, part.entries / part.n)) for part in X.facts]

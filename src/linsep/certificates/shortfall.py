@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.reading import column_sizes
-from linsep.data.stored import StoredRows
+from linsep.data import Location, location_of
+from linsep.data.row_access import column_sizes
 from linsep.solution import Status
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def explain(
 
 def blame(certificate: Optimality, X: Any, names: Names | None = None) -> str:
     """A sentence that names the column whose scale costs the digits, and what to do; empty if none stands out."""
-    known = isinstance(X, np.ndarray | StoredRows) or sp.issparse(X)
-    if not known or certificate.certified or min(X.shape) == 0:
+    known = isinstance(X, np.ndarray) or sp.issparse(X)
+    if not (known or location_of(X) is Location.DISK) or certificate.certified or min(X.shape) == 0:
         return ""
     sizes = column_sizes(X)
     if not np.isfinite(sizes).all() or not sizes.any():
@@ -109,7 +109,7 @@ def _called(column: int, names: Names | None) -> str:
 def _some(X: Any) -> Any:
     """The first rows."""
     count = min(X.shape[0], _ROWS)
-    if isinstance(X, StoredRows):
+    if location_of(X) is Location.DISK:
         return X.read(0, count)
     return X[:count] if isinstance(X, np.ndarray) else X.tocsr()[:count]
 

@@ -28,7 +28,7 @@ from linsep.certificates.relaxed import relaxations
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import target_units
-from linsep.data.cluster import ClusterRows
+from linsep.data import Location, location_of
 from linsep.errors import CertificateError, Refused, require_fitted
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.monitoring import Job
@@ -138,7 +138,7 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     If floating-point numbers do not hold a dual point that proves a claim, exact arithmetic may find one.
     """
     found = recheck_part(part, exact=exact, claimed_gap=claim.gap)
-    if exact or found.certified or not claim.certified or isinstance(part.X, ClusterRows):
+    if exact or found.certified or not claim.certified or location_of(part.X) is Location.CLUSTER:
         return found
     if math.prod(part.X.shape) > _EXACT_SIZE:
         return found
@@ -164,7 +164,7 @@ def _recheck(part: Part) -> Optimality:
 
 def _by_relaxation(part: Part) -> Iterator[Optimality]:
     """Certificates from simpler problems, in which what hardly counts is left out."""
-    if isinstance(part.loss, CoupledLoss) or isinstance(part.X, ClusterRows):
+    if isinstance(part.loss, CoupledLoss) or location_of(part.X) is Location.CLUSTER:
         return
     mass = float(part.X.shape[0]) if part.weight is None else float(np.sum(part.weight))
     for simple in relaxations(part.loss, part.penalty):
@@ -202,7 +202,7 @@ def _by_duality(part: Part) -> Optimality:
 
 def _precisely(part: Part) -> Optimality:
     """The dual certificate in about twice the working precision, for rows on this machine."""
-    if isinstance(part.X, ClusterRows):
+    if location_of(part.X) is Location.CLUSTER:
         return _by_duality(part)
     assert isinstance(part.loss, Loss)
     sums = precise_sums(
@@ -224,7 +224,7 @@ def _precisely(part: Part) -> Optimality:
 def _summed(part: Part, sums: Any) -> Any:
     """The sums of a closing pass: here, or on the workers of a cluster, partition by partition."""
     coupled = isinstance(part.loss, CoupledLoss)
-    if not isinstance(part.X, ClusterRows):
+    if location_of(part.X) is not Location.CLUSTER:
         vectors = (part.labels,) if coupled else (part.sigma, part.offset)
         return sums(part.loss, part.X, *vectors, part.weight, part.W, part.dual)
     along = () if isinstance(part.dual, Linearised) else (part.dual.u.T,)

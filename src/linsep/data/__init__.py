@@ -1,27 +1,31 @@
-"""Rows of data in blocks, and the one thing that is ever asked of them: a sum over all rows."""
+"""Rows of data in blocks, and sums over all of them, in memory, on disk or on a cluster."""
 
 from linsep.data.block import Block
 from linsep.data.cluster import Cluster
-from linsep.data.dataset import AT_HAND, Dataset
+from linsep.data.dataset import Dataset
+from linsep.data.disk import Disk
 from linsep.data.journal import checkpoint
+from linsep.data.location import Location, location_of
 from linsep.data.memory import Memory, readable
 from linsep.data.open_rows import dataset
 from linsep.data.recorded import recorded
 from linsep.data.scanning import Scan, scan
 from linsep.data.stored import StoredRows
-from linsep.data.stream import Stream
+from linsep.data.targets import Targets
 
 __all__ = [
-    "AT_HAND",
     "Block",
     "Cluster",
     "Dataset",
+    "Disk",
+    "Location",
     "Memory",
     "Scan",
     "StoredRows",
-    "Stream",
+    "Targets",
     "checkpoint",
     "dataset",
+    "location_of",
     "readable",
     "recorded",
     "scan",

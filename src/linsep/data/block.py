@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.data.targets import Targets
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class Kept(Protocol):
-    """Room for numbers that belong to rows."""
+class RowState(Protocol):
+    """Numbers that belong to rows, by name."""
 
     def __call__(self, name: str, k: int | None = None) -> FloatArray: ...
 
@@ -23,8 +24,8 @@ class Kept(Protocol):
 class Block:
     """Rows ``lo .. hi`` of ``rows``, whose row 0 is row ``first`` of the data set.
 
-    ``kept(name)`` is room for one number per row of ``rows`` that survives from pass to pass (the
-    curvatures of the last sweep, say), ``kept(name, k)`` for k of them, (k, rows); a back end that loses it
+    ``row_state(name)`` is one number per row of ``rows`` that survives from pass to pass (the
+    curvatures of the last sweep, say), ``row_state(name, k)`` k of them, (k, rows); a back end that loses it
     must recompute, never guess.
     """
 
@@ -37,7 +38,17 @@ class Block:
     lo: int
     hi: int
     first: int
-    kept: Kept
+    row_state: RowState
+
+    @classmethod
+    def of(cls, rows: _kernels.Rows, targets: Targets, first: int, row_state: RowState) -> Block:
+        """All of the rows, with their targets."""
+        native = _kernels.Targets(*targets[:3])
+        return cls(rows, native, *targets, 0, rows.n, first, row_state)
+
+    def between(self, lo: int, hi: int) -> Block:
+        """Rows lo .. hi of the same rows."""
+        return self if (lo, hi) == (self.lo, self.hi) else replace(self, lo=lo, hi=hi)
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Scores x.w + b of the rows lo .. hi."""

@@ -4,80 +4,109 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 import numpy as np
-import numpy.typing as npt
+import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data.block import Block, FloatArray
+from linsep.data.location import Location
+from linsep.data.targets import IntArray
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-AT_HAND = 1 << 27  # entries of rows on disk or on a cluster that may be brought to memory: 1 GiB
+    from linsep.data.memory import Memory
+
+MEMORY_ENTRIES = 1 << 27  # entries of rows on a cluster that may be copied to memory: 1 GiB
 
 
 Sum = Callable[[Block, FloatArray], Any]
 
 
-class Notes(TypedDict, total=False):
-    """What a pass says about itself, so that it need not be made again if what it found was recorded.
+class PassNotes(TypedDict, total=False):
+    """What a pass declares about itself, so that a recorded result can stand for it.
 
-    One that says nothing may do anything.
+    A pass that declares nothing may do anything.
     """
 
-    fills: Sequence[str]  #: kept vectors that it leaves for later passes
-    uses: Sequence[str] | None  #: those that it reads; an empty tuple: none
-    features: (
-        bool  #: False: it looks at targets and kept vectors only, and need not wait for the rows
-    )
-    bring: Callable[[list[Any]], npt.NDArray[np.int64]]
-    """Of what a visit has found in the blocks of a part: numbers of rows that will be asked for next, by ``sample``.
-    Where the rows are in another process they come along."""
-    joined: Callable[[list[Any]], Any]
-    """Of what a visit has found in the blocks of a part: the same in one, where that need not come block by block."""
-    soon: Sequence[str]  #: kept vectors that will be fetched next, likewise
+    writes: Sequence[str]  #: row state that it leaves for later passes
+    reads: Sequence[str] | None  #: row state that it reads; an empty tuple: none
+    features: bool  #: False: it reads targets and row state only, so rows need not be loaded
+    prefetch_rows: Callable[[list[Any]], IntArray]
+    """From the results of the blocks of a partition: row numbers that ``sample`` will ask for next. A cluster sends
+    these rows along with the sums."""
+    merge: Callable[[list[Any]], Any]
+    """From the results of the blocks of a partition: one result for all of them, to send less."""
+    prefetch_state: Sequence[str]  #: row state that will be read next; a cluster sends it along
+
+
+class RowTargets(Protocol):
+    """``Targets``, or the same vectors on the workers of a cluster, fetched on first use."""
+
+    @property
+    def sign(self) -> FloatArray: ...
+    @property
+    def offset(self) -> FloatArray | None: ...
+    @property
+    def weight(self) -> FloatArray | None: ...
+    @property
+    def labels(self) -> IntArray | None: ...
+    @property
+    def has_offset(self) -> bool: ...
+    def total_weight(self) -> float: ...
+    def class_counts(self, k: int) -> IntArray: ...
+    def rows_of_rank(self, ranks: Sequence[IntArray]) -> list[IntArray]: ...
 
 
 class Dataset(ABC):
-    """n rows of d features with their targets.
+    """n rows of d features with their targets: facts, ordered sums, row state, and copies of a part.
 
     Loss, gradient, Hessian, dual value, column statistics are all sums over rows, so one method
     serves every solver. Blocks and the order of the additions depend on the data alone, never on
     the number of threads or workers: the answer has the same bits for 1 or 64 of them.
 
-    What a pass leaves behind for each row is *kept* under a name, where the rows are: ``fills`` says which
-    kept vectors a pass writes, ``uses`` which it reads. Rows in this process need not be told; a worker of a
-    cluster that lost what it kept, and a fit that goes on from a checkpoint, make it again from that.
+    *Row state* is what a pass leaves behind for each row under a name, stored where the rows are. ``writes`` and
+    ``reads`` declare which state a pass writes and reads. A worker of a cluster that lost its state, and a fit that
+    resumes from a checkpoint, recompute it from these declarations; rows in this process need none.
     """
 
-    remote = False  #: whether blocks are visited in other processes, so that only what ``fn`` returns comes back
-    far = False  #: whether every pass must fetch the rows, or ask for them: fewer passes that do more are better
+    location: Location
     n: int
     d: int
     X: Any  #: the rows as they were given
-    offset: FloatArray | None
-    labels: npt.NDArray[np.int64] | None
+    sparse: bool  #: whether rows are stored by their nonzero entries
+    n_entries: int  #: stored numbers: n * d when dense, nonzeros when sparse
+    n_threads: int
+    targets: RowTargets
+
+    # sums
 
     @abstractmethod
-    def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
-        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``."""
+    def sums(
+        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
+    ) -> list[FloatArray]:
+        """Sums over the blocks of what each ``fn(block, out)`` adds to ``out``, a vector of its size. One pass.
 
-    def settle(self) -> None:  # noqa: B027
-        """Make sure that what passes have kept is there, before it is read other than by a pass."""
+        The functions visit each block one after another; later ones may read state that earlier ones write.
+        """
 
-    def visit(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> tuple[FloatArray, list[Any]]:
-        """The same sum, and what ``fn`` returned for each block, in block order.
+    def sum(self, fn: Sum, size: int, **notes: Unpack[PassNotes]) -> FloatArray:
+        """Sum over the blocks of what ``fn(block, out)`` adds to ``out``, a vector of ``size``. One pass."""
+        return self.sums([(fn, size)], **notes)[0]
 
-        Where ``fills`` or ``uses`` is given and the features are read, that is a tuple of vectors, so that it can
-        be recorded.
+    def visit(self, fn: Sum, size: int, **notes: Unpack[PassNotes]) -> tuple[FloatArray, list[Any]]:
+        """Sum over the blocks, and what ``fn`` returned for each block, in block order.
+
+        A pass that declares ``writes`` or ``reads`` and reads features returns tuples of vectors, so that these
+        can be recorded.
         """
         totals, found = self.visits([(fn, size)], **notes)
         return totals[0], found
 
     def visits(
-        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]
+        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
     ) -> tuple[list[FloatArray], list[Any]]:
         """Several sums, and what the last function returned for each block."""
         found: dict[int, Any] = {}
@@ -89,105 +118,96 @@ class Dataset(ABC):
         totals = self.sums([*others, (add, size)], **notes)
         return totals, [found[at] for at in sorted(found)]
 
-    def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
-        """Several sums, one after another over each part of the rows; later ones may use what earlier ones fill."""
-        return [self.sum(fn, size, **notes) for fn, size in wanted]
-
-    @abstractmethod
-    def place(self, name: str, values: FloatArray) -> None:
-        """Keep ``values``, (n,) or (k, n), under a name."""
-
-    @abstractmethod
-    def fetch(self, name: str) -> FloatArray:
-        """What is kept under a name for all rows, (n,) or (k, n); not to be written to."""
-
-    @abstractmethod
-    def sample(self, rows: npt.NDArray[np.int64], share: FloatArray | None = None) -> Dataset:
-        """The given rows (ascending) in memory, their weights multiplied by ``share``."""
-
-    def to_memory(self) -> Dataset:
-        """All rows where a method that is not made of sums alone can work on them, to be closed by the caller."""
-        return self.sample(np.arange(self.n))
-
-    @abstractmethod
-    def columns(self, chosen: npt.NDArray[np.int64]) -> Dataset:
-        """All rows with the chosen features alone, to be closed by the caller."""
-
-    @property
-    @abstractmethod
-    def whole(self) -> Block | None:
-        """All rows as one block that the kernels can read, if they lie in memory like that."""
-
-    @abstractmethod
-    def first_rows(self) -> _kernels.Rows:
-        """The rows of the first block, at least: how all rows are stored."""
-
-    @abstractmethod
-    def planes(self, k: int) -> FloatArray:
-        """Room for k numbers per row, (k, n), that need not lie in memory."""
-
-    @property
-    def shifted(self) -> bool:
-        """Whether the margins have offsets."""
-        return self.offset is not None
-
-    @property
-    def largest_part(self) -> int:
-        """Rows of the largest part that is worked on in one place."""
-        return self.n
-
-    @property
-    def at_hand(self) -> bool:
-        """Whether all rows are in this process, or few enough to be brought here."""
-        return not self.remote or self.holds(self.n)
-
-    def holds(self, count: int) -> bool:
-        """Whether so many of the rows may be brought to memory."""
-        return count * self.n_entries <= AT_HAND * self.n
-
-    @property
-    @abstractmethod
-    def sign(self) -> FloatArray:
-        """Per row: the label -1 or +1 (classification) or 1 (regression)."""
-
-    @property
-    @abstractmethod
-    def weight(self) -> FloatArray | None:
-        """Per row: the sample weight, or None for all ones."""
-
-    @property
-    @abstractmethod
-    def sparse(self) -> bool:
-        """Whether rows are stored by their nonzero entries."""
-
-    @property
-    @abstractmethod
-    def n_entries(self) -> int:
-        """Stored numbers: n * d when dense, nonzeros when sparse."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End the threads."""
-
     @abstractmethod
     def longest_sum(self, size: int) -> int:
         """Bound on the number of terms added one after another in a sum of ``size`` numbers."""
 
+    # row state
+
+    @abstractmethod
+    def row_state(self, name: str) -> FloatArray:
+        """State of all rows under a name, (n,) or (k, n); not to be written to."""
+
+    @abstractmethod
+    def set_row_state(self, name: str, values: FloatArray) -> None:
+        """Store ``values``, (n,) or (k, n), under a name."""
+
+    def allocate_state(self, k: int) -> FloatArray:
+        """Uninitialised array of k numbers per row, (k, n), in memory or in a mapped file."""
+        return np.empty((k, self.n))
+
+    # copies of a part
+
+    @abstractmethod
+    def sample(self, rows: IntArray, factor: FloatArray | None = None) -> Memory:
+        """Copy the given rows (ascending) to memory, their weights multiplied by ``factor``."""
+
+    @abstractmethod
+    def columns(self, chosen: IntArray) -> Dataset:
+        """Copy the chosen features of all rows. The caller closes the copy."""
+
+    def to_memory(self) -> Dataset:
+        """Copy all rows to where a method that is not made of sums alone can work on them. The caller closes it."""
+        return self.sample(np.arange(self.n))
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release threads, files and row state."""
+
+    # facts that follow from others
+
+    whole: Block | None = (
+        None  #: all rows as one block, if they lie in memory in a layout the kernels read
+    )
+
+    one_block = False  #: whether rows in memory are visited as a single block
+
+    @property
+    def largest_part(self) -> int:
+        """Rows of the largest part that is processed in one place."""
+        return self.n
+
+    def fits_memory(self, count: int | None = None) -> bool:
+        """Whether so many of the rows (all of them by default) are in this process or may be copied to its memory."""
+        if count is None:
+            return self.location is not Location.CLUSTER or self.fits_memory(self.n)
+        return count * self.n_entries <= MEMORY_ENTRIES * self.n
+
+    def example_row(self) -> _kernels.Rows:
+        """One row of zeros, stored as all rows are."""
+        from linsep.data.memory import kernel_rows, readable  # noqa: PLC0415 - which builds on this module
+
+        zeros: Any = np.zeros((1, self.d), dtype=self.X.dtype)
+        return kernel_rows(readable(sp.csr_matrix(zeros) if self.sparse else zeros))
+
+    @property
+    def sign(self) -> FloatArray:
+        """Per row: the label -1 or +1 (classification) or 1 (regression)."""
+        return self.targets.sign
+
+    @property
+    def offset(self) -> FloatArray | None:
+        """Per row: the offset of the margin, or None for zeros."""
+        return self.targets.offset
+
+    @property
+    def weight(self) -> FloatArray | None:
+        """Per row: the sample weight, or None for ones."""
+        return self.targets.weight
+
+    @property
+    def labels(self) -> IntArray | None:
+        """Per row: the position of its class, or None."""
+        return self.targets.labels
+
     def total_weight(self) -> float:
         """Sum of the sample weights."""
-        return float(self.n) if self.weight is None else float(self.weight.sum())
+        return self.targets.total_weight()
 
-    def counts(self, k: int = 2) -> npt.NDArray[np.int64]:
-        """Rows of each of k classes; of two without labels, those of sign -1 and of sign +1."""
-        if self.labels is not None:
-            return np.bincount(self.labels, minlength=k)
-        positive = int(np.count_nonzero(self.sign > 0))
-        return np.array([self.n - positive, positive])
+    def counts(self, k: int = 2) -> IntArray:
+        """Number of rows of each of k classes; of two without labels, of sign -1 and of sign +1."""
+        return self.targets.class_counts(k)
 
-    def find(self, ranks: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int64]]:
+    def find(self, ranks: Sequence[IntArray]) -> list[IntArray]:
         """For each class c the numbers of the rows that are the ``ranks[c]``-th of it, counting from 0."""
-        label, sign = self.labels, self.sign
-        return [
-            np.flatnonzero((sign > 0) == (c == 1) if label is None else label == c)[wanted]
-            for c, wanted in enumerate(ranks)
-        ]
+        return self.targets.rows_of_rank(ranks)

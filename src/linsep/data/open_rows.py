@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from linsep.data.block import FloatArray
-from linsep.data.cluster import Cluster, ClusterRows
+from linsep.data.cluster import Cluster
+from linsep.data.disk import Disk
+from linsep.data.location import Location, location_of
 from linsep.data.memory import Memory
-from linsep.data.stored import StoredRows
-from linsep.data.stream import Stream
+
+_BACK_ENDS: dict[Location, Any] = {
+    Location.MEMORY: Memory,
+    Location.DISK: Disk,
+    Location.CLUSTER: Cluster,
+}
 
 
 def dataset(
     X: Any,
-    sign: FloatArray | None = None,
-    offset: FloatArray | None = None,
-    weight: FloatArray | None = None,
-    labels: npt.NDArray[np.int64] | None = None,
+    sign: Any = None,
+    offset: Any = None,
+    weight: Any = None,
+    labels: Any = None,
     n_threads: int | None = None,
-) -> Memory | Stream | Cluster:
-    """The rows with their targets, where they are."""
-    back_end: Any = Stream if isinstance(X, StoredRows) else Memory
-    if isinstance(X, ClusterRows):
-        back_end = Cluster
-    opened: Memory | Stream | Cluster = back_end(X, sign, offset, weight, labels, n_threads)
-    return opened
+) -> Memory | Disk | Cluster:
+    """Rows with their targets as a data set, where they are."""
+    found: Memory | Disk | Cluster = _BACK_ENDS[location_of(X)](
+        X, sign, offset, weight, labels, n_threads
+    )
+    return found

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from linsep.data import cache as block_cache
 from linsep.data.cluster.files import scan_on_cluster
 from linsep.data.decoding import Batch, Column, Wanted, decoder, open_npy
+from linsep.data.location import Location
 from linsep.data.pieces import PieceFile
 from linsep.data.stored import DenseRows, StoredRows
 from linsep.errors import BadInput
@@ -32,10 +33,12 @@ class Scan:
         Target and weight, in memory.
     feature_names : ndarray of str or None
     reads : float
-        How often all rows have been read so far: bytes read as a share of all bytes.
+        Number of times that all rows have been read: bytes read over bytes of all rows.
     cache : Path or None
         Directory of the decoded rows, if there is one.
     """
+
+    location = Location.DISK
 
     def __init__(
         self,
@@ -56,7 +59,7 @@ class Scan:
 
     @property
     def reads(self) -> float:
-        """Bytes read so far as a share of all bytes."""
+        """Bytes read over bytes of all rows."""
         return self.rows.read_bytes / max(1, self.rows.nbytes)
 
     def given(self, y: Any, weight: Any, owner: str) -> tuple[Any, Any]:
@@ -75,6 +78,10 @@ class Scan:
                 "to fit."
             )
         return self.y if y is None else y, self.weight if weight is None else weight
+
+    def without_targets(self) -> Scan:
+        """The rows alone, with their column names."""
+        return Scan(self.rows, names=self.feature_names)
 
     def close(self) -> None:
         """Let go of the files; a temporary cache is removed, one in a directory of yours stays."""

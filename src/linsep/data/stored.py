@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from linsep.data import strided_sample as shelf
 from linsep.data.layout import Edges, dense_edges, sparse_edges
+from linsep.data.location import Location
 from linsep.data.pieces import PieceFile, Scratch
 from linsep.data.threads import in_parallel
 from linsep.errors import BadInput
@@ -48,6 +49,7 @@ class StoredRows(ABC):
     shelf (``strided_sample.py``), if there is one.
     """
 
+    location = Location.DISK
     ndim = 2
     shape: tuple[int, int]
     dtype: np.dtype[Any]

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from linsep.data import Scan
-from linsep.data.cluster import ClusterRows, lazily, on_cluster
+from linsep.data import Location, Scan, location_of
+from linsep.data.cluster import predict_lazily
 from linsep.estimators import fitting, inputs, labels, parameters, remote
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
@@ -39,15 +39,15 @@ class ByScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> FloatArray:
         """Scores x.w + b: (n,) for two classes, positive for the second; (n, k) for more."""
-        if on_cluster(X):
-            return lazily(self, "decision_function", X)  # type: ignore[no-any-return]
+        if location_of(X) is Location.CLUSTER:
+            return predict_lazily(self, "decision_function", X)  # type: ignore[no-any-return]
         Z = self._linear_scores(X)
         return Z[:, 0] if Z.shape[1] == 1 else Z
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each row; of two classes the second when the score is exactly 0."""
-        if on_cluster(X):
-            return lazily(self, "predict", X)  # type: ignore[no-any-return]
+        if location_of(X) is Location.CLUSTER:
+            return predict_lazily(self, "predict", X)  # type: ignore[no-any-return]
         Z = self._linear_scores(X)
         at = (Z[:, 0] >= 0).view(np.int8) if Z.shape[1] == 1 else Z.argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_.take(at)
@@ -91,7 +91,7 @@ class Classification(ByScores):
         owner = type(self).__name__
         recipe = parameters.recipe(self, self._two_class_loss())
         scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
-        if on_cluster(X):
+        if location_of(X) is Location.CLUSTER:
             rows = remote.opened(X, y, sample_weight, owner, numbers=False, recipe=recipe)
             names, known = rows.names, remote.encode(rows, owner)
             weight = remote.weigh(known, self.class_weight, owner)
@@ -107,7 +107,7 @@ class Classification(ByScores):
         start = self._start(known.classes, rows.shape[1])
         fits = fitting.solve(recipe, parts, count, rows, names, weight, start)
         own = self._own_answers(fits, rows, known, weight)
-        if isinstance(rows, ClusterRows):
+        if location_of(rows) is Location.CLUSTER:
             own["traffic_"] = rows.traffic
         fitting.store(
             self, fits, names, classes_=known.classes, _class_weight=self.class_weight, **own
@@ -116,7 +116,7 @@ class Classification(ByScores):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the rows whose class is predicted, weighted; a scan may bring y and the weights along."""
-        if on_cluster(X):
+        if location_of(X) is Location.CLUSTER:
             return remote.share_right(self, X, y, sample_weight)
         if isinstance(X, Scan):
             y, sample_weight = X.given(y, sample_weight, type(self).__name__)
@@ -171,7 +171,7 @@ class Classification(ByScores):
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """What an independent check needs, for each subproblem in turn."""
         owner = type(self).__name__
-        if on_cluster(X):
+        if location_of(X) is Location.CLUSTER:
             rows = remote.again(self, X, y, sample_weight, numbers=False)
             known = remote.encode(rows, owner, self.classes_)
             weight = remote.weigh(known, self._class_weight, owner)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data import StoredRows
+from linsep.data import Location, location_of
 from linsep.errors import NonFinite
 
 _BLOCK = 1 << 18  # elements looked at together: the scratch stays in cache
@@ -26,7 +26,7 @@ def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> No
     """
     if X.dtype.kind in "iub":
         return
-    if isinstance(X, StoredRows):
+    if location_of(X) is Location.DISK:
         if X.sparse:
             return  # looked at when they were decoded
     elif _surely_finite(X):

@@ -22,8 +22,7 @@ import scipy.sparse as sp
 from linsep import certificates
 from linsep.certificates import TargetUnits
 from linsep.certificates.dependence import describe_near_dependence
-from linsep.data import Dataset, Memory, dataset, recorded
-from linsep.data.cluster import ClusterRows
+from linsep.data import Dataset, Location, dataset, location_of, recorded
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
 from linsep.estimators.finite import refuse_nonfinite
 from linsep.estimators.frames import Names
@@ -78,7 +77,7 @@ def solve(
     """
     asked, (weight, penalty) = recipe.penalty, _ordinary_weights(weight, recipe.penalty)
     recipe = recipe if penalty is asked else replace(recipe, penalty=penalty)
-    looked_at = isinstance(X, ClusterRows)  # by each worker, when it was opened
+    looked_at = location_of(X) is Location.CLUSTER  # by each worker, when it was opened
     if not looked_at and (X.nnz if sp.issparse(X) else X.size) <= _SCAN_LIMIT:
         refuse_nonfinite(X, names)
     try:
@@ -98,7 +97,7 @@ def solve(
         whole = certificates.combine([fit.certificate for fit in fits])
         which = f"{len(short)} of {count} one-vs-rest problems: " if count > 1 else ""
         text = which + certificates.explain(short[0].status, whole, X, names)
-        if recipe.penalty.l2 == recipe.penalty.l1 == 0.0 and not isinstance(X, ClusterRows):
+        if recipe.penalty.l2 == recipe.penalty.l1 == 0.0 and location_of(X) is not Location.CLUSTER:
             near = describe_near_dependence(X, weight, recipe.fit_intercept, names)
             text = f"{text}. {near}" if near else text
         warnings.warn(ConvergenceWarning(text, whole), stacklevel=3)
@@ -182,7 +181,7 @@ def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any]) -> Fit:
     unlimited = found.status in (Status.CERTIFIED, Status.WORKING_PRECISION, Status.GIVEN_UP)
     if isinstance(recipe.loss, CoupledLoss) or recipe.solver != "auto" or not unlimited:
         return found
-    if isinstance(X, ClusterRows):
+    if location_of(X) is Location.CLUSTER:
         return found
     weight = vectors[2]
     mass = float(X.shape[0]) if weight is None else float(np.sum(weight))
@@ -223,7 +222,11 @@ def _trained(recipe: Recipe, data: Dataset, start: FloatArray | None, title: str
 
 def _recorded(data: Dataset, recipe: Recipe, start: FloatArray | None) -> Dataset:
     """The rows, on whose passes a checkpoint keeps a record if one is in use."""
-    return data if isinstance(data, Memory) else recorded(data, reproducible_fields(recipe), start)
+    return (
+        data
+        if data.location is Location.MEMORY
+        else recorded(data, reproducible_fields(recipe), start)
+    )
 
 
 def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
 from linsep.certificates import target_units
-from linsep.data import Scan
-from linsep.data.cluster import ClusterRows, lazily, on_cluster
+from linsep.data import Location, Scan, location_of
+from linsep.data.cluster import predict_lazily
 from linsep.errors import LinsepError
 from linsep.estimators import fitting, inputs, parameters, remote
 from linsep.estimators.classification import Classification
@@ -108,8 +108,8 @@ feature_names_in_
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``."""
-        if on_cluster(X):
-            return lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
+        if location_of(X) is Location.CLUSTER:
+            return predict_lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
         Z = scores(self, X)
         return log_probabilities(self._fits[0].recipe.loss, Z)
 
@@ -204,7 +204,7 @@ random_state
         """
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         owner = type(self).__name__
-        if on_cluster(X):
+        if location_of(X) is Location.CLUSTER:
             rows = remote.opened(X, y, sample_weight, owner, numbers=True, recipe=recipe)
             names = rows.names
         else:
@@ -213,19 +213,19 @@ random_state
         start = fitting.earlier(self, (rows.shape[1] + 1, 1))
         fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
         w, b = fits[0].W[:-1, 0].copy(), float(fits[0].W[-1, 0])
-        own = {"traffic_": rows.traffic} if isinstance(rows, ClusterRows) else {}
+        own = {"traffic_": rows.traffic} if location_of(rows) is Location.CLUSTER else {}
         fitting.store(self, fits, names, coef_=w, intercept_=b, **own)
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """x.w + b for each row."""
-        if on_cluster(X):
-            return lazily(self, "predict", X)  # type: ignore[no-any-return]
+        if location_of(X) is Location.CLUSTER:
+            return predict_lazily(self, "predict", X)  # type: ignore[no-any-return]
         return scores(self, X)[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R squared of the predictions, weighted; a scan may bring y and the weights along."""
-        if on_cluster(X):
+        if location_of(X) is Location.CLUSTER:
             return remote.r_squared(self, X, y, sample_weight)
         if isinstance(X, Scan):
             y, sample_weight = X.given(y, sample_weight, type(self).__name__)
@@ -241,7 +241,7 @@ random_state
     ) -> tuple[Subproblem, FloatArray | None]:
         """Margins m = z + centre - t, so that centre - m is the residual t - z; the losses of linsep have centre 0."""
         centre = zero_margin(loss)
-        if isinstance(rows, ClusterRows):
+        if location_of(rows) is Location.CLUSTER:
             return Subproblem(loss, offset=rows.offsets(centre)), remote.weights(rows)
         n = rows.shape[0]
         t = inputs.targets(y, n, type(self).__name__)
@@ -269,7 +269,7 @@ random_state
 
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """Everything an independent check needs: recipe, W, dual point, certificate."""
-        if on_cluster(X):
+        if location_of(X) is Location.CLUSTER:
             rows = remote.again(self, X, y, sample_weight, numbers=True)
         else:
             rows = inputs.rows_again(self, X)

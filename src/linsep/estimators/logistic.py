@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from linsep.data.cluster import lazily, on_cluster
+from linsep.data import Location, location_of
+from linsep.data.cluster import predict_lazily
 from linsep.estimators.classification import Classification
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
@@ -113,8 +114,8 @@ class LogisticRegression(Classification):
 
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``, finite where that underflows to 0."""
-        if on_cluster(X):
-            return lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
+        if location_of(X) is Location.CLUSTER:
+            return predict_lazily(self, "predict_log_proba", X)  # type: ignore[no-any-return]
         Z = scores(self, X)
         return log_probabilities(self._fits[0].recipe.loss, Z)
 

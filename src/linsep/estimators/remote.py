@@ -16,7 +16,7 @@ from linsep.data.cluster import (
     Facts,
     Partition,
     open_rows,
-    tallied,
+    partition_results,
 )
 from linsep.data.cluster.partition import Task, length, naming
 from linsep.errors import BadInput
@@ -175,7 +175,7 @@ def again(model: Any, X: Any, y: Any, sample_weight: Any, numbers: bool) -> Clus
 def share_right(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
     """The share of the rows on a cluster whose class is predicted, weighted (one round, only sums travel)."""
     _refuse_missing(model, X, y)
-    right, total = np.sum(tallied(_right, model, X, y, sample_weight), axis=0)
+    right, total = np.sum(partition_results(_right, model, X, y, sample_weight), axis=0)
     return float(right / total)
 
 
@@ -187,7 +187,7 @@ def _right(model: Any, x: Any, y: Any, s: FloatArray) -> FloatArray:
 def r_squared(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
     """1 - sum s (y - z)^2 / sum s (y - mean)^2 of rows on a cluster (one round, only sums travel)."""
     _refuse_missing(model, X, y)
-    found = np.array(tallied(_deviations, model, X, y, sample_weight))
+    found = np.array(partition_results(_deviations, model, X, y, sample_weight))
     mass, means, within, left = found[found[:, 0] > 0.0].T
     between = mass @ (means - mass @ means / mass.sum()) ** 2
     return float(1.0 - left.sum() / (within.sum() + between))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import scipy.sparse as sp
 from scipy.special import log_softmax
 
 from linsep import _kernels
-from linsep.data import StoredRows
-from linsep.data.cluster import ClusterRows, lazily, on_cluster
-from linsep.data.pieces import Scratch
+from linsep.data import Location, location_of
+from linsep.data.cluster import predict_lazily
+from linsep.data.row_access import row_blocks
 from linsep.data.threads import in_parallel
 from linsep.errors import BadInput, NonFinite
 from linsep.estimators import inputs
@@ -68,8 +67,8 @@ def _scores(model: Any, X: Any, first: int) -> FloatArray:
 
 def predicted_probabilities(model: Any, X: Any) -> FloatArray:
     """P(class | row), (n, k): in one pass over the rows where the loss is the logistic or the softmax."""
-    if on_cluster(X):
-        return lazily(model, "predict_proba", X)  # type: ignore[no-any-return]
+    if location_of(X) is Location.CLUSTER:
+        return predict_lazily(model, "predict_proba", X)  # type: ignore[no-any-return]
     return _by_blocks(_probabilities, model, _ready(model, X))
 
 
@@ -103,12 +102,10 @@ def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
 
 def _by_blocks(work: Callable[[Any, Any, int], FloatArray], model: Any, X: Any) -> FloatArray:
     """``work(model, rows, number of the first row)``: of X in memory at once, of rows on disk by block."""
-    if not isinstance(X, StoredRows):
+    if location_of(X) is not Location.DISK:
         return work(model, X, 0)
-    scratch = Scratch()
     try:
-        blocks = pairwise(X.edges)
-        return np.concatenate([work(model, X.read(lo, hi, scratch), lo) for lo, hi in blocks])
+        return np.concatenate([work(model, block, at.start) for at, block in row_blocks(X)])
     except NonFinite:  # say which row of all it is
         refuse_nonfinite(X, vars(model).get("feature_names_in_"))
         raise
@@ -192,12 +189,10 @@ def log_probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
 
 def product(X: Any, W: FloatArray) -> FloatArray:
     """X W in float64; float32 rows are converted block by block, rows on disk read block by block."""
-    if isinstance(X, ClusterRows):
+    if location_of(X) is Location.CLUSTER:
         return np.concatenate(X.apply(_Product(W)))
-    if isinstance(X, StoredRows):
-        scratch = Scratch()
-        parts = (X.read(lo, hi, scratch) for lo, hi in pairwise(X.edges))
-        return np.concatenate([product(part, W) for part in parts])
+    if location_of(X) is Location.DISK:
+        return np.concatenate([product(block, W) for _, block in row_blocks(X)])
     if sp.issparse(X) or X.dtype == np.float64:
         Z: FloatArray = np.asarray(X @ W)
         return Z

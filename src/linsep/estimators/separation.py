@@ -7,8 +7,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from linsep.data import Dataset, dataset
-from linsep.data.cluster import ClusterRows, on_cluster
+from linsep.data import Dataset, Location, dataset, location_of
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels, parameters, remote
 from linsep.estimators.finite import refuse_nonfinite
@@ -69,7 +68,7 @@ def separate(
     affine = parameters.flag("fit_intercept", fit_intercept)
     rows: Any
     weight: Any
-    if on_cluster(X):
+    if location_of(X) is Location.CLUSTER:
         rows, names = remote.opened(X, y, None, "separate", numbers=False), None
         known, weight = remote.encode(rows, "separate"), remote.weights(rows)
     else:
@@ -82,7 +81,7 @@ def separate(
             f"separate compares two classes, y holds {len(known.classes)}; ask for one class against the others, "
             f"for instance separate(X, y == {shown!r}), or for the rows of two classes."
         )
-    if not isinstance(rows, ClusterRows):
+    if location_of(rows) is not Location.CLUSTER:
         refuse_nonfinite(rows, names)
     if sp.issparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()
@@ -90,7 +89,7 @@ def separate(
     data: Dataset = dataset(
         rows, known.signs(), weight=weight, n_threads=parameters.threads(n_threads)
     )
-    data = _brought_here(data, method) if data.remote else data
+    data = _brought_here(data, method) if data.location is Location.CLUSTER else data
     with closing(data), Job("separate"):
         return decide(
             data,

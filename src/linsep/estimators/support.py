@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data import StoredRows, Stream
+from linsep.data import Disk, Location, location_of
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import by_pieces, native_rows, product
 from linsep.losses import Loss
@@ -121,8 +121,8 @@ def _scores(fit: Fit, X: Any) -> FloatArray:
     """x.w + b of each row."""
     rows, z = native_rows(X), np.empty(X.shape[0])
     theta = np.ascontiguousarray(fit.W[:, 0])
-    if isinstance(X, StoredRows):
-        with closing(Stream(X, n_threads=fit.recipe.n_threads)) as data:
+    if location_of(X) is Location.DISK:
+        with closing(Disk(X, n_threads=fit.recipe.n_threads)) as data:
             data.sum(lambda b, _: _kernels.scores(b.rows, 0, b.hi, theta, z[b.first :][: b.hi]), 1)
         return z
     if rows is None:

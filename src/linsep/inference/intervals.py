@@ -81,7 +81,7 @@ def margins(part: Part, of: Rows) -> FloatArray:
         out[here] = block.margins(block.scores(theta))
 
     if isinstance(of, KernelRows):
-        of.data.sum(put, 1, uses=())
+        of.data.sum(put, 1, reads=())
         return out
     for here, A in of.chunks():
         out[here] = of.sigma[here] * (A @ theta[: of.size]) + of.offset[here]

@@ -39,7 +39,7 @@ class Composed:
         h = self._loss.curvature(m)
         if blend and np.isfinite(self._loss.curvature_bound):
             h = np.maximum(h, blend * self._loss.curvature_bound)
-        block.kept("curvature")[block.lo : block.hi] = s * h
+        block.row_state("curvature")[block.lo : block.hi] = s * h
 
     def ray(
         self,
@@ -71,7 +71,7 @@ class Composed:
         s, sign = block.weights(), block.sign[rows]
         m = block.margins(block.scores(theta))
         if explicit:
-            u = feasible(loss, block.kept("dual")[rows], m, s)
+            u = feasible(loss, block.row_state("dual")[rows], m, s)
         else:
             u = self.dual_variables(block, base, step, theta)
         offset = np.zeros(len(u)) if block.offset is None else block.offset[rows]

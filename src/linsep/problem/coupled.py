@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.errors import NonFinite
 from linsep.problem import duality
 from linsep.problem.gram import symmetric
@@ -64,7 +64,7 @@ class Classes:
 
     def kept(self, block: Block) -> FloatArray:
         """The probabilities of the block, (k, rows)."""
-        return block.kept(PROBABILITIES, self.k)
+        return block.row_state(PROBABILITIES, self.k)
 
     def __reduce__(self) -> tuple[type[Classes], tuple[int]]:
         return Classes, (self.k,)
@@ -106,7 +106,7 @@ class CoupledProblem:
 
     def keep(self, P: FloatArray) -> None:
         """Take P (k, n) for the probabilities of the last sweep."""
-        self.data.place(
+        self.data.set_row_state(
             PROBABILITIES, np.array(P, order="C")
         )  # of one row, a view may have any strides
 
@@ -139,7 +139,7 @@ class CoupledProblem:
         wanted: list[tuple[Callable[[Block, FloatArray], None], int]] = [(add, _HEADER + V.size)]
         if self._expected is not None:
             wanted.append((self._gram(self._expected), self._gram_size))
-        out, *others = self.data.sums(wanted, fills=(PROBABILITIES,))
+        out, *others = self.data.sums(wanted, writes=(PROBABILITIES,))
         self._ready = others[0] if others else None
         self.misfits, self.crossed = int(out[1]), int(out[2])
         g = self._matrix(out[_HEADER:])
@@ -167,13 +167,13 @@ class CoupledProblem:
                 block.rows, of(block), block.lo, block.hi, of.kept(block), padded, out
             )
 
-        out = self._matrix(self.data.sum(add, padded.size, uses=(PROBABILITIES,)))
+        out = self._matrix(self.data.sum(add, padded.size, reads=(PROBABILITIES,)))
         out[:-1] += self.lam * V[:-1]
         return out
 
     def expect_hessian(self, mu: FloatArray) -> None:
         """Let every sweep over rows on disk or on a cluster compute the Hessian as well, to save a pass."""
-        if self.data.far:
+        if self.data.location is not Location.MEMORY:
             self._expected = mu
 
     @property
@@ -199,7 +199,7 @@ class CoupledProblem:
         if self._ready is not None and self._expected is mu:
             G, self._ready = self._ready, None
         else:
-            G = self.data.sum(self._gram(mu), self._gram_size, uses=(PROBABILITIES,))
+            G = self.data.sum(self._gram(mu), self._gram_size, reads=(PROBABILITIES,))
         G = G.reshape(-1, order, order)
         G[first != second] *= -1.0
         G = self._symmetric(G)
@@ -219,7 +219,7 @@ class CoupledProblem:
 
     def curvatures(self) -> FloatArray:
         """s p_c (1 - p_c) at the last sweep, (k, n): the class's own block of the Hessian (no pass)."""
-        p = self.data.fetch(PROBABILITIES)
+        p = self.data.row_state(PROBABILITIES)
         h = p * (1.0 - p)
         return h if self.data.weight is None else h * self.data.weight
 
@@ -233,7 +233,7 @@ class CoupledProblem:
                 rows = plane[block.first : block.first + block.rows.n]
                 _kernels.gram(block.rows, block.lo, block.hi, rows, mu, part, single)
 
-        total = self.data.sum(add, len(h) * size, uses=())
+        total = self.data.sum(add, len(h) * size, reads=())
         total = total.reshape(-1, self.order, self.order)
         return self._symmetric(total)
 
@@ -247,7 +247,7 @@ class CoupledProblem:
                 rows = plane[block.first : block.first + block.rows.n]
                 _kernels.moments(block.rows, block.lo, block.hi, rows, part)
 
-        return self.data.sum(add, len(h) * size, uses=()).reshape(-1, size)
+        return self.data.sum(add, len(h) * size, reads=()).reshape(-1, size)
 
     def moments(self) -> FloatArray:
         """sum (x^2, x, 1) over the rows, (2 d + 1,)."""
@@ -255,7 +255,7 @@ class CoupledProblem:
         return self.data.sum(
             lambda b, o: _kernels.moments(b.rows, b.lo, b.hi, None, o),
             2 * self.data.d + 1,
-            uses=(),
+            reads=(),
         )
 
     def intercept_hessian(self) -> FloatArray:
@@ -267,7 +267,7 @@ class CoupledProblem:
         def add(block: Block, out: FloatArray) -> None:
             _kernels.softmax_cross(of(block), block.lo, block.hi, of.kept(block), out)
 
-        cross = self.data.sum(add, width * width, uses=(PROBABILITIES,), features=False)
+        cross = self.data.sum(add, width * width, reads=(PROBABILITIES,), features=False)
         cross = cross.reshape(width, width)[: self.k, : self.k]
         return np.asarray(np.diag(cross.sum(axis=1)) - cross)  # rows sum to 0 exactly as they must
 
@@ -283,7 +283,7 @@ class CoupledProblem:
         def add(block: Block, out: FloatArray) -> None:
             _kernels.softmax_ray(block.rows, of(block), block.lo, block.hi, start, move, steps, out)
 
-        out = self.data.sum(add, 2 * len(steps), uses=()).reshape(-1, 2)
+        out = self.data.sum(add, 2 * len(steps), reads=()).reshape(-1, 2)
         ww, wd, dd = (float(np.vdot(a[:-1], b[:-1])) for a, b in ((W, W), (W, D), (D, D)))
         values = out[:, 0] + 0.5 * self.lam * (ww + 2 * steps * wd + steps**2 * dd)
         return values, out[:, 1] + self.lam * (wd + steps * dd)
@@ -311,7 +311,7 @@ class CoupledProblem:
                 block.rows, of(block), block.lo, block.hi, base, step, at, bound, part, out
             )
 
-        return self._closing_sums(self.data.sum(add, self._closing_size, uses=()))
+        return self._closing_sums(self.data.sum(add, self._closing_size, reads=()))
 
     @property
     def _closing_size(self) -> int:
@@ -366,12 +366,12 @@ class CoupledProblem:
         whether more are of no use.
         """
         block, data = self.data.whole, self.data
-        assert block is not None and isinstance(data, Memory)
+        assert block is not None and data.location is Location.MEMORY
         g, D, R = (self._padded(a).copy() for a in at[:3])
         products, first, done = _kernels.softmax_steps(
             block.rows,
             self._classes(block),
-            self.data.fetch(PROBABILITIES),
+            self.data.row_state(PROBABILITIES),
             self.lam,
             self.fit_intercept,
             mu,
@@ -395,7 +395,7 @@ class CoupledProblem:
         Dense kernels add up some rows in registers, and then these sums: far fewer roundings than rows.
         """
         rows = self.data.longest_sum(size)
-        chunk = _kernels.softmax_chunk(self.data.first_rows(), self.k)
+        chunk = _kernels.softmax_chunk(self.data.example_row(), self.k)
         return min(rows, chunk + 2 * (rows // chunk + 1))  # twice: blocks may begin amid a chunk
 
     def centre(self) -> FloatArray:
@@ -406,7 +406,7 @@ class CoupledProblem:
         data = self.data
         if data.sparse or not self.fit_intercept:
             return np.zeros(data.d)
-        if data.n > _SAMPLE or data.far:
+        if data.n > _SAMPLE or data.location is not Location.MEMORY:
             rows = np.unique(np.linspace(0, data.n - 1, min(data.n, _SAMPLE)).astype(np.int64))
             data = data.sample(rows)
         mean, first = _means(data), _means(data.sample(np.zeros(1, dtype=np.int64)))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
+from linsep.data import Location
 from linsep.errors import Refused
 from linsep.losses import Multinomial
 from linsep.problem.coupled import CoupledProblem
@@ -31,7 +32,7 @@ class MaxMarginProblem(CoupledProblem):
 
     def room(self) -> FloatArray:
         """Zeros (n, K), where the data set keeps as much as the rows themselves may be."""
-        room = self.data.planes(self._width).reshape(self.data.n, self._width)
+        room = self.data.allocate_state(self._width).reshape(self.data.n, self._width)
         room[:] = 0.0
         return room
 
@@ -161,7 +162,7 @@ class MaxMarginProblem(CoupledProblem):
         With a the indicator of the active classes of a row, the curvature sigma (diag a - a a'/|a|) is that of
         a softmax with p = a/|a|, sigma |a| times.
         """
-        if self.data.far and not self.data.holds(len(rows)):
+        if self.data.location is not Location.MEMORY and not self.data.fits_memory(len(rows)):
             raise Refused(
                 f"At {len(rows):,} of {self.data.n:,} rows two classes or more compete, and the {self.loss.name} loss "
                 "needs those in memory, which are more than 1 GiB. Fit fewer rows or columns, or use "

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Block, Dataset
+from linsep.data import Block, Dataset, Location
 from linsep.data.dataset import Sum
-from linsep.data.reading import extremes
+from linsep.data.row_access import extremes
 from linsep.errors import NonFinite
 from linsep.problem import duality
 from linsep.problem.composed import Composed
@@ -56,7 +56,7 @@ class _Native:
         return _Native, (self._text,)  # compiled objects do not travel to other processes
 
     def sweep(self, block: Block, theta: FloatArray, out: FloatArray, blend: float) -> None:
-        kept = block.kept(CURVATURE)
+        kept = block.row_state(CURVATURE)
         _kernels.sweep(
             block.rows, block.targets, self.loss, block.lo, block.hi, theta, out, kept, True, blend
         )
@@ -82,7 +82,7 @@ class _Native:
         explicit: bool,
         out: FloatArray,
     ) -> None:
-        part = block.kept(DUAL) if explicit else None
+        part = block.row_state(DUAL) if explicit else None
         _kernels.closing(
             block.rows,
             block.targets,
@@ -121,7 +121,7 @@ def _gram(mu: FloatArray, single: bool) -> Callable[[Block, FloatArray], None]:
     """Adds up h (x - mu, 1)(x - mu, 1)', with h the curvatures of the last sweep."""
 
     def add(block: Block, out: FloatArray) -> None:
-        _kernels.gram(block.rows, block.lo, block.hi, block.kept(CURVATURE), mu, out, single)
+        _kernels.gram(block.rows, block.lo, block.hi, block.row_state(CURVATURE), mu, out, single)
 
     return add
 
@@ -182,7 +182,7 @@ class Problem:
         With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sweep.hpp).
         """
         self.passes += 1
-        return self._swept(theta, self.data.sums(self._sweep(theta, blend), fills=(CURVATURE,)))
+        return self._swept(theta, self.data.sums(self._sweep(theta, blend), writes=(CURVATURE,)))
 
     def _sweep(self, theta: FloatArray, blend: float) -> list[tuple[Sum, int]]:
         """The sums of a sweep, and of the Hessian if it is expected."""
@@ -208,7 +208,7 @@ class Problem:
 
         So it is where rows must be fetched, and where reading them takes a good part of the time of either.
         """
-        if self.data.far or self.data.d <= TOGETHER:
+        if self.data.location is not Location.MEMORY or self.data.d <= TOGETHER:
             self._expected = mu, single
 
     def _is_expected(self, mu: FloatArray, single: bool) -> bool:
@@ -243,7 +243,7 @@ class Problem:
         if self._ready is not None and self._is_expected(mu, single):
             H, self._ready = self._ready.reshape(order, order), None
         else:
-            H = self.data.sum(_gram(mu, single), order * order, uses=(CURVATURE,))
+            H = self.data.sum(_gram(mu, single), order * order, reads=(CURVATURE,))
             H = H.reshape(order, order)
         if not single and not np.isfinite(H).all():
             raise NonFinite(
@@ -264,9 +264,9 @@ class Problem:
         self.passes += 1
 
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.hess_vec(block.rows, block.lo, block.hi, block.kept(CURVATURE), v, out)
+            _kernels.hess_vec(block.rows, block.lo, block.hi, block.row_state(CURVATURE), v, out)
 
-        out = self.data.sum(add, self.order, uses=(CURVATURE,))
+        out = self.data.sum(add, self.order, reads=(CURVATURE,))
         out[:-1] += self.lam * v[:-1]
         if not self.fit_intercept:
             out[-1] = 0.0
@@ -278,10 +278,10 @@ class Problem:
         d = self.data.d
 
         def add(block: Block, out: FloatArray) -> None:
-            h = block.kept(CURVATURE) if weighted else None
+            h = block.row_state(CURVATURE) if weighted else None
             _kernels.moments(block.rows, block.lo, block.hi, h, out)
 
-        out = self.data.sum(add, 2 * d + 1, uses=(CURVATURE,) if weighted else ())
+        out = self.data.sum(add, 2 * d + 1, reads=(CURVATURE,) if weighted else ())
         return out[:d], out[d : 2 * d], float(out[2 * d])
 
     def along(
@@ -291,7 +291,7 @@ class Problem:
         self.passes += 1
         run = self._run
         out = self.data.sum(
-            lambda b, o: run.ray(b, theta, delta, steps, o), 2 * len(steps), uses=()
+            lambda b, o: run.ray(b, theta, delta, steps, o), 2 * len(steps), reads=()
         )
         return self._penalised(theta, delta, steps, out.reshape(-1, 2))
 
@@ -327,7 +327,7 @@ class Problem:
         close: Sum = lambda b, o: run.closing(b, base, step, at, False, o)  # noqa: E731
         wanted = [(close, 8 + 2 * self.data.d), *self._sweep(theta, 0.0), (rays, 2 * len(steps))]
         (sums, *others, seen), found = self.data.visits(
-            wanted, fills=(CURVATURE,), bring=bring, joined=lambda parts: (bring(parts),)
+            wanted, writes=(CURVATURE,), prefetch_rows=bring, merge=lambda parts: (bring(parts),)
         )
         value, g = self._swept(theta, others)
         along = self._penalised(base, delta, steps, seen.reshape(-1, 2))
@@ -341,7 +341,7 @@ class Problem:
         return self.data.sum(
             lambda b, o: run.closing(b, base, step, theta, explicit, o),
             8 + 2 * self.data.d,
-            uses=(DUAL,) if explicit else (),
+            reads=(DUAL,) if explicit else (),
         )
 
     def unfolded(self, theta: FloatArray, dual: Linearised) -> FloatArray:
@@ -373,7 +373,7 @@ class Problem:
         """Whether the dual point has a number for each row, which then lies beside them."""
         if not isinstance(dual, Explicit):
             return False
-        self.data.place(DUAL, np.ascontiguousarray(dual.u, dtype=np.float64))
+        self.data.set_row_state(DUAL, np.ascontiguousarray(dual.u, dtype=np.float64))
         return True
 
     def largest_entry(self, sums: FloatArray) -> float:
@@ -391,7 +391,7 @@ class Problem:
     def null_value(self) -> float:
         """P at w = 0, b = 0: what no model at all costs (labels only, no pass over X)."""
         loss = self.loss
-        if not self.data.shifted:
+        if not self.data.targets.has_offset:
             return float(loss.value(np.zeros(1))[0]) * self.data.total_weight()
 
         def add(block: Block, out: FloatArray) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.reading import plain_rows, plain_signs, y_of
+from linsep.data.row_access import plain_rows, plain_signs, y_of
 from linsep.errors import BadInput
 from linsep.exact.dyadic import DyadicRows
 from linsep.hyperplane import Hyperplane

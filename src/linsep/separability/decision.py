@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.reading import column_sizes
+from linsep.data import Location
+from linsep.data.row_access import column_sizes
 from linsep.errors import BadInput
 from linsep.hyperplane import Hyperplane, length
 from linsep.separability import programme, simplex, wide
@@ -168,7 +169,11 @@ def _inseparable(
 def _touches(signed: SignedRows, direction: tuple[FloatArray, float], on: IntArray) -> bool:
     """Whether exact arithmetic confirms the direction; of many rows, or rows on disk, it is not asked."""
     data = signed.data
-    if len(signed.counted) < data.n or data.n * (data.d + 1) > simplex.ENTRIES or data.remote:
+    if (
+        len(signed.counted) < data.n
+        or data.n * (data.d + 1) > simplex.ENTRIES
+        or data.location is Location.CLUSTER
+    ):
         return True
     sides = np.array([-1.0, 1.0])
     return touches(

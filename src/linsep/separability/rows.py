@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data import Location
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.monitoring import note
 
@@ -66,7 +67,9 @@ class SignedRows:
 
     def features(self, rows: IntArray) -> Any:
         """x of some rows, dense or CSR, in float64."""
-        if self.data.remote:  # in rising order, and some may have come along with a scan
+        if (
+            self.data.location is Location.CLUSTER
+        ):  # in rising order, and some may have come along with a scan
             wanted, back = np.unique(rows, return_inverse=True)
             X = self.data.sample(wanted).X[back]
         else:
@@ -108,7 +111,7 @@ class SignedRows:
             return first + few, ratio[few], first + np.flatnonzero(unsure), low
 
         share = 16 + -(-2 * count * self.data.largest_part // self.data.n)
-        sums, found = self.data.visit(add, 1, bring=_worst_of_part(min(count, share)))
+        sums, found = self.data.visit(add, 1, prefetch_rows=_worst_of_part(min(count, share)))
         rows = np.concatenate([part[0] for part in found])
         ratio = np.concatenate([part[1] for part in found])
         few = np.lexsort((rows, ratio))[:count]

@@ -8,7 +8,6 @@ Cholesky factor of their inner products.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 from linsep import _kernels
-from linsep.data import StoredRows
+from linsep.data.row_access import row_blocks
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.search import (
     Meeting,
@@ -131,17 +130,14 @@ def least_squares(signed: SignedRows) -> FloatArray:
     size = (data.n, data.d + 1)
     both = float(signed.fit_intercept)
 
-    def blocks() -> Iterable[tuple[slice, Any]]:
-        return X.blocks() if isinstance(X, StoredRows) else [(slice(None), X)]
-
     def forward(v: FloatArray) -> FloatArray:
         v = v.ravel()
-        z = np.concatenate([block @ v[:-1] for _, block in blocks()])
+        z = np.concatenate([block @ v[:-1] for _, block in row_blocks(X)])
         return np.asarray(sign * (z + both * v[-1]))
 
     def backward(u: FloatArray) -> FloatArray:
         u = sign * u.ravel()
-        v = sum(np.asarray(block.T @ u[rows]) for rows, block in blocks())
+        v = sum(np.asarray(block.T @ u[rows]) for rows, block in row_blocks(X))
         return np.append(v, both * u.sum())
 
     operator = scipy.sparse.linalg.LinearOperator(size, forward, backward, dtype=np.float64)

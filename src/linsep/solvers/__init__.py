@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.errors import BadInput, Refused
 from linsep.problem import CoupledProblem, MaxMarginProblem
 from linsep.solvers.dual_ascent import solve as dual_cd
@@ -98,10 +98,10 @@ _PENALTY = Need("a finite C", lambda p: p.lam > 0)
 _COORDINATES = Need(
     f"rows in memory, a finite C and one of the losses {', '.join(dual_cd.LOSSES)}", dual_cd.applies
 )
-_IN_MEMORY = Need("rows in memory", lambda p: isinstance(p.data, Memory))
+_IN_MEMORY = Need("rows in memory", lambda p: p.data.location is Location.MEMORY)
 _TALL = Need(
     "rows in memory, or at least as many as features",
-    lambda p: isinstance(p.data, Memory) or p.data.n >= p.data.d,
+    lambda p: p.data.location is Location.MEMORY or p.data.n >= p.data.d,
 )
 _DENSE = Need("dense rows", lambda p: not p.data.sparse)
 _HARD = Need("the hinge loss with C=inf", hard_margin.applies)
@@ -189,7 +189,7 @@ def _preferred_for_many(problem: Problem, stop: Stop) -> str:
         if cheap_gram or unpenalised:
             return "newton"
         return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
-    if data.remote and newton_rounds.worthwhile(data.d, data.largest_part):
+    if data.location is Location.CLUSTER and newton_rounds.worthwhile(data.d, data.largest_part):
         return "newton-rounds"
     few_per_feature = data.d <= _FACTORISE_SOME and 20 * data.d <= data.n < 100 * data.d
     if data.d <= _FACTORISE or few_per_feature or unpenalised:
@@ -207,7 +207,7 @@ def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
         many = (data.sparse and data.d > _SPARSE_FACTORISE) or wide_and_large
         if many or dual_cd.quick(problem, stop.tol):
             return "dual-cd"
-    if not isinstance(data, Memory):
+    if data.location is not Location.MEMORY:
         return "globbing"
     if globbing.worthwhile(problem):
         return "dual-cd" if dual_cd.beats_globbing(problem, stop.tol) else "globbing"
@@ -217,7 +217,7 @@ def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
 def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
     """Whether rows on a cluster must be brought to the client: what is asked is not made of sums alone."""
     data, solver = problem.data, SOLVERS.get(name)
-    if not data.remote:
+    if data.location is not Location.CLUSTER:
         return False
     if problem.penalty.l1 > 0.0 or problem.lam == 0.0 or not (data.n > data.d):
         return True
@@ -241,7 +241,9 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
         )
     own = "proximal-newton" if hinge else "working-set" if absolute else "newton"
     few = "newton-rounds"
-    if own == "newton" and (name == few or (name == "auto" and problem.data.remote)):
+    if own == "newton" and (
+        name == few or (name == "auto" and problem.data.location is Location.CLUSTER)
+    ):
         own = few
     if name not in ("auto", own):
         raise Refused(

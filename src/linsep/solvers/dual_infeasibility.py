@@ -29,7 +29,7 @@ class Imbalance:
 
     def __init__(self, problem: Problem) -> None:
         def weigh(b: Block, out: FloatArray) -> None:
-            b.kept(CURVATURE)[b.lo : b.hi] = b.weights()
+            b.row_state(CURVATURE)[b.lo : b.hi] = b.weights()
 
         problem.data.sum(weigh, 1)
         self.mu = problem.centre()

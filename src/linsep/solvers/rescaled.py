@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data import Memory
+from linsep.data import Location, Memory
 from linsep.errors import NonFinite
 from linsep.exact.dyadic import Dyadic
 from linsep.problem import Problem, hard_margin
@@ -128,7 +128,7 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
     penalised = problem.lam > 0.0 or problem.penalty.l1 > 0.0
     if solution.status is Status.CERTIFIED or hard_margin(problem.loss, problem.penalty):
         return solution
-    if not problem.loss.convex or problem.data.remote:
+    if not problem.loss.convex or problem.data.location is Location.CLUSTER:
         return solution
     best = _Best(problem, solution)
     best.offer(*_null(problem))
@@ -167,7 +167,7 @@ def _null(problem: Problem) -> tuple[FloatArray, None, float]:
 def _coordinates(problem: Problem) -> Coordinates | None:
     """Coordinates in which no column is large; None if those of the user are like that."""
     data = problem.data
-    if not isinstance(data, Memory) or data.n_entries > LARGEST or not data.n_entries:
+    if data.location is not Location.MEMORY or data.n_entries > LARGEST or not data.n_entries:
         return None
     centre = problem.centre()
     if data.sparse:

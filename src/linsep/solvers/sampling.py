@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from linsep.data import Location
 from linsep.data import strided_sample as shelf
 from linsep.data.memory_limit import available_memory
 from linsep.problem import Problem
@@ -63,11 +64,11 @@ def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], Float
 
 
 class Size(Protocol):
-    """How much there is of some rows, and whether it is in memory."""
+    """Size and location of some rows."""
 
     n: int
     d: int
-    far: bool
+    location: Location
 
     @property
     def n_entries(self) -> int:
@@ -81,7 +82,7 @@ def bounded(m: int, data: Size, copies: int = 4) -> int:
     Of rows that are not in memory no more than it has room for, with as many ``copies`` of them as the method makes.
     """
     most = float(MOST_ENTRIES)
-    if data.far:
+    if data.location is not Location.MEMORY:
         most = min(most, (available_memory() - KEPT * data.n) / (8.0 * copies))
     return min(m, max(1000, int(most * data.n / max(1, data.n_entries))))
 

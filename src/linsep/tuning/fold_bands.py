@@ -45,7 +45,7 @@ class Part:
         """Lay the band |v| <= tau q about the kink of theta."""
         self.band = Band(Run(self.problem, Stop()), first.mu, first.scale)
         self.band.sort(theta, tau)
-        self.u = self.problem.data.fetch(SORTED).copy()
+        self.u = self.problem.data.row_state(SORTED).copy()
         self.gather()
 
     def gather(self) -> None:

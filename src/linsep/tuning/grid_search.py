@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
-from linsep.data import Scan
-from linsep.data.cluster import held, on_cluster
+from linsep.data import Location, location_of
+from linsep.data.cluster import persist
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.monitoring import Job
 from linsep.tuning import gram_grid as spanned
@@ -128,7 +128,7 @@ def tune(  # noqa: PLR0913
         seed=_seed(random_state),
     )
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    if reject and separate.far(X):
+    if reject and location_of(X) is not Location.MEMORY:
         raise BadInput("reject=True needs the rows in memory; leave it out.")
     if reject:
         rejecting.refuse(estimator, target, classifier, score.name, rule)
@@ -137,7 +137,7 @@ def tune(  # noqa: PLR0913
     some = _rows_of(X, target, weight, parts.rest)
     found = _Found(grid, max(1, parts.count), began, reject, keep)
     with Job("tune", total=found.scores.size) as found.job:
-        numbered = parts if separate.far(X) else parts.renumbered()
+        numbered = parts if location_of(X) is not Location.MEMORY else parts.renumbered()
         grid_scores(estimator, *some, numbered, score, found)
     scores, certificates = found.scores, found.certificates
     curve = ValidationCurve(grid, scores, score.name, score.greater_is_better, approximate)
@@ -171,16 +171,17 @@ def examined(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDAr
     A frame stays one, because its columns have names; a scan hands over its target and weights. Of rows on a cluster
     the targets and weights come here, 8 bytes for each row; the rows are made once and stay there.
     """
-    if on_cluster(X):
-        return held(X, y, weight)
-    if isinstance(X, Scan):
+    if location_of(X) is Location.CLUSTER:
+        return persist(X, y, weight)
+    on_disk = location_of(X) is Location.DISK
+    if on_disk:
         y, weight = X.given(y, weight, "tuning")
-        X = Scan(X.rows, names=X.feature_names)
+        X = X.without_targets()
     examine = getattr(estimator, "_examined", None)
     if examine is None:
         return X, np.asarray(y), weight
     rows, names, target = examine(X, y)
-    return (rows if names is None and not isinstance(X, Scan) else X), target, weight
+    return (rows if names is None and not on_disk else X), target, weight
 
 
 def _seed(random_state: Any) -> int | None:
@@ -200,7 +201,7 @@ def _rows_of(
     """X, y and the weights at these rows; as they are if all are meant. On disk the others weigh nothing."""
     if rows is None:
         return X, y, weight
-    if separate.far(X):
+    if location_of(X) is not Location.MEMORY:
         return X, y, separate.without(weight, len(y), rows)
     return separate.some(X, rows), y[rows], None if weight is None else weight[rows]
 
@@ -260,7 +261,9 @@ def _grid_scores(
     """Every model of the grid, scored by the rows that were held out from it."""
     Cs = found.Cs
     part = parts.parts(len(y))
-    pose = None if on_cluster(X) else getattr(estimator, "_shared_problem", None)
+    pose = (
+        None if location_of(X) is Location.CLUSTER else getattr(estimator, "_shared_problem", None)
+    )
     given = pose(X, y, weight) if pose is not None and part is not None else None
     together = None
     if given is not None and part is not None:
@@ -328,7 +331,7 @@ def _left_out_scores(
     found: _Found,
 ) -> None:
     """The fits of every C to all rows, scored by approximate leave-one-out."""
-    if on_cluster(X):
+    if location_of(X) is Location.CLUSTER:
         raise BadInput(
             f"cv={splits.LEAVE_ONE_OUT!r} needs the rows in memory or on disk; give a number of folds."
         )

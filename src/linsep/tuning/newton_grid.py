@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from linsep.certificates import ClosingSums, fragile, from_sums
-from linsep.data import StoredRows, dataset, recorded
+from linsep.data import dataset, recorded
+from linsep.data.row_access import is_sparse, row_blocks
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -53,7 +53,7 @@ def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
     if recipe.penalty.l1_ratio or recipe.solver != "auto" or not np.isfinite(Cs).all():
         return False
     n, d = given.rows.shape
-    if _sparse(given.rows) or d > grid.FEATURES or n < _ROWS * d:
+    if is_sparse(given.rows) or d > grid.FEATURES or n < _ROWS * d:
         return False
     return not loss.classification or given.sigma is None or both_classes(given, part)
 
@@ -66,14 +66,6 @@ def both_classes(given: Shared, part: IntArray) -> bool:
         kind = kind[given.weight > 0]
     inside = np.bincount(kind, minlength=2 * int(part.max()) + 4).reshape(-1, 2)
     return bool((inside.sum(axis=0) > inside[1:]).all())
-
-
-def _sparse(X: Any) -> bool:
-    return X.sparse if isinstance(X, StoredRows) else bool(sp.issparse(X))
-
-
-def _blocks(X: Any) -> Iterable[tuple[slice, Any]]:
-    return X.blocks() if isinstance(X, StoredRows) else [(slice(None), X)]
 
 
 def fit_grid(
@@ -187,7 +179,7 @@ def alone(
     if f >= 0 and (held is not None or errors is not None):
         w, b = fit.W[:-1, 0], fit.W[-1, 0]
         wrong = 0
-        for rows, X in _blocks(given.rows):
+        for rows, X in row_blocks(given.rows):
             own = part[rows] == f
             z = np.asarray(X[own], dtype=np.float64) @ w + b
             if held is not None:

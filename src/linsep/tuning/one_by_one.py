@@ -15,8 +15,8 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from linsep.data import Scan
-from linsep.data.cluster import HeldRows, on_cluster, tallied
+from linsep.data import Location, location_of
+from linsep.data.cluster import PersistedRows, partition_results
 from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
 from linsep.monitoring import advance
@@ -33,11 +33,6 @@ SIDE_BY_SIDE = (
 )
 
 
-def far(X: Any) -> bool:
-    """Whether the rows are on disk or on a cluster: folds are then left out by weights of 0."""
-    return isinstance(X, Scan) or on_cluster(X)
-
-
 def some(X: Any, rows: IntArray) -> Any:
     """These rows of an array, a sparse matrix or a frame."""
     if hasattr(X, "tocsr"):
@@ -46,7 +41,7 @@ def some(X: Any, rows: IntArray) -> Any:
 
 
 def without(weight: FloatArray | None, n: int, rows: IntArray) -> FloatArray:
-    """The weights of n rows, 0 outside the given ones: how rows that are far are left out."""
+    """The weights of n rows, 0 outside the given ones: how rows on disk or on a cluster are left out."""
     out = np.zeros(n)
     out[rows] = 1.0 if weight is None else weight[rows]
     return out
@@ -54,7 +49,7 @@ def without(weight: FloatArray | None, n: int, rows: IntArray) -> FloatArray:
 
 def fit(model: Any, X: Any, y: Any, weight: Any, rows: IntArray | None) -> None:
     """Fit to these rows, or to all."""
-    if rows is not None and far(X):
+    if rows is not None and location_of(X) is not Location.MEMORY:
         weight = without(weight, len(y), rows)
     elif rows is not None:
         X, y = some(X, rows), y[rows]
@@ -70,16 +65,18 @@ def held_out(
     weight: FloatArray | None,
     rows: IntArray,
 ) -> float:
-    """The score of a model on these rows; rows that are far are all predicted, and the others count for nothing.
+    """The score of a model on these rows; rows on disk or on a cluster are all predicted, the others with weight 0.
 
     On a cluster a score that is a mean over rows is made by the workers: only sums travel.
     """
-    if score.is_mean and isinstance(X, HeldRows):
+    if score.is_mean and isinstance(X, PersistedRows):
         target = X.send("y", y, lambda: y)
         own = X.send("held out", rows, lambda: without(weight, len(y), rows))
-        total, mass = np.sum(tallied(partial(_weighed, score.of), model, X, target, own), axis=0)
+        total, mass = np.sum(
+            partition_results(partial(_weighed, score.of), model, X, target, own), axis=0
+        )
         return float(total / mass)
-    if far(X):
+    if location_of(X) is not Location.MEMORY:
         return score.of(model, X, y, without(weight, len(y), rows))
     return score.of(model, some(X, rows), y[rows], None if weight is None else weight[rows])
 
@@ -110,7 +107,7 @@ def models(
     if "warm_start" in given:
         plain.set_params(warm_start=True)
     workers = min(_threads(given), len(pairs))
-    together = workers > 1 and not far(X)
+    together = workers > 1 and location_of(X) is Location.MEMORY
     if together:
         entries = X.nnz if hasattr(X, "nnz") else np.size(X)
         together = _WORTH_A_THREAD <= entries <= SIDE_BY_SIDE
@@ -164,10 +161,10 @@ def _rising(
     rows: Any = X
     target: Any = y
     own: Any
-    if isinstance(X, HeldRows):
+    if isinstance(X, PersistedRows):
         target = X.send("y", y, lambda: y)
         own = X.send("training", train, lambda: without(weight, len(y), train))
-    elif far(X):
+    elif location_of(X) is not Location.MEMORY:
         own = without(weight, len(y), train)
     else:
         rows, target = some(X, train), y[train]

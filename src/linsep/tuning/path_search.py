@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from linsep.data.cluster import on_cluster
+from linsep.data import Location, location_of
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.monitoring import Job
 from linsep.tuning import one_by_one as separate
@@ -50,7 +50,9 @@ def path(
     grid = grid_of(Cs)
     X, target, sample_weight = examined(estimator, X, y, sample_weight)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    pose = None if on_cluster(X) else getattr(estimator, "_shared_problem", None)
+    pose = (
+        None if location_of(X) is Location.CLUSTER else getattr(estimator, "_shared_problem", None)
+    )
     given = pose(X, target, weight) if pose is not None else None
     nowhere = np.full(len(target), -1, dtype=np.int64)
     together = None if given is None else engine(given, grid.tolist(), nowhere)

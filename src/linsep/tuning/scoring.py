@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import get_scorer
 
-from linsep.data import Scan
-from linsep.data.cluster import on_cluster
+from linsep.data import Location, location_of
 from linsep.errors import BadInput
 
 NAMES = ("error", "log_loss", "auc")
@@ -47,7 +46,7 @@ def resolve(scoring: Any, regression: bool) -> Score:
 
 def _scorer(scorer: Any) -> Callable[[Any, Any, npt.NDArray[Any], Any], float]:
     def of(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
-        if isinstance(X, Scan) or on_cluster(X):
+        if location_of(X) is not Location.MEMORY:
             raise BadInput(
                 f"Rows on disk or on a cluster are scored by one of {', '.join(_OWN)}: give one as scoring."
             )

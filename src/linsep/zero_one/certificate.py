@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.reading import plain_rows, plain_signs
+from linsep.data.row_access import plain_rows, plain_signs
 from linsep.errors import BadInput, Refused
 from linsep.separability.witness import balances, proves_positive, round_to, underflows
 from linsep.zero_one import master

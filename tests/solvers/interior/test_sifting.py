@@ -147,11 +147,11 @@ def test_rows_are_sorted_as_a_numpy_text_sorts_them(loss):
     v = sample.sign * (sample.X @ theta[:-1] + theta[-1]) + sample.offset - kink
     near = np.abs(v) <= 0.4 * np.sqrt(1.0 + (sample.X - mu) ** 2 @ scale)
     near &= sample.weight > 0
-    np.testing.assert_allclose(problem.data.fetch("kink-distance"), v, atol=1e-12)
+    np.testing.assert_allclose(problem.data.row_state("kink-distance"), v, atol=1e-12)
     assert (band.rows == np.flatnonzero(near)).all()
     np.testing.assert_allclose(band.v, v[near], atol=1e-12)
     u = np.where((v < 0) & (sample.weight > 0), high, low)
-    assert (problem.data.fetch("kink-dual")[~near] == u[~near]).all()
+    assert (problem.data.row_state("kink-dual")[~near] == u[~near]).all()
     np.testing.assert_allclose(value, objective(loss, 1.0, sample, theta)[0], rtol=1e-12)
     mass = np.where(near, 0.0, sample.weight * u)
     A = np.column_stack([sample.X, np.ones(5000)])
@@ -173,7 +173,7 @@ def test_a_judged_point_has_the_sums_of_its_closing_pass(loss):
     theta = np.array([0.5, -0.3, 0.2, 0.1])
     band.sort(theta, 0.4)
     band.path()
-    fixed = problem.data.fetch("kink-dual").copy()
+    fixed = problem.data.row_state("kink-dual").copy()
     low, high = loss.domain
     middle = np.full(len(band.rows), 0.5 * (low + high))
     other = theta + np.array([0.0, 1.2, 0.0, 0.0])

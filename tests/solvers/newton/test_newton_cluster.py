@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linsep.data import Memory
+from linsep.data import Location, Memory
 from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -15,7 +15,7 @@ from linsep.solvers.newton.cluster import Look, Model
 class Counted(Memory):
     """Rows in memory that count what would be rounds on a cluster, the opening among them."""
 
-    far = True
+    location = Location.DISK
     rounds = 1
     come: np.ndarray = np.zeros(0, dtype=np.int64)
 
@@ -29,8 +29,8 @@ class Counted(Memory):
 
     def visits(self, wanted, **notes):
         totals, found = super().visits(wanted, **notes)
-        if "bring" in notes:
-            self.come = np.union1d(self.come, notes["bring"](found))
+        if "prefetch_rows" in notes:
+            self.come = np.union1d(self.come, notes["prefetch_rows"](found))
         return totals, found
 
     def sample(self, rows, share=None):

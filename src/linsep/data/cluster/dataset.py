@@ -1,4 +1,4 @@
-"""A data set on a cluster: each pass is one round, and the rows stay where they are."""
+"""A data set on a cluster: each pass is one round, and the rows stay on the workers."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
-from linsep import _kernels
-from linsep.data.block import Block, FloatArray
+from linsep.data.block import FloatArray
 from linsep.data.cluster import partition as on_worker
-from linsep.data.cluster.asking import Asking
-from linsep.data.cluster.at_hand import bytes_of
 from linsep.data.cluster.partition import Target
+from linsep.data.cluster.row_requests import RowRequests
+from linsep.data.cluster.row_store import bytes_of
 from linsep.data.cluster.rows import ClusterRows, Facts, RowVector
-from linsep.data.dataset import Dataset, Notes, Sum
+from linsep.data.cluster.targets import ClusterTargets, target_of
+from linsep.data.dataset import Dataset, PassNotes, Sum
 from linsep.data.layout import FAN, dense_edges, longest_ordered, longest_sum
-from linsep.data.memory import Memory, kernel_rows
+from linsep.data.location import Location
+from linsep.data.memory import Memory
+from linsep.data.targets import IntArray
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-IntArray = npt.NDArray[np.int64]
-
-LARGE = 4096  # bytes of a function that had better not be in every task
+LARGE = 4096  # bytes of a function beyond which it is sent once and not in every task
 
 
 class Cluster(Dataset):
     """Rows on the workers of a Dask cluster, with their targets."""
 
-    remote = far = True
+    location = Location.CLUSTER
     X: ClusterRows
+    targets: ClusterTargets
 
     def __init__(
         self,
@@ -46,139 +45,78 @@ class Cluster(Dataset):
     ) -> None:
         self.X, self.rounds = X, X.rounds
         self.n, self.d = X.shape
+        self.sparse, self.n_entries = X.sparse, X.n_entries
         self.n_threads = n_threads or 1
-        self._vectors = {"sign": sign, "offset": offset, "weight": weight, "labels": labels}
-        self._kept: dict[str, list[Any]] = {}
-        self._fetched: dict[str, FloatArray] = {}  # of what is kept, what has come here
+        self._state: dict[str, list[Any]] = {}  # futures of the partitions
+        self._fetched: dict[str, FloatArray] = {}  # of the state, what was copied to the client
         self._tasks = X.tasks(self.n_threads)
         self._numbers = range(len(X.parts))
-        self._counts: IntArray | None = None  # rows of each class in each partition
-        target = self._target(sign, offset, weight, labels)
-        self._aims = self._aimed(target)
-        self._asking = Asking(X, target, self._aims)
+        vectors = sign, offset, weight, labels
+        target = target_of(*vectors)
+        self._vectors = self._vectors_of(target)
+        self._requests = RowRequests(X, target, self._vectors)
+        self.targets = ClusterTargets(X, vectors, self._vectors, self._requests)
 
-    @staticmethod
-    def _target(sign: Any, offset: Any, weight: Any, labels: Any) -> Target:
-        chosen = labels if labels is not None else sign
-        factors = None if weight is None else weight.target.factors
-        return Target(
-            None if chosen is None else chosen.target.positive,
-            labels is not None,
-            factors,
-            weight is not None and weight.target.weighted,
-            *(() if offset is None else (True, offset.target.centre, offset.target.exponent)),
-        )
-
-    def _aimed(self, target: Target) -> Any:
+    def _vectors_of(self, target: Target) -> Any:
+        """Targets of each partition, made and stored by its worker."""
         count = len(self.X.parts)
         return self.rounds.client.map(
-            on_worker.aim,
+            on_worker.vectors_of,
             self.X.parts,
             [target] * count,
             self.X.places,
-            key=[f"linsep-aim-{uuid.uuid4().hex[:12]}-{i}" for i in self._numbers],
+            key=[f"linsep-targets-{uuid.uuid4().hex[:12]}-{i}" for i in self._numbers],
             pure=False,
         )
 
     def __reduce__(self) -> Any:
         raise TypeError("Rows on a cluster stay there: a function sent to them must not hold them.")
 
-    @property
-    def n_entries(self) -> int:
-        return self.X.n_entries
-
-    @property
-    def sparse(self) -> bool:
-        return self.X.sparse
-
-    @property
-    def sign(self) -> FloatArray:
-        found = self._vector("sign")
-        return np.ones(self.n) if found is None else found
-
-    @property
-    def weight(self) -> FloatArray | None:
-        weight: FloatArray | None = self._vector("weight")
-        return weight
-
-    @property
-    def offset(self) -> FloatArray | None:  # type: ignore[override]
-        offset: FloatArray | None = self._vector("offset")
-        return offset
-
-    @property
-    def labels(self) -> IntArray | None:  # type: ignore[override]
-        labels: IntArray | None = self._vector("labels")
-        return labels
-
-    def _vector(self, name: str) -> Any:
-        """One of the vectors, for all rows; the first to be asked for brings the others along (one round)."""
-        vector = self._vectors[name]
-        if vector is None:
-            return None
-        if not vector.here:
-            self.rounds.traffic.rounds += 1
-            self._gather()
-        return np.asarray(vector)
-
-    @property
-    def whole(self) -> Block | None:
-        return None
-
-    def first_rows(self) -> _kernels.Rows:
-        one: Any = np.zeros(
-            (1, self.d), dtype=self.X.dtype
-        )  # all that is asked is how rows are stored
-        return kernel_rows(sp.csr_matrix(one) if self.sparse else one)
-
-    def planes(self, k: int) -> FloatArray:
-        return np.empty((k, self.n))
-
     def longest_sum(self, size: int) -> int:
         longest = max(_longest(fact, size) for fact in self.X.facts)
         return longest_ordered(longest, len(self.X.parts))
 
-    def sum(self, fn: Sum, size: int, **notes: Unpack[Notes]) -> FloatArray:
-        """One round."""
-        return self.sums([(fn, size)], **notes)[0]
-
-    def sums(self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]) -> list[FloatArray]:
+    def sums(
+        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
+    ) -> list[FloatArray]:
         """One round for all of them."""
-        plain = not notes.get("fills")
+        plain = not notes.get("writes")
         made = self._round(wanted, notes, plain=plain)
-        return self._collected(made if plain else self._keep(made, notes), wanted)
+        return self._collected(made if plain else self._store_state(made, notes), wanted)
 
     def visits(
-        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[Notes]
+        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
     ) -> tuple[list[FloatArray], list[Any]]:
-        """One round; what the last returns comes here, and so do rows and vectors that are asked for next."""
+        """One round, whose results come with the rows and the row state to prefetch."""
         made = self._round(wanted, notes, plain=False)
         found = self._picked(made, 1)
-        totals = self._collected(self._keep(made, notes), wanted)
+        totals = self._collected(self._store_state(made, notes), wanted)
         parts = self.rounds.results(found)
         self.rounds.traffic.received += bytes_of(parts)
-        for _, brought in parts:
-            if brought is not None:
-                self._asking.at_hand.add(*brought)
-        for name in notes.get("soon", ()):
+        for _, prefetched in parts:
+            if prefetched is not None:
+                self._requests.store.add(*prefetched)
+        for name in notes.get("prefetch_state", ()):
             self._fetched[name] = self._gathered(name)
         return totals, [one for part, _ in parts for one in part]
 
-    def _round(self, wanted: Sequence[tuple[Sum, int]], notes: Notes, plain: bool) -> Any:
-        blob = self._sent(([fn for fn, _ in wanted], notes.get("bring"), notes.get("joined")))
-        uses = notes.get("uses") or ()
-        kept = [self._kept[name] for name in uses]
+    def _round(self, wanted: Sequence[tuple[Sum, int]], notes: PassNotes, plain: bool) -> Any:
+        blob = self._sent(
+            ([fn for fn, _ in wanted], notes.get("prefetch_rows"), notes.get("merge"))
+        )
+        reads = notes.get("reads") or ()
+        state = [self._state[name] for name in reads]
         return self.rounds.map(
             *("sum", on_worker.visit, self._numbers),
-            *(self.X.parts, self._aims, self._tasks, blob, *kept),
+            *(self.X.parts, self._vectors, self._tasks, blob, *state),
             sizes=tuple(size for _, size in wanted),
-            uses=tuple(uses),
-            fills=tuple(notes.get("fills", ())),
+            reads=tuple(reads),
+            writes=tuple(notes.get("writes", ())),
             plain=plain,
         )
 
     def _sent(self, fn: Any) -> list[Any]:
-        """A function on its way to all partitions; a large one travels once, then from worker to worker."""
+        """A function for all partitions; a large one is sent once, then from worker to worker."""
         import cloudpickle  # type: ignore[import-untyped] # noqa: PLC0415 - comes with Dask
 
         blob: Any = cloudpickle.dumps(fn)
@@ -193,10 +131,10 @@ class Cluster(Dataset):
     def _picked(self, made: Any, at: int) -> Any:
         return self.rounds.map(f"pick{at}", on_worker.pick, self._numbers, made, at=at)
 
-    def _keep(self, made: Any, notes: Notes) -> Any:
-        """Note what the round keeps on the workers; its sums."""
-        for at, name in enumerate(notes.get("fills", ())):
-            self._kept[name] = self._picked(made, 2 + at)
+    def _store_state(self, made: Any, notes: PassNotes) -> Any:
+        """Store futures of the row state that the round writes; return its sums."""
+        for at, name in enumerate(notes.get("writes", ())):
+            self._state[name] = self._picked(made, 2 + at)
             self._fetched.pop(name, None)
         return self._picked(made, 0)
 
@@ -216,24 +154,24 @@ class Cluster(Dataset):
         total: FloatArray = np.array(self.rounds.results(sums)[0])
         return np.split(total, np.cumsum(sizes)[:-1])
 
-    def fingerprint(self) -> list[Any]:
-        """What tells these rows and targets from any others (one round)."""
-        return [self.X.starts.tolist(), self.apply(on_worker.checksums)]
+    def fingerprint(self) -> tuple[Any, list[Any]]:
+        """Checksums of rows and targets (one round); no vectors beside them."""
+        return [self.X.starts.tolist(), self.apply(on_worker.checksums)], []
 
-    def apply(self, fn: Callable[..., Any], uses: Sequence[str] = ()) -> list[Any]:
-        """``fn(X, sign, offset, weight, labels, *kept)`` of every partition (one round)."""
+    def apply(self, fn: Callable[..., Any], reads: Sequence[str] = ()) -> list[Any]:
+        """``fn(X, sign, offset, weight, labels, *state)`` of every partition (one round)."""
         blob = self._sent(fn)
-        kept = [self._kept[name] for name in uses]
+        state = [self._state[name] for name in reads]
         futures = self.rounds.map(
             *("map", on_worker.apply, self._numbers),
-            *(self.X.parts, self._aims, self._tasks, blob, *kept),
+            *(self.X.parts, self._vectors, self._tasks, blob, *state),
         )
         found = self.rounds.results(futures)
         self.rounds.traffic.received += bytes_of(found)
         return found
 
-    def place(self, name: str, values: FloatArray) -> None:
-        """Send every partition its part, by way of the graph, so that it can be had again."""
+    def set_row_state(self, name: str, values: FloatArray) -> None:
+        """Send every partition its part through the graph, so that the scheduler can recompute it."""
         starts = self.X.starts
         parts = [
             np.ascontiguousarray(values[..., starts[i] : starts[i + 1]]) for i in self._numbers
@@ -241,12 +179,12 @@ class Cluster(Dataset):
         self.rounds.traffic.sent += values.nbytes
         self._fetched.pop(name, None)
         what = f"{name}-{uuid.uuid4().hex[:8]}"
-        self._kept[name] = [
+        self._state[name] = [
             self.rounds.client.submit(on_worker.same, part, key=key, pure=False)
             for part, key in zip(parts, self.rounds.keys(what, self._numbers), strict=True)
         ]
 
-    def fetch(self, name: str) -> FloatArray:
+    def row_state(self, name: str) -> FloatArray:
         found = self._fetched.get(name)
         if found is None:
             self.rounds.traffic.rounds += 1
@@ -254,77 +192,40 @@ class Cluster(Dataset):
         return found
 
     def _gathered(self, name: str) -> FloatArray:
-        """Whoever wants it wants the signs and weights too, mostly: all come together."""
-        self._gather()
-        parts = self.rounds.results(self._kept[name])
+        """Row state on the client; the targets, which are mostly read next, are copied too."""
+        self.targets.fetch()
+        parts = self.rounds.results(self._state[name])
         self.rounds.traffic.received += bytes_of(parts)
         return np.concatenate(parts, axis=-1)
 
     def to_memory(self) -> Dataset:
-        """Here in memory, or on the client's disk if they are too many."""
-        if self.at_hand:
+        """Copy all rows to memory, or to the client's disk if they are too many."""
+        if self.fits_memory():
             return self.sample(np.arange(self.n))
-        from linsep.data.cluster.spilling import spilled  # noqa: PLC0415 - which knows this class
+        from linsep.data.cluster.spill import spill  # noqa: PLC0415 - which knows this class
 
-        return spilled(self)
+        return spill(self)
 
     def columns(self, chosen: IntArray) -> Memory:
-        """Brought here: methods that ask for columns work on rows at hand."""
+        """Copy to memory: methods that ask for columns work on rows there."""
         return self.sample(np.arange(self.n)).columns(chosen)
 
-    def sample(self, rows: IntArray, share: FloatArray | None = None) -> Memory:
-        """The given rows, brought here (one round, unless they are here already)."""
-        X, sign, offset, weight, labels = self._asking.rows(np.asarray(rows, dtype=np.int64))
-        if share is not None:
-            weight = share if weight is None else weight * share
+    def sample(self, rows: IntArray, factor: FloatArray | None = None) -> Memory:
+        """Copy the given rows to memory (one round, unless the client has them)."""
+        X, sign, offset, weight, labels = self._requests.rows(np.asarray(rows, dtype=np.int64))
+        if factor is not None:
+            weight = factor if weight is None else weight * factor
         return Memory(X, sign, offset, weight, labels)
-
-    @property
-    def shifted(self) -> bool:
-        return self._vectors["offset"] is not None
 
     @property
     def largest_part(self) -> int:
         return max(fact.n for fact in self.X.facts)
 
-    def total_weight(self) -> float:
-        """From what the partitions said when they were opened."""
-        weight = self._vectors["weight"]
-        if weight is None:
-            return float(self.n)
-        if weight.target.factors is None:
-            return sum(fact.n if fact.weight is None else fact.weight[2] for fact in self.X.facts)
-        factors = np.array(weight.target.factors)
-        facts = zip(self.X.facts, self.X.places, strict=True)
-        return float(sum(factors[place] @ fact.totals for fact, place in facts))
-
-    def counts(self, k: int = 2) -> IntArray:
-        """Rows of each class, from what the partitions said when they were opened."""
-        counts: IntArray = self._asking.counts(k).sum(axis=0)
-        return counts
-
-    def find(self, ranks: Sequence[IntArray]) -> list[IntArray]:
-        """As of rows in memory: every partition is asked for those that it has, and sends them along (one round)."""
-        return self._asking.find(ranks)
-
-    def _gather(self) -> None:
-        """Bring the vectors of all rows here that are not yet."""
-        missing = [v for v in self._vectors.values() if v is not None and not v.here]
-        if missing:
-            futures = self.rounds.map("vectors", on_worker.vectors, self._numbers, self._aims)
-            columns = dict(
-                zip(self._vectors, zip(*self.rounds.results(futures), strict=True), strict=True)
-            )
-            for name, vector in self._vectors.items():
-                if vector is not None and not vector.here:
-                    vector.set(np.concatenate(columns[name]))
-                    self.rounds.traffic.received += 8 * self.n
-
     def close(self) -> None:
-        """Let the workers forget what was kept; the rows stay for whoever opened them."""
-        self._kept.clear()
+        """Release the row state on the workers; the rows belong to whoever opened them."""
+        self._state.clear()
         self._fetched.clear()
-        self._asking.at_hand.forget()
+        self._requests.store.clear()
 
 
 def _longest(fact: Facts, size: int) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from linsep.data.decoding import Wanted, decoder
+from linsep.data.location import Location
 from linsep.errors import BadInput
 
 SPARSE = (".libsvm", ".svm", ".svmlight")
@@ -17,6 +18,8 @@ SPARSE = (".libsvm", ".svm", ".svmlight")
 @dataclass(frozen=True, eq=False)
 class ClusterScan:
     """Files for ``fit``, ``predict`` and ``verify`` on a cluster; nothing is read until one of them needs it."""
+
+    location: ClassVar[Location] = Location.CLUSTER
 
     client: Any
     files: tuple[Path, ...]

@@ -10,7 +10,7 @@ import pickle
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,24 +42,18 @@ class Partition:
         return int(rows + sum(0 if v is None else v.nbytes for v in vectors)) + 64
 
 
-@dataclass(frozen=True, eq=False)
-class Aim:
-    """What is learnt of a partition: the vectors that turn its scores into margins."""
+class Vectors(NamedTuple):
+    """``Targets`` of the rows of a partition; None stands for ones, zeros, ones, and no labels."""
 
     sign: FloatArray | None
     offset: FloatArray | None
     weight: FloatArray | None
     labels: IntArray | None
 
-    def __sizeof__(self) -> int:
-        """Bytes."""
-        vectors = (self.sign, self.offset, self.weight, self.labels)
-        return sum(0 if v is None else v.nbytes for v in vectors) + 64
-
 
 @dataclass(frozen=True)
 class Target:
-    """How to aim: at the class numbered ``positive``, at all classes (``coupled``), or at the numbers.
+    """What is learnt: the class numbered ``positive``, all classes (``coupled``), or the numbers.
 
     ``factors`` are the weights of the classes; ``weighted`` is false where no row has a weight.
     """
@@ -69,12 +63,12 @@ class Target:
     factors: tuple[float, ...] | None = None
     weighted: bool = False
     numbers: bool = False
-    centre: float = 1.0  # of the residuals, if it is aimed at the numbers
+    centre: float = 1.0  # of the residuals, if the numbers are learnt
     exponent: int = 0  # these are divided by 2^exponent
 
 
-def aim(part: Partition, target: Target, place: IntArray | None) -> Aim:
-    """The vectors of a partition; ``place`` says where its classes are among those of all partitions."""
+def vectors_of(part: Partition, target: Target, place: IntArray | None) -> Vectors:
+    """Targets of a partition; ``place`` says where its classes are among those of all partitions."""
     codes = None if part.codes is None or place is None else place[part.codes]
     weight = part.weight if target.weighted else None
     if target.factors is not None:
@@ -83,13 +77,13 @@ def aim(part: Partition, target: Target, place: IntArray | None) -> Aim:
     elif target.weighted and weight is None:
         weight = np.ones(part.X.shape[0])
     if target.coupled:
-        return Aim(None, None, weight, codes)
+        return Vectors(None, None, weight, codes)
     if target.positive is not None:
-        return Aim(np.where(codes == target.positive, 1.0, -1.0), None, weight, None)
+        return Vectors(np.where(codes == target.positive, 1.0, -1.0), None, weight, None)
     offset = (
         None if part.target is None else target.centre - np.ldexp(part.target, -target.exponent)
     )
-    return Aim(None, offset, weight, None)
+    return Vectors(None, offset, weight, None)
 
 
 @dataclass(frozen=True)
@@ -102,87 +96,78 @@ class Task:
     threads: int = 1
 
 
-def memory(part: Partition, aimed: Aim, task: Task) -> Memory:
+def memory(part: Partition, vectors: Vectors, task: Task) -> Memory:
     """The partition as a data set of its own."""
-    return Memory(
-        *(part.X, aimed.sign, aimed.offset, aimed.weight, aimed.labels, task.threads),
-        origin=task.first,
-    )
+    return Memory(part.X, *vectors, n_threads=task.threads, origin=task.first)
 
 
 def visit(
     part: Partition,
-    aimed: Aim,
+    vectors: Vectors,
     task: Task,
     blob: bytes,
-    *kept: FloatArray,
+    *state: FloatArray,
     sizes: Sequence[int],
-    uses: Sequence[str],
-    fills: Sequence[str],
+    reads: Sequence[str],
+    writes: Sequence[str],
     plain: bool,
 ) -> Any:
-    """Sums over the blocks of a partition, end to end; unless it is ``plain``, what was found and kept as well.
+    """Sums over the blocks of a partition, end to end; unless it is ``plain``, results and written state as well.
 
-    What was found comes with the numbers of the rows that it makes interesting, and these rows.
+    The results come with the rows that they ask to prefetch, and the numbers of these rows.
     """
     refuse_other_version(task)
     with naming(task):
-        data = memory(part, aimed, task)
-        for name, values in zip(uses, kept, strict=True):
-            data.place(name, values.copy() if name in fills else values)
-        functions, bring, joined = pickle.loads(blob)
+        data = memory(part, vectors, task)
+        for name, values in zip(reads, state, strict=True):
+            data.set_row_state(name, values.copy() if name in writes else values)
+        functions, prefetch, merge = pickle.loads(blob)
         made = [data.visit(fn, size) for fn, size in zip(functions, sizes, strict=True)]
         data.close()
         total, found = np.concatenate([sums for sums, _ in made]), made[-1][1]
         if plain:
             return total
-        rows = np.zeros(0, dtype=np.int64) if bring is None else np.unique(bring(found))
-        brought = (rows, take(part, aimed, rows - task.first)) if len(rows) else None
-        if joined is not None:
-            found = [joined(found)]
-        return total, (found, brought), *(data.fetch(name) for name in fills)
+        rows = np.zeros(0, dtype=np.int64) if prefetch is None else np.unique(prefetch(found))
+        prefetched = (rows, take(part, vectors, rows - task.first)) if len(rows) else None
+        if merge is not None:
+            found = [merge(found)]
+        return total, (found, prefetched), *(data.row_state(name) for name in writes)
 
 
-def take(part: Partition, aimed: Aim, rows: IntArray) -> tuple[Any, ...]:
-    """Some rows of a partition with all that belongs to them."""
-    vectors = (aimed.sign, aimed.offset, aimed.weight, aimed.labels)
+def take(part: Partition, vectors: Vectors, rows: IntArray) -> tuple[Any, ...]:
+    """Some rows of a partition with their targets."""
     return part.X[rows], *(None if v is None else v[rows] for v in vectors)
 
 
 def between(part: Partition, lo: int, hi: int) -> Any:
-    """Some neighbouring rows of a partition, without what belongs to them."""
+    """Rows lo .. hi of a partition, without their targets."""
     return part.X[lo:hi]
 
 
-def vectors(aimed: Aim) -> tuple[Any, ...]:
-    """All that is learnt of a partition."""
-    return aimed.sign, aimed.offset, aimed.weight, aimed.labels
-
-
 def find(
-    part: Partition, aimed: Aim, ranks: Sequence[IntArray]
+    part: Partition, vectors: Vectors, ranks: Sequence[IntArray]
 ) -> tuple[list[IntArray], IntArray, tuple[Any, ...]]:
     """Rows of the partition that are the ``ranks[c]``-th of class c in it; all in rising order, with their data."""
-    labels, found = aimed.labels, list(ranks)
-    if labels is None and aimed.sign is not None:
-        labels = (aimed.sign > 0.0).astype(np.int64)
+    labels, found = vectors.labels, list(ranks)
+    if labels is None and vectors.sign is not None:
+        labels = (vectors.sign > 0.0).astype(np.int64)
     if labels is not None:
         found = [np.flatnonzero(labels == c)[wanted] for c, wanted in enumerate(ranks)]
     rows = np.unique(np.concatenate(found))
-    return found, rows, take(part, aimed, rows)
+    return found, rows, take(part, vectors, rows)
 
 
-def apply(part: Partition, aimed: Aim, task: Task, blob: bytes, *kept: FloatArray) -> Any:
-    """``fn(X, sign, offset, weight, labels, *kept)`` of a partition."""
+def apply(part: Partition, vectors: Vectors, task: Task, blob: bytes, *state: FloatArray) -> Any:
+    """``fn(X, sign, offset, weight, labels, *state)`` of a partition."""
     refuse_other_version(task)
     with naming(task):
-        sign = np.ones(part.X.shape[0]) if aimed.sign is None else aimed.sign
+        sign = np.ones(part.X.shape[0]) if vectors.sign is None else vectors.sign
         fn = pickle.loads(blob)
-        return fn(part.X, sign, aimed.offset, aimed.weight, aimed.labels, *kept)
+        return fn(part.X, sign, *vectors[1:], *state)
 
 
 def checksums(X: Any, *vectors: Any) -> list[int]:
-    """CRC-32 of the rows of a partition and of all that belongs to them."""
+    """CRC-32 of the rows of a partition and of their targets."""
     rows = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
     return [0 if v is None else zlib.crc32(np.ascontiguousarray(v).data) for v in (*rows, *vectors)]
 
@@ -193,7 +178,7 @@ def total(parts: list[FloatArray]) -> FloatArray:
 
 
 def pick(made: tuple[Any, ...], at: int) -> Any:
-    """One of several things that a task has made."""
+    """One of several results of a task."""
     return made[at]
 
 
@@ -203,7 +188,7 @@ def length(x: Any) -> int:
 
 
 def same(values: Any) -> Any:
-    """What it is given: the way of numbers into the graph."""
+    """Return its argument: how numbers enter the graph."""
     return values
 
 

@@ -92,7 +92,7 @@ class Rounds:
 
     def _number(self, task: str) -> int | None:
         """Which partition a task is about."""
-        ours = ("linsep-open-", "linsep-sum-", "linsep-map-", "linsep-aim-", "linsep-spill-")
+        ours = ("linsep-open-", "linsep-sum-", "linsep-map-", "linsep-targets-", "linsep-spill-")
         if task.startswith(ours):
             return int(task.rsplit("-", 1)[1])
         return self.origins.get(task)

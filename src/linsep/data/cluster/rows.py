@@ -1,4 +1,4 @@
-"""Rows on the workers, as the client sees them: what they are like, and the way to some of them."""
+"""Rows on the workers, as the client sees them: their facts, and how to copy some of them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from linsep.data.block import FloatArray
 from linsep.data.cluster.partition import Partition, Target, Task
+from linsep.data.location import Location
 
 if TYPE_CHECKING:
     from linsep.data.cluster.rounds import Rounds, Traffic
@@ -20,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Facts:
-    """What a partition says about itself when it is opened."""
+    """Facts of a partition, collected when it is opened."""
 
     n: int
     d: int
@@ -28,7 +29,7 @@ class Facts:
     sparse: bool
     entries: int
     counts: IntArray | None  #: rows of each of its classes
-    totals: FloatArray | None  #: the same, weighted
+    totals: FloatArray | None  #: total weight of each of its classes
     classes: npt.NDArray[Any] | None
     weight: tuple[float, float, float] | None  #: least, largest, sum
     names: Any = None
@@ -36,8 +37,9 @@ class Facts:
 
 
 class ClusterRows:
-    """n rows of d numbers in partitions on the workers; ``X[a:b]`` and ``X[rows]`` bring some of them here."""
+    """n rows of d numbers in partitions on the workers; ``X[a:b]`` and ``X[rows]`` copy some of them to the client."""
 
+    location = Location.CLUSTER
     ndim = 2
 
     def __init__(self, rounds: Rounds, parts: Sequence[Any], facts: Sequence[Facts]) -> None:
@@ -50,11 +52,10 @@ class ClusterRows:
         self.n_entries = sum(fact.entries for fact in facts)
         self.names = facts[0].names
         self.classes: npt.NDArray[Any] | None = None
-        self.fetched: dict[Target, npt.NDArray[Any]] = {}  # vectors that were brought here
+        self.fetched: dict[Target, npt.NDArray[Any]] = {}  # vectors that were copied to the client
         self.places: list[IntArray | None] = [None] * len(facts)
-        self.brought: list[tuple[IntArray, Partition]] | None = (
-            None  # rows that came when they were opened
-        )
+        #: Rows that were sent along when the partitions were opened.
+        self.prefetched: list[tuple[IntArray, Partition]] | None = None
 
     @property
     def size(self) -> int:
@@ -63,7 +64,7 @@ class ClusterRows:
 
     @property
     def traffic(self) -> Traffic:
-        """Rounds and bytes so far."""
+        """Number of rounds and bytes sent and received."""
         return self.rounds.traffic
 
     @property
@@ -75,14 +76,14 @@ class ClusterRows:
         return self.shape[0]
 
     def tasks(self, threads: int = 1) -> list[Task]:
-        """What the tasks about the partitions are told."""
+        """Number, first row, version and threads for a task of each partition."""
         from linsep import __version__  # noqa: PLC0415
 
         first = self.starts[:-1].tolist()
         return [Task(i, first[i], __version__, threads) for i in range(len(self.parts))]
 
     def vector(self, **target: Any) -> Any:
-        """A vector with one number per row, which stays with the rows until somebody looks at it."""
+        """A vector with one number per row, stored with the rows until it is read."""
         return RowVector(self, Target(weighted=self.weighted, **target))
 
     def offsets(self, centre: float, exponent: int = 0) -> Any:
@@ -110,19 +111,19 @@ class ClusterRows:
     ) -> list[Any]:
         """``fn(X, sigma, offset, weight, labels, *along)`` of every partition, in their order.
 
-        The vectors are those of this data set (``vector``), or None; ``along`` lies here, one entry per row.
+        The vectors are those of this data set (``vector``), or None; ``along`` are arrays with one entry per row.
         """
         from linsep.data.cluster.dataset import Cluster  # noqa: PLC0415
 
         data = Cluster(self, sigma, offset, weight, labels)
         names = [f"along-{k}" for k in range(len(along))]
         for name, values in zip(names, along, strict=True):
-            data.place(name, values)
+            data.set_row_state(name, values)
         return data.apply(fn, names)
 
 
 class RowVector:
-    """A vector with one entry per row of a cluster. ``np.asarray`` brings it here, 8 bytes per row."""
+    """A vector with one entry per row of a cluster. ``np.asarray`` copies it to the client, 8 bytes per row."""
 
     def __init__(self, rows: ClusterRows, target: Target) -> None:
         self.rows, self.target = rows, target
@@ -136,16 +137,16 @@ class RowVector:
         return (len(self),)
 
     @property
-    def here(self) -> bool:
-        """Whether it has been brought here."""
+    def fetched(self) -> bool:
+        """Whether the client has a copy."""
         return self.target in self.rows.fetched
 
     def set(self, values: npt.NDArray[Any]) -> None:
-        """It has come."""
+        """Store the copy of the client."""
         self.rows.fetched[self.target] = values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        if not self.here:
+        if not self.fetched:
             roles: dict[str, Any] = dict.fromkeys(("sigma", "offset", "weight", "labels"))
             roles[_role(self.target)] = self
             at = 1 + list(roles).index(_role(self.target))
@@ -188,6 +189,6 @@ def _ascending(key: Any, n: int) -> IntArray:
 
 
 def _order(key: Any, n: int) -> IntArray:
-    """Where the wanted rows are among the ascending ones."""
+    """Position of each wanted row among the ascending ones."""
     wanted = _wanted(key, n)
     return np.searchsorted(np.unique(wanted), wanted)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.errors import NonFinite
 from linsep.solution import Explicit
 
@@ -54,7 +54,7 @@ class Ascent:
             problem.lam,
             tol,
             problem.fit_intercept,
-            isinstance(problem.data, Memory) and problem.data.n_threads > 1,
+            problem.data.location is Location.MEMORY and problem.data.n_threads > 1,
             int(seed) % 2**64,
             LARGE,
             LEAVE,

@@ -106,7 +106,7 @@ class _Band:
         self._grid, self._base = grid, base
         self._inner = Grid(inside, grid.part[rows], grid.Cs, grid.parts, grid.mu)
         self._own = self._inner.at(base.theta, exact=True)
-        self._curvature = data.fetch("curvature").copy()
+        self._curvature = data.row_state("curvature").copy()
         problem.passes += len(rows) / problem.data.n
 
     def optimum(self, C: float, part: int, delta: FloatArray, tol: float) -> FloatArray:
@@ -144,7 +144,7 @@ class _Band:
         """What the rows that have crossed add to the Hessian of all rows outside the part."""
         inner = self._inner
         data, order = inner.problem.data, inner.problem.order
-        more = data.fetch("curvature") - self._curvature
+        more = data.row_state("curvature") - self._curvature
         if part >= 0:
             more[inner.part == part] = 0.0
         side = np.where(more > 0.0, 0, -1)  # rows of no part are those that have lost curvature

@@ -144,7 +144,7 @@ class Grid:
 
         self.problem.passes += 2
         whole = size + (parts + 1) * order**2
-        sums = self.problem.data.sum(add, whole, fills=("curvature",))
+        sums = self.problem.data.sum(add, whole, writes=("curvature",))
         return self._based(theta, sums[:size].reshape(parts + 1, d + 2), sums[size:], single)
 
     def value_gradient(
@@ -168,7 +168,7 @@ class Grid:
 
         self.problem.passes += 1
         size = (parts + 1) * (d + 2)
-        return self.problem.data.sum(add, size, fills=("curvature",)).reshape(parts + 1, d + 2)
+        return self.problem.data.sum(add, size, writes=("curvature",)).reshape(parts + 1, d + 2)
 
     def base(self, theta: FloatArray, sums: FloatArray) -> Base:
         """The base at theta, where the last sweep was made."""
@@ -178,7 +178,7 @@ class Grid:
 
         self.problem.passes += 1
         size = (self.parts + 1) * self.problem.order**2
-        H = self.problem.data.sum(add, size, uses=("curvature",))
+        H = self.problem.data.sum(add, size, reads=("curvature",))
         return self._based(theta.copy(), sums, H, self.single)
 
     def add_sweep(
@@ -190,13 +190,13 @@ class Grid:
         out: FloatArray,
         moments: FloatArray | None = None,
     ) -> None:
-        h, part, parts = block.kept("curvature"), self._part_of(block), self.parts
+        h, part, parts = block.row_state("curvature"), self._part_of(block), self.parts
         _kernels.part_sweep(
             block.rows, block.targets, self._loss, lo, hi, part, parts, theta, out, h, moments
         )
 
     def _add_gram(self, block: Block, lo: int, hi: int, single: bool, out: FloatArray) -> None:
-        h, part = block.kept("curvature"), self._part_of(block)
+        h, part = block.row_state("curvature"), self._part_of(block)
         _kernels.part_gram(block.rows, lo, hi, part, self.parts, h, self.mu, out, single)
 
     def _based(self, theta: FloatArray, sums: FloatArray, H: FloatArray, single: bool) -> Base:

@@ -75,7 +75,7 @@ class Pilot:
         _, before = free.value_gradient(known.theta)
         H0 = free.hessian(grid.mu, single=grid.single)
         if known.noise is None:
-            self._exact = free.data.fetch(CURVATURE).copy()
+            self._exact = free.data.row_state(CURVATURE).copy()
         linear, H = known.gradient.sum(0) - before, known.hessian.sum(0)
         move, before_that = grid.step(known, C, -1), np.inf
         theta, bent, half = known.theta + move.delta, H, move.half
@@ -94,7 +94,7 @@ class Pilot:
         if not np.isfinite(free.value_gradient(theta)[1]).all():
             return known
         change = free.hessian(grid.mu, single=grid.single) - H0
-        noise = self._noise(grid, free.data.fetch(CURVATURE) - self._exact)
+        noise = self._noise(grid, free.data.row_state(CURVATURE) - self._exact)
         if grid_kinks.kinks_of(sub.loss) or would_show(grid, known, noise, C, tol):
             return grid.at(theta)
         return predicted(grid, known, theta, change, noise)
@@ -104,7 +104,7 @@ class Pilot:
         free = self._at(np.inf)
         if self._squares is None:
             self._squares = row_norms(free)
-        free.data.place(CURVATURE, change**2 * self._squares)
+        free.data.set_row_state(CURVATURE, change**2 * self._squares)
         return free.hessian(grid.mu, single=grid.single)
 
 
@@ -122,7 +122,7 @@ def predicted(
         grid.add_sweep(block, block.lo, block.hi, theta, out[:size], out[size:])
 
     grid.problem.passes += 1
-    sums = grid.problem.data.sum(add, size + (parts + 1) * (d + 1), fills=("curvature",))
+    sums = grid.problem.data.sum(add, size + (parts + 1) * (d + 1), writes=("curvature",))
     column = sums[size:].reshape(parts + 1, d + 1)
     column[:, :-1] -= grid.mu * column[:, -1:]
     constant = np.append(np.diag(known.hessian.sum(0))[:-1] == 0.0, False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Dataset
+from linsep.data import Dataset, Memory
 from linsep.losses import zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import DUAL
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from linsep.data import Block
-    from linsep.data.dataset import Notes
+    from linsep.data.dataset import PassNotes
     from linsep.solution import FloatArray
 
     Rows = npt.NDArray[np.int64]
@@ -50,7 +50,7 @@ class Band:
         self.rows: Rows = np.zeros(0, np.int64)
         self.v = np.zeros(0)  # of the band as it was sorted
         self.share: FloatArray | None = None  # rows that each of a thinned band stands for
-        self._band: Dataset | None = None
+        self._band: Memory | None = None
         self.linear, self.constant = np.zeros(self.problem.order), 0.0
 
     def sort(self, theta: FloatArray, tau: float, thin: Thinning | None = None) -> float:
@@ -65,7 +65,7 @@ class Band:
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
             where = b.rows, b.targets, compiled(loss), b.lo, b.hi
-            v, u = b.kept(_V), b.kept(SORTED)
+            v, u = b.row_state(_V), b.row_state(SORTED)
             _kernels.sort_rows(*where, at, tau, mu, scale, v, u, out)
             band = b.lo + np.flatnonzero(u[b.lo : b.hi] > high)
             share = np.zeros(0)
@@ -76,7 +76,7 @@ class Band:
 
         data, size = self.problem.data, 1 + self.problem.order
         sums, found = data.visit(
-            add, 1 + 2 * size, fills=(SORTED,), bring=_unless_more(data.n // 2)
+            add, 1 + 2 * size, writes=(SORTED,), prefetch_rows=_unless_more(data.n // 2)
         )
         self.rows, self.v, share = (np.concatenate(part) for part in zip(*found, strict=True))
         self.share = None if thin is None else share
@@ -97,7 +97,7 @@ class Band:
     def contradicted(self, theta: FloatArray) -> tuple[float, Wrong]:
         """One pass: the objective at theta, and the fixed rows whose side is not the one they were fixed for."""
         self.problem.passes += 1
-        sums, wrong = self._against(self._sides(theta), 1, uses=(SORTED,))
+        sums, wrong = self._against(self._sides(theta), 1, reads=(SORTED,))
         return float(sums[0]) + self.problem.penalty_value(theta), wrong
 
     def judged(self, theta: FloatArray, part: FloatArray) -> tuple[float, Wrong, FloatArray]:
@@ -112,16 +112,18 @@ class Band:
         def add(b: Block, out: FloatArray) -> Any:
             found = sides(b, out[:1])
             dual, (first, last) = (
-                b.kept(DUAL),
+                b.row_state(DUAL),
                 np.searchsorted(rows, (b.first + b.lo, b.first + b.hi)),
             )
-            dual[b.lo : b.hi] = b.kept(SORTED)[b.lo : b.hi]
+            dual[b.lo : b.hi] = b.row_state(SORTED)[b.lo : b.hi]
             dual[rows[first:last] - b.first] = part[first:last]
             close(b, out[1:])
             return found
 
         size = 9 + 2 * self.problem.data.d
-        sums, wrong = self._against(add, size, uses=(SORTED,), fills=(DUAL,), soon=(DUAL,))
+        sums, wrong = self._against(
+            add, size, reads=(SORTED,), writes=(DUAL,), prefetch_state=(DUAL,)
+        )
         return float(sums[0]) + self.problem.penalty_value(theta), wrong, sums[1:]
 
     def _sides(self, theta: FloatArray) -> Callable[[Block, FloatArray], Any]:
@@ -129,7 +131,7 @@ class Band:
         loss, low, high, at = self.loss, self.low, self.high, theta.copy()
 
         def add(b: Block, out: FloatArray) -> tuple[Rows, FloatArray, FloatArray]:
-            v, u = b.kept(_V), b.kept(SORTED)
+            v, u = b.row_state(_V), b.row_state(SORTED)
             _kernels.kink_margins(b.rows, b.targets, compiled(loss), b.lo, b.hi, at, v, out)
             v, u = v[b.lo : b.hi], u[b.lo : b.hi]
             wrong = np.where(v < 0.0, u == low, (u == high) & (v > 0.0))
@@ -141,9 +143,9 @@ class Band:
         return add
 
     def _against(
-        self, add: Callable[[Block, FloatArray], Any], size: int, **notes: Unpack[Notes]
+        self, add: Callable[[Block, FloatArray], Any], size: int, **notes: Unpack[PassNotes]
     ) -> tuple[FloatArray, Wrong]:
-        notes["bring"] = _unless_more(len(self.rows))
+        notes["prefetch_rows"] = _unless_more(len(self.rows))
         sums, found = self.problem.data.visit(add, size, **notes)
         rows, u, self.v = (np.concatenate(part) for part in zip(*found, strict=True))
         fixed = ~np.isin(rows, self.rows)  # some have joined the band since it was sorted
@@ -208,7 +210,7 @@ class Band:
 
     def dual(self) -> Explicit:
         """All dual variables as they were judged."""
-        return Explicit(self.problem.data.fetch(DUAL).copy())
+        return Explicit(self.problem.data.row_state(DUAL).copy())
 
 
 def _unless_more(most: int) -> Callable[[list[Any]], Rows]:

@@ -132,7 +132,7 @@ class Path:
         lam, d, order = self.problem.lam, self.problem.data.d, self.problem.order
 
         def add(b: Block, out: FloatArray) -> None:
-            h = b.kept(CURVATURE)
+            h = b.row_state(CURVATURE)
             _kernels.ipm_gather(
                 *(b.rows, b.targets, self.loss, b.lo, b.hi, self._step, self.state, b.first, h, out)
             )

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.losses import zero_margin
 from linsep.problem.duality import dot
 from linsep.solution import Explicit
@@ -250,7 +250,7 @@ class _Step(NamedTuple):
 
 def applies(problem: Problem) -> bool:
     """Whether the loss is piecewise quadratic and smooth, and the rows are in memory."""
-    return row_path.applies(problem.loss) and isinstance(problem.data, Memory)
+    return row_path.applies(problem.loss) and problem.data.location is Location.MEMORY
 
 
 def finish(run: Run[Problem], columns: Columns) -> bool:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data import Location
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import sampling as pilot
@@ -179,7 +180,10 @@ class _Search:
     def solve(self) -> bool | None:
         """Whether the gap closed, without a penalty whether the vertex was found; None: all rows are to be taken."""
         theta, sorted_, closed = self.best, False, False
-        soon_here = self.problem.data.remote and self.problem.data.n_entries <= FEW_ENTRIES
+        soon_here = (
+            self.problem.data.location is Location.CLUSTER
+            and self.problem.data.n_entries <= FEW_ENTRIES
+        )
         for number in range(ROUNDS):
             if soon_here and not sorted_ and number >= FEW_ROUNDS:
                 break
@@ -298,7 +302,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         if first.theta is not None:
             theta = first.theta
             closed = _Search(run, first, theta).solve()
-        if not closed and problem.data.remote:
+        if not closed and problem.data.location is Location.CLUSTER:
             return _here(problem, theta, stop, seed)
         if not closed:
             theta, _, _ = problem.start(theta)

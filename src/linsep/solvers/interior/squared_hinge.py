@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.errors import NonFinite
 from linsep.problem.duality import dot
 from linsep.problem.pointwise import CURVATURE
@@ -41,7 +41,7 @@ def applies(problem: Problem) -> bool:
     """Whether the loss is the squared hinge, and the rows are dense and in memory."""
     data = problem.data
     plain = problem.loss.native == "squared_hinge" and problem.lam > 0.0 and not data.sparse
-    return plain and isinstance(data, Memory) and data.d <= LARGEST
+    return plain and data.location is Location.MEMORY and data.d <= LARGEST
 
 
 class StallDetector:
@@ -121,7 +121,7 @@ class _Path:
         """One step, predicted and corrected; how long it is."""
         u, r, problem = self.u, self.r, self.problem
         weight = self.s / (r / u + 0.5)
-        problem.data.place(CURVATURE, weight)
+        problem.data.set_row_state(CURVATURE, weight)
         factor, mu = Factor(problem.hessian(self._centre), definite=True), self._centre
         amiss = r - u / 2 + self.t
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data import Location
 from linsep.losses import Squared, SquaredHinge, zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
@@ -53,7 +54,7 @@ def null_directions(problem: Problem) -> FloatArray | None:
     data = problem.data
 
     def ones(b: Block, out: FloatArray) -> None:
-        b.kept(CURVATURE)[b.lo : b.hi] = b.weights() > 0.0
+        b.row_state(CURVATURE)[b.lo : b.hi] = b.weights() > 0.0
 
     data.sum(ones, 1)
     H = problem.hessian(problem.centre())
@@ -72,7 +73,7 @@ def null_directions(problem: Problem) -> FloatArray | None:
 def flat_answer(problem: Problem) -> FloatArray | None:
     """The answer when some intercept alone makes every loss 0: one class, one target, or offsets beyond the kink."""
     data = problem.data
-    if data.remote and problem.loss.domain[0] == 0.0 and data.counts().all():
+    if data.location is Location.CLUSTER and problem.loss.domain[0] == 0.0 and data.counts().all():
         return None  # two classes, each of some weight: nothing per row need come here
     live = slice(None) if data.weight is None else data.weight > 0.0
     sign = data.sign[live]

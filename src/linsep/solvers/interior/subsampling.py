@@ -123,7 +123,7 @@ class Pilot:
             _kernels.sort_rows(*where, nowhere, 1.0 / least, mu, scale, np.zeros(n), u, some)
             return (b.first + b.lo + np.flatnonzero(u[b.lo : b.hi] > 1.0),)
 
-        _, found = problem.data.visit(add, 1, uses=(), bring=_all_found)
+        _, found = problem.data.visit(add, 1, reads=(), prefetch_rows=_all_found)
         return _all_found(found)
 
     def _solve(self, theta: FloatArray) -> FloatArray | None:
@@ -233,12 +233,12 @@ def _all_found(found: list[tuple[Rows]]) -> Rows:
     return np.concatenate([rows for (rows,) in found])
 
 
-def merged(a: Dataset, b: Dataset, order: Rows) -> Dataset:
+def merged(a: Memory, b: Memory, order: Rows) -> Memory:
     """The rows of both, those of b after those of a, in the given order."""
     columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
     parts = [None if p is None else _stacked(p, q)[order] for p, q in zip(*columns, strict=True)]
     X, sign, offset, weight = parts
-    return Memory(X, sign, offset, weight, n_threads=getattr(a, "n_threads", None))
+    return Memory(X, sign, offset, weight, n_threads=a.n_threads)
 
 
 def _stacked(a: Any, b: Any) -> Any:

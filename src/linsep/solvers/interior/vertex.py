@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.losses import zero_margin
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def move_to_vertex(problem: Problem, solution: Solution) -> Solution:
     data = problem.data
     if (
         problem.lam > 0.0
-        or not isinstance(data, Memory)
+        or data.location is not Location.MEMORY
         or problem.order > ORDER
         or data.n * problem.order > ENTRIES
         or solution.sums is None
@@ -56,7 +56,6 @@ def move_to_vertex(problem: Problem, solution: Solution) -> Solution:
 def _residual_system(problem: Problem, used: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rows A, targets t and weights s of the residuals t - A theta, for the rows of positive weight."""
     data = problem.data
-    assert isinstance(data, Memory)
     X = data.X.toarray() if sp.issparse(data.X) else np.asarray(data.X)
     A = data.sign[:, None] * np.column_stack([X, np.ones(data.n)])[:, used]
     target = np.full(data.n, zero_margin(problem.loss))

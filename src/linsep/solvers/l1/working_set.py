@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.problem import Problem
 from linsep.problem.duality import balanced_v
 from linsep.solution import Solution, Status, Stop
@@ -105,7 +105,7 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     if run.best is None:
         return False
     # Columns of rows on disk are not at hand.
-    if problem.native and isinstance(problem.data, Memory):
+    if problem.native and problem.data.location is Location.MEMORY:
         closed = _by_columns(run)
         if closed or not (_all(problem) or problem.straight_tails):
             return closed

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.multiclass.softmax_directions import (
@@ -79,7 +79,7 @@ def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
     rng, counts = np.random.default_rng(seed), problem.data.counts(problem.k)
     if m < data.n and m * int(counts.min()) >= _COMMON * data.n:
         drawn = data.sample(evenly(data.n, m, rng))
-        assert isinstance(drawn, Memory) and drawn.labels is not None
+        assert drawn.labels is not None
         stands = counts / np.maximum(1, drawn.counts(problem.k))
         drawn = drawn.reweighted(stands[drawn.labels])
         return CoupledProblem(problem.loss, problem.penalty, drawn, problem.fit_intercept)
@@ -247,7 +247,7 @@ def _direction(
         return Exact(problem, centre)
     if few and problem.order * problem.k <= _MOST_EXACT_FEW:
         return Exact(problem, centre)
-    if data.remote:  # products with a preconditioner that is made here
+    if data.location is Location.CLUSTER:  # products with a preconditioner that is made here
         m = bounded(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
         return ConjugateGradients(problem, sample(problem, m, seed), run.check_limits)
     price = block_count(problem) * block_price(problem, data.n)

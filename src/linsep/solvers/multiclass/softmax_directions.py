@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Memory
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, Inverse
 
@@ -208,7 +207,7 @@ class ConjugateGradients:
     ) -> None:
         self.problem, self.sample, self._check = problem, sample, check
         data = problem.data
-        one = isinstance(data, Memory) and data.one_block and data.whole is not None
+        one = data.one_block and data.whole is not None
         self._at_once = one and not limited and data.n_entries * problem.k <= _AT_ONCE
         self.mu = sample.centre()
         self.apply: Blocks | Diagonal | None = None

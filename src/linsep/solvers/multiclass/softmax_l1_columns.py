@@ -26,7 +26,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised
 from linsep.solvers.l1.coordinate import NEARLY, Stored
@@ -232,7 +232,7 @@ def applies(problem: CoupledProblem, few: int, most: int) -> bool:
     """Whether the columns are at hand and the weights too many for a Hessian, which with many rows may be larger."""
     data = problem.data
     many = data.d * problem.k > (few if data.n < data.d else most)
-    return many and isinstance(data, Memory)
+    return many and data.location is Location.MEMORY
 
 
 def solve(run: Run[CoupledProblem], W: FloatArray) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linsep.data import Location
 from linsep.solvers import sampling as pilot
 from linsep.solvers.interior import kinked as interior
 from linsep.solvers.interior import sifting as globbing
@@ -29,7 +30,7 @@ class _Ahead:
 
     n: int
     d: int
-    far: bool = True
+    location: Location = Location.CLUSTER
 
     @property
     def n_entries(self) -> int:

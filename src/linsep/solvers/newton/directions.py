@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data import Location
 from linsep.problem import dot
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, solve_spd
@@ -77,7 +78,9 @@ class Cholesky:
         if not np.isfinite(H).all():
             return None
         factor = Factor(H, definite=True)
-        times = 0 if problem.data.far else REFINEMENTS  # there, a product is one more round
+        times = (
+            0 if problem.data.location is not Location.MEMORY else REFINEMENTS
+        )  # there, a product is one more round
         if not factor.least > (REPAIRABLE if times else SURE):
             return None
         delta = factor.solve(rhs)

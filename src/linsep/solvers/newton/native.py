@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Memory
+from linsep.data import Location
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised, Solution, Status, Stop
@@ -82,7 +82,7 @@ def run_native(
         STEPS,
         problem.fit_intercept,
         polish,
-        isinstance(problem.data, Memory) and problem.data.n_threads > 1,
+        problem.data.location is Location.MEMORY and problem.data.n_threads > 1,
         theta,
         base,
         step,

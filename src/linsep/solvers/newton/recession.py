@@ -55,7 +55,7 @@ def separates(problem: Problem, theta: FloatArray) -> bool:
         m = block.sign[block.lo : block.hi] * z
         out[0] += np.count_nonzero(~(m > none) & (block.weights() > 0))
 
-    return bool(problem.data.sum(add, 1, uses=())[0] == 0)
+    return bool(problem.data.sum(add, 1, reads=())[0] == 0)
 
 
 def refuse_separated(problem: Problem, theta: FloatArray) -> None:
@@ -110,10 +110,10 @@ def _any_far(problem: Problem) -> bool:
 
     def add(block: Block, out: FloatArray) -> tuple[float, float]:
         s = block.weights()
-        h = block.kept("curvature")[block.lo : block.hi][s > 0] / s[s > 0]
+        h = block.row_state("curvature")[block.lo : block.hi][s > 0] / s[s > 0]
         return float(h.min(initial=np.inf)), float(h.max(initial=0.0))
 
-    _, extremes = problem.data.visit(add, 1, uses=("curvature",), features=False)
+    _, extremes = problem.data.visit(add, 1, reads=("curvature",), features=False)
     return bool(min(low for low, _ in extremes) <= FAR * max(high for _, high in extremes))
 
 
@@ -123,11 +123,11 @@ def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
     problem.passes += 1
 
     def add(block: Block, out: FloatArray) -> None:
-        h = block.kept("curvature")
+        h = block.row_state("curvature")
         stayed = np.where(h > GONE, h, 0.0)
         _kernels.gram(block.rows, block.lo, block.hi, stayed, mu, out)
 
-    H = problem.data.sum(add, order * order, uses=("curvature",)).reshape(order, order)
+    H = problem.data.sum(add, order * order, reads=("curvature",)).reshape(order, order)
     H = symmetric(H, problem.data.sparse)
     free = np.ones(order, dtype=bool)
     free[-1] = problem.fit_intercept
@@ -159,7 +159,7 @@ def _moved(problem: Problem, v: FloatArray) -> tuple[int, int]:
         out[0] += np.count_nonzero((m < -none) & counted)
         out[1] += np.count_nonzero((m > none) & counted)
 
-    wrong, right = problem.data.sum(add, 2, uses=())
+    wrong, right = problem.data.sum(add, 2, reads=())
     return int(wrong), int(right)
 
 

@@ -133,9 +133,9 @@ def _no_curvature(problem: Problem, g: FloatArray) -> bool:
         return False
 
     def add(block: Block, out: FloatArray) -> None:
-        out[0] += block.kept("curvature")[block.lo : block.hi].sum()
+        out[0] += block.row_state("curvature")[block.lo : block.hi].sum()
 
-    found = problem.data.sum(add, 1, uses=("curvature",), features=False)
+    found = problem.data.sum(add, 1, reads=("curvature",), features=False)
     return bool(found[0] == 0.0)
 
 

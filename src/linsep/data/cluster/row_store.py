@@ -1,4 +1,4 @@
-"""Rows of a cluster that have come to the client along with a round, so that to ask for them costs none."""
+"""Rows of a cluster on the client: received along with a round, so that a request for them costs none."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Columns = tuple[
 ]  # X, sign, offset, weight and labels of some rows; None where there are none
 
 
-class AtHand:
-    """Some rows, by their numbers."""
+class RowStore:
+    """Some rows with their targets, by row number."""
 
     def __init__(self) -> None:
         self.rows: IntArray = np.zeros(0, dtype=np.int64)
         self._columns: Columns | None = None
 
     def missing(self, rows: IntArray) -> IntArray:
-        """Those of the rows that are not here."""
+        """The given row numbers without those that are stored."""
         return rows[~np.isin(rows, self.rows)]
 
     def add(self, rows: IntArray, columns: Columns) -> None:
-        """More of them; those that are here already are passed over."""
+        """Store rows, except those that are stored already."""
         new = np.flatnonzero(~np.isin(rows, self.rows))
         if not len(new):
             return
@@ -39,13 +39,13 @@ class AtHand:
         self.rows, self._columns = numbers[order], tuple(_some(c, order) for c in found)
 
     def take(self, rows: IntArray) -> Columns:
-        """The given rows, which are all here."""
+        """The given rows, all of which must be stored."""
         assert self._columns is not None
         at = np.searchsorted(self.rows, rows)
         return tuple(_some(column, at) for column in self._columns)
 
-    def forget(self) -> None:
-        """Let go of all of them."""
+    def clear(self) -> None:
+        """Empty the store."""
         self.rows, self._columns = self.rows[:0], None
 
 
@@ -54,14 +54,14 @@ def _some(column: Any, at: IntArray) -> Any:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """One below another; None if they are."""
+    """Parts one below another; None if they are None."""
     if parts[0] is None:
         return None
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def bytes_of(found: Any) -> int:
-    """About how many bytes of numbers there are in what came back."""
+    """Approximate size of a result in bytes."""
     if isinstance(found, np.ndarray):
         return int(found.nbytes)
     if sp.issparse(found):

@@ -1,4 +1,4 @@
-"""From what a user holds (dask arrays, dask dataframes, lists of delayed) to rows on the workers."""
+"""Dask arrays, dask dataframes and lists of delayed partitions become rows on the workers."""
 
 from __future__ import annotations
 
@@ -14,30 +14,20 @@ from linsep.data.cluster import partition as on_worker
 from linsep.data.cluster.files import ClusterScan
 from linsep.data.cluster.rounds import Rounds
 from linsep.data.cluster.rows import ClusterRows, Facts
+from linsep.data.location import Location, location_of
 from linsep.errors import BadInput, ClusterError
 
 Prepare = Callable[..., "tuple[Any, Facts | None, Any]"]
-Foreseen = Callable[[Sequence[int], int], Any]  # of sizes and d: numbers of rows
-
-
-def on_cluster(X: Any) -> bool:
-    """Whether X is a Dask collection, or a list of delayed or future partitions."""
-    if isinstance(X, list | tuple) and X:
-        return all(_of_dask(one) for one in X)
-    return isinstance(X, ClusterScan) or _of_dask(X)
-
-
-def _of_dask(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] in ("dask", "dask_expr", "distributed")
+Prefetch = Callable[[Sequence[int], int], Any]  # of sizes and d: numbers of rows
 
 
 def open_rows(
-    X: Any, y: Any, weight: Any, prepare: Prepare, foreseen: Foreseen | None = None, **facts: Any
+    X: Any, y: Any, weight: Any, prepare: Prepare, prefetch: Prefetch | None = None, **facts: Any
 ) -> ClusterRows:
     """The rows of X with y and weights on the workers, each partition checked there (one round).
 
     ``prepare(x, y, weight, some, **facts)`` runs on a worker and makes a partition of its part, and one of ``some`` of
-    its rows: those that are ``foreseen`` to be asked for first come along, where it is known how many there are.
+    its rows: ``prefetch(sizes, d)`` returns the row numbers that a fit requests first, where the sizes are known.
     """
     rounds = Rounds(client_of(X))
     if isinstance(X, ClusterScan):
@@ -47,24 +37,24 @@ def open_rows(
         None if v is None else aligned(v, X, columns, name, rounds)
         for v, name in ((y, "y"), (weight, "sample_weight"))
     ]
-    wanted = _wanted(X, foreseen)
-    parts, found, brought = _opened(rounds, columns, [*vectors, wanted], prepare, facts)
+    wanted = _wanted(X, prefetch)
+    parts, found, some = _opened(rounds, columns, [*vectors, wanted], prepare, facts)
     kept = [i for i, fact in enumerate(found) if fact is not None]
     if not kept:
         raise BadInput("X has no rows: every partition is empty.")
     _refuse_unlike(found, kept)
     rows = ClusterRows(rounds, [parts[i] for i in kept], [found[i] for i in kept])
-    rows.brought = None if wanted is None else [(wanted[i], brought[i]) for i in kept]
+    rows.prefetched = None if wanted is None else [(wanted[i], some[i]) for i in kept]
     return rows
 
 
-def _wanted(X: Any, foreseen: Foreseen | None) -> list[Any] | None:
-    """For each partition of a dense array the rows that are foreseen to be asked for; None if that cannot be told."""
+def _wanted(X: Any, prefetch: Prefetch | None) -> list[Any] | None:
+    """For each partition of a dense array the rows to prefetch; None if sizes are unknown."""
     sizes = known_sizes(X)
-    if foreseen is None or sizes is None or not isinstance(getattr(X, "_meta", None), np.ndarray):
+    if prefetch is None or sizes is None or not isinstance(getattr(X, "_meta", None), np.ndarray):
         return None
     starts = np.cumsum([0, *sizes])
-    rows = foreseen(sizes, int(X.shape[1])) if X.ndim == 2 and starts[-1] else ()
+    rows = prefetch(sizes, int(X.shape[1])) if X.ndim == 2 and starts[-1] else ()
     if not len(rows):
         return None
     parts = np.split(rows, np.searchsorted(rows, starts[1:-1]))
@@ -134,7 +124,7 @@ def pieces(X: Any, name: str) -> list[Any]:
 
 
 def known_sizes(X: Any) -> tuple[int, ...] | None:
-    """Rows of each partition, where they are known without a look."""
+    """Rows of each partition, where they are known without computing."""
     chunks = getattr(X, "chunks", None)
     if chunks is None or any(np.isnan(size) for size in chunks[0]):
         return None
@@ -143,7 +133,7 @@ def known_sizes(X: Any) -> tuple[int, ...] | None:
 
 def aligned(v: Any, X: Any, columns: Sequence[Any], name: str, rounds: Rounds) -> list[Any]:
     """v cut as X is."""
-    if not on_cluster(v):
+    if location_of(v) is not Location.CLUSTER:
         return cut(np.asarray(v), known_sizes(X) or lengths(columns, rounds), name)
     ours, theirs = known_sizes(X), known_sizes(v)
     if ours is not None and theirs is not None and ours != theirs:
@@ -188,7 +178,7 @@ def _opened(
     prepare: Prepare,
     facts: dict[str, Any],
 ) -> tuple[Any, list[Any], list[Any]]:
-    """Partitions on the workers, what they say about themselves, and some of their rows."""
+    """Partitions on the workers, their facts, and the rows to prefetch."""
     from dask.delayed import delayed  # noqa: PLC0415
 
     run, numbers = uuid.uuid4().hex[:12], range(len(columns))
@@ -207,11 +197,11 @@ def _opened(
     rounds.origins = {str(getattr(one, "key", "")): i for i, one in enumerate(columns)}
     futures = rounds.client.compute(made)
     parts = rounds.map("part", on_worker.pick, numbers, futures, at=0)
-    told = [rounds.map(f"told{at}", on_worker.pick, numbers, futures, at=at) for at in (1, 2)]
+    results = [rounds.map(f"facts{at}", on_worker.pick, numbers, futures, at=at) for at in (1, 2)]
     rounds.traffic.rounds += 1
-    found, brought = (rounds.results(one) for one in told)
-    rounds.traffic.received += sum(sys.getsizeof(one) for one in brought if one is not None)
-    return parts, found, brought
+    found, prefetched = (rounds.results(one) for one in results)
+    rounds.traffic.received += sum(sys.getsizeof(one) for one in prefetched if one is not None)
+    return parts, found, prefetched
 
 
 def _refuse_unlike(found: Sequence[Any], kept: Sequence[int]) -> None:

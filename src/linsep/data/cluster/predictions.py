@@ -1,4 +1,4 @@
-"""Predictions for rows on Dask: a dask array of the answers, computed when and where the user wants them."""
+"""Predictions for rows on Dask: a lazy dask array."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from linsep.data.cluster.opening import known_sizes, pieces
+from linsep.data.cluster.dask_input import known_sizes, pieces
 
 
-def lazily(model: Any, method: str, X: Any) -> Any:
+def predict_lazily(model: Any, method: str, X: Any) -> Any:
     """``model.method(part)`` of every partition of X, as a dask array.
 
     An answer for one row of zeros tells the type and the number of columns.
@@ -22,10 +22,10 @@ def lazily(model: Any, method: str, X: Any) -> Any:
     parts, sizes = pieces(X, "X"), known_sizes(X)
     rows = [np.nan] * len(parts) if sizes is None else sizes
     call = delayed(_answers, pure=True)
-    travelling = delayed(model, traverse=False)  # once in the graph, not once for each partition
+    sent = delayed(model, traverse=False)  # once in the graph, not once for each partition
     blocks = [
         da.from_delayed(
-            call(travelling, method, part, example[:0]), (size, *example.shape[1:]), example.dtype
+            call(sent, method, part, example[:0]), (size, *example.shape[1:]), example.dtype
         )
         for part, size in zip(parts, rows, strict=True)
     ]

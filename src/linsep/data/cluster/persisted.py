@@ -1,4 +1,4 @@
-"""Rows on a cluster for many questions: made once and held there, while what belongs to each row comes here."""
+"""Rows on a cluster for many fits: computed once and persisted there, while targets and weights are on the client."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data.cluster import partition as on_worker
-from linsep.data.cluster.files import ClusterScan
-from linsep.data.cluster.opening import (
+from linsep.data.cluster.dask_input import (
     aligned,
     client_of,
     cut,
     from_files,
     lengths,
-    on_cluster,
     pieces,
 )
+from linsep.data.cluster.files import ClusterScan
 from linsep.data.cluster.rounds import Rounds
+from linsep.data.location import Location, location_of
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class HeldRows(list[Any]):
+class PersistedRows(list[Any]):
     """Partitions on the workers, and vectors with one entry per row that were sent to them and are used again."""
 
     def __init__(self, rounds: Rounds, parts: list[Any]) -> None:
@@ -47,31 +47,31 @@ class HeldRows(list[Any]):
         return found[1]
 
 
-def held(X: Any, y: Any, weight: Any) -> tuple[HeldRows, Any, Any]:
-    """The partitions of X, which are made once and stay on the workers; y and the weights as arrays here."""
+def persist(X: Any, y: Any, weight: Any) -> tuple[PersistedRows, Any, Any]:
+    """The partitions of X, computed once and persisted on the workers; y and the weights as arrays on the client."""
     rounds = Rounds(client_of(X))
     if isinstance(X, ClusterScan):
         X, y, weight = from_files(X, y, weight)
     parts = [_future(rounds, part) for part in pieces(X, "X")]
-    here = _brought(rounds, y, "y"), _brought(rounds, weight, "sample_weight")
-    return HeldRows(rounds, parts), *here
+    vectors = _fetched(rounds, y, "y"), _fetched(rounds, weight, "sample_weight")
+    return PersistedRows(rounds, parts), *vectors
 
 
 def _future(rounds: Rounds, part: Any) -> Any:
     return rounds.client.compute(part) if hasattr(part, "dask") else part
 
 
-def _brought(rounds: Rounds, vector: Any, name: str) -> Any:
-    if vector is None or not on_cluster(vector):
+def _fetched(rounds: Rounds, vector: Any, name: str) -> Any:
+    if vector is None or location_of(vector) is not Location.CLUSTER:
         return vector if vector is None else np.asarray(vector)
     parts = rounds.results([_future(rounds, part) for part in pieces(vector, name)])
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-def tallied(
+def partition_results(
     fn: Callable[..., FloatArray], model: Any, X: Any, y: Any, weight: Any
 ) -> list[FloatArray]:
-    """``fn(model, x, y, weight)`` of every partition that has rows, by the workers: only that travels."""
+    """``fn(model, x, y, weight)`` of every partition that has rows, computed by the workers."""
     from dask.delayed import delayed  # noqa: PLC0415
 
     rounds = Rounds(client_of(X))
@@ -81,14 +81,14 @@ def tallied(
     nothing: list[Any] = [None] * len(columns)
     labels = aligned(y, X, columns, "y", rounds)
     weights = nothing if weight is None else aligned(weight, X, columns, "sample_weight", rounds)
-    travelling = delayed(model, traverse=False)  # once in the graph, not once for each partition
-    call = delayed(_tally, pure=False)
-    asked = [call(fn, travelling, *part) for part in zip(columns, labels, weights, strict=True)]
+    sent = delayed(model, traverse=False)  # once in the graph, not once for each partition
+    call = delayed(_call, pure=False)
+    asked = [call(fn, sent, *part) for part in zip(columns, labels, weights, strict=True)]
     found = rounds.results(rounds.client.compute(asked))
     return [one for one in found if one is not None]
 
 
-def _tally(fn: Callable[..., FloatArray], model: Any, x: Any, y: Any, weight: Any) -> Any:
+def _call(fn: Callable[..., FloatArray], model: Any, x: Any, y: Any, weight: Any) -> Any:
     """On a worker."""
     if len(y) == 0:
         return None

@@ -1,16 +1,17 @@
-"""Rows and labels as plain arrays, for small questions asked of any table: a hyperplane's scores, a check."""
+"""Facts and parts of rows wherever they are stored, and rows and labels as plain arrays for small checks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.cluster import ClusterRows
+from linsep.data.location import Location, location_of
 from linsep.data.scanning import Scan
-from linsep.data.stored import StoredRows
 from linsep.errors import BadInput
 
 _BLOCK = 1 << 20  # numbers looked at together
@@ -18,10 +19,8 @@ _BLOCK = 1 << 20  # numbers looked at together
 
 def column_sizes(X: Any) -> npt.NDArray[np.float64]:
     """The largest absolute value of every column, of rows in memory, on disk or on a cluster (one round)."""
-    if isinstance(X, ClusterRows):
-        return np.asarray(np.max(X.apply(_sizes_of_part), axis=0))
-    if isinstance(X, StoredRows):
-        return np.asarray(np.max([column_sizes(block) for _, block in X.blocks()], axis=0))
+    if location_of(X) is not Location.MEMORY:
+        return np.asarray(np.max(_of_parts(column_sizes, X), axis=0))
     if sp.issparse(X):
         largest = abs(X).max(axis=0).toarray().ravel()
     else:
@@ -33,24 +32,33 @@ def column_sizes(X: Any) -> npt.NDArray[np.float64]:
 
 def extremes(X: Any) -> tuple[float, float]:
     """The least and the largest stored number, 0 among them, wherever the rows are (one round on a cluster)."""
-    if isinstance(X, ClusterRows):
-        parts = X.apply(_extremes_of_part)
-    elif isinstance(X, StoredRows):
-        parts = [np.array(extremes(block)) for _, block in X.blocks()]
-    else:
-        stored = X.data if sp.issparse(X) else X
-        return float(stored.min(initial=0.0)), float(stored.max(initial=0.0))
-    return float(np.min(parts)), float(np.max(parts))
+    if location_of(X) is not Location.MEMORY:
+        parts = _of_parts(extremes, X)
+        return float(np.min(parts)), float(np.max(parts))
+    stored = X.data if sp.issparse(X) else X
+    return float(stored.min(initial=0.0)), float(stored.max(initial=0.0))
 
 
-def _extremes_of_part(X: Any, *vectors: Any) -> npt.NDArray[np.float64]:
+def _of_parts(fn: Callable[[Any], Any], X: Any) -> list[Any]:
+    """``fn(rows)`` of all parts of rows on disk or on a cluster."""
+    if location_of(X) is Location.CLUSTER:
+        return list(X.apply(partial(_of_rows, fn)))
+    return [fn(block) for _, block in row_blocks(X)]
+
+
+def _of_rows(fn: Callable[[Any], Any], X: Any, *vectors: Any) -> Any:
     """On a worker."""
-    return np.array(extremes(X))
+    return fn(X)
 
 
-def _sizes_of_part(X: Any, *vectors: Any) -> npt.NDArray[np.float64]:
-    """On a worker."""
-    return column_sizes(X)
+def row_blocks(X: Any) -> Iterable[tuple[slice, Any]]:
+    """All rows in memory or on disk: one block, or many, each of which the next one overwrites."""
+    return X.blocks() if location_of(X) is Location.DISK else [(slice(0, X.shape[0]), X)]
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether rows, wherever they are, are stored by their nonzero entries."""
+    return bool(sp.issparse(X)) if location_of(X) is Location.MEMORY else X.sparse
 
 
 def plain_rows(X: Any) -> Any:
@@ -58,8 +66,8 @@ def plain_rows(X: Any) -> Any:
 
     Of a scan its rows on disk, which are read by ``X[rows]``.
     """
-    if isinstance(X, Scan | StoredRows):
-        stored = X.rows if isinstance(X, Scan) else X
+    if location_of(X) is Location.DISK:
+        stored = getattr(X, "rows", X)
         if not np.isfinite(column_sizes(stored)).all():
             raise BadInput("X contains NaN or infinity; every number must be finite.")
         return stored
@@ -84,7 +92,7 @@ def plain_rows(X: Any) -> Any:
 
 
 def y_of(X: Any, y: Any) -> Any:
-    """y, or the target that a scan brings along."""
+    """y, or the target of a scan."""
     return X.given(y, None, "check")[0] if isinstance(X, Scan) else y
 
 

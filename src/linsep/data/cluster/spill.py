@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from linsep.data.cache import write_rows
 from linsep.data.cluster import partition as on_worker
-from linsep.data.dataset import AT_HAND
-from linsep.data.stream import Stream
+from linsep.data.dataset import MEMORY_ENTRIES
+from linsep.data.disk import Disk
 from linsep.data.strided_sample import STRETCH
 from linsep.errors import Refused
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 DIRECTORY = "linsep.spill-directory"  # keys of Dask's configuration
 LIMIT = "linsep.spill-limit"
-_ENTRIES = 1 << 23  # that travel together: 64 MB
+_ENTRIES = 1 << 23  # entries of a piece: 64 MB
 
 
-def spilled(data: Cluster) -> Stream:
-    """The same rows and targets on the client's disk, until they are closed (one round, in pieces)."""
+def spill(data: Cluster) -> Disk:
+    """Copy rows and targets to the client's disk until they are closed (one round, in pieces)."""
     home = _place(data)
     try:
         remedy = f"set {DIRECTORY} to a directory with more room; nothing was kept"
@@ -39,8 +39,8 @@ def spilled(data: Cluster) -> Stream:
         shutil.rmtree(home, ignore_errors=True)
         raise
     remove = weakref.finalize(rows, shutil.rmtree, home, ignore_errors=True)
-    offset, weight, labels = data.offset, data.weight, data.labels
-    return Stream(rows, data.sign, offset, weight, labels, data.n_threads, remove)
+    t = data.targets
+    return Disk(rows, t.sign, t.offset, t.weight, t.labels, data.n_threads, remove)
 
 
 def _place(data: Cluster) -> Path:
@@ -54,10 +54,11 @@ def _place(data: Cluster) -> Path:
     if chosen is None:
         raise Refused(
             f"What is asked is not made of sums alone, so it needs the rows at the client, and {data.n_entries:,} "
-            f"entries are too many for its memory ({AT_HAND:,} are not). Let them be written to its disk, {size:,} "
-            f"bytes, for as long as the fit takes: dask.config.set({{{DIRECTORY!r}: '/a/directory'}}), with {LIMIT!r} "
-            "for the most bytes. Or ask for a smooth loss with l1_ratio=0 and a finite C (a large one in the place of "
-            "inf), or for the hinge with a finite C and many more rows than features: these stay on the workers."
+            f"entries are too many for its memory (at most {MEMORY_ENTRIES:,}). Let them be written to its disk, "
+            f"{size:,} bytes, for as long as the fit takes: dask.config.set({{{DIRECTORY!r}: '/a/directory'}}), with "
+            f"{LIMIT!r} for the most bytes. Or ask for a smooth loss with l1_ratio=0 and a finite C (a large one in "
+            "the place of inf), or for the hinge with a finite C and many more rows than features: these stay on the "
+            "workers."
         )
     if limit is not None and size > parse_bytes(limit):
         raise Refused(
@@ -76,7 +77,7 @@ def _place(data: Cluster) -> Path:
 
 
 def _pieces(data: Cluster) -> Iterator[Any]:
-    """All rows in turn; the next piece is on its way while one is written."""
+    """All rows in pieces; the next one is transferred while one is written."""
     X, rounds = data.X, data.rounds
     rounds.traffic.rounds += 1
     height = max(1, _ENTRIES * data.n // max(1, data.n_entries))

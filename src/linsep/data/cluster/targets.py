@@ -1,0 +1,112 @@
+"""Targets of rows on a cluster: the vectors stay on the workers until somebody reads one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linsep.data.block import FloatArray
+from linsep.data.cluster import partition as on_worker
+from linsep.data.cluster.partition import Target
+from linsep.data.cluster.row_requests import RowRequests
+from linsep.data.cluster.rows import ClusterRows, RowVector
+from linsep.data.targets import IntArray
+
+
+def target_of(sign: Any, offset: Any, weight: Any, labels: Any) -> Target:
+    """How the workers make the four vectors of their partitions."""
+    chosen = labels if labels is not None else sign
+    factors = None if weight is None else weight.target.factors
+    return Target(
+        None if chosen is None else chosen.target.positive,
+        labels is not None,
+        factors,
+        weight is not None and weight.target.weighted,
+        *(() if offset is None else (True, offset.target.centre, offset.target.exponent)),
+    )
+
+
+class ClusterTargets:
+    """Sign, offset, weight and labels of all rows. The first to be read brings the others along (one round)."""
+
+    def __init__(
+        self,
+        X: ClusterRows,
+        vectors: Sequence[RowVector | None],
+        parts: Any,
+        requests: RowRequests,
+    ) -> None:
+        self._X, self._parts, self._requests = X, parts, requests
+        self._vectors = dict(zip(("sign", "offset", "weight", "labels"), vectors, strict=True))
+
+    @property
+    def sign(self) -> FloatArray:
+        """Per row: -1 or +1; ones for a regression."""
+        found = self._read("sign")
+        return np.ones(len(self._X)) if found is None else found
+
+    @property
+    def offset(self) -> FloatArray | None:
+        """Per row: the offset of the margin."""
+        offset: FloatArray | None = self._read("offset")
+        return offset
+
+    @property
+    def weight(self) -> FloatArray | None:
+        """Per row: the sample weight."""
+        weight: FloatArray | None = self._read("weight")
+        return weight
+
+    @property
+    def labels(self) -> IntArray | None:
+        """Per row: the position of its class."""
+        labels: IntArray | None = self._read("labels")
+        return labels
+
+    def _read(self, name: str) -> Any:
+        vector = self._vectors[name]
+        if vector is None:
+            return None
+        if not vector.fetched:
+            self._X.traffic.rounds += 1
+            self.fetch()
+        return np.asarray(vector)
+
+    def fetch(self) -> None:
+        """Copy all four vectors to the client, unless they are there."""
+        missing = {k: v for k, v in self._vectors.items() if v is not None and not v.fetched}
+        if not missing:
+            return
+        rounds, numbers = self._X.rounds, range(len(self._X.parts))
+        parts = rounds.results(rounds.map("vectors", on_worker.same, numbers, self._parts))
+        columns = dict(zip(self._vectors, zip(*parts, strict=True), strict=True))
+        for name, vector in missing.items():
+            vector.set(np.concatenate(columns[name]))
+            rounds.traffic.received += 8 * len(self._X)
+
+    @property
+    def has_offset(self) -> bool:
+        """Whether the margins have offsets."""
+        return self._vectors["offset"] is not None
+
+    def total_weight(self) -> float:
+        """Sum of the sample weights, from the facts of the partitions."""
+        weight, facts = self._vectors["weight"], self._X.facts
+        if weight is None:
+            return float(len(self._X))
+        if weight.target.factors is None:
+            return sum(fact.n if fact.weight is None else fact.weight[2] for fact in facts)
+        factors = np.array(weight.target.factors)
+        pairs = zip(facts, self._X.places, strict=True)
+        return float(sum(factors[place] @ fact.totals for fact, place in pairs))
+
+    def class_counts(self, k: int) -> IntArray:
+        """Number of rows of each class, from the facts of the partitions."""
+        counts: IntArray = self._requests.counts(k).sum(axis=0)
+        return counts
+
+    def rows_of_rank(self, ranks: Sequence[IntArray]) -> list[IntArray]:
+        """Rows by their rank in their class; every partition sends its own along (one round)."""
+        return self._requests.find(ranks)

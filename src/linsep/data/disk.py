@@ -1,0 +1,107 @@
+"""Rows on disk: every pass reads all blocks, each by the thread that works on it.
+
+Meanwhile the system reads ahead, which it is told to do: a reader of our own would only move the rows into the cache
+of another processor. Memory holds only vectors with one number per row (8 bytes per row each): labels, weights where
+there are any, and row state; and one block per thread.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linsep.data.block import Block, FloatArray
+from linsep.data.cache import write_columns
+from linsep.data.dataset import PassNotes, Sum
+from linsep.data.location import Location
+from linsep.data.memory import LocalDataset, Memory, kernel_rows
+from linsep.data.ordered_sum import add_up
+from linsep.data.pieces import Scratch
+from linsep.data.stored import StoredRows
+from linsep.data.targets import IntArray, Targets
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+
+def _mapped_array(k: int, n: int) -> FloatArray:
+    """(k, n) numbers in a nameless file: they may take as much as the rows themselves."""
+    if k * n == 0:
+        return np.empty((k, n))
+    with tempfile.TemporaryFile(prefix="linsep-") as file:  # the map outlives the file's name
+        return np.memmap(file, np.float64, "w+", shape=(k, n))
+
+
+class Disk(LocalDataset):
+    """Rows on disk, with their targets. The bits are those of the same rows in memory."""
+
+    location = Location.DISK
+    X: StoredRows
+
+    def __init__(
+        self,
+        X: StoredRows,
+        sign: FloatArray | None = None,
+        offset: FloatArray | None = None,
+        weight: FloatArray | None = None,
+        labels: IntArray | None = None,
+        n_threads: int | None = None,
+        remove: Callable[[], Any] | None = None,
+    ) -> None:
+        super().__init__(X, Targets.of(X.shape[0], sign, offset, weight, labels), n_threads)
+        self.sparse, self.n_entries, self.edges = X.sparse, X.n_entries, X.edges
+        self._remove = remove
+        self._scratch = [Scratch() for _ in range(self.n_threads)]
+        self._workers = ThreadPoolExecutor(self.n_threads, "linsep")
+
+    def allocate_state(self, k: int) -> FloatArray:
+        return _mapped_array(k, self.n)
+
+    def sums(
+        self, wanted: Sequence[tuple[Sum, int]], **notes: Unpack[PassNotes]
+    ) -> list[FloatArray]:
+        features = notes.get("features", True)
+        if features:
+            self.X.refuse_change()
+        openers = [partial(self._open, scratch=s, features=features) for s in self._scratch]
+        return add_up(wanted, len(self.edges) - 1, self.n_entries, openers, lambda: self._workers)
+
+    def _open(self, k: int, scratch: Scratch, features: bool) -> Block:
+        """Block k, read into the scratch; or the block without its features."""
+        lo, hi = self.edges[k : k + 2]
+        X = self.X.read(lo, hi, scratch) if features else np.empty((hi - lo, 0))
+        return self._block(kernel_rows(X), lo, _mapped_array)
+
+    def sample(self, rows: IntArray, factor: FloatArray | None = None) -> Memory:
+        X = self.X.take(rows, self._scratch)
+        return Memory(X, *self.targets.take(rows, factor), n_threads=self.n_threads)
+
+    def columns(self, chosen: IntArray) -> Disk:
+        """Write the chosen features to a temporary directory, which is removed with the last reader."""
+        home = tempfile.mkdtemp(prefix="linsep-")
+        try:
+            rows = write_columns(Path(home), self.X, chosen)
+        except BaseException:
+            shutil.rmtree(home, ignore_errors=True)
+            raise
+        remove = weakref.finalize(rows, shutil.rmtree, home, ignore_errors=True)
+        return Disk(rows, *self.targets, self.n_threads, remove)
+
+    def fingerprint(self) -> tuple[Any, list[Any]]:
+        """Checksums of the rows, and the target vectors."""
+        return self.X.fingerprint(), [v for v in self.targets if v is not None]
+
+    def close(self) -> None:
+        """End the threads. Files of the caller stay open; temporary ones are removed."""
+        self._workers.shutdown()
+        if self._remove is not None:
+            self.X.close()
+            self._remove()
