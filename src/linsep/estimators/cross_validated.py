@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from linsep.estimators.classification import Classification
+from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.logistic import LogisticRegression
 from linsep.estimators.svm import LinearSVC
 from linsep.tuning import tune
@@ -132,6 +133,7 @@ feature_names_in_
 
     _plain = LogisticRegression
 
+    @explain_keywords
     def __init__(
         self,
         Cs: Any = 10,
@@ -203,6 +205,7 @@ feature_names_in_
 
     _plain = LinearSVC
 
+    @explain_keywords
     def __init__(
         self,
         Cs: Any = 10,

@@ -18,6 +18,7 @@ from linsep.estimators import fitting, inputs, parameters, remote
 from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
+from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss, zero_margin
 from linsep.train import Fit
@@ -69,6 +70,7 @@ feature_names_in_
 
     _schemes = ("ovr",)
 
+    @explain_keywords
     def __init__(
         self,
         loss: str | Loss = "logistic",
@@ -158,6 +160,7 @@ random_state
     array([4.])
     """
 
+    @explain_keywords
     def __init__(
         self,
         loss: str | Loss = "squared",

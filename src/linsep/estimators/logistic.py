@@ -8,6 +8,7 @@ from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.estimators.classification import Classification
 from linsep.estimators.inputs import FloatArray
+from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss, get
 
@@ -79,6 +80,7 @@ class LogisticRegression(Classification):
 
     _schemes = ("multinomial", "ovr")
 
+    @explain_keywords
     def __init__(
         self,
         C: float = 1.0,

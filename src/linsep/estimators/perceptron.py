@@ -13,6 +13,7 @@ from linsep.estimators import inputs, labels, parameters
 from linsep.estimators.classification import ByScores
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.judging import finite_or_refused
+from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.streaming import portion
 from linsep.online import (
     ORDERS,
@@ -91,6 +92,7 @@ class Perceptron(ByScores):
     (True, 9)
     """
 
+    @explain_keywords
     def __init__(
         self,
         update: str = "raw",

@@ -17,6 +17,7 @@ from linsep.errors import BadInput, LinsepError, Refused
 from linsep.estimators import fitting, inputs, judging, labels, parameters, streaming
 from linsep.estimators.classification import ByScores, subproblems
 from linsep.estimators.inputs import FloatArray
+from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, probabilities, scores
 from linsep.losses import Loss
 from linsep.online import KEEPS, Plan, descend
@@ -126,6 +127,7 @@ feature_names_in_
     array([0, 1])
     """
 
+    @explain_keywords
     def __init__(
         self,
         loss: str | Loss = "hinge",

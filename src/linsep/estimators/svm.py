@@ -11,6 +11,7 @@ from linsep.errors import BadInput
 from linsep.estimators import labels, parameters, support
 from linsep.estimators.classification import Classification, subproblems
 from linsep.estimators.inputs import FloatArray
+from linsep.estimators.keywords import explain_keywords
 from linsep.losses import CoupledLoss, Hinge, Loss, SquaredHinge
 from linsep.solution import Explicit
 from linsep.train import Fit
@@ -81,6 +82,7 @@ feature_names_in_
 
     _schemes = ("ovr", "crammer_singer")
 
+    @explain_keywords
     def __init__(
         self,
         C: float = 1.0,

@@ -228,11 +228,20 @@ def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
     return solver is not None and not {_IN_MEMORY, _SMALL, _COORDINATES}.isdisjoint(solver.needs)
 
 
+_SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cholesky", "sag", "saga")
+
+
+def _unknown_solver(name: str, known: tuple[str, ...]) -> BadInput:
+    if name in _SCIKIT_LEARN:
+        return BadInput(f"solver={name!r} is scikit-learn's: leave it out, or take solver='auto'.")
+    return BadInput(f"Unknown solver {name!r}. Known: {', '.join(known)}.")
+
+
 def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolve]:
     """The solver of a loss that couples the classes, which picks its own linear algebra."""
     known = (*NAMES, "proximal-newton")
     if name not in known:
-        raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(known)}.")
+        raise _unknown_solver(name, known)
     hinge, absolute = isinstance(problem, MaxMarginProblem), problem.penalty.l1 > 0.0
     if hinge and problem.penalty.l1_ratio:
         raise Refused(
@@ -265,7 +274,7 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
 def choose(problem: Problem, name: str, stop: Stop) -> Solver:
     """The solver of that name, or for "auto" the one that the measured rule prefers."""
     if name not in NAMES:
-        raise BadInput(f"Unknown solver {name!r}. Known: {', '.join(NAMES)}.")
+        raise _unknown_solver(name, NAMES)
     if problem.lam == 0.0 and problem.loss.native == "perceptron":
         raise Refused(
             "The perceptron loss max(0, -m) without a penalty (C=inf) has its least value, 0, at w = 0 and b = 0, "
