@@ -67,6 +67,8 @@ class Hyperplane:
         shown = ", ".join(f"{x:.6g}" for x in self.w[:6]) + (", ..." if len(self.w) > 6 else "")
         return f"hyperplane w.x + b = 0 with w = ({shown}), b = {self.b:.6g}"
 
+    __repr__ = __str__
+
     @property
     def norm(self) -> float:
         """|w|."""

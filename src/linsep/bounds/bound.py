@@ -67,6 +67,8 @@ class Bound:
             text += f" (vacuous: {self.trivial:g} needs no theorem)"
         return f"{text}; {self.caveat}" if self.caveat else text
 
+    __repr__ = __str__
+
     def _rounded(self) -> str:
         """Four decimals for errors and risks, whole numbers for counts; never in its own favour."""
         if self.of not in ("error", "risk"):

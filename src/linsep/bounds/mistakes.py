@@ -163,6 +163,8 @@ class MistakeBounds:
             f"with the hyperplane of the largest margin {self.novikoff:.6g} raw updates"
         )
 
+    __repr__ = __str__
+
 
 def best_mistake_bounds(X: Any, sign: FloatArray, fit_intercept: bool) -> MistakeBounds:
     """The best bounds for rows with labels -1 and +1; refused, with the proof, if nothing separates them.

@@ -57,6 +57,8 @@ class KKT:
             f"box {self.box:.1e}, complementarity {self.complementarity:.1e}"
         )
 
+    __repr__ = __str__
+
 
 def kkt(parts: Iterable[tuple[Part, FloatArray]]) -> KKT:
     """Worst residuals over subproblems, each with its multipliers, (n,) or (n, k)."""

@@ -71,6 +71,8 @@ class Optimality:
             )
         return f"not certified: {facts}; {self._advice()}"
 
+    __repr__ = __str__
+
     def _advice(self) -> str:
         if not math.isfinite(self.primal):
             return "the objective is not finite: scale the features or choose a smaller C"

@@ -62,6 +62,8 @@ class Screening:
             f"nonzero, {int(self.undecided.sum())} undecided"
         )
 
+    __repr__ = __str__
+
 
 def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
     """Say which coefficients of the optimum are proven to be zero, and which not to be.

@@ -61,6 +61,8 @@ class SurrogatePrice:
             lines.append(f"{name:<15}{count:>8g}  {count - self.minimum:+g}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 class ZeroOneClassifier(ByScores):
     """The hyperplane with the fewest errors on the training rows, with a proof.

@@ -113,6 +113,8 @@ class Summary:
         out += ["", self.inference]
         return "\n".join(out)
 
+    __repr__ = __str__
+
     def to_html(self) -> str:
         """A self-contained piece of HTML; every name is escaped."""
         heads, body = self._table()

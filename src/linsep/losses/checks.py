@@ -40,6 +40,8 @@ class ConvexityCheck:
         a, b, t = self.witness
         return f"not convex: at {t:g} * {a:g} + {1 - t:g} * {b:g} it lies {self.excess:g} above its chord"
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class DominationCheck:
@@ -61,6 +63,8 @@ class DominationCheck:
         if self.margin is None:
             return f"dominates the 0-1 loss at {margins} margins in [{low:g}, {high:g}]"
         return f"does not dominate: at margin {self.margin:g} it lies {self.shortfall:.6g} below the 0-1 loss"
+
+    __repr__ = __str__
 
 
 def _function(loss: Loss | Function) -> Function:

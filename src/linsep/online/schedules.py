@@ -57,6 +57,8 @@ class ScheduleCheck:
         second = "<" if self.squares_converge else "="
         return f"sum eta {first} inf, sum eta^2 {second} inf ({verb})"
 
+    __repr__ = __str__
+
 
 def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
     """Does a schedule satisfy the conditions of Robbins and Monro?

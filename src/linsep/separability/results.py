@@ -50,6 +50,8 @@ class Separable:
             f"({_passes(self.passes)})"
         )
 
+    __repr__ = __str__
+
     def check(self, X: Any, y: Any = None, exact: bool = False) -> bool:
         """Whether every row of X is strictly on its side, at the distance claimed.
 
@@ -115,6 +117,8 @@ class Inseparable:
             f"({_passes(self.passes)})"
         )
 
+    __repr__ = __str__
+
     @property
     def diverging(self) -> IntArray | None:
         """Features that the direction moves."""
@@ -166,6 +170,8 @@ class Undecided:
             f"{self.margin:.1e}, the hulls come within {self.residual:.1e} ({_passes(self.passes)}); centre or "
             "rescale the features, or ask a subset of the rows"
         )
+
+    __repr__ = __str__
 
 
 def _down(x: float) -> str:

@@ -49,6 +49,8 @@ class Schema:
             lines.append(f"and {len(rest):,} more: {kinds}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Encode the columns of a table as numbers.

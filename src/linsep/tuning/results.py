@@ -94,6 +94,8 @@ class ValidationCurve:
             lines.append(f"{C:>10.4g}  {mean:>12.6f}  {error:>9.6f}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class GridRecord:
@@ -175,6 +177,8 @@ class Tuning:
                 text += f" (95 % upper confidence bound {self.test_bound:.4g})"
         return text
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, eq=False)
 class Path:
@@ -206,3 +210,5 @@ class Path:
             f"{len(self)} models, C from {self.Cs[0]:g} to {self.Cs[-1]:g}, "
             f"{count} certified, {self.n_passes:.4g} passes"
         )
+
+    __repr__ = __str__

@@ -113,6 +113,8 @@ class ZeroOne:
             )
         )
 
+    __repr__ = __str__
+
     def check(self, X: Any, y: Any, sample_weight: Any = None, exact: bool = False) -> bool:
         """Whether the errors are those of the hyperplane and the lower bound follows from what is stored.
 
