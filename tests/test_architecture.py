@@ -4,10 +4,16 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import linsep
+from linsep import losses
 from linsep.data import Dataset
 
 SOURCE = Path(linsep.__file__).parent
+#: Attributes that name a loss: code asks for facts instead (``linsep.losses.Loss``).
+NAMING = {"name", "native"}
+LOSS_NAMES = {*losses.NAMES, "multinomial", "crammer_singer"}
 
 
 def modules() -> dict[str, str]:
@@ -59,3 +65,69 @@ def test_code_outside_data_asks_where_rows_are_and_not_what_type_they_have():
         if not path.startswith("data/")
     }
     assert sum(found.values()) <= 12, {path: count for path, count in found.items() if count}
+
+
+def strings(node):
+    """Every string constant in a syntax tree."""
+    return {
+        found.value
+        for found in ast.walk(node)
+        if isinstance(found, ast.Constant) and isinstance(found.value, str)
+    }
+
+
+def is_name_of_a_loss(node):
+    """Whether an expression reads the name of a loss: ``loss.name``, ``p.loss.native``, ``getattr(loss, "name")``."""
+    if isinstance(node, ast.Attribute) and node.attr in NAMING:
+        return ast.unparse(node.value).rsplit(".", 1)[-1].rstrip("_").endswith("loss")
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr":
+        return (
+            len(node.args) > 1
+            and bool(strings(node.args[1]) & NAMING)
+            and "loss" in ast.unparse(node.args[0])
+        )
+    return False
+
+
+def name_tests(tree):
+    """Comparisons of the name of a loss, and look-ups by it; ``is None`` asks whether there is a kernel."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+                continue
+            sides = [node.left, *node.comparators]
+            named = any(is_name_of_a_loss(side) for side in sides)
+            by_attribute = any(isinstance(s, ast.Attribute) and s.attr == "native" for s in sides)
+            if named or (by_attribute and any(strings(side) & LOSS_NAMES for side in sides)):
+                yield node
+        elif isinstance(node, ast.Subscript) and is_name_of_a_loss(node.slice):
+            yield node
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'problem.loss.native == "hinge"',
+        'loss.name in ("logistic", "exponential")',
+        "loss.native not in LOSSES",
+        'getattr(loss, "name", "") == "hinge"',
+        "TABLE[loss.native]",
+        'given.native == "absolute"',
+    ],
+)
+def test_a_test_of_a_name_is_recognised(text):
+    assert list(name_tests(ast.parse(text)))
+
+
+def test_whether_a_kernel_exists_may_be_asked():
+    assert not list(name_tests(ast.parse('loss.native is None or score.name != "error"')))
+
+
+def test_no_code_outside_losses_asks_for_the_name_of_a_loss():
+    found = [
+        f"{path}:{node.lineno}: {ast.unparse(node)}"
+        for path, text in modules().items()
+        if not path.startswith("losses/")
+        for node in name_tests(ast.parse(text))
+    ]
+    assert not found, "\n".join(found)

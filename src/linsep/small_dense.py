@@ -19,7 +19,7 @@ from linsep.certificates.certify import fragile
 from linsep.certificates.closing import ridge_certificate
 from linsep.data.layout import dense_edges, longest_sum
 from linsep.data.threads import usable_threads
-from linsep.losses import CoupledLoss, Hinge, Loss
+from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import watched
 from linsep.solution import Explicit, FloatArray, Linearised, Status, TraceRecord
 from linsep.solvers.cost.model import hardness_of
@@ -61,7 +61,7 @@ def fit_small(
         sigma = np.ones(len(X))
     if loss.smooth and loss.convex and loss.native is not None:
         found = _smooth(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
-    elif type(loss) is Hinge and offset is None and _for_interior(X):
+    elif loss.native is not None and loss.soft_margin and offset is None and _for_interior(X):
         found = _hinge(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
     else:
         return None
@@ -123,6 +123,7 @@ def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _F
 def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
     """The interior point method and its exact end (kernels/interior_fit.hpp), unless ascent is quicker."""
     (n, d), rows = X.shape, _kernels.Rows(X)
+    assert loss.native is not None
     if X.size >= dual_cd.WORTHWHILE_KINKED:
         hard = hardness_of(loss, recipe.penalty.l2, _kernels.sampled_mean(rows, targets))
         if dual_cd.easy(hard, X.size, recipe.tol):
@@ -131,7 +132,7 @@ def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Fo
     status, _, sweeps, grams, _ = _kernels.interior(
         rows,
         targets,
-        _compiled("hinge", ()),
+        _compiled(loss.native, loss.params),
         recipe.penalty.l2,
         SAFETY * recipe.tol,
         LIMIT,

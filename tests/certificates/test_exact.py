@@ -1,7 +1,7 @@
 """Exact arithmetic: the judge of the rounding allowance, and a proof in its own right."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -329,9 +329,44 @@ class TestRefusals:
     def test_a_loss_of_the_user_has_no_exact_text(self):
         class Quartic(Squared):
             name = "quartic"
+            conjugate_quadratic = None
 
         with pytest.raises(Refused, match="not 'quartic'"):
             self.certify(Quartic())
+
+
+def test_a_loss_of_the_user_that_declares_its_conjugate_is_proven_exactly():
+    """|r| counts twice above the target: u in [-1, 2], rounded by a parabola of q = 3/8."""
+
+    @dataclass(frozen=True)
+    class Tilted(losses.Loss):
+        name = "tilted"
+        domain = (-1.0, 2.0)
+        conjugate_quadratic = 0.375
+        curvature_bound = 1 / 0.75
+
+        def _u(self, m):
+            return np.clip((1.0 - m) / 0.75, -1.0, 2.0)
+
+        def value(self, m):
+            return self._u(m) * (1.0 - m) - 0.375 * self._u(m) ** 2
+
+        def slope(self, m):
+            return -self._u(m)
+
+        def curvature(self, m):
+            return np.where((m >= -0.5) & (m <= 1.75), 1 / 0.75, 0.0)
+
+        def conjugate(self, q):
+            return np.where((q >= -2.0) & (q <= 1.0), 0.375 * q * q + q, np.inf)
+
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(50, 3))
+    y = X[:, 0] + rng.logistic(size=50) > 0
+    model = linsep.LinearClassifier(Tilted(), C=0.7, tol=1e-9).fit(X, y)
+    found = linsep.verify(model, X, y, exact=True)
+    assert found.certified and found.kind == "exact"
+    assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-13)
 
 
 class TestWithoutPenalty:

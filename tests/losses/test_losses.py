@@ -1,6 +1,7 @@
 """Laws that every loss obeys, and the two questions users may ask about one."""
 
 import decimal
+import itertools
 import math
 import pickle
 import warnings
@@ -12,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep import LinearClassifier, losses
+from linsep.data import Memory
 from linsep.errors import BadInput, Refused
 from linsep.losses import Huber, HuberisedHinge, Loss, Multinomial, Scaled, ZeroOne
+from linsep.penalties import ElasticNet
+from linsep.train import Recipe, train
 
 ALL = [losses.get(name) for name in losses.NAMES] + [
     ZeroOne("error"),
@@ -134,6 +138,101 @@ def test_curvature_floor_is_not_vacuous(name):
     m = np.array([0.3])
     assert loss.curvature_floor(m, np.array([0.0])) == pytest.approx(loss.curvature(m))
     assert loss.curvature_floor(m, np.array([0.1])) > 0
+
+
+class TestFacts:
+    """Each fact that a loss declares, against its four functions."""
+
+    WIDE = np.linspace(
+        -40.0, 40.0, 3201
+    )  # every kink of the catalogue is a point, or lies between two
+
+    @each(ALL)
+    def test_a_receding_loss_falls_at_every_margin(self, loss):
+        m = np.array([-50.0, -3.0, 0.0, 1.0, 5.0, 50.0, 300.0, 700.0])
+        assert loss.recedes == bool((loss.slope(m) < 0.0).all())
+
+    @each(ALL)
+    def test_the_conjugate_is_the_parabola_that_is_declared(self, loss):
+        q, (low, high) = loss.conjugate_quadratic, loss.domain
+        u = np.linspace(max(low, -7.0), min(high, 7.0), 101)
+        conjugate, centre = loss.conjugate(-u), losses.zero_margin(loss)
+        if q is not None:
+            assert q >= 0.0
+            assert conjugate == pytest.approx(q * u * u - centre * u, rel=1e-14, abs=1e-14)
+        elif low < high:  # no parabola passes through these points
+            fitted = np.polynomial.Polynomial.fit(u[1:-1], conjugate[1:-1], 2)
+            assert np.abs(fitted(u[1:-1]) - conjugate[1:-1]).max() > 1e-6
+
+    @each([loss for loss in ALL if loss.conjugate_quadratic is not None])
+    def test_parabola_and_domain_define_the_loss(self, loss):
+        q, (low, high) = loss.conjugate_quadratic, loss.domain
+        r = losses.zero_margin(loss) - self.WIDE
+        with np.errstate(divide="ignore", invalid="ignore"):
+            best = np.clip(np.where(r == 0.0, 0.0, r / (2.0 * q)), low, high)
+        assert loss.value(self.WIDE) == pytest.approx(best * r - q * best**2, rel=1e-13, abs=1e-13)
+
+    @each(CONVEX)
+    def test_slope_and_curvature_jump_at_the_breakpoints_alone(self, loss):
+        near = 1e-9
+        for at in loss.breakpoints:
+            sides = np.array([at - near, at + near])
+            jump = (
+                np.ptp(loss.slope(sides)) > 0.1 * np.ptp(loss.domain) if not loss.smooth else False
+            )
+            assert jump == (at in loss.kinks)
+            assert jump or np.ptp(loss.curvature(sides)) > 0.0
+        if loss.conjugate_quadratic is not None:
+            cuts = np.array([-np.inf, *sorted(loss.breakpoints), np.inf])
+            for lo, hi in itertools.pairwise(cuts):
+                m = self.WIDE[(self.WIDE > lo) & (self.WIDE < hi)]
+                assert np.ptp(loss.curvature(m)) == 0.0
+        assert loss.smooth == (not loss.kinks)
+
+    @each(CONVEX)
+    def test_straight_tails_slope_without_curvature(self, loss):
+        m = self.WIDE[np.abs(self.WIDE) < 30.0]
+        straight = (loss.slope(m) != 0.0) & (loss.curvature(m) == 0.0)
+        assert loss.straight_tails == bool(straight.any())
+
+    @each(ALL)
+    def test_flat_beyond_the_margin(self, loss):
+        m = losses.zero_margin(loss) + np.array([0.0, 1e-9, 1.0, 1e3, 1e300])
+        assert loss.flat_beyond_margin == bool((loss.value(m) == 0.0).all())
+
+    @each(CONVEX)
+    def test_soft_margins_and_losses_without_any(self, loss):
+        m = np.array([-2.0, 0.0, 0.5, 1.0, 2.0])
+        hinge = np.maximum(1.0 - m, 0.0)
+        like = bool(np.allclose(loss.value(m), loss.value(np.zeros(1)) * hinge, atol=1e-12))
+        assert loss.soft_margin == (like and bool(loss.value(np.zeros(1)) > 0.0))
+        assert loss.zero_at_origin == bool((loss.value(np.array([0.0, 1.0, 9.0])) == 0.0).all())
+
+    @each(CONVEX)
+    def test_the_best_constant_has_no_better_neighbour(self, loss):
+        for plus, minus in ((3.0, 1.0), (1.0, 40.0), (2.0, 2.0)):
+            b = loss.best_constant(plus, minus)
+            if b is not None:
+                at = b + np.array([-1e-3, 0.0, 1e-3])
+                risk = plus * loss.value(at) + minus * loss.value(-at)
+                assert risk.argmin() == 1
+        assert loss.best_constant(2.0, 2.0) in (None, 0.0)
+
+    @each([loss for loss in CONVEX if loss.native is not None])
+    def test_compiled_ascent_proves_its_answer_for_the_losses_it_covers(self, loss):
+        rng = np.random.default_rng(1)
+        X, sign = rng.normal(size=(40, 3)), rng.choice([-1.0, 1.0], size=40)
+        data = Memory(X, sign)
+        recipe = Recipe(loss, ElasticNet(0.3), solver="dual-cd", tol=1e-8)
+        if loss.native_ascent:
+            assert train(recipe, data).certificate.certified
+        else:
+            with pytest.raises(Refused, match="one of the losses"):
+                train(recipe, data)
+
+    def test_names_with_a_fact(self):
+        assert losses.names_with("piecewise_linear") == ("absolute", "hinge", "perceptron")
+        assert losses.names_with("recedes") == ("logistic", "exponential")
 
 
 EXTREME = np.array(

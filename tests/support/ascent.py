@@ -6,10 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from catalogue import Sample, dense
 
-from linsep.losses import Huber, HuberisedHinge, get
-from linsep.solvers.dual_ascent import solve as dual_cd
+from linsep.losses import Huber, HuberisedHinge, get, names_with
 
-LOSSES = [get(name) for name in dual_cd.LOSSES] + [HuberisedHinge(0.25), Huber(0.3)]
+LOSSES = [get(name) for name in names_with("native_ascent")] + [HuberisedHinge(0.25), Huber(0.3)]
 
 
 def move(loss, margin, u, q):

@@ -30,7 +30,7 @@ NATIVE = [loss for loss in CONVEX if loss.native] + [HuberisedHinge(0.25), Huber
 SMOOTH = [loss for loss in CONVEX if loss.smooth]
 KINKED = [loss for loss in CONVEX if not loss.smooth]
 #: Losses that fall for ever, so that separable rows leave them no minimiser without a penalty.
-FALLING = [loss for loss in SMOOTH if loss.name in ("logistic", "exponential")]
+FALLING = [loss for loss in SMOOTH if loss.recedes]
 
 
 def naming(value: Any) -> str | None:

@@ -1,7 +1,7 @@
 """Losses and conjugates without rounding: rational numbers for pieces of parabolas and lines, balls for the rest.
 
-With r = centre - m, a loss made of parabolas and lines has the conjugate l*(-u) = q u^2 - centre u on an interval,
-so that sums of losses and of conjugates at dyadic numbers are rational. The logistic, exponential and softmax
+A loss made of parabolas and lines declares its conjugate, l*(-u) = q u^2 - centre u on an interval, which defines it:
+so sums of losses and of conjugates at dyadic numbers are rational. The logistic, exponential and softmax
 losses are enclosed by python-flint's ball arithmetic: every number there carries a bound of its own error.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,26 +22,22 @@ from linsep.errors import Refused
 from linsep.exact.dyadic import Dyadic
 from linsep.exact.rational import HAS_FLINT
 from linsep.losses import (
-    Absolute,
+    NAMES,
     CoupledLoss,
     CrammerSinger,
     Exponential,
-    Hinge,
-    Huber,
-    HuberisedHinge,
     Logistic,
     Loss,
     Multinomial,
-    Perceptron,
-    Squared,
-    SquaredHinge,
+    get,
+    zero_margin,
 )
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Bits of a ball's centre: far beyond what a gap of 1e-15 of the objective asks for.
 _BITS = 256
-_ONE = Dyadic.of(1.0)
+_ZERO, _ONE = Dyadic.of(0.0), Dyadic.of(1.0)
 
 
 @dataclass(frozen=True)
@@ -98,42 +94,46 @@ class Formula(Protocol):
 
 
 @dataclass(frozen=True)
-class Piecewise:
-    """A loss of r = centre - m made of parabolas and lines, r cut at 0 if it is one-sided."""
+class Parabola:
+    """A loss with l*(-u) = q u^2 - centre u on [low, high]: the maximum of u r - q u^2 there, r = centre - m."""
 
-    shape: Literal["line", "square", "bend"]
-    one_sided: bool
     centre: float
-    quadratic: Fraction  #: q of l*(-u) = q u^2 - centre u
+    quadratic: float  #: q
     low: float
     high: float
-    width: float = 1.0
-    divisor: Fraction = Fraction(1)
 
     def value(self, m: Dyadic, s: Dyadic) -> Interval:
         """Sum of s l(m)."""
         r = Dyadic.of(self.centre) - m
-        r = r.positive() if self.one_sided else abs(r)
-        if self.shape == "square":
-            r = r * r
-        elif self.shape == "bend":  # r^2/2 up to the width, straight beyond
-            bent = r.at_most(Dyadic.of(self.width))
-            r = bent * (r - bent.halved())
-        return Interval.of((s * r).sum() / self.divisor)
+        if self.quadratic == 0.0:
+            worst = Dyadic.of(self.high) * r.positive()
+            if self.low:
+                worst = worst + Dyadic.of(-self.low) * (_ZERO - r).positive()
+            return Interval.of((s * worst).sum())
+        t = self._cut(r)  # 2 q times the u that attains the maximum
+        return Interval.of((s * t * (r - t.halved())).sum() / (2 * Fraction(self.quadratic)))
+
+    def _cut(self, r: Dyadic) -> Dyadic:
+        """r cut to 2 q [low, high]."""
+        double = Dyadic.of(2.0 * self.quadratic)
+        if math.isfinite(self.low):
+            least = double * Dyadic.of(self.low)
+            r = (r - least).positive() + least
+        return r.at_most(double * Dyadic.of(self.high)) if math.isfinite(self.high) else r
 
     def conjugate(self, u: Dyadic, s: Dyadic) -> Interval:
         """Sum of s l*(-u)."""
-        square = self.quadratic * (s * u * u).sum() if self.quadratic else Fraction(0)
+        square = Fraction(self.quadratic) * (s * u * u).sum() if self.quadratic else Fraction(0)
         return Interval.of(square - Fraction(self.centre) * (s * u).sum())
 
     def conjugate_at(self, u: Fraction) -> Interval:
         """l*(-u)."""
-        return Interval.of(self.quadratic * u * u - Fraction(self.centre) * u)
+        return Interval.of(Fraction(self.quadratic) * u * u - Fraction(self.centre) * u)
 
     def freedom(self, u: FloatArray) -> FloatArray:
         """One over the curvature of l*, or the squared distance to the ends."""
         if self.quadratic:
-            return np.full(u.shape, 0.5 / float(self.quadratic))
+            return np.full(u.shape, 0.5 / self.quadratic)
         return np.asarray(np.minimum(u - self.low, self.high - u) ** 2)
 
 
@@ -246,34 +246,28 @@ class _LargestLead:
         return Interval.of(sum((b * sum(row, Fraction(0)) for row, b in rows), Fraction(0)))
 
 
+#: Losses whose values are no fractions, with their enclosures.
+_ENCLOSURES: dict[type[Loss], type[_Balls]] = {
+    Logistic: _LogisticBalls,
+    Exponential: _ExponentialBalls,
+}
+
+
 def formula_of(loss: Loss) -> Formula:
     """The exact text of a pointwise loss, or Refused."""
-    centre, width = float(getattr(loss, "centre", 1.0)), float(getattr(loss, "width", 1.0))
-    quarter, half, none, inf = Fraction(1, 4), Fraction(1, 2), Fraction(0), math.inf
-    bent = half * Fraction(width)
-    known: dict[type[Loss], Piecewise] = {
-        Squared: Piecewise("square", False, centre, quarter, -inf, inf),
-        SquaredHinge: Piecewise("square", True, centre, quarter, 0.0, inf),
-        HuberisedHinge: Piecewise(
-            "bend", True, centre, bent, 0.0, 1.0, width, divisor=Fraction(width)
-        ),
-        Huber: Piecewise("bend", False, centre, half, -width, width, width),
-        Hinge: Piecewise("line", True, centre, none, 0.0, 1.0),
-        Absolute: Piecewise("line", False, centre, none, -1.0, 1.0),
-        Perceptron: Piecewise("line", True, 0.0, none, 0.0, 1.0),
-    }
-    if type(loss) in known:
-        return known[type(loss)]
-    balls: dict[type[Loss], type[_Balls]]
-    balls = {Logistic: _LogisticBalls, Exponential: _ExponentialBalls}
-    if type(loss) not in balls:
-        names = ", ".join(kind.name for kind in (*known, *balls))
+    q = loss.conjugate_quadratic
+    if q is not None:
+        return Parabola(zero_margin(loss), q, *loss.domain)
+    if type(loss) not in _ENCLOSURES:
+        known = [name for name in NAMES if get(name).conjugate_quadratic is not None]
+        known += [kind.name for kind in _ENCLOSURES]
         raise Refused(
-            f"exact=True knows the losses {names}, multinomial and crammer_singer, not {loss.name!r}. "
+            f"exact=True knows the losses {', '.join(known)}, multinomial and crammer_singer, and others that declare "
+            f"a conjugate_quadratic, not {loss.name!r}. "
             "Use verify(model, X, y): its gap includes a guaranteed allowance for rounding."
         )
     _need_flint(loss.name)
-    return balls[type(loss)]()
+    return _ENCLOSURES[type(loss)]()
 
 
 def coupled_formula_of(loss: CoupledLoss) -> CoupledFormula:

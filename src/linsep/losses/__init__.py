@@ -9,7 +9,7 @@ A loss with a field ``centre`` is a function of the residual ``centre - m``. Reg
 offset is then ``-t`` and no digit of a target is lost, however small it is. A loss without that field is a
 function of ``1 - m``; beside the 1 a target keeps its digits down to 1e-16.
 
-Every loss has minimum 0 and is pure: it owns no data, no strength, no intercept. ``conjugate`` is the
+Every loss has minimum 0 and is pure: it owns no data, no penalty, no intercept. ``conjugate`` is the
 ordinary convex conjugate ``l*(q) = sup_m (q m - l(m))``, closed at the ends of its domain and +inf
 outside. At a kink ``slope`` is the subgradient nearest to zero.
 
@@ -27,15 +27,15 @@ Your own loss is a few lines::
 from __future__ import annotations
 
 from linsep.errors import BadInput
-from linsep.losses.bent import Huber, HuberisedHinge, SquaredHinge
 from linsep.losses.checks import ConvexityCheck, DominationCheck, dominates_zero_one, is_convex
 from linsep.losses.coupled import CoupledLoss
 from linsep.losses.crammer_singer import CrammerSinger
-from linsep.losses.kinked import Absolute, Hinge, Perceptron, ZeroOne
 from linsep.losses.loss import Loss, zero_margin
 from linsep.losses.multinomial import Multinomial
+from linsep.losses.piecewise_linear import Absolute, Hinge, Perceptron, ZeroOne
+from linsep.losses.piecewise_quadratic import Huber, HuberisedHinge, Squared, SquaredHinge
+from linsep.losses.receding import Exponential, Logistic
 from linsep.losses.scaled import LOGISTIC_BASE_2, Scaled
-from linsep.losses.smooth import Exponential, Logistic, Squared
 
 __all__ = [
     "LOGISTIC_BASE_2",
@@ -60,6 +60,7 @@ __all__ = [
     "dominates_zero_one",
     "get",
     "is_convex",
+    "names_with",
     "zero_margin",
 ]
 
@@ -81,6 +82,11 @@ _TYPES: dict[str, type[Loss]] = {
 #: Names that :func:`get` accepts.
 NAMES: tuple[str, ...] = tuple(_TYPES)
 _DEFAULTS = {name: kind() for name, kind in _TYPES.items()}
+
+
+def names_with(fact: str) -> tuple[str, ...]:
+    """Names of the losses for which ``fact``, an attribute of :class:`Loss`, is true."""
+    return tuple(name for name, loss in _DEFAULTS.items() if getattr(loss, fact))
 
 
 def get(loss: str | Loss) -> Loss:

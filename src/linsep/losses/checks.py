@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from linsep.losses.kinked import ZeroOne
 from linsep.losses.loss import FloatArray, Loss
+from linsep.losses.piecewise_linear import ZeroOne
 
 Function = Callable[[FloatArray], FloatArray]
 

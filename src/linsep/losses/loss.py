@@ -18,7 +18,11 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Loss(ABC):
-    """A pointwise loss of the margin. Facts first, then the four functions that define it."""
+    """A pointwise loss of the margin: facts that other code asks for, then the four functions that define it.
+
+    No code outside this package asks for the name of a loss. The facts below ``probabilistic`` have defaults that are
+    safe for every convex loss; declaring more of them opens faster methods (docs/adding-a-loss.md has a table).
+    """
 
     name: ClassVar[str] = "custom"
     native: ClassVar[str | None] = None  #: name of the compiled kernel, if there is one
@@ -27,6 +31,59 @@ class Loss(ABC):
     classification: ClassVar[bool] = True  #: sensible on y z
     regression: ClassVar[bool] = False  #: even in the residual centre - m, so sensible on targets
     probabilistic: ClassVar[bool] = False  #: its scores map to probabilities
+    #: The slope is negative at every margin: separable rows leave no minimiser without a penalty.
+    recedes: ClassVar[bool] = False
+    #: The compiled dual coordinate ascent (kernels/dual_cd.hpp) has a step for this kernel.
+    native_ascent: ClassVar[bool] = False
+
+    @property
+    def conjugate_quadratic(self) -> float | None:
+        """q >= 0, if l*(-u) = q u^2 - zero_margin u on all of ``domain``; None if the conjugate is another function.
+
+        The domain, the zero margin and q define the whole loss: with the residual r = zero_margin - m it is the
+        maximum of u r - q u^2 over the domain. For q = 0 it is piecewise linear, for q > 0 piecewise quadratic.
+        """
+        return None
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        """Margins at which slope or curvature jump, for losses with a ``conjugate_quadratic``; else none."""
+        q, centre = self.conjugate_quadratic, zero_margin(self)
+        if q is None:
+            return ()
+        ends = [end for end in self.domain if math.isfinite(end)]
+        return tuple(dict.fromkeys(centre - 2.0 * q * end for end in ends))
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Margins at which the slope jumps, for losses with a ``conjugate_quadratic``; else none."""
+        return self.breakpoints if self.piecewise_linear else ()
+
+    @property
+    def piecewise_linear(self) -> bool:
+        """Whether the loss is made of straight lines: the conjugate is linear on its domain."""
+        return self.conjugate_quadratic == 0.0
+
+    @property
+    def straight_tails(self) -> bool:
+        """Whether the slope may be non-zero where the curvature is 0; assumed of losses that say nothing else."""
+        q = self.conjugate_quadratic
+        return q is None or q == 0.0 or any(end and math.isfinite(end) for end in self.domain)
+
+    @property
+    def flat_beyond_margin(self) -> bool:
+        """Whether the loss is 0 at its zero margin and at all larger margins."""
+        return self.conjugate_quadratic is not None and self.domain[0] == 0.0
+
+    @property
+    def soft_margin(self) -> bool:
+        """Whether the loss is linear below margin 1 and 0 beyond, as the hinge: C = inf then means the hard margin."""
+        return self.flat_beyond_margin and self.kinks == (1.0,)
+
+    @property
+    def zero_at_origin(self) -> bool:
+        """Whether the loss is 0 at margin 0 and beyond: w = 0 is optimal, whatever the rows are."""
+        return self.flat_beyond_margin and zero_margin(self) <= 0.0
 
     @cached_property
     def params(self) -> tuple[float, ...]:
@@ -77,6 +134,10 @@ class Loss(ABC):
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         """A lower bound of l'' on [m - t, m + t], t >= 0; zero is always one for convex losses."""
         return np.zeros(np.broadcast(m, t).shape)
+
+    def best_constant(self, plus: float, minus: float) -> float | None:
+        """The b that minimises plus l(b) + minus l(-b), both weights positive; None if there is no formula."""
+        return None
 
     def proba(self, z: FloatArray) -> FloatArray:
         """P(y = +1 | score z), for losses whose scores have that meaning."""

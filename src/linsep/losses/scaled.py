@@ -9,7 +9,10 @@ import numpy as np
 
 from linsep.errors import BadInput
 from linsep.losses.loss import FloatArray, Loss, inside, zero_margin
-from linsep.losses.smooth import Logistic
+from linsep.losses.receding import Logistic
+
+#: Facts that do not depend on the factor.
+_INHERITED = ("smooth", "convex", "classification", "regression", "probabilistic", "recedes")
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Scaled(Loss):
     def __post_init__(self) -> None:
         if not 0 < self.factor < math.inf:
             raise BadInput(f"scaled loss: factor must be positive and finite, got {self.factor!r}.")
-        for fact in ("smooth", "convex", "classification", "regression", "probabilistic"):
+        for fact in _INHERITED:
             object.__setattr__(self, fact, getattr(self.loss, fact))
         object.__setattr__(self, "name", f"{self.factor:.6g} {self.loss.name}")
 
@@ -33,6 +36,19 @@ class Scaled(Loss):
 
     def for_targets(self) -> Scaled:
         return Scaled(self.loss.for_targets(), self.factor)
+
+    @property
+    def conjugate_quadratic(self) -> float | None:
+        q = self.loss.conjugate_quadratic
+        return None if q is None else q / self.factor
+
+    @property
+    def straight_tails(self) -> bool:
+        return self.loss.straight_tails
+
+    @property
+    def flat_beyond_margin(self) -> bool:
+        return self.loss.flat_beyond_margin
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -62,6 +78,9 @@ class Scaled(Loss):
 
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return np.asarray(self.factor * self.loss.curvature_floor(m, t))
+
+    def best_constant(self, plus: float, minus: float) -> float | None:
+        return self.loss.best_constant(plus, minus)
 
     def proba(self, z: FloatArray) -> FloatArray:
         return self.loss.proba(z)

@@ -22,6 +22,7 @@ from linsep.data import Block, Dataset, Location
 from linsep.data.dataset import Sum
 from linsep.data.row_access import extremes
 from linsep.errors import NonFinite
+from linsep.losses import CoupledLoss
 from linsep.problem import duality
 from linsep.problem.composed import Composed
 from linsep.problem.duality import dot
@@ -39,9 +40,9 @@ _SAMPLE = 256  # rows whose median centres the Hessian
 TOGETHER = 64  # features up to which reading the rows is a good part of making their Hessian
 
 
-def hard_margin(loss: object, penalty: ElasticNet) -> bool:
+def hard_margin(loss: Loss | CoupledLoss, penalty: ElasticNet) -> bool:
     """Whether C = inf means the hard margin: no loss at all, and of all such w the shortest."""
-    return getattr(loss, "name", "") == "hinge" and math.isinf(penalty.C)
+    return math.isinf(penalty.C) and not isinstance(loss, CoupledLoss) and loss.soft_margin
 
 
 class _Native:
@@ -170,11 +171,6 @@ class Problem:
     def values(self, theta: FloatArray, sums: FloatArray) -> tuple[float, float]:
         """P and D from the sums of a closing pass at theta (no pass); rounding is not allowed for."""
         return duality.values(sums, theta, self.penalty, self.fit_intercept)
-
-    @property
-    def straight_tails(self) -> bool:
-        """Whether a row may have a slope but no curvature."""
-        return self.loss.native in (None, "huberised_hinge", "huber")
 
     def value_gradient(self, theta: FloatArray, blend: float = 0.0) -> tuple[float, FloatArray]:
         """P and its gradient; the curvatures s l'' of all rows are kept for the Hessian.

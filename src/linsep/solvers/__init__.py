@@ -30,6 +30,7 @@ import numpy as np
 
 from linsep.data import Location
 from linsep.errors import BadInput, Refused
+from linsep.losses import names_with
 from linsep.problem import CoupledProblem, MaxMarginProblem
 from linsep.solvers.dual_ascent import solve as dual_cd
 from linsep.solvers.dual_ascent import then_primal as sparse
@@ -96,7 +97,8 @@ _SMALL_L1 = Need(
 )
 _PENALTY = Need("a finite C", lambda p: p.lam > 0)
 _COORDINATES = Need(
-    f"rows in memory, a finite C and one of the losses {', '.join(dual_cd.LOSSES)}", dual_cd.applies
+    f"rows in memory, a finite C and one of the losses {', '.join(names_with('native_ascent'))}",
+    dual_cd.applies,
 )
 _IN_MEMORY = Need("rows in memory", lambda p: p.data.location is Location.MEMORY)
 _TALL = Need(
@@ -106,12 +108,12 @@ _TALL = Need(
 _DENSE = Need("dense rows", lambda p: not p.data.sparse)
 _HARD = Need("the hinge loss with C=inf", hard_margin.applies)
 _BASIC = (_CONVEX, _SMOOTH, _NO_L1)
-_KINK = Need(f"one of the losses {', '.join(interior.LOSSES)}", interior.applies)
+_KINK = Need(f"one of the losses {', '.join(names_with('piecewise_linear'))}", interior.applies)
 _FACTORISABLE = Need(
     f"at most {wide.LARGEST:,} rows or {wide.LARGEST:,} features", interior.factorisable
 )
 _BOUNDED = Need(
-    "a finite C, or the absolute loss", lambda p: p.lam > 0 or p.loss.native == "absolute"
+    "a finite C, or the absolute loss", lambda p: p.lam > 0 or not p.loss.flat_beyond_margin
 )
 _ONE_KINK = (_KINK, _NO_L1, _BOUNDED, _FACTORISABLE)
 
@@ -275,9 +277,9 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
     """The solver of that name, or for "auto" the one that the measured rule prefers."""
     if name not in NAMES:
         raise _unknown_solver(name, NAMES)
-    if problem.lam == 0.0 and problem.loss.native == "perceptron":
+    if problem.lam == 0.0 and problem.loss.zero_at_origin:
         raise Refused(
-            "The perceptron loss max(0, -m) without a penalty (C=inf) has its least value, 0, at w = 0 and b = 0, "
+            f"The {problem.loss.name} loss without a penalty (C=inf) has its least value, 0, at w = 0 and b = 0, "
             "which predicts nothing; every separating hyperplane is as good. For a separating hyperplane use "
             "linsep.Perceptron, linsep.separate or LinearSVC(C=inf), which takes the widest margin."
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,22 +25,16 @@ def null_model(problem: Problem) -> tuple[FloatArray, float]:
         sign, offset = np.array([1.0, -1.0]), np.zeros(2)
         weight = np.array([weight[ours].sum(), weight[~ours].sum()])
     null = np.zeros(problem.order)
-    if problem.fit_intercept and data.offset is None and loss.native in _KNOWN and weight.all():
-        null[-1] = _KNOWN[loss.native](*weight.tolist())
+    known = None
+    if problem.fit_intercept and data.offset is None and weight.all():
+        known = loss.best_constant(*weight.tolist())
+    if known is not None:
+        null[-1] = known
     elif problem.fit_intercept:
         null[-1] = _fitting_intercept(loss, sign, offset)
         if weight @ loss.value(sign * null[-1] + offset) > 0.0:
             null[-1] = _best_intercept(loss, sign, offset, weight)
     return null, float(weight @ loss.value(sign * null[-1] + offset))
-
-
-#: The best intercept of two classes with these weights, where it can be written down.
-_KNOWN: dict[str, Callable[[float, float], float]] = {
-    "logistic": lambda plus, minus: math.log(plus / minus),
-    "exponential": lambda plus, minus: 0.5 * math.log(plus / minus),
-    "squared": lambda plus, minus: (plus - minus) / (plus + minus),
-    "squared_hinge": lambda plus, minus: (plus - minus) / (plus + minus),
-}
 
 
 def _fitting_intercept(loss: Loss, sign: FloatArray, offset: FloatArray) -> float:

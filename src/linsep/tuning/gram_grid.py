@@ -38,7 +38,6 @@ from linsep.tuning.newton_grid import Shared, alone, both_classes
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-LOSSES = ("logistic", *span_newton.LOSSES)
 LARGEST = 3000  # rows up to which the matrix of inner products is made
 _WORTH = 200  # rows for each model of the grid, at most: below that the matrix pays
 # Rows up to which Newton's method beats ascent in any case; of more, the rows for each epoch that is worth trying.
@@ -53,7 +52,7 @@ _LIFT = 1e-15  # of the largest |x|^2, added to K_f if it is singular; ten times
 def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
     """Whether there are more features than rows, not too many rows, and a loss whose dual is solved row by row."""
     recipe, loss = given.recipe, given.recipe.loss
-    if isinstance(loss, CoupledLoss) or loss.native not in LOSSES:
+    if isinstance(loss, CoupledLoss) or not dual_cd.covers(loss):
         return False
     if recipe.penalty.l1_ratio or recipe.solver != "auto" or not np.isfinite(Cs).all():
         return False

@@ -53,9 +53,11 @@ ROUNDS = 4  # times that rows join a band
 
 
 def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
-    """Whether the loss is the hinge and there are many dense rows, without weights, in several folds."""
+    """Whether the loss is a compiled hinge and there are many dense rows, without weights, in several folds."""
     recipe, loss = given.recipe, given.recipe.loss
-    if isinstance(loss, CoupledLoss) or loss.native != "hinge" or recipe.penalty.l1_ratio:
+    if isinstance(loss, CoupledLoss) or loss.native is None or not loss.soft_margin:
+        return False
+    if recipe.penalty.l1_ratio:
         return False
     if recipe.solver != "auto" or recipe.time_limit is not None or recipe.max_passes is not None:
         return False

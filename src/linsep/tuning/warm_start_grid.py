@@ -35,8 +35,8 @@ from linsep.tuning.one_by_one import SIDE_BY_SIDE
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-# k below which a model begins at another fold's; above which at the C before; above which, for the logistic loss, half
-# a step beyond that, as its weights go on growing.
+# k below which a model begins at another fold's; above which at the C before; above which, for losses that recede,
+# half a step beyond that, as the weights go on growing.
 _STRONG, _WEAK, _WEAKER = 0.002, 5.0, 50.0
 
 
@@ -117,7 +117,7 @@ class _Grid:
         hard = hardness(problem, mean)
         if not problem.loss.smooth or _STRONG <= hard < _WEAK:
             return None
-        if hard > _WEAKER and len(fits) > 1 and problem.loss.native == "logistic":
+        if hard > _WEAKER and len(fits) > 1 and problem.loss.recedes:
             return fits[-1].W + 0.5 * (fits[-1].W - fits[-2].W)
         return before if other is None or hard >= _WEAK else other
 

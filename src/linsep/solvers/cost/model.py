@@ -129,7 +129,8 @@ def scattered_price(problem: Problem, tol: float) -> float:
 def scattered_epochs(problem: Problem, hard: float, tol: float) -> float:
     """What ascent takes there: 7 to 9 passes up to hardness 1, 9 to 15 at 10, 6 to 1e-3."""
     row = problem.data.n_entries / max(1, problem.data.n)
-    epoch = 50.0 + 1.5 * row if problem.loss.native == "logistic" else 40.0 + row
+    parabola = problem.loss.conjugate_quadratic is not None
+    epoch = 40.0 + row if parabola else 50.0 + 1.5 * row
     passes = 6.0 + 0.5 * math.sqrt(hard) if tol >= ROUGH else 7.0 + 2.0 * math.sqrt(hard)
     return 0.93 * passes * epoch
 
@@ -155,6 +156,6 @@ def newton_passes(problem: Problem, hard: float, tol: float) -> float:
     """Passes of truncated Newton, as fitted by eye to the table at ``prefers``; inf where it does not apply."""
     if not problem.loss.smooth:
         return math.inf
-    passes = 22.0 * hard**0.25 if problem.loss.native == "logistic" else 16.0 * hard**0.5
+    passes = 22.0 * hard**0.25 if problem.loss.recedes else 16.0 * hard**0.5
     shared = 1.8 if problem.data.n_entries >= MANY else 1.0  # by two threads; more is not assumed
     return float(max(8.0, passes) * (0.4 - 0.1 * math.log10(max(tol, 1e-15))) / shared)

@@ -29,8 +29,8 @@ ROUGH = 0.03  # relative gap at which Newton's method ends
 def start(ascent: Ascent, run: Run[Problem]) -> None:
     """Restart the ascent from the slopes at the solution of the smooth problem."""
     problem = ascent.problem
-    hinge = problem.loss.native == "hinge"
-    smooth = HuberisedHinge(1.0) if hinge else Huber(1.0, centre=zero_margin(problem.loss))
+    loss = problem.loss
+    smooth = Huber(1.0, centre=zero_margin(loss)) if loss.regression else HuberisedHinge(1.0)
     near = Problem(smooth, problem.penalty, problem.data, problem.fit_intercept)
     near.passes = problem.passes
     stop = Stop(ROUGH, max_passes=run.stop.max_passes)

@@ -34,18 +34,10 @@ from linsep.solvers.newton import gram_reduction as wide
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
+    from linsep.losses import Loss
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
-LOSSES = (
-    "logistic",
-    "squared",
-    "squared_hinge",
-    "huberised_hinge",
-    "huber",
-    "hinge",
-    "absolute",
-)
 WORTHWHILE = 100_000  # entries below which a fit in one native call is hard to beat
 ROUGHLY = 3e-4  # tol from which on few digits are wanted
 SPARSE_MODERATE = 10.0  # hardness up to which few sparse features may be better not factorised
@@ -58,10 +50,15 @@ _PERCEPTRON_PASSES, _FALLING, _FEW_ERRORS = 15, 0.7, 4  # inseparable sets tried
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 
 
+def covers(loss: Loss) -> bool:
+    """Whether the kernel has a step for the loss."""
+    return loss.native is not None and loss.native_ascent
+
+
 def applies(problem: Problem) -> bool:
     """Whether there is a penalty, a kernel for the loss, and rows in memory as the kernel reads them."""
     penalised = problem.lam > 0.0 and problem.penalty.l1 == 0.0
-    return penalised and problem.loss.native in LOSSES and problem.data.whole is not None
+    return penalised and covers(problem.loss) and problem.data.whole is not None
 
 
 def crowded(ascent: Ascent) -> bool:
@@ -137,7 +134,7 @@ def perceptron_separates(problem: Problem) -> bool:
     interior point method takes hundreds (sparse, 6,513 x 126, hinge, C = 100: 18 against 165 ms).
     """
     data, block = problem.data, problem.data.whole
-    if problem.loss.native != "hinge" or block is None:
+    if not problem.loss.soft_margin or block is None:
         return False
     theta, order, lengths = np.zeros(data.d + 1), np.arange(data.n), row_norms(problem)
     lengths += float(problem.fit_intercept)

@@ -15,7 +15,7 @@ Reference: Mangasarian, A finite Newton method for classification, 2002.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
     from linsep.solvers.grid.newton import IntArray
 
-#: Margins at which the curvature of a loss jumps.
-_KINKS: dict[str, Callable[..., tuple[float, ...]]] = {
-    "squared_hinge": lambda: (1.0,),
-    "huberised_hinge": lambda width: (1.0, 1.0 - width),
-    "huber": lambda width, centre=1.0: (centre - width, centre + width),
-}
 _FAR = 5.0  # times the root mean square of t: no row moves further, as a rule
 _MOST = 0.5  # of the rows: a larger band is not worth it
 _STEPS = 20
@@ -45,7 +39,7 @@ _SHARE = 0.05  # of tol, that is left of the gap
 
 def kinks_of(loss: Loss) -> tuple[float, ...]:
     """Where the curvature jumps, if it is constant in between; else nothing."""
-    return _KINKS[loss.native](*loss.params) if loss.native in _KINKS else ()
+    return loss.breakpoints if loss.smooth else ()
 
 
 def ends(grid: Grid, base: Base, plans: Sequence[Plan], tol: float) -> list[Plan] | None:

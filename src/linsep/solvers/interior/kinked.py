@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
+from linsep.losses import Loss
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.model import ROUGH
@@ -28,18 +29,23 @@ from linsep.solvers.newton import native as small
 from linsep.solvers.run import SAFETY, LimitReached, Run
 
 if TYPE_CHECKING:
+    from linsep.losses import CoupledLoss
     from linsep.solution import FloatArray
 
-LOSSES = ("hinge", "absolute", "perceptron")
 NEAR = 1e-9  # relative gap from which the free rows are known, as a rule
 VERTEX = 1e-11  # relative gap above which a vertex is not the optimal one
 NO_POINT = 3
 DIRECT = 1000  # order up to which a Gram of the features is made where that of the rows did not do
 
 
+def covers(loss: Loss | CoupledLoss) -> bool:
+    """Whether the loss is a function of one margin made of two lines, and has a kernel."""
+    return isinstance(loss, Loss) and loss.native is not None and loss.piecewise_linear
+
+
 def applies(problem: Problem) -> bool:
     """Whether the loss has one kink and a kernel."""
-    return problem.loss.native in LOSSES
+    return covers(problem.loss)
 
 
 def factorisable(problem: Problem) -> bool:

@@ -20,12 +20,11 @@ if TYPE_CHECKING:
 
 SLACK = 0.1  # the largest multiplier r that a row with none begins with
 FLOOR = 0.01  # of the largest u, or of its range: how near the ends the rows begin, at most
-_CURVED = ("squared", "squared_hinge", "huber", "huberised_hinge")
 
 
 def applies(loss: Loss) -> bool:
     """Whether the loss is piecewise quadratic, with a kernel, and smooth."""
-    return loss.native in _CURVED
+    return loss.native is not None and loss.smooth and loss.conjugate_quadratic is not None
 
 
 @dataclass(frozen=True, eq=False)

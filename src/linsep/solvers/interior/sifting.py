@@ -113,13 +113,13 @@ class _Search:
         return self.first.expected(self.far, CROWDED) > 0.5 * self.n
 
     def _flatten(self) -> None:
-        """Of a crowd take the rows farthest out: of the hinge they best make up the sums of the class with fewer rows.
+        """If most rows are near the kink, keep those with the largest loss: they approximate the class sums best.
 
-        Where w = 0 is as good as optimal, no side of the others tells where their dual variables end. Moved by a share
-        of tol, the intercept has all of them at 0.
+        Where w = 0 is as good as optimal, the side of the kink does not tell where the dual variables of the other
+        rows end. With the intercept moved by a share of tol, all of them are 0.
         """
         self.m = min(WIDEN * self.m, self.most)
-        if self.problem.loss.native == "hinge" and self.problem.fit_intercept:
+        if self.problem.loss.soft_margin and self.problem.fit_intercept:
             side = 1.0 if self.best[-1] > 0.0 else -1.0
             self.best = np.zeros_like(self.best)
             self.best[-1] = side * (1.0 + 0.1 * self.run.stop.tol)

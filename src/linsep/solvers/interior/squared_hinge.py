@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
     from linsep.solvers.run import Run
 
+_SQUARED_HINGE = (0.25, (0.0, np.inf), (1.0,))  # conjugate, domain and breakpoints
 SHARE = 0.995  # of the way to the boundary
 LIMIT = 60  # iterations
 PATIENCE = 8  # iterations without progress
@@ -38,9 +39,10 @@ SHORT, MANY_SHORT = 0.3, 6
 
 
 def applies(problem: Problem) -> bool:
-    """Whether the loss is the squared hinge, and the rows are dense and in memory."""
-    data = problem.data
-    plain = problem.loss.native == "squared_hinge" and problem.lam > 0.0 and not data.sparse
+    """Whether the loss is max(0, 1 - m)^2, by its conjugate u^2/4 - u on u >= 0, and the rows are dense, in memory."""
+    data, loss = problem.data, problem.loss
+    squared = (loss.conjugate_quadratic, loss.domain, loss.breakpoints) == _SQUARED_HINGE
+    plain = squared and problem.native and problem.lam > 0.0 and not data.sparse
     return plain and data.location is Location.MEMORY and data.d <= LARGEST
 
 

@@ -30,10 +30,10 @@ _NATIVE_WORK = 3e8  # multiply-adds of a Gram up to which one thread makes the s
 
 def squared_start(problem: Problem, theta: FloatArray) -> FloatArray:
     """The minimiser of the squared loss of the same kind, to two digits."""
-    if theta.any() or problem.loss.native == "perceptron":
+    given = problem.loss
+    if theta.any() or given.zero_at_origin:
         return theta
-    even = problem.loss.native == "absolute"
-    loss = Squared(centre=zero_margin(problem.loss)) if even else SquaredHinge()
+    loss = Squared(centre=zero_margin(given)) if given.regression else SquaredHinge()
     easy = Problem(loss, problem.penalty, problem.data, problem.fit_intercept)
     data = problem.data
     if data.whole is not None and data.n_entries * data.d <= _NATIVE_WORK:

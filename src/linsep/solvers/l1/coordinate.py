@@ -196,10 +196,11 @@ def solve(run: Run[Problem], theta: FloatArray) -> bool:
 def _continue_penalty(run: Run[Problem], columns: Columns, wish: FloatArray) -> FloatArray:
     """Some steps under each of a few falling penalties; what the features wish at the end."""
     asked, largest = run.problem.penalty.l1, float(wish.max(initial=0.0))
-    # The rows that a squared hinge sees change with every step, and are learnt on the way while features are few.
-    bent = run.problem.loss.native == "squared_hinge"
-    mild = largest <= (WEAK if bent else MILD) * asked
-    steps, tol = (1, STRIDE_TOL) if mild else (STEPS, ROUGH) if bent else (2, STRIDE_TOL)
+    # The rows that have curvature change with every step, and are found while features are few.
+    loss = run.problem.loss
+    one_sided = loss.flat_beyond_margin and not loss.straight_tails
+    mild = largest <= (WEAK if one_sided else MILD) * asked
+    steps, tol = (1, STRIDE_TOL) if mild else (STEPS, ROUGH) if one_sided else (2, STRIDE_TOL)
     for l1 in _falling(largest, asked, mild):
         run.check_limits()
         columns.solve(_chosen(columns.theta, wish, l1), l1, tol, steps)

@@ -33,9 +33,9 @@ _PILOT_TOL = 3e-3
 def applies(problem: Problem) -> bool:
     """Whether the problem is one native block of modest size, and its loss curved wherever it has a slope."""
     data = problem.data
-    bent = problem.native and not problem.straight_tails
+    curved = problem.native and not problem.loss.straight_tails
     fits = data.n_entries <= ENTRIES and data.whole is not None
-    return bent and fits
+    return curved and fits
 
 
 def attempt(run: Run[Problem], theta: FloatArray, seed: int) -> tuple[bool, FloatArray]:

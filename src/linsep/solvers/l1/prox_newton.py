@@ -157,7 +157,7 @@ def solve(
 ) -> Outcome:
     """From theta until the relative gap on these features is below tol, or nothing more is gained."""
     state = _State(problem, theta)
-    if problem.straight_tails and problem.native:
+    if problem.loss.straight_tails and problem.native:
         state.majorise(check)
     best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
     exact, polished = False, 0

@@ -107,7 +107,7 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     # Columns of rows on disk are not at hand.
     if problem.native and problem.data.location is Location.MEMORY:
         closed = _by_columns(run)
-        if closed or not (_all(problem) or problem.straight_tails):
+        if closed or not (_all(problem) or problem.loss.straight_tails):
             return closed
     theta = run.best[1]
     score = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
@@ -146,7 +146,7 @@ def _by_columns(run: Run[Problem]) -> bool:
     many times its width, and few of the huberised hinge once the classes are separated. Newton's method then has no
     model: the central path comes first, or after a few steps, and Newton's method continues where it ends.
     """
-    problem, straight = run.problem, run.problem.straight_tails
+    problem, straight = run.problem, run.problem.loss.straight_tails
     assert run.best is not None
     if straight and _curved(problem, run.best[1]) < CURVED:
         if _follow(run):

@@ -101,7 +101,7 @@ class _Steps(Cholesky):
     tries = 0
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
-        few = FEW_STRAIGHT if run.problem.straight_tails else FEW_STEPS
+        few = FEW_STRAIGHT if run.problem.loss.straight_tails else FEW_STEPS
         if self.tries >= few and run.problem.data.n_entries <= FEW_ENTRIES:
             raise _TooMany(theta)
         self.tries += 1
@@ -167,7 +167,7 @@ def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
 
 def _most(problem: Problem) -> int:
     """Odd rows that a round may bring; none where Newton's curvatures are mended by others."""
-    if problem.straight_tails:
+    if problem.loss.straight_tails:
         return 0
     return max(ODD_ENTRIES // problem.data.d, ODD_ROWS * problem.data.d)
 

@@ -45,7 +45,7 @@ def pilot_rows(
     data = _Ahead(n, d)
     if penalty.l1 > 0.0 or penalty.l2 == 0.0 or n <= d:
         pass
-    elif loss.native in interior.LOSSES:
+    elif interior.covers(loss):
         some = globbing.pilot_rows(data)
         if solver in ("auto", "globbing") and n * d >= globbing.ENTRIES and 3 * some <= n:
             m = some

@@ -1,8 +1,8 @@
 """No penalty and a loss that is flat beyond the margin: come from the penalised side.
 
-The squared and the Huberised hinge have no curvature on rows that are right by a margin, so without a penalty the
-Hessian may lose any direction on the way. With one it cannot: the penalty is lowered in stages, each
-started from the last. If a stage separates the classes, stretching it until the smallest margin is 1 makes
+Such losses, as the squared and the Huberised hinge, have no curvature on rows beyond the margin, so without a penalty
+the Hessian may lose any direction on the way. With one it cannot: the penalty is lowered in stages, each started from
+the last. If a stage separates the classes, stretching it until the smallest margin is the zero margin of the loss makes
 every loss zero, which is a minimum. Otherwise the last stage is a start from which Newton's method ends at once.
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.losses import zero_margin
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
@@ -29,11 +30,11 @@ Solve = Callable[[Problem, "FloatArray", Stop, int], Solution]
 
 def applies(problem: Problem) -> bool:
     """Whether the loss is flat beyond the margin and nothing is penalised."""
-    return problem.lam == 0.0 and problem.loss.name in ("squared_hinge", "huberised_hinge")
+    return problem.lam == 0.0 and problem.loss.flat_beyond_margin
 
 
 def _stretched(problem: Problem, theta: FloatArray) -> FloatArray | None:
-    """Theta stretched to a smallest margin of 1, if it separates the classes (one pass)."""
+    """Theta stretched until the smallest margin is the zero margin, if it separates the classes (one pass)."""
     problem.passes += 1
 
     def add(block: Block, out: FloatArray) -> float:
@@ -41,7 +42,7 @@ def _stretched(problem: Problem, theta: FloatArray) -> FloatArray | None:
         return float(m.min(initial=np.inf))
 
     least = min(problem.data.visit(add, 1)[1])
-    return theta * ((1 + 1e-9) / least) if least > 0 else None
+    return theta * (zero_margin(problem.loss) * (1 + 1e-9) / least) if least > 0 else None
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, inner: Solve) -> Solution:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from linsep.losses import Loss
     from linsep.solution import FloatArray
 
-LOSSES = ("squared", "squared_hinge", "huberised_hinge", "huber", "hinge", "absolute")
 STEPS = 60  # of Newton's method for one proximal term
 ROUNDS = 14  # proximal terms
 FIRST, NEXT, LEAST = 1.0, 0.1, 1e-12  # their bends, as a share of |x|^2/lam; the factor; the last
@@ -50,8 +49,8 @@ _HALVINGS = 60
 
 
 def applies(loss: Loss) -> bool:
-    """Whether the loss has such a conjugate."""
-    return loss.native in LOSSES
+    """Whether the loss has such a conjugate, and w = 0 is not the answer anyway."""
+    return loss.conjugate_quadratic is not None and not loss.zero_at_origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +97,7 @@ class _Newton:
         self.size = max(float(np.mean(np.diag(span.K))) / lam, 1e-300)
         self.a, self.Ka = np.zeros_like(span.sigma), np.zeros_like(span.sigma)
         self.b, self.steps = 0.0, 0
-        self.stretch = 1.0 + STRETCH * tol if span.loss.native == "hinge" else 1.0
+        self.stretch = 1.0 + STRETCH * tol if span.loss.soft_margin else 1.0
 
     def found(self) -> Found:
         """The model as it is."""

@@ -105,7 +105,7 @@ def _pilot_rows(problem: Problem) -> int:
     share, per_feature = _PILOT_SHARE * data.n, _PILOT_ROWS
     if data.sparse and share < _MANY_ROWS * data.d and data.whole is not None:
         hard = hardness(problem, sampled_mean(problem))
-        if hard > _WEAKER and problem.loss.native == "logistic":
+        if hard > _WEAKER and problem.loss.recedes:
             return 0
         per_feature = _WEAK_ROWS if hard > _WEAK else _PILOT_ROWS
     return int(max(share, per_feature * data.d, 1000))
@@ -136,7 +136,7 @@ def worthy_pilot(problem: Problem, seed: int) -> Problem | None:
 
 def penalised_pilot(problem: Problem, seed: int) -> Problem | None:
     """A pilot of a problem without a penalty, with one: few rows may be separable where all are not."""
-    if problem.loss.native != "logistic" or problem.data.sparse or not _many_rows(problem):
+    if not problem.loss.recedes or problem.data.sparse or not _many_rows(problem):
         return None
     sub = pilot_of(problem, seed)
     return Problem(sub.loss, ElasticNet(1.0), sub.data, sub.fit_intercept)

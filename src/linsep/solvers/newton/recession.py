@@ -1,7 +1,7 @@
 """Without a penalty, is there a minimiser at all?
 
-The logistic and the exponential loss fall for ever. P has no minimiser iff some direction v != 0 moves no row
-the wrong way and at least one the right way: ``sigma_i x~_i.v >= 0`` for all i, not all zero. All
+A loss that recedes, as the logistic and the exponential one, falls for ever. P has no minimiser iff some direction
+v != 0 moves no row the wrong way and at least one the right way: ``sigma_i x~_i.v >= 0`` for all i, not all zero. All
 strictly positive: the classes are separable. Otherwise quasi-separable: rows with ``x~_i.v = 0`` stay.
 
 Where a run ends with rows whose curvature is nothing, or without a proof, the question is put to ``separability``,
@@ -41,7 +41,7 @@ SLACK = 1e-9  # relative size of a score change that counts as none
 def falls_for_ever(problem: Problem) -> bool:
     """Whether a minimiser may fail to exist."""
     unpenalised = problem.lam == 0.0 and problem.penalty.l1 == 0.0
-    return unpenalised and problem.loss.name in ("logistic", "exponential")
+    return unpenalised and problem.loss.recedes
 
 
 def separates(problem: Problem, theta: FloatArray) -> bool:

@@ -129,7 +129,7 @@ class _Curvatures:
 
 def _no_curvature(problem: Problem, g: FloatArray) -> bool:
     """Whether the intercept has a gradient but no row has curvature (no pass over X)."""
-    if not problem.straight_tails or not problem.fit_intercept or g[-1] == 0.0:
+    if not problem.loss.straight_tails or not problem.fit_intercept or g[-1] == 0.0:
         return False
 
     def add(block: Block, out: FloatArray) -> None:
@@ -151,7 +151,7 @@ def solve(
     theta = theta.copy()
     dual = linearised(theta, np.zeros_like(theta))
     status = Status.WORKING_PRECISION
-    curvatures = _Curvatures(problem.straight_tails)
+    curvatures = _Curvatures(problem.loss.straight_tails)
     stalled = slack_path.StallDetector(problem)
     try:
         theta, value, g = problem.start(theta)

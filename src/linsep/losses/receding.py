@@ -1,4 +1,4 @@
-"""Losses with a formula of one piece: logistic, exponential, squared."""
+"""Losses that fall for ever: logistic and exponential. Their conjugates are entropies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
-from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
+from linsep.losses.loss import FloatArray, Loss, inside
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,12 @@ class Logistic(Loss):
     name = "logistic"
     native = "logistic"
     probabilistic = True
+    recedes = True
+    native_ascent = True
+
+    @property
+    def straight_tails(self) -> bool:
+        return False
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -45,6 +51,9 @@ class Logistic(Loss):
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return self.curvature(np.abs(m) + t)  # falls as |m| grows
 
+    def best_constant(self, plus: float, minus: float) -> float:
+        return math.log(plus / minus)
+
     def proba(self, z: FloatArray) -> FloatArray:
         return -self.slope(-np.asarray(z))
 
@@ -56,6 +65,11 @@ class Exponential(Loss):
     name = "exponential"
     native = "exponential"
     probabilistic = True
+    recedes = True
+
+    @property
+    def straight_tails(self) -> bool:
+        return False
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -80,37 +94,9 @@ class Exponential(Loss):
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return self.value(np.asarray(m) + t)
 
+    def best_constant(self, plus: float, minus: float) -> float:
+        return 0.5 * math.log(plus / minus)
+
     def proba(self, z: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
             return Logistic().proba(2.0 * np.asarray(z))
-
-
-@dataclass(frozen=True, repr=False)
-class Squared(ResidualLoss):
-    """(centre - m)^2, by default (1 - m)^2; the squared residual in regression."""
-
-    name = "squared"
-    native = "squared"
-
-    @property
-    def curvature_bound(self) -> float:
-        return 2.0
-
-    def value(self, m: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):
-            return np.asarray(self.residual(m) ** 2)
-
-    def slope(self, m: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore"):
-            return np.asarray(-2.0 * self.residual(m))
-
-    def curvature(self, m: FloatArray) -> FloatArray:
-        return np.full(np.shape(m), 2.0)
-
-    def conjugate(self, q: FloatArray) -> FloatArray:
-        q = np.asarray(q)
-        with np.errstate(over="ignore"):
-            return np.asarray(q * (self.centre + 0.25 * q))
-
-    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
-        return np.full(np.broadcast(m, t).shape, 2.0)

@@ -1,4 +1,7 @@
-"""Piecewise quadratic losses: straight tails joined by a parabola, so the slope is continuous."""
+"""Losses made of a parabola and lines, with a continuous slope: squared, squared hinge, Huberised hinge, Huber.
+
+The conjugate of each is a parabola on an interval: see ``Loss.conjugate_quadratic``.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,48 @@ from linsep.errors import BadInput
 from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
 
 
-def _width(loss: str, width: float) -> None:
+def _check_width(loss: str, width: float) -> None:
     if not (width > 0 and math.isfinite(width)):
         raise BadInput(f"{loss}: width must be positive and finite, got {width!r}.")
+
+
+@dataclass(frozen=True, repr=False)
+class Squared(ResidualLoss):
+    """(centre - m)^2, by default (1 - m)^2; the squared residual in regression."""
+
+    name = "squared"
+    native = "squared"
+    native_ascent = True
+
+    @property
+    def conjugate_quadratic(self) -> float:
+        return 0.25
+
+    @property
+    def curvature_bound(self) -> float:
+        return 2.0
+
+    def value(self, m: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(self.residual(m) ** 2)
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(-2.0 * self.residual(m))
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return np.full(np.shape(m), 2.0)
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        q = np.asarray(q)
+        with np.errstate(over="ignore"):
+            return np.asarray(q * (self.centre + 0.25 * q))
+
+    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
+        return np.full(np.broadcast(m, t).shape, 2.0)
+
+    def best_constant(self, plus: float, minus: float) -> float | None:
+        return (plus - minus) / (plus + minus) if self.centre == 1.0 else None
 
 
 @dataclass(frozen=True)
@@ -22,6 +64,11 @@ class SquaredHinge(Loss):
 
     name = "squared_hinge"
     native = "squared_hinge"
+    native_ascent = True
+
+    @property
+    def conjugate_quadratic(self) -> float:
+        return 0.25
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -50,6 +97,9 @@ class SquaredHinge(Loss):
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return self.curvature(np.asarray(m) + t)
 
+    def best_constant(self, plus: float, minus: float) -> float:
+        return (plus - minus) / (plus + minus)
+
 
 @dataclass(frozen=True)
 class HuberisedHinge(Loss):
@@ -60,10 +110,15 @@ class HuberisedHinge(Loss):
 
     name = "huberised_hinge"
     native = "huberised_hinge"
+    native_ascent = True
     width: float = 1.0
 
     def __post_init__(self) -> None:
-        _width(self.name, self.width)
+        _check_width(self.name, self.width)
+
+    @property
+    def conjugate_quadratic(self) -> float:
+        return 0.5 * self.width
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -75,8 +130,8 @@ class HuberisedHinge(Loss):
 
     def value(self, m: FloatArray) -> FloatArray:
         r = np.maximum(1.0 - np.asarray(m), 0.0)
-        bent = np.minimum(r, self.width) / self.width
-        return np.asarray(bent * (r - 0.5 * np.minimum(r, self.width)))
+        slope = np.minimum(r, self.width) / self.width
+        return np.asarray(slope * (r - 0.5 * np.minimum(r, self.width)))
 
     def slope(self, m: FloatArray) -> FloatArray:
         return np.asarray(-np.clip(1.0 - np.asarray(m), 0.0, self.width) / self.width)
@@ -101,12 +156,17 @@ class Huber(ResidualLoss):
 
     name = "huber"
     native = "huber"
+    native_ascent = True
     classification = False
     width: float = 1.345
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _width(self.name, self.width)
+        _check_width(self.name, self.width)
+
+    @property
+    def conjugate_quadratic(self) -> float:
+        return 0.5
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -118,9 +178,9 @@ class Huber(ResidualLoss):
 
     def value(self, m: FloatArray) -> FloatArray:
         r = np.abs(self.residual(m))
-        bent = np.minimum(r, self.width)
+        slope = np.minimum(r, self.width)
         with np.errstate(over="ignore"):
-            return np.asarray(bent * (r - 0.5 * bent))
+            return np.asarray(slope * (r - 0.5 * slope))
 
     def slope(self, m: FloatArray) -> FloatArray:
         return np.asarray(-np.clip(self.residual(m), -self.width, self.width))

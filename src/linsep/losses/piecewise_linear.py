@@ -1,4 +1,4 @@
-"""Losses with a kink or a jump: hinge, absolute, perceptron and the 0-1 loss itself."""
+"""Losses made of straight lines, with a kink or a jump: hinge, absolute, perceptron and the 0-1 loss itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ class Hinge(Loss):
 
     name = "hinge"
     native = "hinge"
+    native_ascent = True
     smooth = False
+
+    @property
+    def conjugate_quadratic(self) -> float:
+        return 0.0
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -43,7 +48,12 @@ class Absolute(ResidualLoss):
 
     name = "absolute"
     native = "absolute"
+    native_ascent = True
     smooth = False
+
+    @property
+    def conjugate_quadratic(self) -> float:
+        return 0.0
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -71,6 +81,10 @@ class Perceptron(Loss):
     native = "perceptron"
     smooth = False
     centre: ClassVar[float] = 0.0
+
+    @property
+    def conjugate_quadratic(self) -> float:
+        return 0.0
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -106,6 +120,10 @@ class ZeroOne(Loss):
     def __post_init__(self) -> None:
         if self.ties not in ("correct", "error"):
             raise BadInput(f'zero_one: ties must be "correct" or "error", got {self.ties!r}.')
+
+    @property
+    def flat_beyond_margin(self) -> bool:
+        return True
 
     @property
     def domain(self) -> tuple[float, float]:
