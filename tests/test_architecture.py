@@ -131,3 +131,20 @@ def test_no_code_outside_losses_asks_for_the_name_of_a_loss():
         for node in name_tests(ast.parse(text))
     ]
     assert not found, "\n".join(found)
+
+
+def test_a_fit_is_constructed_in_one_function():
+    found = [
+        (path, node.name)
+        for path, text in modules().items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Fit"
+    ]
+    assert found == [("train.py", "conclude")]
+
+
+def test_tuning_names_the_private_methods_that_it_calls_in_one_protocol():
+    private = r"getattr\(estimator, \"_|estimator\._[a-z]"
+    assert {path for path in matching(private) if path.startswith("tuning/")} == set()

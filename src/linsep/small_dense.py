@@ -28,7 +28,7 @@ from linsep.solvers.interior.central_path import LIMIT
 from linsep.solvers.interior.kinked import NO_POINT
 from linsep.solvers.newton import native as small
 from linsep.solvers.run import SAFETY
-from linsep.train import Fit, Recipe
+from linsep.train import Fit, Proposed, Recipe, conclude
 
 
 class _Found(NamedTuple):
@@ -80,17 +80,9 @@ def fit_small(
     seconds = perf_counter() - began
     lower = certificate.dual + certificate.rounding
     line = TraceRecord(found.passes, seconds, certificate.primal, min(lower, certificate.primal))
-    return Fit(
-        recipe,
-        found.theta.reshape(-1, 1),
-        found.dual,
-        certificate,
-        Status.CERTIFIED,
-        found.passes,
-        seconds,
-        (line,),
-        "small" if loss.smooth else "interior",
-    )
+    proposed = Proposed(found.theta.reshape(-1, 1), found.dual, Status.CERTIFIED, (line,))
+    solver = "small" if loss.smooth else "interior"
+    return conclude(recipe, proposed, certificate, solver, found.passes, seconds)
 
 
 def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:

@@ -1,7 +1,7 @@
-"""The one road: data + recipe -> fit.
+"""From data and recipe to a fit: build the problem, choose a solver, certify what it proposes, conclude.
 
-``train`` builds the problem, lets ``choose`` pick a solver whose needs are met, and hands what comes back to
-the certificates. Nothing else in linsep fits a model.
+``conclude`` is the only function that constructs a ``Fit``: single fits, small native fits, the models of a grid and
+stochastic descent end there, with a certificate made by ``linsep.certificates``.
 """
 
 from __future__ import annotations
@@ -9,41 +9,24 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from linsep.certificates import Optimality, conclude, explain
+from linsep.certificates import Optimality, explain, prove
 from linsep.data import Dataset, Location
 from linsep.errors import BadInput, ConvergenceWarning
-from linsep.losses import CoupledLoss, Loss
+from linsep.losses import CoupledLoss
 from linsep.monitoring import Job, note
-from linsep.penalties import ElasticNet
 from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
+from linsep.problem.recipe import Recipe, reproducible_fields
 from linsep.refinement import refine
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import choose, choose_coupled, needs_local_rows, rescaled, solve_again
 from linsep.solvers.newton.recession import refuse_without_minimiser
 from linsep.solvers.null_model import null_model
 
-
-@dataclass(frozen=True)
-class Recipe:
-    """What was asked."""
-
-    loss: Loss | CoupledLoss
-    penalty: ElasticNet
-    fit_intercept: bool = True
-    tol: float = 1e-6
-    solver: str = "auto"
-    time_limit: float | None = None
-    max_passes: float | None = None
-    n_threads: int | None = None
-    seed: int | None = None
-
-
-def reproducible_fields(recipe: Recipe) -> Recipe:
-    """What of a recipe decides the answer: neither threads nor the clock."""
-    return replace(recipe, n_threads=None, time_limit=None)
+__all__ = ["Fit", "Proposed", "Recipe", "conclude", "reproducible_fields", "train"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +42,42 @@ class Fit:
     seconds: float
     trace: tuple[TraceRecord, ...]
     solver: str
+
+
+class Proposed(NamedTuple):
+    """What of a solution becomes part of a fit, for native fits that make no more of it."""
+
+    W: FloatArray
+    dual: Linearised | Explicit
+    status: Status
+    trace: tuple[TraceRecord, ...]
+
+
+def conclude(
+    recipe: Recipe,
+    solution: Solution | Proposed,
+    certificate: Optimality,
+    solver: str,
+    passes: float,
+    seconds: float,
+) -> Fit:
+    """The fit of a proposal and its certificate, which alone says whether it is optimal to tol."""
+    status = solution.status
+    if certificate.certified:
+        status = Status.CERTIFIED
+    elif status is Status.CERTIFIED:  # rounding took back what the solver believed
+        status = Status.WORKING_PRECISION
+    return Fit(
+        recipe,
+        solution.W,
+        solution.dual,
+        certificate,
+        status,
+        passes,
+        seconds,
+        solution.trace,
+        solver,
+    )
 
 
 def _start(data: Dataset, k: int, start: FloatArray | None, fit_intercept: bool) -> FloatArray:
@@ -105,39 +124,23 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     began = time.perf_counter()
     with Job("fit", tol=recipe.tol) as job:
         problem, solution, name = _solve(recipe, data, start, job)
-        solution, certificate = conclude(problem, solution, recipe.tol)
-        if (
-            not certificate.certified
-            and isinstance(problem, Problem)
-            and problem.data.location is not Location.CLUSTER
-        ):
+        solution, certificate = prove(problem, solution, recipe.tol)
+        here = problem.data.location is not Location.CLUSTER
+        if not certificate.certified and isinstance(problem, Problem) and here:
             theta, value = null_model(problem)
             if value == 0.0:  # a constant target, which no rounding of the weights should spoil
                 constant = replace(solution, W=theta.reshape(-1, 1), sums=None)
-                solution, certificate = conclude(problem, constant, recipe.tol)
+                solution, certificate = prove(problem, constant, recipe.tol)
         note(problem.passes, certificate.primal, certificate.dual)
-    status = solution.status
-    precise = status in (Status.CERTIFIED, Status.WORKING_PRECISION)
+    precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     if precise and not certificate.certified and isinstance(problem, Problem):
         refuse_without_minimiser(problem)
         solution, certificate = refine(problem, solution, certificate, recipe.tol)
-    if certificate.certified:
-        status = Status.CERTIFIED
-    elif status is Status.CERTIFIED:  # rounding took back what the solver believed
-        status = Status.WORKING_PRECISION
     if problem.data is not data:  # rows of a cluster that were brought here
         problem.data.close()
-    if warn and status is not Status.CERTIFIED:
-        text = explain(status, certificate, data.X)
+    seconds = time.perf_counter() - began
+    fit = conclude(recipe, solution, certificate, name, problem.passes, seconds)
+    if warn and fit.status is not Status.CERTIFIED:
+        text = explain(fit.status, certificate, data.X)
         warnings.warn(ConvergenceWarning(text, certificate), stacklevel=2)
-    return Fit(
-        recipe=recipe,
-        W=solution.W,
-        dual=solution.dual,
-        certificate=certificate,
-        status=status,
-        n_passes=problem.passes,
-        seconds=time.perf_counter() - began,
-        trace=solution.trace,
-        solver=name,
-    )
+    return fit

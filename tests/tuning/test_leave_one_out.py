@@ -47,7 +47,7 @@ def test_it_is_exact_for_the_squared_loss(fit_intercept):
     X, t = 30.0 * X[:60] + 500.0 * fit_intercept, t[:60]
     weight = np.linspace(0.5, 2.0, 60)
     model = LinearRegressor(fit_intercept=fit_intercept, tol=1e-10)
-    given = model._shared_problem(X, t, weight)
+    given = model._grid_problem(X, t, weight)
     for C, fit in zip(CS, leave_one_out.fits_of(given, CS), strict=True):
         expected = left_out(model, X, t, C, lambda m, x: m.predict(x)[0], weight)
         assert np.allclose(leave_one_out.scores(given, fit), expected, rtol=1e-5)
@@ -57,7 +57,7 @@ def test_it_is_exact_for_the_squared_loss(fit_intercept):
 def test_it_is_close_for_the_other_smooth_losses(cancer, loss):
     X, y = cancer
     model = LinearClassifier(loss, tol=1e-9)
-    given = model._shared_problem(X, y, None)
+    given = model._grid_problem(X, y, None)
     for C, fit in zip(CS[:2], leave_one_out.fits_of(given, CS[:2]), strict=True):
         expected = left_out(model, X, y, C, lambda m, x: m.decision_function(x)[0])
         seen = model.set_params(C=C).fit(X, y).decision_function(X)
@@ -98,7 +98,7 @@ def test_a_row_of_weight_zero_is_not_missed(cancer):
     X, y = cancer
     weight = np.ones(len(y))
     weight[::4] = 0.0
-    given = LogisticRegression()._shared_problem(X, y, weight)
+    given = LogisticRegression()._grid_problem(X, y, weight)
     (fit,) = leave_one_out.fits_of(given, [1.0])
     z = leave_one_out.scores(given, fit)
     own = X @ fit.W[:-1, 0] + fit.W[-1, 0]

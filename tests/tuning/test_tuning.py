@@ -36,9 +36,9 @@ from linsep import (
     verify,
 )
 from linsep.errors import BadInput
+from linsep.solvers.grid import smooth
 from linsep.tuning import ValidationCurve, splits
 from linsep.tuning import grid_search as choosing
-from linsep.tuning import newton_grid as shared
 
 CS = [1e-3, 0.1, 10.0]
 
@@ -106,11 +106,10 @@ def test_a_number_of_folds_means_those_of_scikit_learn(kind, seed):
 
 def test_the_shared_engine_is_used_and_agrees_with_the_other(cancer, monkeypatch):
     X, y = cancer
-    assert shared.applies(
-        LogisticRegression()._shared_problem(X, y, None), CS, np.arange(len(y)) % 5
-    )
+    part = np.arange(len(y)) % 5
+    assert smooth.applies(LogisticRegression()._grid_problem(X, y, None).on(CS, part))
     together = tune(LogisticRegression(), X, y, CS, scoring="log_loss")
-    monkeypatch.setattr(shared, "applies", lambda *given: False)
+    monkeypatch.setattr(smooth, "applies", lambda *given: False)
     apart = tune(LogisticRegression(), X, y, CS, scoring="log_loss")
     assert np.allclose(together.curve.scores, apart.curve.scores, rtol=1e-4)
     for a, b in zip(together.certificates.flat, apart.certificates.flat, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linsep.certificates.certify import certify, conclude, fragile
+from linsep.certificates.certify import certify, fragile, prove
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.kkt import KKT, kkt
@@ -31,7 +31,6 @@ __all__ = [
     "certify",
     "closing_sums_numpy",
     "combine",
-    "conclude",
     "exact_certificate",
     "explain",
     "fragile",
@@ -39,6 +38,7 @@ __all__ = [
     "from_sums",
     "kkt",
     "local_certificate",
+    "prove",
     "recheck_part",
     "relaxations",
     "screen",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray, Solution
 
 
-def conclude(
+def prove(
     problem: Problem | CoupledProblem, solution: Solution, tol: float
 ) -> tuple[Solution, Optimality]:
     """The certificate of what a solver proposes, and the proposal, moved off a kink if that is what it takes.

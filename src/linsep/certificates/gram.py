@@ -23,23 +23,9 @@ from linsep.losses import Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.problem.duality import balance, ridge_values
+from linsep.problem.gram_rows import GramRows
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class GramRows:
-    """Inner products of some rows about a centre, and what goes with each row.
-
-    ``d`` is the number of products in each inner product, ``far`` the length of the centre.
-    """
-
-    K: FloatArray
-    d: int
-    far: float
-    sigma: FloatArray
-    offset: FloatArray | None
-    weight: FloatArray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +82,7 @@ def _errors(rows: GramRows, a: FloatArray, b: float, Ka: FloatArray) -> FloatArr
     R = float(np.abs(a) @ r)
     length = math.sqrt(max(0.0, float(a @ Ka)) + e * R * R)
     offset = 0.0 if rows.offset is None else np.abs(rows.offset)
-    return np.asarray(2.0 * e * (r * R + abs(b) + rows.far * length + offset))
+    return np.asarray(2.0 * e * (r * R + abs(b) + rows.centre_norm * length + offset))
 
 
 def _share(rows: GramRows) -> float:

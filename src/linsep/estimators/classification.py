@@ -22,8 +22,8 @@ from linsep.estimators.fitting import Subproblem
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import scores
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
+from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit
-from linsep.tuning.newton_grid import Shared
 
 Model = TypeVar("Model", bound="Classification")
 
@@ -128,14 +128,14 @@ class Classification(ByScores):
         """Fitted attributes beyond those of every linear classifier."""
         return {}
 
-    def _examined(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
+    def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
         """Rows, names of the columns, and labels, as fit reads them."""
         owner = type(self).__name__
         rows, names = inputs.stored_or_rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         return rows, names, known.classes[known.codes.astype(np.intp)]
 
-    def _shared_problem(self, X: Any, y: Any, weight: FloatArray | None) -> Shared | None:
+    def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:
         """The problem that all models of a grid of C share; None for several classes.
 
         "balanced" class weights are those of the rows a model sees, so they differ from fold to fold.
@@ -144,21 +144,21 @@ class Classification(ByScores):
         if isinstance(self.class_weight, str):
             return None
         recipe = parameters.recipe(self, self._two_class_loss())
-        rows, names = inputs.stored_or_rows(X, owner)
+        rows, _ = inputs.stored_or_rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
         if len(known.classes) > 2:
             return None
         weight = labels.weigh(
             known, inputs.weights(weight, rows.shape[0]), self.class_weight, owner
         )
-        stored = {"classes_": known.classes}
-        return Shared(recipe, rows, names, known.signs(), None, weight, stored)
+        classes = {"classes_": known.classes}
+        return GridProblem(recipe, rows, known.signs(), None, weight, classes)
 
-    def _judge(self, given: Shared, fit: Fit) -> Classification:
+    def _scoring_model(self, problem: GridProblem, fit: Fit) -> Classification:
         """A fitted model whose one feature is the score of another one: w = 1, b = 0."""
         judge: Classification = clone(self)
         unit = replace(fit, W=np.array([[1.0], [0.0]]))
-        fitting.store(judge, [unit], None, **given.stored)
+        fitting.store(judge, [unit], None, **problem.attributes)
         return judge
 
     def _start(self, classes: npt.NDArray[Any], d: int) -> FloatArray | None:

@@ -18,7 +18,7 @@ from linsep.losses import CoupledLoss
 from linsep.online import Curves, Descent
 from linsep.problem import Problem
 from linsep.solution import Linearised, Solution, Status, TraceRecord
-from linsep.train import Fit, Recipe
+from linsep.train import Fit, Recipe, conclude
 
 
 class SgdCertifier:
@@ -73,8 +73,7 @@ class SgdCertifier:
             solution = Solution(W, dual, Status.PASS_LIMIT, 0.0, seconds, trace)
             certificate = certify(problem, solution, recipe.tol)
         self.passes += problem.passes
-        status = Status.CERTIFIED if certificate.certified else Status.PASS_LIMIT
-        return Fit(recipe, W, dual, certificate, status, problem.passes, seconds, trace, "sgd")
+        return conclude(recipe, solution, certificate, "sgd", problem.passes, seconds)
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from linsep.estimators.inputs import FloatArray
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss, zero_margin
+from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit
-from linsep.tuning.newton_grid import Shared
 
 
 def _has_probabilities(model: LinearClassifier) -> bool:
@@ -250,21 +250,21 @@ random_state
         t = inputs.targets(y, n, type(self).__name__)
         return Subproblem(loss, np.ones(n), centre - t), inputs.weights(sample_weight, n)
 
-    def _examined(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
+    def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
         """Rows, names of the columns, and targets, as fit reads them."""
         rows, names = inputs.stored_or_rows(X, type(self).__name__)
         return rows, names, inputs.targets(y, rows.shape[0], type(self).__name__)
 
-    def _shared_problem(self, X: Any, y: Any, weight: FloatArray | None) -> Shared | None:
+    def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:
         """The problem that all models of a grid of C share."""
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
-        rows, names = inputs.stored_or_rows(X, type(self).__name__)
+        rows, _ = inputs.stored_or_rows(X, type(self).__name__)
         part, weight = self._subproblem(recipe.loss, rows, y, weight)
         if not target_units(recipe.loss, recipe.penalty, part.offset).plain:
             return None  # the grids know no units: each model is fitted on its own
-        return Shared(recipe, rows, names, part.sigma, part.offset, weight, {})
+        return GridProblem(recipe, rows, part.sigma, part.offset, weight)
 
-    def _judge(self, given: Shared, fit: Fit) -> LinearRegressor:
+    def _scoring_model(self, problem: GridProblem, fit: Fit) -> LinearRegressor:
         """A fitted model whose one feature is the prediction of another one."""
         judge: LinearRegressor = clone(self)
         fitting.store(judge, [fit], None, coef_=np.ones(1), intercept_=0.0, n_features_in_=1)

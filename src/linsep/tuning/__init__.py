@@ -1,9 +1,9 @@
 """Choosing C: paths, validation curves and cross-validation, every model of the grid certified.
 
-Several engines give the same numbers. Three fit the whole grid of C and folds together: ``shared`` with one pass over
-the data for all models (dense rows, two classes, a smooth loss), ``spanned`` with one matrix of inner products (more
-features than rows), ``banded`` with one band about the kink (the hinge, many rows). ``separate`` fits the models one
-after another, each from the one before; it serves every estimator with a parameter ``C``.
+Several engines give the same numbers. Those of ``solvers.grid`` fit the whole grid of C and folds together:
+``smooth`` with one pass over the data for all models (dense rows, two classes, a smooth loss), ``gram`` with one matrix
+of inner products (more features than rows), ``hinge`` with one band about the kink (many rows). ``one_by_one`` fits the
+models one after another, each from the one before; it serves every estimator with a parameter ``C``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -18,16 +17,15 @@ from linsep.data import Location, location_of
 from linsep.data.cluster import persist
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.monitoring import Job
-from linsep.tuning import gram_grid as spanned
-from linsep.tuning import hinge_grid as banded
+from linsep.solvers.grid.problem import HeldOut
+from linsep.train_grid import fit_grid
 from linsep.tuning import leave_one_out, splits
-from linsep.tuning import newton_grid as shared
 from linsep.tuning import one_by_one as separate
 from linsep.tuning import pruning as rejecting
-from linsep.tuning import warm_start_grid as successive
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
 from linsep.tuning.scoring import ERROR, Score, resolve
+from linsep.tuning.tunable import tunable
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -177,10 +175,10 @@ def examined(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDAr
     if on_disk:
         y, weight = X.given(y, weight, "tuning")
         X = X.without_targets()
-    examine = getattr(estimator, "_examined", None)
-    if examine is None:
+    asked = tunable(estimator)
+    if asked is None:
         return X, np.asarray(y), weight
-    rows, names, target = examine(X, y)
+    rows, names, target = asked._read_targets(X, y)
     return (rows if names is None and not on_disk else X), target, weight
 
 
@@ -259,56 +257,61 @@ def _grid_scores(
     found: _Found,
 ) -> None:
     """Every model of the grid, scored by the rows that were held out from it."""
-    Cs = found.Cs
-    part = parts.parts(len(y))
-    pose = (
-        None if location_of(X) is Location.CLUSTER else getattr(estimator, "_shared_problem", None)
-    )
-    given = pose(X, y, weight) if pose is not None and part is not None else None
-    together = None
-    if given is not None and part is not None:
-        together = engine(given, Cs.tolist(), part, found.reject)
-    if given is None or part is None or together is None:
-        given_rows = (estimator, X, y, weight, Cs, parts.pairs)
+    if not _scores_together(estimator, X, y, weight, parts, score, found):
+        given_rows = (estimator, X, y, weight, found.Cs, parts.pairs)
         if found.reject:
             models = rejecting.models(*given_rows, found.rejected)
         else:
             models = separate.models(*given_rows)
         for c, f, model in models:
-            rows = parts.pairs[f][1]
-            value = separate.held_out(score, model, X, y, weight, rows)
+            value = separate.held_out(score, model, X, y, weight, parts.pairs[f][1])
             found.add_model(c, f, value, model)
-        return
-    if score is ERROR and is_classifier(estimator) and given.weight is None:
+
+
+def _scores_together(
+    estimator: Any,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    parts: splits.Splits,
+    score: Score,
+    found: _Found,
+) -> bool:
+    """Score a grid that is fitted together; False if no engine takes it.
+
+    Models that are fitted one after another may be rejected in between: then none of them is taken.
+    """
+    Cs, part = found.Cs.tolist(), parts.parts(len(y))
+    here = location_of(X) is not Location.CLUSTER
+    asked = tunable(estimator) if here and part is not None else None
+    problem = None if asked is None else asked._grid_problem(X, y, weight)
+    if asked is None or problem is None:
+        return False
+    problem, counted = problem.on(Cs, part), score is ERROR and is_classifier(estimator)
+    if counted and problem.weight is None:
         errors = np.zeros(found.scores.shape, dtype=np.int64)
-        fits = together(given, Cs.tolist(), part, None, errors)
+        fits = fit_grid(problem, HeldOut(errors=errors), in_order=not found.reject)
+        if fits is None:
+            return False
         for f, size in enumerate(parts.sizes):
             for c in range(len(Cs)):
                 found.add_fit(c, f, errors[c, f] / size, fits[c, f])
-        return
-    many = len(y) * len(Cs) > _HELD and isinstance(given.rows, np.ndarray)
+        return True
+    many = len(y) * len(Cs) > _HELD and isinstance(problem.rows, np.ndarray)
     held = None if many else np.zeros((len(y), len(Cs)))
-    fits = together(given, Cs.tolist(), part, held)
+    fits = fit_grid(problem, HeldOut(held), in_order=not found.reject)
+    if fits is None:
+        return False
     for f, (_, rows) in enumerate(parts.pairs):
         if held is not None:
             z = np.ascontiguousarray(held[rows].T)
         else:
-            z = shared.scores(given.rows, rows, [fits[c, f].W for c in range(len(Cs))])
+            z = separate.scores(problem.rows, rows, [fits[c, f].W for c in range(len(Cs))])
         own = None if weight is None else weight[rows]
         for c in range(len(Cs)):
-            fit = fits[c, f]
-            value = score.of(estimator._judge(given, fit), z[c, :, None], y[rows], own)
-            found.add_fit(c, f, value, fit)
-
-
-def engine(
-    given: shared.Shared, Cs: Sequence[float], part: npt.NDArray[np.int64], reject: bool = False
-) -> Any:
-    """What fits such a grid together; None if nothing does. Models one after another may be rejected in between."""
-    for able in (shared, spanned, banded) if reject else (shared, spanned, banded, successive):
-        if able.applies(given, Cs, part):
-            return able.fit_grid
-    return None
+            model = asked._scoring_model(problem, fits[c, f])
+            found.add_fit(c, f, score.of(model, z[c, :, None], y[rows], own), fits[c, f])
+    return True
 
 
 def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
@@ -335,13 +338,13 @@ def _left_out_scores(
         raise BadInput(
             f"cv={splits.LEAVE_ONE_OUT!r} needs the rows in memory or on disk; give a number of folds."
         )
-    pose = getattr(estimator, "_shared_problem", None)
-    given = None if pose is None else pose(X, y, weight)
-    leave_one_out.refuse(given)
-    assert given is not None
-    for c, fit in enumerate(leave_one_out.fits_of(given, found.Cs.tolist())):
-        z = leave_one_out.scores(given, fit)
-        value = score.of(estimator._judge(given, fit), z[:, None], y, weight)
+    asked = tunable(estimator)
+    problem = None if asked is None else asked._grid_problem(X, y, weight)
+    leave_one_out.refuse(problem)
+    assert asked is not None and problem is not None
+    for c, fit in enumerate(leave_one_out.fits_of(problem, found.Cs.tolist())):
+        z = leave_one_out.scores(problem, fit)
+        value = score.of(asked._scoring_model(problem, fit), z[:, None], y, weight)
         found.add_fit(c, 0, value, fit)
 
 

@@ -25,19 +25,21 @@ from linsep.data import dataset
 from linsep.errors import Refused
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
+from linsep.solvers.grid import smooth
+from linsep.solvers.grid.problem import GridProblem, HeldOut
 from linsep.train import Fit, train
-from linsep.tuning import newton_grid as shared
+from linsep.train_grid import fit_by_engine
 from linsep.tuning.splits import LEAVE_ONE_OUT
 
 if TYPE_CHECKING:
-    from linsep.tuning.newton_grid import FloatArray, Shared
+    from linsep.solution import FloatArray
 
 LARGEST = 2000  # features: H is decomposed for each C
 _CHUNK = 4 << 20  # numbers of X in a chunk of rows
 _DROP = 1e-13  # relative eigenvalue below which nothing curves
 
 
-def refuse(given: Shared | None) -> None:
+def refuse(given: GridProblem | None) -> None:
     """Say why a problem has no approximate leave-one-out, if so."""
     wish = f"cv={LEAVE_ONE_OUT!r} needs"
     if given is None:
@@ -62,11 +64,11 @@ def refuse(given: Shared | None) -> None:
         )
 
 
-def fits_of(given: Shared, Cs: Sequence[float]) -> list[Fit]:
+def fits_of(given: GridProblem, Cs: Sequence[float]) -> list[Fit]:
     """A fit to all rows for each C, rising."""
-    nowhere = np.full(given.rows.shape[0], -1, dtype=np.int64)
-    if shared.applies(given, Cs, nowhere):
-        found = shared.fit_grid(given, Cs, nowhere, None)
+    grid = given.on(Cs)
+    if smooth.applies(grid):
+        found = fit_by_engine(grid, smooth, HeldOut())
         return [found[c, -1] for c in range(len(Cs))]
     fits: list[Fit] = []
     for C in Cs:
@@ -77,7 +79,7 @@ def fits_of(given: Shared, Cs: Sequence[float]) -> list[Fit]:
     return fits
 
 
-def scores(given: Shared, fit: Fit) -> FloatArray:
+def scores(given: GridProblem, fit: Fit) -> FloatArray:
     """The score of each row as one Newton step without it would change it, (n,)."""
     loss = given.recipe.loss
     assert not isinstance(loss, CoupledLoss)

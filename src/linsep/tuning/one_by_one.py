@@ -20,6 +20,7 @@ from linsep.data.cluster import PersistedRows, partition_results
 from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
 from linsep.monitoring import advance
+from linsep.train_grid import SIDE_BY_SIDE
 from linsep.tuning.scoring import Score
 
 FloatArray = npt.NDArray[np.float64]
@@ -28,9 +29,7 @@ IntArray = npt.NDArray[np.int64]
 _WORTH_A_THREAD = (
     20_000  # numbers of X: the fits of fewer are mostly Python, which runs one thread at a time
 )
-SIDE_BY_SIDE = (
-    20_000_000  # numbers of X: folds of more fill the threads one after another, and memory less
-)
+_SCORED = 4096  # rows scored together
 
 
 def some(X: Any, rows: IntArray) -> Any:
@@ -79,6 +78,16 @@ def held_out(
     if location_of(X) is not Location.MEMORY:
         return score.of(model, X, y, without(weight, len(y), rows))
     return score.of(model, some(X, rows), y[rows], None if weight is None else weight[rows])
+
+
+def scores(X: npt.NDArray[Any], rows: IntArray, Ws: Sequence[FloatArray]) -> FloatArray:
+    """x.w + b of these rows by each of the models, (models, rows)."""
+    W = np.hstack(Ws)
+    z = np.empty((W.shape[1], len(rows)))
+    for low in range(0, len(rows), _SCORED):
+        here = slice(low, low + _SCORED)
+        z[:, here] = (X[rows[here]] @ W[:-1] + W[-1]).T
+    return z
 
 
 def _weighed(

@@ -11,10 +11,12 @@ from sklearn.base import clone
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.monitoring import Job
+from linsep.train_grid import fit_grid
 from linsep.tuning import one_by_one as separate
-from linsep.tuning.grid_search import engine, examined
+from linsep.tuning.grid_search import examined
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import Path
+from linsep.tuning.tunable import grid_problem
 
 
 def path(
@@ -50,15 +52,13 @@ def path(
     grid = grid_of(Cs)
     X, target, sample_weight = examined(estimator, X, y, sample_weight)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    pose = (
-        None if location_of(X) is Location.CLUSTER else getattr(estimator, "_shared_problem", None)
-    )
-    given = pose(X, target, weight) if pose is not None else None
-    nowhere = np.full(len(target), -1, dtype=np.int64)
-    together = None if given is None else engine(given, grid.tolist(), nowhere)
-    if together is not None:
+    here = location_of(X) is not Location.CLUSTER
+    problem = grid_problem(estimator, X, target, weight) if here else None
+    fits = None
+    if problem is not None:
         with Job("path", total=len(grid)):
-            fits = together(given, grid.tolist(), nowhere, None)
+            fits = fit_grid(problem.on(grid.tolist()))
+    if fits is not None:
         ordered = [fits[c, -1] for c in range(len(grid))]
         coefs = np.stack([fit.W[:-1].T for fit in ordered])
         intercepts = np.stack([fit.W[-1] for fit in ordered])

@@ -8,9 +8,10 @@ import scipy.sparse as sp
 
 from linsep import LinearClassifier, LinearRegressor, path, tune
 from linsep.certificates import Part, recheck_part
-from linsep.tuning import grid_search as choosing
+from linsep.solvers.grid import warm_start as successive
+from linsep.solvers.grid.problem import HeldOut
+from linsep.train_grid import ENGINES, fit_grid
 from linsep.tuning import pruning as rejecting
-from linsep.tuning import warm_start_grid as successive
 
 CS = [1e-3, 0.3, 30.0]
 LOSSES = ["logistic", "squared_hinge", "hinge"]
@@ -25,11 +26,11 @@ def text(n=240, d=400, seed=3):
 
 
 def grid(model, X, y, weight=None, folds=4, Cs=CS):
-    given = model._shared_problem(X, y, weight)
     part = np.arange(len(y)) % folds
-    assert choosing.engine(given, Cs, part) is successive.fit_grid
+    problem = model._grid_problem(X, y, weight).on(Cs, part)
+    assert successive.applies(problem) and not any(engine.applies(problem) for engine in ENGINES)
     held, errors = np.zeros((len(y), len(Cs))), np.zeros((len(Cs), folds), dtype=np.int64)
-    return successive.fit_grid(given, Cs, part, held, errors), part, held, errors
+    return fit_grid(problem, HeldOut(held, errors)), part, held, errors
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -41,7 +42,7 @@ def test_every_model_is_proven_by_code_that_shares_nothing_with_it(loss):
         train = part != f
         proof = recheck_part(
             Part(
-                model._shared_problem(X, y, None).recipe.loss,
+                model._grid_problem(X, y, None).recipe.loss,
                 fit.recipe.penalty,
                 True,
                 X[train],
@@ -69,8 +70,8 @@ def test_a_weight_of_two_is_the_row_twice(loss):
     twice = np.flatnonzero(weight == 2.0)
     part = np.arange(len(y)) % 4
     model = LinearClassifier(loss, tol=1e-8)
-    given = model._shared_problem(sp.vstack([X, X[twice]]).tocsr(), np.append(y, y[twice]), None)
-    again = successive.fit_grid(given, CS, np.append(part, part[twice]), None)
+    given = model._grid_problem(sp.vstack([X, X[twice]]).tocsr(), np.append(y, y[twice]), None)
+    again = fit_grid(given.on(CS, np.append(part, part[twice])))
     for key, fit in once.items():
         a, b = fit.certificate, again[key].certificate
         assert a.dual <= b.primal * (1 + 1e-12) and b.dual <= a.primal * (1 + 1e-12)
@@ -83,8 +84,8 @@ def test_regression_has_no_classes():
     model = LinearRegressor("huber")
     tuning = tune(model, X, t, CS, cv=3, refit=False)
     assert tuning.certified
-    given = model._shared_problem(X, t, None)
-    assert successive.applies(given, CS, np.arange(len(t)) % 3)
+    given = model._grid_problem(X, t, None)
+    assert successive.applies(given.on(CS, np.arange(len(t)) % 3))
 
 
 def test_a_path_goes_the_same_way():
@@ -114,9 +115,9 @@ def test_what_it_leaves_to_others():
         LinearClassifier("logistic", time_limit=9.0),
         LinearClassifier("logistic", max_passes=9),
     ):
-        assert not successive.applies(model._shared_problem(X, y, None), CS, part)
-    given = LinearClassifier("logistic")._shared_problem(X, y, None)
-    assert not successive.applies(given, [*CS, np.inf], part)
-    assert not successive.applies(given, CS, np.where(y > 0, 0, 1))  # a model of one class
-    dense = LinearClassifier("logistic")._shared_problem(X.toarray(), y, None)
-    assert not successive.applies(dense, CS, part)
+        assert not successive.applies(model._grid_problem(X, y, None).on(CS, part))
+    given = LinearClassifier("logistic")._grid_problem(X, y, None)
+    assert not successive.applies(given.on([*CS, np.inf], part))
+    assert not successive.applies(given.on(CS, np.where(y > 0, 0, 1)))  # a model of one class
+    dense = LinearClassifier("logistic")._grid_problem(X.toarray(), y, None)
+    assert not successive.applies(dense.on(CS, part))

@@ -8,41 +8,44 @@ model is a small problem on the rows of the band. One product of all rows with a
 every held-out score, and the rows that contradict their side in some model, which join the band for all. A C whose
 models leave the band gets a band of its own.
 
-Every dual point is feasible for all rows of its model, as those outside the band are at an end of their interval: so
-each model is certified on its own. One that falls short gets a fit of its own.
+Every dual point is feasible for all rows of its model, as those outside the band are at an end of their interval: one
+closing pass over the training rows of each model says whether it is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.certificates import ClosingSums, Optimality, from_sums
 from linsep.data import Memory
 from linsep.losses import CoupledLoss
 from linsep.monitoring import advance
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Explicit, Status, Stop
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers import choose
+from linsep.solvers.grid.fold_bands import ROWS, Part, Together
+from linsep.solvers.grid.problem import GridProblem, HeldOut, Proposal
 from linsep.solvers.interior import sifting as globbing
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.kinked import NEAR
 from linsep.solvers.interior.subsampling import Pilot
-from linsep.solvers.run import Run
-from linsep.train import Fit, train
-from linsep.tuning.fold_bands import ROWS, Part, Together
-from linsep.tuning.newton_grid import Shared, alone, both_classes
+from linsep.solvers.run import SAFETY, Run
 
-FloatArray = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
 IntArray = npt.NDArray[np.int64]
 
-ENTRIES, FEATURES = 200_000, 300  # of X, from which, and up to which a band is worth sharing
+NAME = "band"
+# Of X, from which, and up to which a band is worth sharing: with 20 features it halves the time, with 50 it does not.
+ENTRIES, FEATURES = 200_000, 32
 FOLDS = 3  # at least
 BASE = 1e-5  # tol of the model about which rows are sorted
 SPARE = 1.5  # the width of a band, as a multiple of what the folds should need
@@ -52,48 +55,44 @@ AFAR, NEARBY = 0.1, 0.01
 ROUNDS = 4  # times that rows join a band
 
 
-def applies(given: Shared, Cs: Sequence[float], part: IntArray) -> bool:
+def applies(problem: GridProblem) -> bool:
     """Whether the loss is a compiled hinge and there are many dense rows, without weights, in several folds."""
-    recipe, loss = given.recipe, given.recipe.loss
+    loss = problem.recipe.loss
     if isinstance(loss, CoupledLoss) or loss.native is None or not loss.soft_margin:
         return False
-    if recipe.penalty.l1_ratio:
+    if problem.recipe.limited:
         return False
-    if recipe.solver != "auto" or recipe.time_limit is not None or recipe.max_passes is not None:
+    if not isinstance(problem.rows, np.ndarray) or not problem.plain_ridge:
         return False
-    if not isinstance(given.rows, np.ndarray) or not np.isfinite(Cs).all():
+    if problem.weight is not None or problem.offset is not None or len(problem.folds) < FOLDS:
         return False
-    if given.weight is not None or given.offset is not None or int(part.max()) + 1 < FOLDS:
-        return False
-    n, d = given.rows.shape
+    n, d = problem.rows.shape
     enough = n * d >= ENTRIES and d <= FEATURES and n >= 3 * max(2000, globbing.PILOT_ROWS * d)
-    return enough and both_classes(given, part)
+    return enough and problem.both_classes
 
 
 @dataclass(eq=False)
 class _Model:
-    """One (C, fold): where it is, and what is proven of it."""
+    """One (C, fold): where it is, and how it was closed."""
 
     c: int
     f: int
     penalty: ElasticNet
     theta: FloatArray
     u: FloatArray  # of the rows of its band
-    proof: Optimality | None = None
-    errors: int = 0
-    scores: FloatArray | None = None
+    proposal: Proposal | None = None
+    scores: FloatArray | None = None  # of the rows of its fold
 
 
 class _Grid:
     """The parts, and the models that are being made."""
 
-    def __init__(self, given: Shared, Cs: Sequence[float], part: IntArray) -> None:
-        self.given, self.Cs, self.recipe = given, Cs, given.recipe
-        assert not isinstance(self.recipe.loss, CoupledLoss) and given.sigma is not None
-        self.loss = self.recipe.loss
-        self.folds = list(range(int(part.max()) + 1))
+    def __init__(self, given: GridProblem) -> None:
+        self.given, self.Cs, self.recipe = given, given.Cs, given.recipe
+        self.loss, self.folds = given.loss, given.folds
         self.parts = {
-            int(g): Part(given, np.flatnonzero(part == g)) for g in np.unique(part).tolist()
+            int(g): Part(given, np.flatnonzero(given.part == g))
+            for g in np.unique(given.part).tolist()
         }
         self.data = Memory(given.rows, given.sigma, n_threads=self.recipe.n_threads)
         self.n, self.d = self.data.n, self.data.d
@@ -106,15 +105,14 @@ class _Grid:
 
     def sort(self, C: float) -> None:
         """Sort all rows by the model of all rows."""
-        recipe = replace(self.recipe, penalty=ElasticNet(C), tol=max(BASE, self.recipe.tol))
-        found = train(
-            recipe, self.data, self.base.reshape(-1, 1) if self.base.any() else None, False
-        )
+        problem, stop = self.problem(C), Stop(max(BASE, self.recipe.tol))
+        seed = self.recipe.seed or 0
+        found = choose(problem, "auto", stop).run(problem, self.base.copy(), stop, seed)
         self.base = np.ascontiguousarray(found.W[:, 0])
-        problem = self.problem(C)
+        passes = problem.passes
         self.run = Run(problem, Stop(self.recipe.tol))
         m = globbing.pilot_rows(problem.data)
-        self.first = Pilot(self.run, self.base, m, self.recipe.seed or 0)
+        self.first = Pilot(self.run, self.base, m, seed)
         # theta of a sample of m rows errs by 1/m - 1/n of the variance of a row, one without a fold by 1/(n (k - 1))
         share = np.sqrt(1.0 / (len(self.folds) - 1.0) / max(self.n / m - 1.0, 1e-3))
         far = self.first.far(self.base)
@@ -123,7 +121,7 @@ class _Grid:
         for part in self.parts.values():
             part.sort(self.base, self.tau, self.first)
         self._together = {}
-        self.passes += found.n_passes + 2.0
+        self.passes += passes + 2.0
 
     def stays(self, theta: FloatArray) -> bool:
         """Whether the rows have not moved by more than the width of the band."""
@@ -156,119 +154,83 @@ class _Grid:
         model.theta, model.u, _ = globbing.sharpen(path, min(0.1 * tol, NEAR), point)
         return True
 
-    def judge(self, models: list[_Model], keep: bool) -> None:
-        """One pass: the proof of every model, its held-out scores; rows that contradict their side join the band."""
+    def judge(self, models: list[_Model]) -> None:
+        """One pass: the rows that contradict their side in some model, and the held-out scores."""
         W = np.zeros((self.d + 1, -(-len(models) // 8) * 8))  # the kernels take columns by eights
         W[:, : len(models)] = np.stack([model.theta for model in models], axis=1)
-        room = np.empty((ROWS, W.shape[1]))
+        product = np.empty((ROWS, W.shape[1]))
         fold = np.array([model.f for model in models])
-        losses, wrong = np.zeros(len(models)), {}
+        self.wrong: dict[int, IntArray] = {}
         for g, part in self.parts.items():
             inside = fold != g
             found: list[IntArray] = []
-            scores = np.empty((len(part.rows), int((~inside).sum()))) if keep else None
+            scores = np.empty((len(part.rows), int((~inside).sum())))
             for low in range(0, len(part.rows), ROWS):
                 here = slice(low, min(low + ROWS, len(part.rows)))
-                z = room[: here.stop - low]
+                z = product[: here.stop - low]
                 _kernels.scores_k(part.kernel_rows, low, here.stop, W, z.reshape(-1))
                 z = z[:, : len(models)]
-                sign, u = part.sign[here], part.u[here]
-                out = z[:, ~inside]
-                for k, count in zip(
-                    np.flatnonzero(~inside), ((out >= 0.0) != (sign > 0.0)[:, None]).sum(axis=0),
-                    strict=True,
-                ):  # fmt: skip
-                    models[k].errors += int(count)
-                if scores is not None:
-                    scores[here] = out
-                v = sign[:, None] * z[:, inside] - 1.0
-                losses[inside] -= np.minimum(v, 0.0).sum(axis=0)
+                scores[here] = z[:, ~inside]
+                u, v = part.u[here], part.sign[here, None] * z[:, inside] - 1.0
                 bad = np.where(u == 0.0, v.min(axis=1, initial=0.0) < 0.0, False)
                 bad |= (u == 1.0) & (v.max(axis=1, initial=0.0) > 0.0)
                 found.append(low + np.flatnonzero(bad))
-            wrong[g] = np.concatenate(found)
-            if scores is not None:
-                for k, column in zip(np.flatnonzero(~inside), scores.T, strict=True):
-                    models[k].scores = column
+            self.wrong[g] = np.concatenate(found)
+            for k, column in zip(np.flatnonzero(~inside), scores.T, strict=True):
+                models[k].scores = column
         self.passes += 2.0
-        self.wrong = wrong
-        for model, loss in zip(models, losses.tolist(), strict=True):
-            model.proof = self._proof(model, loss)
 
-    def _proof(self, model: _Model, loss: float) -> Optimality:
-        """The certificate by the sums of the parts and of the band."""
+    def close(self, model: _Model) -> None:
+        """Propose the model if a pass over its training rows closes the gap."""
         seen = self.without(model.f)
-        X, sign, counts = seen.X, seen.sign, seen.counts
+        own = seen.unfolded(self._balanced(model))
+        sums, longest = seen.closing(model.theta, own)
+        self.passes += 1.0
+        problem = self.problem(model.penalty.C)
+        primal, lower = problem.values(model.theta, sums)
+        if not primal - lower <= SAFETY * self.recipe.tol * primal:
+            return
+        u = np.zeros(self.n)
+        for part, values in zip(seen.parts, own, strict=True):
+            u[part.rows] = values
+        if self.given.copies_rows():
+            u = u[self.given.trained_on(model.f)]
+        W = model.theta.reshape(-1, 1)
+        solution = Solution(W, Explicit(u), Status.CERTIFIED, 0.0, 0.0, sums=sums)
+        model.proposal = Proposal(model.c, model.f, solution, longest)
+
+    def _balanced(self, model: _Model) -> FloatArray:
+        """Dual variables of the band, moved so that the two classes have the same sum."""
+        seen = self.without(model.f)
         u = np.clip(model.u, 0.0, 1.0)
         for _ in range(4 if self.recipe.fit_intercept else 0):
-            room = np.minimum(u, 1.0 - u)
-            excess = float(counts[0] - counts[1] + sign @ u)
-            if not 0.0 < abs(excess) <= float(room.sum()):
+            slack = np.minimum(u, 1.0 - u)
+            excess = float(seen.counts[0] - seen.counts[1] + seen.sign @ u)
+            if not 0.0 < abs(excess) <= float(slack.sum()):
                 break
-            u = np.clip(u - sign * (excess / float(room.sum())) * room, 0.0, 1.0)
-        model.u = u
-        plus, minus = u * (sign > 0.0), u * (sign < 0.0)
-        mass = counts + np.array([plus.sum(), minus.sum()])
-        w, total = model.theta[:-1], float(mass.sum())
-        long = sum(float(part.lengths.sum()) for g, part in self.parts.items() if g != model.f)
-        closing = ClosingSums(
-            loss=loss,
-            conj_plus=-float(mass[0]),
-            conj_minus=-float(mass[1]),
-            mass_plus=float(mass[0]),
-            mass_minus=float(mass[1]),
-            # as if the loss of every row had the slope 1 and every u were 1
-            magnitude=float(np.linalg.norm(w)) * long + abs(float(model.theta[-1])) * seen.n,
-            absolute=loss + total,
-            spread=long,
-            v_plus=seen.sums[0] + plus @ X,
-            v_minus=seen.sums[1] - minus @ X,
-        )
-        return from_sums(
-            closing,
-            w,
-            lam=model.penalty.l2,
-            fit_intercept=self.recipe.fit_intercept,
-            scale=model.penalty.scale,
-            tol=self.recipe.tol,
-            rows_per_sum=float(seen.n),
-        )
+            u = np.clip(u - seen.sign * (excess / float(slack.sum())) * slack, 0.0, 1.0)
+        return u
 
 
-def fit_grid(
-    given: Shared,
-    Cs: Sequence[float],
-    part: IntArray,
-    held: FloatArray | None,
-    errors: IntArray | None = None,
-) -> dict[tuple[int, int], Fit]:
-    """As ``shared.fit_grid``."""
+def solve(problem: GridProblem, held: HeldOut) -> Iterator[Proposal]:
+    """A proposal for every model that its band serves."""
     began = perf_counter()
-    grid = _Grid(given, Cs, part)
-    done: dict[tuple[int, int], _Model] = {}
-    pending = list(range(len(Cs)))
+    grid = _Grid(problem)
+    done: list[_Model] = []
+    pending = list(range(len(problem.Cs)))
     while pending:
-        grid.sort(Cs[pending[-1]])
-        pending = _served(grid, pending, done, held is not None)
+        grid.sort(problem.Cs[pending[-1]])
+        pending = _served(grid, pending, done)
         advance(len(done))
-    fits: dict[tuple[int, int], Fit] = {}
-    share = grid.passes / max(1, len(done))
-    for c, f in ((c, f) for f in grid.folds for c in range(len(Cs))):
-        model = done.get((c, f))
-        mine = replace(given.recipe, penalty=ElasticNet(Cs[c]))
-        start = fits.get((c - 1, f))
-        if model is None or model.proof is None or not model.proof.certified:
-            fits[c, f] = alone(given, mine, part, f, start, held, errors, c)
-            continue
-        fits[c, f] = _fit(mine, model, share, perf_counter() - began)
-        if errors is not None:
-            errors[c, f] = model.errors
-        if held is not None and model.scores is not None:
-            held[grid.parts[f].rows, c] = model.scores
-    return fits
+    passes, seconds = grid.passes / max(1, len(done)), perf_counter() - began
+    for model in done:
+        assert model.proposal is not None and model.scores is not None
+        held.record(problem, model.c, model.f, grid.parts[model.f].rows, model.scores)
+        solution = replace(model.proposal.solution, passes=passes, seconds=seconds)
+        yield replace(model.proposal, solution=solution)
 
 
-def _served(grid: _Grid, pending: list[int], done: dict[Any, _Model], keep: bool) -> list[int]:
+def _served(grid: _Grid, pending: list[int], done: list[_Model]) -> list[int]:
     """Models of the largest C that is left, and of those below it that the band serves; the C that remain."""
     models: list[_Model] = []
     while pending:
@@ -290,30 +252,12 @@ def _served(grid: _Grid, pending: list[int], done: dict[Any, _Model], keep: bool
     for _ in range(ROUNDS):
         if not waiting:
             break
+        grid.judge(waiting)
         for model in waiting:
-            model.errors = 0
-        grid.judge(waiting, keep)
-        for model in waiting:
-            if model.proof is not None and model.proof.certified:
-                done[model.c, model.f] = model
-        waiting = [model for model in waiting if (model.c, model.f) not in done]
+            grid.close(model)
+        done += [model for model in waiting if model.proposal is not None]
+        waiting = [model for model in waiting if model.proposal is None]
         if waiting:
             grid.admit()
             waiting = [model for model in waiting if grid.solve(model, None)]
     return pending
-
-
-def _fit(recipe: Any, model: _Model, passes: float, seconds: float) -> Fit:
-    """All that came out; of the dual point the rows of the band, as the others are at the end their side dictates."""
-    assert model.proof is not None
-    return Fit(
-        recipe=recipe,
-        W=model.theta.reshape(-1, 1),
-        dual=Explicit(model.u),
-        certificate=model.proof,
-        status=Status.CERTIFIED,
-        n_passes=passes,
-        seconds=seconds,
-        trace=(),
-        solver="band",
-    )

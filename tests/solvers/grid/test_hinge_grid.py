@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from linsep import LinearSVC, tune
-from linsep.tuning import hinge_grid as banded
+from linsep.solvers.grid import hinge as banded
+from linsep.solvers.grid.problem import HeldOut
+from linsep.train_grid import fit_by_engine
 
 CS = [1e-4, 0.03, 3.0, 100.0]
 
@@ -42,11 +44,11 @@ def rows(kind, n=6600, d=4):
 
 def grid(X, y, model=None, folds=3):
     model = LinearSVC() if model is None else model
-    given = model._shared_problem(X, y, None)
     part = np.arange(len(y)) % folds
-    assert banded.applies(given, CS, part)
+    problem = model._grid_problem(X, y, None).on(CS, part)
+    assert banded.applies(problem)
     held, errors = np.zeros((len(y), len(CS))), np.zeros((len(CS), folds), dtype=np.int64)
-    return banded.fit_grid(given, CS, part, held, errors), part, held, errors
+    return fit_by_engine(problem, banded, HeldOut(held, errors)), part, held, errors
 
 
 KINDS = ["plain", "unrelated", "rare", "tails", "counts", "scales", "separable", "single"]
@@ -123,7 +125,7 @@ def test_weights_limits_and_other_losses_go_elsewhere():
         (LinearSVC(time_limit=5.0), None),
         (LinearSVC(solver="globbing"), None),
     ):
-        assert not banded.applies(model._shared_problem(X, y, weight), CS, part)
-    given = LinearSVC()._shared_problem(X, y, None)
-    assert not banded.applies(given, [*CS, np.inf], part)
-    assert not banded.applies(given, CS, np.full(len(y), -1))
+        assert not banded.applies(model._grid_problem(X, y, weight).on(CS, part))
+    given = LinearSVC()._grid_problem(X, y, None)
+    assert not banded.applies(given.on([*CS, np.inf], part))
+    assert not banded.applies(given.on(CS))

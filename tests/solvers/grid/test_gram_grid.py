@@ -17,15 +17,17 @@ from linsep import (
     LinearSVC,
     LogisticRegression,
     path,
+    train_grid,
     tune,
 )
 from linsep.certificates import closing_sums_numpy, from_sums
-from linsep.certificates.gram import GramRows, from_gram
+from linsep.certificates.gram import from_gram
 from linsep.losses import NAMES, get
 from linsep.penalties import ElasticNet
+from linsep.problem.gram_rows import GramRows
 from linsep.solution import Explicit
+from linsep.solvers.grid import gram as spanned
 from linsep.solvers.newton import gram_space as span_newton
-from linsep.tuning import gram_grid as spanned
 
 CS = [1e-3, 0.1, 10.0]
 LOSSES = ("logistic", "squared_hinge", "huberised_hinge", "squared", "hinge", "absolute")
@@ -189,14 +191,14 @@ def test_any_number_of_threads_gives_the_same_bits(model, few, monkeypatch):
 
 def test_what_the_inner_products_cannot_prove_gets_a_fit_of_its_own(monkeypatch):
     X, y = wide()
-    real, asked = spanned.from_gram, []
+    real, asked = train_grid.from_gram, []
 
     def doubtful(*args, **kwargs):
         made = real(*args, **kwargs)
         asked.append(made)
         return replace(made, certificate=replace(made.certificate, certified=False))
 
-    monkeypatch.setattr(spanned, "from_gram", doubtful)
+    monkeypatch.setattr(train_grid, "from_gram", doubtful)
     tuning = tune(LinearSVC(), X, y, CS, cv=3, refit=False)
     assert len(asked) == 18 and tuning.certified  # each was stretched once more in vain
     monkeypatch.undo()
@@ -208,8 +210,8 @@ def test_a_huge_row_that_is_held_out_spoils_no_proof():
     X, y = wide()
     X[0, 0] = 1e8
     part = np.arange(len(y)) % 3
-    given = LinearSVC()._shared_problem(X, y, None)
-    fits = spanned.fit_grid(given, CS, part, None)
+    given = LinearSVC()._grid_problem(X, y, None)
+    fits = train_grid.fit_grid(given.on(CS, part))
     for c, C in enumerate(CS):
         alone = LinearSVC(C=C).fit(X[part != 0], y[part != 0]).certificate_
         assert alone.certified and fits[c, 0].certificate.certified
@@ -239,10 +241,10 @@ def test_regressions_go_there_too():
 def test_who_goes_there(change, goes):
     X, y = wide()
     model = LogisticRegression(**change)
-    given = model._shared_problem(X, y, None)
+    given = model._grid_problem(X, y, None)
     part = np.arange(60) % 3
-    assert spanned.applies(given, CS, part) is goes
-    assert not spanned.applies(replace(given, rows=X[:, :50]), CS, part)
+    assert spanned.applies(given.on(CS, part)) is goes
+    assert not spanned.applies(replace(given, rows=X[:, :50]).on(CS, part))
 
 
 @pytest.mark.parametrize("kind", ["constant", "tiny", "outlier", "scales"])

@@ -1,0 +1,33 @@
+"""What a fit is asked for: the problem, the tolerance, the solver and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from linsep.losses import CoupledLoss, Loss
+from linsep.penalties import ElasticNet
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of one fit."""
+
+    loss: Loss | CoupledLoss
+    penalty: ElasticNet
+    fit_intercept: bool = True
+    tol: float = 1e-6
+    solver: str = "auto"
+    time_limit: float | None = None
+    max_passes: float | None = None
+    n_threads: int | None = None
+    seed: int | None = None
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit on time or passes."""
+        return self.time_limit is not None or self.max_passes is not None
+
+
+def reproducible_fields(recipe: Recipe) -> Recipe:
+    """The recipe without what does not decide the answer: neither threads nor the clock."""
+    return replace(recipe, n_threads=None, time_limit=None)

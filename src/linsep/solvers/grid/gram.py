@@ -1,0 +1,204 @@
+"""More features than rows: the whole grid in the span of the rows, from one matrix of their inner products.
+
+Every model of a ridge penalty is w = X'a. With K = (X - mu)(X - mu)' of all rows, computed once, the rows of K that
+belong to a training set are the whole problem, exactly, whatever the number of features. Losses made of lines and
+parabolas are solved by them alone (``solvers/newton/gram_space.py``); the logistic loss on the table L with K_f = L
+L', which has the same inner products and as many columns as rows. Held-out rows are scored by K, and the certificates
+come from K too, with its rounding errors paid for (``certificates/gram.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import LinAlgError, cholesky
+
+from linsep.data import Memory
+from linsep.data.threads import usable_threads
+from linsep.losses import CoupledLoss
+from linsep.monitoring import advance
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.problem.gram_rows import GramRows
+from linsep.solution import Explicit, Status, Stop
+from linsep.solvers import choose
+from linsep.solvers.dual_ascent import solve as dual_cd
+from linsep.solvers.grid.problem import GridProblem, HeldOut, SpanProposal
+from linsep.solvers.newton import gram_space as span_newton
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+NAME = "span"
+LARGEST = 3000  # rows up to which the matrix of inner products is made
+_WORTH = 200  # rows for each model of the grid, at most: below that the matrix pays
+# Rows up to which Newton's method beats ascent in any case; of more, the rows for each epoch that is worth trying.
+_FEW, _EPOCHS, _EPOCHS_SMOOTH = 600, 10, 25
+_COLUMNS = 4096  # of X that are centred at a time
+_READING = 2.0  # passes for K and for the coefficients
+_SHARE = 0.3  # of tol that a model on L may leave
+# Shares of that by which a model of the hinge is stretched: more, where a row on the kink is not clear of rounding.
+_LONGER = (span_newton.STRETCH, 10.0 * span_newton.STRETCH)
+_LIFT = 1e-15  # of the largest |x|^2, added to K_f if it is singular; ten times as much until it has a factor
+
+
+def applies(problem: GridProblem) -> bool:
+    """Whether there are more features than rows, not too many rows, and a loss whose dual is solved row by row."""
+    loss = problem.recipe.loss
+    if isinstance(loss, CoupledLoss) or not dual_cd.covers(loss) or problem.recipe.limited:
+        return False
+    if not isinstance(problem.rows, np.ndarray) or not problem.plain_ridge:
+        return False
+    n, d = problem.rows.shape
+    models = len(problem.Cs) * max(1, int(problem.part.max()) + 1)
+    return n < d and n <= min(LARGEST, _WORTH * models) and problem.both_classes
+
+
+def solve(problem: GridProblem, held: HeldOut) -> Iterator[SpanProposal]:
+    """A proposal for every C and part."""
+    span = InnerProducts(problem)
+    folds, threads = problem.folds, problem.recipe.n_threads
+    threads = usable_threads() if threads is None else threads
+
+    def along(f: int) -> list[SpanProposal]:
+        return _rising(span, f)
+
+    with ThreadPoolExecutor(max(1, min(threads, len(folds))), "linsep-fold") as pool:
+        for done, proposals in enumerate(pool.map(along, folds), 1):
+            advance(done * len(problem.Cs))
+            yield from proposals
+
+
+class InnerProducts:
+    """All rows of a problem: their centre mu and inner products K about it."""
+
+    def __init__(self, problem: GridProblem) -> None:
+        self.problem, X = problem, problem.rows
+        n, d = X.shape
+        self.mu = np.zeros(d)
+        if problem.recipe.fit_intercept:
+            self.mu = np.asarray(X.mean(axis=0, dtype=np.float64))
+        self.K = np.zeros((n, n))
+        for low in range(0, d, _COLUMNS):
+            some = self._centred(slice(low, low + _COLUMNS))
+            self.K += some @ some.T
+        self.sigma = np.ones(n) if problem.sigma is None else problem.sigma
+
+    def _centred(self, columns: slice) -> FloatArray:
+        return np.asarray(self.problem.rows[:, columns], np.float64) - self.mu[columns]
+
+    def some(self, rows: IntArray) -> GramRows:
+        """What a model trained on these rows sees."""
+        problem = self.problem
+        return GramRows(
+            np.ascontiguousarray(self.K[np.ix_(rows, rows)]),
+            problem.rows.shape[1],
+            float(np.linalg.norm(self.mu)),
+            self.sigma[rows],
+            None if problem.offset is None else problem.offset[rows],
+            None if problem.weight is None else problem.weight[rows],
+        )
+
+    def lift(self, A: FloatArray, b: FloatArray) -> FloatArray:
+        """Coefficients (d + 1, models) of w = (X - mu)'a for every column a of A, with the intercepts b about mu."""
+        d = self.problem.rows.shape[1]
+        W = np.zeros((d + 1, A.shape[1]))
+        for low in range(0, d, _COLUMNS):
+            here = slice(low, min(low + _COLUMNS, d))
+            W[here] = self._centred(here).T @ A
+        if self.problem.recipe.fit_intercept:
+            W[-1] = b - self.mu @ W[:-1]
+        return W
+
+    def scores(self, A: FloatArray, b: FloatArray) -> FloatArray:
+        """Scores of all rows by the same models, (n, models)."""
+        return self.K @ A + b
+
+
+def _factor(K: FloatArray) -> FloatArray:
+    """L with L L' = K, as nearly as rounding lets it."""
+    lift = 0.0
+    top = max(float(np.diag(K).max(initial=0.0)), 1e-300)
+    while True:
+        try:
+            lifted = K if lift == 0.0 else K + lift * np.eye(len(K))
+            return np.ascontiguousarray(cholesky(lifted, lower=True, check_finite=False))
+        except LinAlgError:
+            lift = 10.0 * lift if lift else _LIFT * top
+
+
+def _rising(span: InnerProducts, f: int) -> list[SpanProposal]:
+    """The model of each C on the rows outside part f."""
+    problem = span.problem
+    loss, tol = problem.loss, _SHARE * problem.recipe.tol
+    rows = span.some(np.flatnonzero(problem.trained_on(f)))
+    entries, models = problem.rows.size, len(problem.Cs) * len(problem.folds)
+    stretches = tuple(s * tol for s in (_LONGER if not loss.smooth else _LONGER[:1]))
+    find = _by_newton if span_newton.applies(loss) else _by_rows
+    found = []
+    began = perf_counter()
+    for c, (u, b, read) in enumerate(find(problem, rows, tol)):
+        passes = _READING / models + read / entries
+        seconds, began = perf_counter() - began, perf_counter()
+        found.append(SpanProposal(c, f, span, rows, u, b, stretches, passes, seconds))
+    return found
+
+
+Answer = tuple["FloatArray", float, float]  # u, b, entries of tables that were read
+
+
+def _by_newton(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Answer]:
+    """Losses made of lines and parabolas: by inner products alone, but of many rows ascent is tried first."""
+    recipe, loss, n = problem.recipe, problem.loss, len(rows.K)
+    offset = np.zeros(n) if rows.offset is None else rows.offset
+    weight = np.ones(n) if rows.weight is None else rows.weight
+    span = span_newton.Span(loss, rows.K, rows.sigma, offset, weight, recipe.fit_intercept)
+    table = _table(rows) if n > _FEW else None
+    patience = n / (_EPOCHS_SMOOTH if loss.smooth else _EPOCHS)
+    start = None
+    for C in problem.Cs:
+        lam = ElasticNet(C).l2
+        known = None if start is None else span_newton.known(span, lam, tol, *start)
+        if known is None and start is not None and not loss.smooth:
+            known = span_newton.made_exact(span, lam, tol, *start)
+        if known is None and table is not None:
+            reduced = Problem(loss, ElasticNet(C), table, recipe.fit_intercept)
+            begin = np.zeros(reduced.order)
+            first = dual_cd.solve(reduced, begin, Stop(tol), None, recipe.seed or 0, patience)
+            if first.status is Status.CERTIFIED and isinstance(first.dual, Explicit):
+                u, b = first.dual.u, float(first.W[-1, 0])
+                if loss.smooth or u.max() >= loss.domain[1]:
+                    start = u / lam, b
+                    yield u, b, reduced.passes * n * n
+                    continue
+                known = span_newton.polished(span, lam, tol, u, b)  # for all larger C
+        found = span_newton.solve(span, lam, tol, start) if known is None else known
+        start = found.u / lam, found.b
+        yield found.u, found.b, float(2 * found.steps * n * n)
+
+
+def _table(rows: GramRows) -> Memory:
+    return Memory(_factor(rows.K), rows.sigma, rows.offset, rows.weight, n_threads=1)
+
+
+def _by_rows(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Answer]:
+    """Others: by the solvers of any table, on L, from the C before."""
+    recipe, loss, data = problem.recipe, problem.loss, _table(rows)
+    L = data.X
+    theta = np.zeros(L.shape[1] + 1)
+    for C in problem.Cs:
+        reduced = Problem(loss, ElasticNet(C), data, recipe.fit_intercept)
+        solution = choose(reduced, "auto", Stop(tol)).run(
+            reduced, theta, Stop(tol), recipe.seed or 0
+        )
+        theta = np.ascontiguousarray(solution.W[:, 0])
+        dual = solution.dual
+        u = dual.u if isinstance(dual, Explicit) else reduced.unfolded(theta, dual)
+        yield u, float(theta[-1]), reduced.passes * L.size

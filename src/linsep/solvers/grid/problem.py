@@ -1,0 +1,187 @@
+"""A grid of models, and what an engine proposes for each: every C, trained without each part (fold) of the rows.
+
+Problem, for every C and every part f::
+
+    min_theta  lam/2 |w|^2 + sum over rows outside f of s l(m),        lam = 1/C
+
+An engine fits all of them together and proposes, for each, a point, a dual point and the sums of its closing pass. What
+they prove is for others to say (``linsep.train_grid``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data import Dataset, dataset
+from linsep.penalties import ElasticNet
+from linsep.problem.gram_rows import GramRows
+from linsep.problem.recipe import Recipe
+
+if TYPE_CHECKING:
+    from linsep.losses import Loss
+    from linsep.solution import FloatArray, Solution
+
+IntArray = npt.NDArray[np.int64]
+
+_COPIED = 1 << 24  # numbers of X up to which a model of its own gets a copy of its rows
+
+
+@dataclass(frozen=True, eq=False)
+class GridProblem:
+    """One pointwise problem on rows as an estimator reads them, for the values ``Cs`` and the parts of the rows.
+
+    ``part`` (n,) is the number of the part of each row, -1 in no part. ``attributes`` are the fitted attributes of
+    a model besides its weights (classes_, ...).
+    """
+
+    recipe: Recipe
+    rows: Any
+    sigma: FloatArray | None
+    offset: FloatArray | None
+    weight: FloatArray | None
+    attributes: dict[str, Any] = field(default_factory=dict)
+    Cs: tuple[float, ...] = ()
+    part: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def on(self, Cs: Iterable[float], part: IntArray | None = None) -> GridProblem:
+        """The problem with these C, and these parts or none."""
+        if part is None:
+            part = np.full(self.rows.shape[0], -1, dtype=np.int64)
+        return replace(self, Cs=tuple(float(C) for C in Cs), part=part)
+
+    @property
+    def loss(self) -> Loss:
+        """Loss of the margins; grids of coupled classes are not fitted together."""
+        loss: Any = self.recipe.loss
+        return loss  # type: ignore[no-any-return]
+
+    @property
+    def folds(self) -> list[int]:
+        """Numbers of the parts that models are trained without; [-1] if there are none."""
+        return sorted({int(f) for f in np.unique(self.part) if f >= 0}) or [-1]
+
+    @property
+    def plain_ridge(self) -> bool:
+        """Whether every C is finite, the penalty is a ridge and the solver is left to linsep."""
+        recipe = self.recipe
+        finite = bool(np.isfinite(self.Cs).all())
+        return finite and not recipe.penalty.l1_ratio and recipe.solver == "auto"
+
+    @property
+    def both_classes(self) -> bool:
+        """Whether every model sees rows of both classes (of a regression there is nothing to see)."""
+        if not self.loss.classification or self.sigma is None:
+            return True
+        kind = 2 * (self.part + 1) + (self.sigma > 0)
+        if self.weight is not None:
+            kind = kind[self.weight > 0]
+        inside = np.bincount(kind, minlength=2 * int(self.part.max()) + 4).reshape(-1, 2)
+        return bool((inside.sum(axis=0) > inside[1:]).all())
+
+    def recipe_of(self, c: int) -> Recipe:
+        """Recipe of the models of C number ``c``."""
+        return replace(self.recipe, penalty=ElasticNet(self.Cs[c]))
+
+    def trained_on(self, f: int) -> npt.NDArray[np.bool_]:
+        """Which rows the models without part ``f`` see."""
+        return np.asarray((self.part != f) | (f < 0))
+
+    def copies_rows(self) -> bool:
+        """Whether a model of its own gets a copy of its rows; else the others weigh nothing."""
+        return isinstance(self.rows, np.ndarray) and self.rows.size <= _COPIED
+
+    def training_data(self, f: int) -> Dataset:
+        """Rows outside part ``f``; if they are many, or not in memory, those inside it have weight 0.
+
+        A weight of 0 leaves a row among those that numbers are rounded to: one of 1e8 would spoil the proof of the
+        others.
+        """
+        outside, n_threads = self.trained_on(f), self.recipe.n_threads
+        if self.copies_rows():
+            vectors = (self.sigma, self.offset, self.weight)
+            sigma, offset, weight = (None if v is None else v[outside] for v in vectors)
+            return dataset(self.rows[outside], sigma, offset, weight, None, n_threads)
+        weight = outside.astype(np.float64) if self.weight is None else self.weight * outside
+        return dataset(self.rows, self.sigma, self.offset, weight, None, n_threads)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Where engines write what models say of the rows that they have not seen.
+
+    ``scores`` (n, number of Cs) are x.w + b of every row by the models without it; ``errors`` (number of Cs, parts) the
+    rows of each part on the wrong side, where a score of 0 is on the positive one, as in predict.
+    """
+
+    scores: FloatArray | None = None
+    errors: IntArray | None = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody asks."""
+        return self.scores is not None or self.errors is not None
+
+    def record(self, problem: GridProblem, c: int, f: int, rows: Any, z: FloatArray) -> None:
+        """Write down the scores z of the rows of part f (a mask or numbers of rows), by the model of (c, f)."""
+        if self.scores is not None:
+            self.scores[rows, c] = z
+        if self.errors is not None and problem.sigma is not None:
+            self.errors[c, f] = int(((z >= 0.0) != (problem.sigma[rows] > 0.0)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """One model of a grid: C number ``c`` without part ``f``, closed by the sums of its pass over the training rows.
+
+    ``rows_per_sum`` is the length of the longest chain of additions in those sums.
+    """
+
+    c: int
+    f: int
+    solution: Solution
+    rows_per_sum: float
+
+
+@dataclass(frozen=True, eq=False)
+class SpanProposal:
+    """One model in the span of its training rows: dual variables u and the intercept b about the centre.
+
+    ``stretches`` are shares by which a model of a loss with a kink may be stretched, to be tried in this order.
+    """
+
+    c: int
+    f: int
+    span: Span
+    rows: GramRows
+    u: FloatArray
+    b: float
+    stretches: tuple[float, ...]
+    passes: float
+    seconds: float
+
+
+class Span(Protocol):
+    """Rows as inner products, for models that are combinations of the rows."""
+
+    def lift(self, A: FloatArray, b: FloatArray) -> FloatArray:
+        """Coefficients and intercepts (d + 1, models) of the combinations A (n, models)."""
+
+    def scores(self, A: FloatArray, b: FloatArray) -> FloatArray:
+        """Scores of all rows, (n, models)."""
+
+
+class GridEngine(Protocol):
+    """What fits a whole grid together."""
+
+    NAME: str
+
+    def applies(self, problem: GridProblem) -> bool:
+        """Whether this engine fits such a grid."""
+
+    def solve(self, problem: GridProblem, held: HeldOut) -> Iterable[Proposal | SpanProposal]:
+        """A proposal for every model, or for most; held-out rows are scored on the way."""

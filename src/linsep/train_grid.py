@@ -1,0 +1,225 @@
+"""Fit a grid of C and parts: engines propose (``solvers.grid``), the certificates decide, ``train.conclude`` ends it.
+
+A model whose proof falls short of tol gets a fit of its own, from where the engine left it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates import fragile
+from linsep.certificates.closing import ridge_certificate
+from linsep.certificates.gram import Spanned, from_gram
+from linsep.data import Memory, recorded
+from linsep.data.row_access import row_blocks
+from linsep.data.threads import usable_threads
+from linsep.monitoring import advance
+from linsep.problem import Problem
+from linsep.problem.recipe import reproducible_fields
+from linsep.solution import Explicit, Solution, Status
+from linsep.solvers.cost.model import sampled_mean
+from linsep.solvers.grid import ENGINES, warm_start
+from linsep.solvers.grid.problem import GridEngine, GridProblem, HeldOut, Proposal, SpanProposal
+from linsep.train import Fit, conclude, train
+
+FloatArray = npt.NDArray[np.float64]
+Fits = dict[tuple[int, int], Fit]
+
+SIDE_BY_SIDE = (
+    20_000_000  # numbers of X: folds of more fill the threads one after another, and memory less
+)
+
+
+def fit_grid(
+    problem: GridProblem, held: HeldOut | None = None, *, in_order: bool = True
+) -> Fits | None:
+    """Fit every C without every part, all certified or honestly not; None if no engine takes such a grid.
+
+    Fits are keyed by (number of C, part), part -1 if there are none. Without ``in_order`` no engine is taken that
+    fits the models one after another.
+    """
+    held = HeldOut() if held is None else held
+    for engine in ENGINES:
+        if engine.applies(problem):
+            return fit_by_engine(problem, engine, held)
+    if in_order and warm_start.applies(problem):
+        return fit_in_order(problem, held)
+    return None
+
+
+def fit_by_engine(problem: GridProblem, engine: GridEngine, held: HeldOut) -> Fits:
+    """Conclude what an engine proposes, and fit what it leaves open."""
+    began = perf_counter()
+    fits: Fits = {}
+    starts: dict[tuple[int, int], FloatArray] = {}
+    spanned: list[SpanProposal] = []
+    for proposal in engine.solve(problem, held):
+        if isinstance(proposal, SpanProposal):
+            spanned.append(proposal)
+            continue
+        fit = _concluded(problem, proposal, engine.NAME, perf_counter() - began)
+        key = proposal.c, proposal.f
+        if fit.certificate.certified and not fragile(fit.certificate):
+            fits[key] = fit
+        else:
+            starts[key] = fit.W
+    if spanned:
+        fits = _concluded_in_span(problem, spanned, engine.NAME, held)
+    for f in problem.folds:
+        for c in range(len(problem.Cs)):
+            if (c, f) not in fits:
+                fits[c, f] = _fit_alone(problem, c, f, starts.get((c, f)), held)
+    return fits
+
+
+def _concluded(problem: GridProblem, proposal: Proposal, solver: str, seconds: float) -> Fit:
+    """The fit of a proposal, certified by the sums of its closing pass."""
+    recipe, solution = problem.recipe_of(proposal.c), proposal.solution
+    assert solution.sums is not None
+    certificate = ridge_certificate(
+        solution.sums,
+        np.ascontiguousarray(solution.W[:, 0]),
+        recipe.penalty,
+        recipe.fit_intercept,
+        recipe.tol,
+        proposal.rows_per_sum,
+    )
+    return conclude(recipe, solution, certificate, solver, solution.passes, seconds)
+
+
+def _concluded_in_span(
+    problem: GridProblem, proposals: Sequence[SpanProposal], solver: str, held: HeldOut
+) -> Fits:
+    """The fits of proposals in the span of the rows, certified by inner products; those that fall short are missing."""
+    made = [_certified_in_span(problem, proposal) for proposal in proposals]
+    A = np.zeros((len(problem.part), len(made)))
+    for k, (proposal, model) in enumerate(zip(proposals, made, strict=True)):
+        A[problem.trained_on(proposal.f), k] = model.a
+    b = np.array([model.b for model in made])
+    span = proposals[0].span
+    W, Z = span.lift(A, b), span.scores(A, b)
+    fits: Fits = {}
+    for k, (proposal, model) in enumerate(zip(proposals, made, strict=True)):
+        if not model.certificate.certified:
+            continue
+        c, f = proposal.c, proposal.f
+        own = Solution(
+            *(W[:, k : k + 1], Explicit(proposal.u), Status.CERTIFIED),
+            passes=proposal.passes,
+            seconds=proposal.seconds,
+        )
+        fits[c, f] = conclude(
+            problem.recipe_of(c), own, model.certificate, solver, own.passes, own.seconds
+        )
+        inside = problem.part == f
+        if f >= 0:
+            held.record(problem, c, f, inside, Z[inside, k])
+    return fits
+
+
+def _certified_in_span(problem: GridProblem, proposal: SpanProposal) -> Spanned:
+    """The first stretch of a proposal that is certified, else the last."""
+    recipe = problem.recipe_of(proposal.c)
+    for stretch in proposal.stretches:
+        model = from_gram(
+            problem.loss,
+            proposal.rows,
+            proposal.u,
+            proposal.b,
+            penalty=recipe.penalty,
+            fit_intercept=recipe.fit_intercept,
+            tol=recipe.tol,
+            longer=stretch,
+        )
+        if model.certificate.certified:
+            break
+    return model
+
+
+def _fit_alone(
+    problem: GridProblem, c: int, f: int, start: FloatArray | None, held: HeldOut
+) -> Fit:
+    """A model of its own."""
+    recipe = problem.recipe_of(c)
+    with closing(problem.training_data(f)) as data:
+        rows = recorded(data, reproducible_fields(recipe), start)
+        fit = train(recipe, rows, start, warn=False)
+    if f >= 0 and held.wanted:
+        inside = np.flatnonzero(problem.part == f)
+        held.record(problem, c, f, inside, _held_out_scores(problem, f, fit.W))
+    return fit
+
+
+def _held_out_scores(problem: GridProblem, f: int, W: FloatArray) -> FloatArray:
+    """Scores x.w + b of the rows of part f."""
+    scores = [
+        np.asarray(block[problem.part[rows] == f], dtype=np.float64) @ W[:-1, 0] + W[-1, 0]
+        for rows, block in row_blocks(problem.rows)
+    ]
+    return np.concatenate(scores)
+
+
+def fit_in_order(problem: GridProblem, held: HeldOut) -> Fits:
+    """Train the models of each part as C rises, from the starts of ``solvers.grid.warm_start``.
+
+    Parts of modest size are fitted side by side, each by one thread, to the same bits.
+    """
+    threads = problem.recipe.n_threads
+    threads = usable_threads() if threads is None else threads
+    folds = problem.folds
+    workers = min(threads, len(folds)) if problem.rows.nnz <= SIDE_BY_SIDE else 1
+    recipe = replace(problem.recipe, n_threads=1 if workers > 1 else threads)
+    problem = replace(problem, recipe=recipe)
+    fits = {(c, folds[0]): fit for c, fit in enumerate(_along(problem, folds[0], None, held))}
+    advance(len(fits))
+    first = [fits[c, folds[0]].W for c in range(len(problem.Cs))]
+    with ThreadPoolExecutor(workers, "linsep-fold") as pool:
+        others = pool.map(lambda f: _along(problem, f, first, held), folds[1:])
+        for f, found in zip(folds[1:], others, strict=True):
+            fits.update({(c, f): fit for c, fit in enumerate(found)})
+            advance(len(fits))
+    return fits
+
+
+def _along(
+    problem: GridProblem, f: int, first: Sequence[FloatArray] | None, held: HeldOut
+) -> list[Fit]:
+    """The models without part f as C rises; ``first`` are the weights of another part's."""
+    outside = problem.trained_on(f)
+    data = _rows(problem, outside)
+    at_one = Problem(problem.loss, problem.recipe_of(0).penalty, data, problem.recipe.fit_intercept)
+    mean = sampled_mean(at_one)
+    before: list[FloatArray] = []
+    fits: list[Fit] = []
+    for c in range(len(problem.Cs)):
+        recipe = problem.recipe_of(c)
+        own = Problem(problem.loss, recipe.penalty, data, recipe.fit_intercept)
+        start = warm_start.start(own, mean, before, None if first is None else first[c])
+        fits.append(train(recipe, data, start, warn=False))
+        before.append(fits[-1].W)
+    if f >= 0:
+        inside = np.flatnonzero(~outside)
+        W = np.hstack(before)
+        Z = problem.rows[inside] @ W[:-1] + W[-1]
+        for c in range(len(problem.Cs)):
+            held.record(problem, c, f, inside, Z[:, c])
+    return fits
+
+
+def _rows(problem: GridProblem, rows: npt.NDArray[np.bool_]) -> Memory:
+    """These sparse rows as a data set of their own."""
+    every = bool(rows.all())
+
+    def of(values: FloatArray | None) -> FloatArray | None:
+        return values if values is None or every else values[rows]
+
+    X = problem.rows if every else problem.rows[rows]
+    vectors = of(problem.sigma), of(problem.offset), of(problem.weight)
+    return Memory(X, *vectors, None, problem.recipe.n_threads)

@@ -1,0 +1,44 @@
+"""What ``tune`` and ``path`` ask of an estimator beyond ``fit``, ``predict`` and a parameter C.
+
+The linear estimators of linsep have these methods, so that a whole grid is fitted together on rows that are read once.
+Other estimators need none of them: their models are fitted one after another.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.solvers.grid.problem import GridProblem
+from linsep.train import Fit
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """An estimator that lays open how it reads data and which problem all models of a grid share."""
+
+    def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, npt.NDArray[Any]]:
+        """Rows, names of the columns, and targets or labels, as ``fit`` reads them."""
+
+    def _grid_problem(
+        self, X: Any, y: Any, weight: npt.NDArray[np.float64] | None
+    ) -> GridProblem | None:
+        """The problem that the models of every C share; None if there is not one such problem."""
+
+    def _scoring_model(self, problem: GridProblem, fit: Fit) -> Any:
+        """A fitted estimator whose one feature is the score x.w + b of the model ``fit``."""
+
+
+def tunable(estimator: Any) -> Tunable | None:
+    """The estimator, if it has these methods."""
+    return estimator if isinstance(estimator, Tunable) else None
+
+
+def grid_problem(
+    estimator: Any, X: Any, y: Any, weight: npt.NDArray[np.float64] | None
+) -> GridProblem | None:
+    """The problem that the models of every C share, if the estimator poses one."""
+    asked = tunable(estimator)
+    return None if asked is None else asked._grid_problem(X, y, weight)
