@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linsep import basis, bounds, datasets, errors, export, losses, plot
+    from linsep.auditing import audit
     from linsep.certificates import screen, verify
     from linsep.data import checkpoint, scan
     from linsep.errors import ConvergenceWarning
@@ -55,6 +56,7 @@ __all__ = [
     "SGDClassifier",
     "ZeroOneClassifier",
     "__version__",
+    "audit",
     "basis",
     "bounds",
     "check_schedule",
@@ -93,6 +95,7 @@ _HOME = {
     "Perceptron": "linsep.estimators",
     "SGDClassifier": "linsep.estimators",
     "ZeroOneClassifier": "linsep.estimators",
+    "audit": "linsep.auditing",
     "basis": "linsep.basis",
     "bounds": "linsep.bounds",
     "check_schedule": "linsep.online",

@@ -1,0 +1,292 @@
+"""audit: the objective is the model's own, the bounds hold, and an improved model is optimal."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.linear_model import (
+    ElasticNet,
+    HuberRegressor,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    PoissonRegressor,
+    QuantileRegressor,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+    SGDRegressor,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from linsep import audit
+from linsep.errors import BadInput, Refused
+
+
+def standardised(load):
+    X, y = load(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+CANCER, WINE, DIABETES = (
+    standardised(load) for load in (load_breast_cancer, load_wine, load_diabetes)
+)
+
+
+def fitted(model, X, y, **more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return clone(model).fit(X, y, **more)
+
+
+def signs(y):
+    return np.where(y == np.unique(y)[1], 1.0, -1.0)
+
+
+def log_loss(m):
+    return np.logaddexp(0.0, -m)
+
+
+def hinge(m):
+    return np.maximum(0.0, 1.0 - m)
+
+
+def modified_huber(m):
+    return np.where(m >= -1.0, np.maximum(0.0, 1.0 - m) ** 2, -4.0 * m)
+
+
+def half_squares(w):
+    return 0.5 * float(np.sum(np.square(w)))
+
+
+# Each model with its objective as scikit-learn's documentation writes it, in numpy: f(model, w, b, m or r, n).
+TWO_CLASSES = {
+    "logistic": (
+        LogisticRegression(C=0.3),
+        lambda w, b, m: half_squares(w) + 0.3 * log_loss(m).sum(),
+    ),
+    "logistic, L1": (
+        LogisticRegression(C=0.2, l1_ratio=1.0, solver="saga"),
+        lambda w, b, m: np.abs(w).sum() + 0.2 * log_loss(m).sum(),
+    ),
+    "liblinear": (
+        LogisticRegression(C=2.0, solver="liblinear", intercept_scaling=3.0),
+        lambda w, b, m: half_squares(w) + half_squares(b / 3.0) + 2.0 * log_loss(m).sum(),
+    ),
+    "squared hinge": (
+        LinearSVC(C=0.1),
+        lambda w, b, m: half_squares(w) + half_squares(b) + 0.1 * (hinge(m) ** 2).sum(),
+    ),
+    "squared hinge, L1": (
+        LinearSVC(C=0.1, penalty="l1", dual=False),
+        lambda w, b, m: np.abs(w).sum() + np.abs(b).sum() + 0.1 * (hinge(m) ** 2).sum(),
+    ),
+    "hinge": (
+        LinearSVC(C=0.1, loss="hinge", fit_intercept=False),
+        lambda w, b, m: half_squares(w) + 0.1 * hinge(m).sum(),
+    ),
+    "svc": (SVC(kernel="linear", C=0.1), lambda w, b, m: half_squares(w) + 0.1 * hinge(m).sum()),
+    "ridge classifier": (
+        RidgeClassifier(alpha=2.0),
+        lambda w, b, m: 2.0 * 2.0 * half_squares(w) + ((1.0 - m) ** 2).sum(),
+    ),
+    "sgd hinge": (
+        SGDClassifier(alpha=1e-3, random_state=0),
+        lambda w, b, m: 1e-3 * half_squares(w) + hinge(m).mean(),
+    ),
+    "sgd log loss": (
+        SGDClassifier(loss="log_loss", alpha=1e-2, penalty="l1", random_state=0),
+        lambda w, b, m: 1e-2 * np.abs(w).sum() + log_loss(m).mean(),
+    ),
+    "sgd modified huber": (
+        SGDClassifier(loss="modified_huber", alpha=1e-2, random_state=0),
+        lambda w, b, m: 1e-2 * half_squares(w) + modified_huber(m).mean(),
+    ),
+    "sgd squared error": (
+        SGDClassifier(
+            loss="squared_error", alpha=1e-1, eta0=1e-3, learning_rate="constant", random_state=0
+        ),
+        lambda w, b, m: 1e-1 * half_squares(w) + 0.5 * ((1.0 - m) ** 2).mean(),
+    ),
+}
+REGRESSION = {
+    "ridge": (Ridge(alpha=3.0), lambda w, r: 6.0 * half_squares(w) + (r**2).sum()),
+    "lasso": (Lasso(alpha=0.7), lambda w, r: 0.7 * np.abs(w).sum() + 0.5 * (r**2).mean()),
+    "elastic net": (
+        ElasticNet(alpha=0.7, l1_ratio=0.3),
+        lambda w, r: 0.7 * (0.3 * np.abs(w).sum() + 0.7 * half_squares(w)) + 0.5 * (r**2).mean(),
+    ),
+    "least squares": (LinearRegression(), lambda w, r: (r**2).sum()),
+    "median": (QuantileRegressor(alpha=0.0), lambda w, r: 0.5 * np.abs(r).mean()),
+    "sgd": (
+        SGDRegressor(alpha=0.1, random_state=0),
+        lambda w, r: 0.1 * half_squares(w) + 0.5 * (r**2).mean(),
+    ),
+}
+
+
+def assert_consistent(found):
+    low, high = found.minimum
+    assert 0.0 <= low <= high <= low * (1 + 1e-7) + 1e-9
+    assert found.excess[0] <= found.objective - low and found.excess[1] >= found.objective - high
+    assert found.excess[0] <= found.excess[1]
+
+
+@pytest.mark.parametrize("name", TWO_CLASSES)
+def test_two_classes(name):
+    model, objective = TWO_CLASSES[name]
+    X, y = CANCER
+    model = fitted(model, X, y)
+    w, b = model.coef_.ravel(), np.ravel(model.intercept_)
+    found = audit(model, X, y)
+    own = objective(w, b, signs(y) * (X @ w + b))
+    assert math.isclose(found.objective, own, rel_tol=1e-9)
+    assert_consistent(found)
+    if name != "svc":
+        better = found.improve()
+        w, b = better.coef_.ravel(), np.ravel(better.intercept_)
+        least = objective(w, b, signs(y) * (X @ w + b))
+        assert math.isclose(least, found.minimum[1], rel_tol=1e-6)
+        assert audit(better, X, y).optimal
+        changed = np.count_nonzero(better.predict(X) != model.predict(X))
+        assert found.changed == changed
+        assert np.isclose(found.coef_distance, np.linalg.norm(better.coef_ - model.coef_))
+    assert found.coef_distance <= found.coef_error
+
+
+@pytest.mark.parametrize("name", REGRESSION)
+def test_regression(name):
+    model, objective = REGRESSION[name]
+    X, t = DIABETES
+    model = fitted(model, X, t)
+    found = audit(model, X, t)
+    own = objective(model.coef_, t - model.predict(X))
+    assert math.isclose(found.objective, own, rel_tol=1e-9)
+    assert_consistent(found)
+    assert found.optimal == (name != "sgd")
+    better = found.improve()
+    assert objective(better.coef_, t - better.predict(X)) <= own * (1 + 1e-12)
+    assert audit(better, X, t).optimal
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e-3, 1e-1, 10.0])
+@pytest.mark.parametrize("name", ["logistic", "liblinear", "squared hinge", "svc"])
+def test_the_bounds_enclose_a_known_excess(name, size):
+    model, objective = TWO_CLASSES[name]
+    X, y = CANCER
+    good = fitted(clone(model).set_params(tol=1e-10, max_iter=1_000_000), X, y)
+    w, b = good.coef_.ravel(), np.ravel(good.intercept_)
+    least = objective(w, b, signs(y) * (X @ w + b))
+    moved = w + size * np.random.default_rng(0).normal(size=len(w))
+    excess = objective(moved, b, signs(y) * (X @ moved + b)) - least
+    if name == "svc":
+        found = audit((moved, b), X, y, loss="hinge", C=0.1)
+    else:
+        good.coef_ = moved.reshape(1, -1)
+        found = audit(good, X, y)
+    slack = 1e-7 * least
+    assert found.excess[0] - slack <= excess <= found.excess[1] + slack
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(C=0.5),
+        LinearSVC(C=0.1),
+        LinearSVC(C=0.1, multi_class="crammer_singer"),
+        SVC(kernel="linear"),
+        RidgeClassifier(class_weight="balanced"),
+        SGDClassifier(random_state=0),
+        LogisticRegressionCV(Cs=3, cv=3, use_legacy_attributes=False, l1_ratios=(0.0,)),
+    ],
+)
+def test_three_classes(model):
+    X, y = WINE
+    found = audit(fitted(model, X, y), X, y)
+    assert_consistent(found)
+    assert found.relative_excess[1] < (0.01 if not isinstance(model, SGDClassifier) else math.inf)
+
+
+def test_weights_pipelines_and_sparse_rows():
+    X, y = load_breast_cancer(return_X_y=True)
+    weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
+    plain = fitted(LogisticRegression(class_weight={0: 2.0, 1: 1.0}), *CANCER, sample_weight=weight)
+    first = audit(plain, *CANCER, weight)
+    again = audit(plain, sp.csr_array(CANCER[0]), CANCER[1], weight)
+    assert math.isclose(first.objective, again.objective, rel_tol=1e-12)
+    each = weight * np.where(y == 0, 2.0, 1.0)
+    own = (
+        half_squares(plain.coef_)
+        + (each * log_loss(signs(y) * plain.decision_function(CANCER[0]))).sum()
+    )
+    assert math.isclose(first.objective, own, rel_tol=1e-9)
+    pipeline = fitted(
+        make_pipeline(StandardScaler(), LogisticRegression(tol=1e-12, max_iter=1000)), X, y
+    )
+    found = audit(pipeline, X, y)
+    assert found.optimal and audit(found.improve(), X, y).optimal
+
+
+def test_separable_classes_without_a_penalty_have_no_minimum():
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    found = audit(fitted(LogisticRegression(C=np.inf), X, y), X, y)
+    assert found.separable and not found.optimal and "no minimum exists" in str(found)
+    with pytest.raises(BadInput, match="separable"):
+        found.improve()
+
+
+def test_the_words_and_the_numbers():
+    X, y = load_breast_cancer(return_X_y=True)
+    found = audit(fitted(LogisticRegression(), X, y), X, y)
+    text = str(found)
+    assert "not optimal: " in text and "above the minimum" in text and "\n" in text
+    assert repr(found) == text and "<pre>" in found._repr_html_()
+    facts = found.to_dict()
+    assert facts["relative_excess"][0] > 0.05 and not facts["optimal"] and facts["rows"] == len(y)
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "words"),
+    [
+        (PoissonRegressor(), Refused, "does not know the objective of PoissonRegressor"),
+        (Ridge(positive=True), Refused, "positive=True"),
+        (QuantileRegressor(quantile=0.2), Refused, "quantile=0.5 and alpha=0"),
+        (SGDRegressor(loss="epsilon_insensitive"), Refused, "no loss 'epsilon_insensitive'"),
+    ],
+)
+def test_what_it_cannot_audit(model, error, words):
+    X, t = DIABETES
+    with pytest.raises(error, match=words):
+        audit(fitted(model, X, np.abs(t)), X, np.abs(t))
+
+
+def test_bad_calls():
+    X, y = CANCER
+    with pytest.raises(BadInput, match="fitted linear model"):
+        audit(LogisticRegression(), X, y)
+    model = fitted(LogisticRegression(), X, y)
+    with pytest.raises(BadInput, match="one entry for each of the 569 rows"):
+        audit(model, X, y[:-1])
+    with pytest.raises(BadInput, match="plain coefficients"):
+        audit((model.coef_, model.intercept_), X, y).improve()
+    with pytest.raises(BadInput, match="fitted linear model, got SVC without coef_"):
+        audit(fitted(SVC(), X, y), X, y)
+
+
+def test_huber_at_its_own_scale():
+    X, t = DIABETES
+    model = fitted(HuberRegressor(alpha=0.5), X, t)
+    found = audit(model, X, t)
+    z = (t - model.predict(X)) / model.scale_
+    size = np.abs(z)
+    each = np.where(size < model.epsilon, size**2, 2 * model.epsilon * size - model.epsilon**2)
+    own = model.scale_ * each.sum() + 0.5 * 2 * half_squares(model.coef_)
+    assert math.isclose(found.objective, own, rel_tol=1e-9)
+    assert_consistent(found)
