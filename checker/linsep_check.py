@@ -1065,6 +1065,11 @@ def problems(model, table):
 def compare_recipe(model, recipe):
     """What users read in the parameters is what was solved."""
     params = model["params"]
+    uneven = [name for name in ("penalty_factor", "feature_groups") if params.get(name) is not None]
+    if uneven or recipe["penalty"]["record"] != "ElasticNet":
+        raise Unusable(
+            f"the checker does not cover {' and '.join(uneven) or 'this penalty'}; linsep.verify(..., exact=True) does"
+        )
     told = {"C": recipe["penalty"]["C"], "l1_ratio": recipe["penalty"]["l1_ratio"]}
     told |= {"fit_intercept": recipe["fit_intercept"], "tol": recipe["tol"]}
     for name, value in told.items():

@@ -51,6 +51,8 @@ def fit_small(
 
     Of classes both signs are there, with some weight; without ``sigma`` all signs are +1.
     """
+    if not recipe.penalty.uniform:
+        return None
     lam, loss = recipe.penalty.l2, recipe.loss
     if not lam > 0.0 or isinstance(loss, CoupledLoss) or not _plain(recipe, X):
         return None

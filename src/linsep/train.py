@@ -15,15 +15,17 @@ import numpy as np
 
 from linsep.certificates import Optimality, explain, prove
 from linsep.data import Dataset, Location
-from linsep.errors import BadInput, ConvergenceWarning
+from linsep.errors import BadInput, ConvergenceWarning, Refused
 from linsep.losses import CoupledLoss
 from linsep.monitoring import Job, note
-from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
+from linsep.penalties import GroupElasticNet
+from linsep.problem import CoupledProblem, GroupProblem, MaxMarginProblem, Problem
 from linsep.problem.recipe import Recipe, reproducible_fields
 from linsep.refinement import refine
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import choose, choose_coupled, needs_local_rows, rescaled, solve_again
-from linsep.solvers.newton.recession import refuse_without_minimiser
+from linsep.solvers.group import block_newton, reduction
+from linsep.solvers.newton.recession import refuse_unpenalised_separation, refuse_without_minimiser
 from linsep.solvers.null_model import null_model
 
 __all__ = ["Fit", "Proposed", "Recipe", "conclude", "reproducible_fields", "train"]
@@ -96,10 +98,12 @@ def _start(data: Dataset, k: int, start: FloatArray | None, fit_intercept: bool)
 
 def _solve(
     recipe: Recipe, data: Dataset, start: FloatArray | None, job: Job
-) -> tuple[Problem | CoupledProblem, Solution, str]:
+) -> tuple[Problem | CoupledProblem | GroupProblem, Solution, str]:
     """Build the problem, choose a solver, run it."""
     stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
     seed = recipe.seed or 0
+    if isinstance(recipe.penalty, GroupElasticNet):
+        return _solve_group(recipe, recipe.penalty, data, start, job, stop)
     if isinstance(recipe.loss, CoupledLoss):
         kind = CoupledProblem if recipe.loss.smooth else MaxMarginProblem
         coupled = kind(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
@@ -119,6 +123,40 @@ def _solve(
     return problem, rescaled.improve(problem, solution, stop, solve_again), solver.name
 
 
+def _solve_group(
+    recipe: Recipe,
+    penalty: GroupElasticNet,
+    data: Dataset,
+    start: FloatArray | None,
+    job: Job,
+    stop: Stop,
+) -> tuple[GroupProblem, Solution, str]:
+    """``_solve`` for a penalty with factors and groups: as a ridge in scaled columns, or by ``block-newton``."""
+    if isinstance(recipe.loss, CoupledLoss):
+        raise Refused(
+            f"The {recipe.loss.name} loss does not take penalty_factor or feature_groups yet. Use multiclass='ovr'."
+        )
+    problem = GroupProblem(recipe.loss, penalty, data, recipe.fit_intercept)
+    job.owner = problem.losses
+    theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
+    seed, names = recipe.seed or 0, []
+    if penalty.l1_ratio > 0.0:
+        if recipe.solver not in ("auto", block_newton.NAME):
+            raise Refused(
+                f"solver={recipe.solver!r} does not take penalty_factor or feature_groups with l1_ratio > 0. Use "
+                f"solver={block_newton.NAME!r} or 'auto'."
+            )
+        return problem, block_newton.solve(problem, theta, stop, seed), block_newton.NAME
+
+    def run(plain: Problem, theta: FloatArray, stop: Stop) -> Solution:
+        solver = choose(plain, recipe.solver, stop)
+        names.append(solver.name)
+        found = solver.run(plain, theta, stop, seed)
+        return rescaled.improve(plain, found, stop, solve_again)
+
+    return problem, reduction.solve(problem, theta, stop, run), names[-1]
+
+
 def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:
     """Fit, certify, and warn only if a limit or working precision left the gap above tol."""
     began = time.perf_counter()
@@ -136,6 +174,8 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     if precise and not certificate.certified and isinstance(problem, Problem):
         refuse_without_minimiser(problem)
         solution, certificate = refine(problem, solution, certificate, recipe.tol)
+    if precise and not certificate.certified and isinstance(problem, GroupProblem):
+        refuse_unpenalised_separation(problem)
     if problem.data is not data:  # rows of a cluster that were brought here
         problem.data.close()
     seconds = time.perf_counter() - began

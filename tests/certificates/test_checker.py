@@ -338,3 +338,15 @@ def test_the_format_is_the_documented_one():
     for word in words.split():
         assert f"`{word}`" in page, word
     assert json.dumps("LINSEP\r\n").strip('"') in page
+
+
+@pytest.mark.parametrize(
+    "given", [{"penalty_factor": [0.0, 2.0]}, {"feature_groups": [0, 0], "l1_ratio": 1.0}]
+)
+def test_penalties_it_does_not_cover_are_refused(given, tmp_path):
+    """A model whose features are not penalised alike is neither proven nor rejected."""
+    X, y, _ = make_rows("two")
+    linsep.save(linsep.LogisticRegression(**given).fit(X, y), tmp_path / "model.linsep")
+    np.savez(tmp_path / "rows.npz", X=X, y=y)
+    code, text = run(tmp_path / "model.linsep", tmp_path / "rows.npz")
+    assert code == 2 and "does not cover" in text and "exact=True" in text

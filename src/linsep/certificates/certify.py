@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.certificates.closing import from_sums, ridge_certificate
+from linsep.certificates.group import group_certificate
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, judged, local_certificate
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import exact_zero, preference
+from linsep.certificates.part import Part
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import chunks, given, nothing_to_fit, score
 from linsep.certificates.softmax import from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.data import Location
 from linsep.losses import Multinomial
-from linsep.problem import CoupledProblem, hard_margin
+from linsep.problem import CoupledProblem, GroupProblem, hard_margin
 from linsep.problem.closing_rows import score_share
 from linsep.problem.duality import ClosingSums, CoupledSums
 from linsep.solution import Explicit, Status
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def prove(
-    problem: Problem | CoupledProblem, solution: Solution, tol: float
+    problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float
 ) -> tuple[Solution, Optimality]:
     """The certificate of what a solver proposes, and the proposal, moved off a kink if that is what it takes.
 
@@ -45,7 +47,7 @@ def prove(
     margins makes their losses exactly zero, and costs the same share of the objective.
     """
     found = certify(problem, solution, tol)
-    if isinstance(problem, CoupledProblem):
+    if isinstance(problem, CoupledProblem | GroupProblem):
         return solution, found
     if found.certified:
         return _reproducible(problem, solution, found)
@@ -78,7 +80,9 @@ def _reproducible(
     return (explicit, other) if other.certified else (solution, found)
 
 
-def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -> Optimality:
+def certify(
+    problem: Problem | CoupledProblem | GroupProblem, solution: Solution, tol: float
+) -> Optimality:
     """Certify what a solver proposes.
 
     With a penalty: duality, from the sums of the closing pass at exactly this W and dual point; the pass is
@@ -88,6 +92,8 @@ def certify(problem: Problem | CoupledProblem, solution: Solution, tol: float) -
     """
     if isinstance(problem, CoupledProblem):
         return _certify_coupled(problem, solution, tol)
+    if isinstance(problem, GroupProblem):
+        return _certify_group(problem, solution, tol)
     if hard_margin(problem.loss, problem.penalty):
         return margin_certificate(
             *(problem.data.X, problem.data.sign, problem.data.weight, solution.W, solution.dual),
@@ -234,6 +240,14 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         )
     )
     return min(bounds, key=preference)
+
+
+def _certify_group(problem: GroupProblem, solution: Solution, tol: float) -> Optimality:
+    data = problem.data
+    vectors = data.X, data.sign, data.offset, data.weight, None, solution.W, solution.dual
+    return group_certificate(
+        Part(problem.loss, problem.penalty, problem.fit_intercept, *vectors, tol)
+    )
 
 
 def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from linsep.certificates.recheck import chunks, given, score, weigh
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of
+from linsep.errors import LinsepError
 from linsep.losses import CoupledLoss, Loss
+from linsep.penalties import ElasticNet, resolve
 from linsep.problem import hard_margin
 from linsep.problem.closing_rows import ROUNDOFF, score_share, steepest_slope
 from linsep.solution import Explicit
@@ -48,8 +51,21 @@ def altered_settings(model: Any, parts: Sequence[Part]) -> str | None:
             now = getattr(model, name, value)
             if now != value:
                 return f"{name} is {now!r} now, but the model was fitted with {value!r}."
+        fitted = fit.recipe.penalty
+        if resolved_penalty(model, fitted) != fitted:
+            return "penalty_factor or feature_groups are not those that the model was fitted with."
         if part.tol != fit.recipe.tol:
             return f"The tolerance of the fit is {fit.recipe.tol!r}, but {part.tol!r} is to be checked."
+    return None
+
+
+def resolved_penalty(model: Any, fitted: ElasticNet) -> ElasticNet | None:
+    """The penalty that the parameters of the model ask for now, with C and l1_ratio of the fit; None if unsound."""
+    plain = ElasticNet(fitted.C, fitted.l1_ratio)
+    factor, groups = (getattr(model, name, None) for name in ("penalty_factor", "feature_groups"))
+    names = getattr(model, "feature_names_in_", None)
+    with suppress(LinsepError):
+        return resolve(plain, factor, groups, model.n_features_in_, names)
     return None
 
 
@@ -87,7 +103,8 @@ def _inconsistency(claim: Optimality, part: Part) -> str | None:
         return "The claim contains NaN."
     if claim.tol != part.tol:
         return f"The claim is about tol={claim.tol!r}, the fit about tol={part.tol!r}."
-    penalised = part.penalty.l1 > 0.0 or (part.penalty.l2 > 0.0 and not part.loss.smooth)
+    penalty = part.penalty
+    penalised = penalty.kinked or (not penalty.absent and not part.loss.smooth)
     kinds = ("dual",) if penalised and not _may_be_relaxed(part) else ("dual", "local")
     if claim.kind not in kinds:
         return f"No fit of this kind is proven by {claim.kind!r}."
@@ -102,7 +119,7 @@ def _inconsistency(claim: Optimality, part: Part) -> str | None:
 
 def _broken_identity(claim: Optimality, part: Part) -> str | None:
     """Which field of a finite claim does not follow from the others, or None."""
-    lam, l1 = part.penalty.l2, part.penalty.l1
+    lam, absent = part.penalty.modulus, part.penalty.absent
     slack = _CLOSE * max(abs(claim.gap), claim.rounding) + 64 * ROUNDOFF * abs(claim.primal)
     slack += _UNDERFLOW
     excess = claim.gap - (claim.primal - claim.dual)
@@ -111,7 +128,7 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     bounded = claim.rounding <= claim.gap + slack or hard_margin(part.loss, part.penalty)
     if claim.dual < 0.0 or not bounded:
         return "The claim contradicts itself: rounding is part of the gap."
-    free = (lam == l1 == claim.relative_gap == 0.0) or math.isinf(claim.relative_gap)
+    free = (absent and claim.relative_gap == 0.0) or math.isinf(claim.relative_gap)
     if not free and not _same(claim.relative_gap, relative(claim.gap, claim.primal, claim.dual)):
         return "The claim contradicts itself: relative_gap is not gap over objective."
     known = claim.kind == "dual" and lam > 0.0 and math.isfinite(claim.coef_error)
@@ -193,9 +210,7 @@ def _allowance(part: Part, found: Optimality) -> float:
                 q, value, steep = _pointwise(part, rows, block, reach[:, 0], share)
             total += float(weigh(s, (share + chain) * steep * q + 4 * chain * value).sum())
         w = W[:-1]
-        penalty = 0.5 * part.penalty.l2 * float((w * w).sum()) + part.penalty.l1 * float(
-            np.abs(w).sum()
-        )
+        penalty = part.penalty.value(w if part.penalty.uniform else w[:, 0])
     return part.penalty.scale * (total + (w.size + 64) * ROUNDOFF * penalty)
 
 

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.exact_dual import Rows, Target, candidates, without_residual
+from linsep.certificates.exact_group import GroupTerms
 from linsep.certificates.exact_losses import Interval
 from linsep.certificates.exact_rows import CoupledRows, PointwiseRows
 from linsep.certificates.optimality import EXACT_FIT, Optimality
@@ -58,69 +59,74 @@ def exact_certificate(  # noqa: PLR0913
         rows = CoupledRows(loss, X, labels, weight, W)
     else:
         rows = PointwiseRows(loss, X, sigma, offset, weight, W)
-    primal = _primal(rows, penalty)
+    terms = _Terms(penalty) if penalty.uniform else GroupTerms(penalty)
+    primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
     if primal.high > 0:
-        for found in _bounds(rows, dual, penalty, fit_intercept):
+        for found in terms.bounds(rows, dual, fit_intercept):
             bound = max(bound, found)
             gap = primal.high - bound
             if gap <= Fraction(tol) * primal.low and gap <= _ceiling(claimed_gap):
                 break
-    small = penalty.l2 == 0.0 == penalty.l1 and _exact_fit(rows, primal.high, tol)
-    return _conclude(primal, bound, tol, strength=_strength(penalty), exact_fit=small)
+    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol)
+    return _conclude(primal, bound, tol, strength=terms.strength, exact_fit=small)
 
 
 def _ceiling(claimed_gap: float) -> Fraction | float:
     return Fraction(claimed_gap) if math.isfinite(claimed_gap) else math.inf
 
 
-def _strength(penalty: ElasticNet) -> Fraction:
-    return Fraction(0) if math.isinf(penalty.C) else 1 - Fraction(penalty.l1_ratio)
+class _Terms:
+    """What the elastic net adds to P and D."""
 
+    def __init__(self, penalty: ElasticNet) -> None:
+        self.infinite = math.isinf(penalty.C)
+        self.C = Fraction(1) if self.infinite else Fraction(penalty.C)
+        self.r = Fraction(0) if self.infinite else Fraction(penalty.l1_ratio)
+        #: weight of |w|_1 in the units that users read, or in those of rescaled targets
+        self.flat = self.r * Fraction(getattr(penalty, "l1_scale", 1.0))
 
-def _primal(rows: Rows, penalty: ElasticNet) -> Interval:
-    loss = rows.primal()
-    if math.isinf(penalty.C):
-        return loss
-    w = [Fraction(x) for x in rows.W[:-1].ravel().tolist()]
-    C, r = Fraction(penalty.C), Fraction(penalty.l1_ratio)
-    norms = (1 - r) / 2 * sum(x * x for x in w) + _flat(penalty) * sum(map(abs, w))
-    return loss.times(C) + Interval.of(norms)
+    @property
+    def strength(self) -> Fraction:
+        """Strong convexity of P in the units that users read."""
+        return Fraction(0) if self.infinite else 1 - self.r
 
+    def primal(self, rows: Rows) -> Interval:
+        """P."""
+        loss = rows.primal()
+        if self.infinite:
+            return loss
+        w = [Fraction(x) for x in rows.W[:-1].ravel().tolist()]
+        norms = (1 - self.r) / 2 * sum(x * x for x in w) + self.flat * sum(map(abs, w))
+        return loss.times(self.C) + Interval.of(norms)
 
-def _bounds(rows: Rows, dual: Dual, penalty: ElasticNet, fit_intercept: bool) -> Iterator[Fraction]:
-    """Yield lower bounds of the objective.
+    def bounds(self, rows: Rows, dual: Dual, fit_intercept: bool) -> Iterator[Fraction]:
+        """Yield lower bounds of the objective.
 
-    First with v = sum s sigma u x about what the penalty makes of it; then with v exactly zero, which suits every
-    penalty, and is all there is without one or where C is so large that the penalty is lost in rounding.
-    """
-    C, r = Fraction(1), Fraction(0)
-    if math.isfinite(penalty.C):
-        C, r, flat = Fraction(penalty.C), Fraction(penalty.l1_ratio), _flat(penalty)
-        target = Target(rows.W, (1 - r) / C, flat / C, fit_intercept)
-        for _, sums in candidates(rows, dual, target):
-            entropy, v = sums.balanced() if fit_intercept else sums.plain()
-            yield _dual_value(C * entropy.low, [C * abs(x) for x in v], r, flat)
-    free = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
-    for point, sums in candidates(rows, dual, free):
-        cleared = without_residual(rows, point, sums, fit_intercept)
-        if cleared is not None:
-            yield C * cleared.plain()[0].low
+        First with v = sum s sigma u x about what the penalty makes of it; then with v exactly zero, which suits every
+        penalty, and is all there is without one or where C is so large that the penalty is lost in rounding.
+        """
+        C = self.C
+        if not self.infinite:
+            target = Target(rows.W, (1 - self.r) / C, self.flat / C, fit_intercept)
+            for _, sums in candidates(rows, dual, target):
+                entropy, v = sums.balanced() if fit_intercept else sums.plain()
+                yield self.dual_value(C * entropy.low, [C * abs(x) for x in v])
+        free = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
+        for point, sums in candidates(rows, dual, free):
+            cleared = without_residual(rows, point, sums, fit_intercept)
+            if cleared is not None:
+                yield C * cleared.plain()[0].low
 
-
-def _dual_value(gain: Fraction, v: list[Fraction], r: Fraction, flat: Fraction) -> Fraction:
-    """D from minus the conjugates and |v|, both times C; ``flat`` is the weight of |w|_1."""
-    if r == 1:
-        return gain * flat / max([*v, flat])
-    cost = sum((max(x - flat, Fraction(0)) ** 2 for x in v), Fraction(0)) / (1 - r)
-    # A dual point that is too long is shrunk to the best multiple of itself, as in closing.shrinkage.
-    shorter = r == 0 and 0 < gain < cost
-    return gain * gain / (2 * cost) if shorter else gain - cost / 2
-
-
-def _flat(penalty: ElasticNet) -> Fraction:
-    """Weight of |w|_1 in the units that users read, or in those of rescaled targets."""
-    return Fraction(penalty.l1_ratio) * Fraction(getattr(penalty, "l1_scale", 1.0))
+    def dual_value(self, gain: Fraction, v: list[Fraction]) -> Fraction:
+        """D from minus the conjugates and |v|, both times C."""
+        r, flat = self.r, self.flat
+        if r == 1:
+            return gain * flat / max([*v, flat])
+        cost = sum((max(x - flat, Fraction(0)) ** 2 for x in v), Fraction(0)) / (1 - r)
+        # A dual point that is too long is shrunk to the best multiple of itself, as in closing.shrinkage.
+        shorter = r == 0 and 0 < gain < cost
+        return gain * gain / (2 * cost) if shorter else gain - cost / 2
 
 
 def _exact_fit(rows: Rows, primal: Fraction, tol: float) -> bool:

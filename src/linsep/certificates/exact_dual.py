@@ -39,12 +39,23 @@ class Target:
     """What v is at an optimum with these coefficients, for all that are not zero, and 0 for the intercepts."""
 
     def __init__(self, W: FloatArray, lam: Fraction, l1: Fraction, fit_intercept: bool) -> None:
-        self.lam = lam
-        self.active = np.ones(W.shape, dtype=bool) if l1 == 0 else W != 0.0
-        self.active[-1] = fit_intercept
+        active = np.ones(W.shape, dtype=bool) if l1 == 0 else W != 0.0
+        active[-1] = fit_intercept
         w = [Fraction(x) for x in W[:-1].ravel().tolist()]
-        self.v = [lam * x + l1 * ((x > 0) - (x < 0)) for x in w]
-        self.v += [Fraction(0)] * W.shape[1]
+        v = [lam * x + l1 * ((x > 0) - (x < 0)) for x in w]
+        strength = np.full(W.shape, float(lam))
+        strength[-1] = 0.0
+        self._set(active, v + [Fraction(0)] * W.shape[1], strength)
+
+    def _set(self, active: npt.NDArray[np.bool_], v: list[Fraction], strength: FloatArray) -> None:
+        self.active, self.v, self._strength = active, v, strength
+
+    @classmethod
+    def given(cls, active: npt.NDArray[np.bool_], v: list[Fraction], ridge: FloatArray) -> Target:
+        """The target v of the active coefficients of one column, whose ridges are given; the intercept is last."""
+        found = cls.__new__(cls)
+        found._set(active.reshape(-1, 1), v, ridge.reshape(-1, 1))
+        return found
 
     def miss(self, gradient: list[Fraction]) -> FloatArray:
         """Target minus v, the active entries, each rounded once."""
@@ -53,9 +64,7 @@ class Target:
 
     def ridge(self) -> FloatArray:
         """lam for the active coefficients, 0 for the intercepts."""
-        strength = np.full(self.active.shape, float(self.lam))
-        strength[-1] = 0.0
-        return np.asarray(strength[self.active])
+        return np.asarray(self._strength[self.active])
 
 
 Rows = PointwiseRows | CoupledRows
@@ -106,28 +115,37 @@ def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point |
     return rows.move(point, y, factors) if np.isfinite(y).all() else None
 
 
-def without_residual(rows: Rows, point: Point, sums: Any, fit_intercept: bool) -> Any:
-    """The sums of a point near this one with v = 0 in all columns, without any error; None if none is found."""
+def without_residual(
+    rows: Rows, point: Point, sums: Any, fit_intercept: bool, columns: list[int] | None = None
+) -> Any:
+    """The sums of a point near this one with v = 0 in all columns, without any error; None if none is found.
+
+    Of a pointwise loss some ``columns`` may be all that must vanish, beside that of the intercept.
+    """
+    if columns is None:
+        columns = list(range(rows.d * rows.k))
+    wanted = columns + list(range(rows.d * rows.k, (rows.d + 1) * rows.k)) * fit_intercept
     for rank in _RANKS:
         found = (
-            _clear(rows, point, sums, fit_intercept, rank)
+            _clear(rows, point, sums, wanted, rank)
             if isinstance(rows, PointwiseRows)
             else _clear_classes(rows, point, sums, fit_intercept, rank)
         )
         if found is not None:
             again = rows.evaluate(found)
             gradient = again.gradient()
-            if not any(gradient if fit_intercept else gradient[: -rows.k]):
+            if not any(gradient[j] for j in wanted):
                 return again
     return None
 
 
 def _clear(
-    rows: PointwiseRows, point: Point, sums: SideSums, fit_intercept: bool, rank: float
+    rows: PointwiseRows, point: Point, sums: SideSums, columns: list[int], rank: float
 ) -> Point | None:
     gradient = sums.gradient()
     room = np.sqrt(rows.room(point))
-    changes = _balance(rows, room, gradient if fit_intercept else gradient[:-1], rank)
+    X = rows.dense()[:, columns]
+    changes = _balance(X, room, [gradient[j] for j in columns], rank)
     return None if changes is None else rows.corrected(point, changes)
 
 
@@ -144,18 +162,17 @@ def _clear_classes(
             continue
         room = np.where(rows.s > 0.0, np.minimum(p[:, c], p[:, to]), 0.0)
         residual = [*sums.v[c], *([sums.residual[c]] if fit_intercept else [])]
-        changes = _balance(rows, room, residual, rank)
+        changes = _balance(rows.dense()[:, : len(residual)], room, residual, rank)
         found = None if changes is None else rows.corrected_class(found, c, to, changes)
     return found
 
 
 def _balance(
-    rows: Rows, room: FloatArray, residual: list[Fraction], rank: float
+    X: FloatArray, room: FloatArray, residual: list[Fraction], rank: float
 ) -> dict[int, Fraction] | None:
-    """Changes t_i of few rows with sum t_i x~_i = -residual in independent columns, exactly."""
+    """Changes t_i of few rows with sum t_i x~_i = -residual in independent columns of X, exactly."""
     if not any(residual):
         return {}
-    X = rows.dense()[:, : len(residual)]
     free = np.flatnonzero(room > 0.0)
     scale = np.sqrt((X * X).sum(axis=0))
     scale[scale == 0.0] = 1.0

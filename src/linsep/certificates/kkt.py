@@ -27,6 +27,7 @@ from linsep.certificates.part import Part
 from linsep.certificates.recheck import chunks, given, score, weigh
 from linsep.certificates.verification import FloatArray
 from linsep.losses import CoupledLoss, Loss
+from linsep.penalties import GroupElasticNet
 from linsep.problem import hard_margin
 
 
@@ -87,11 +88,17 @@ def _residuals(part: Part, alpha: FloatArray) -> KKT:
         totals += signed.sum(axis=0)
         box, slack = max(box, outside), max(slack, float(gaps.max(initial=0.0)))
     return KKT(
-        stationarity=float(np.linalg.norm(W[:-1] - v)),
+        stationarity=float(np.linalg.norm(_ridge_gradient(part) - v)),
         intercept=float(np.abs(totals).max()) if part.fit_intercept else 0.0,
         box=box,
         complementarity=slack,
     )
+
+
+def _ridge_gradient(part: Part) -> FloatArray:
+    """Gradient of the quadratic penalty in the units that users read: w, times its factors if there are any."""
+    w, penalty = part.W[:-1], part.penalty
+    return np.asarray(penalty.factor[:, None] * w if isinstance(penalty, GroupElasticNet) else w)
 
 
 def _two_class(

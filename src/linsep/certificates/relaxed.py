@@ -77,8 +77,7 @@ class Relaxation:
             slack = 0.5 * mass * self._width * self._width * (1.0 + doubt)
         penalty = 0.0
         if math.isinf(self.penalty.C):
-            l2, l1 = self.original_penalty.l2, self.original_penalty.l1
-            penalty = 0.5 * l2 * float(w @ w) + l1 * float(np.abs(w).sum())
+            penalty = self.original_penalty.value(w)
         primal = self._width * (found.primal / inner) + penalty
         return enclose(
             primal,
@@ -99,7 +98,8 @@ def relaxations(loss: Loss, penalty: ElasticNet) -> list[Relaxation]:
     free = ElasticNet(math.inf)
     if math.isfinite(penalty.C):
         found.append(Relaxation(loss, free, loss, penalty))
-    if isinstance(loss, Huber) and penalty.l1_ratio == 0.0 and penalty.C * loss.width > 0.0:
+    ridge = penalty.uniform and penalty.l1_ratio == 0.0
+    if isinstance(loss, Huber) and ridge and penalty.C * loss.width > 0.0:
         kinked = Absolute(centre=loss.centre)
         found.append(Relaxation(kinked, ElasticNet(penalty.C * loss.width), loss, penalty))
     return found

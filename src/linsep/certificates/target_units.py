@@ -24,7 +24,7 @@ import numpy as np
 from linsep.data.cluster import RowVector
 from linsep.errors import NonFinite
 from linsep.losses import Absolute, CoupledLoss, Huber, Loss, Squared, zero_margin
-from linsep.penalties import ElasticNet, RescaledElasticNet
+from linsep.penalties import ElasticNet, GroupElasticNet, RescaledElasticNet
 from linsep.solution import Explicit, Linearised
 
 if TYPE_CHECKING:
@@ -186,7 +186,10 @@ def _in_units(penalty: ElasticNet, degree: int, k: int) -> tuple[ElasticNet, int
     C = math.ldexp(penalty.C, (degree - 2) * k)
     if penalty.l1_ratio == 0.0:
         return replace(penalty, C=C), k, 2 * k
-    return RescaledElasticNet(C, penalty.l1_ratio, math.ldexp(1.0, -k)), k, 2 * k
+    unit = math.ldexp(1.0, -k)
+    if isinstance(penalty, GroupElasticNet):
+        return replace(penalty, C=C, l1_scale=unit), k, 2 * k
+    return RescaledElasticNet(C, penalty.l1_ratio, unit), k, 2 * k
 
 
 def _representable(loss: Loss, penalty: ElasticNet, degree: int, k: int) -> int:

@@ -44,7 +44,6 @@ def repaired_bound(
     loss: Loss, part: Rows, m: FloatArray, dual: Dual | None, tol: float
 ) -> tuple[float, float]:
     """A lower bound on the objective, and the rounding allowance of computing it; (0, 0) if none."""
-    low, high = loss.domain
     u = np.empty(len(m)) if dual is not None else -loss.slope(m)
     if dual is not None:
         for rows, A in part.chunks():
@@ -53,11 +52,23 @@ def repaired_bound(
             u[rows] = dual_point(loss, dual, rows, block, sign, o, m[rows])
     if not np.isfinite(u).all():
         return _NOTHING
+    found = cleared(loss, part, u, tol)
+    return _NOTHING if found is None else _charged(loss, part, *found)
+
+
+def cleared(
+    loss: Loss, part: Rows, u: FloatArray, tol: float
+) -> tuple[FloatArray, FloatArray] | None:
+    """Dual variables near u, and c: a feasible point with rho = 0 exactly lies within c of them, row by row.
+
+    None if no such point is proven to exist. The variables in ``u`` are overwritten.
+    """
+    low, high = loss.domain
     room = np.clip(np.minimum(u - low, high - u), 0.0, 1.0)
     ample = np.where(part.weight > 0.0, room >= _AMPLE, False)
     if 2 * np.count_nonzero(ample) < len(u):  # a vertex: few rows are free, and they suffice
         found = _moved(loss, part, u.copy(), np.where(ample, room, 0.0))
-        if found != _NOTHING:
+        if found is not None:
             return found
     if low < 0.0 < high and math.isfinite(high - low):
         u *= 1.0 - _SHRINK * tol
@@ -65,8 +76,10 @@ def repaired_bound(
     return _moved(loss, part, u, room)
 
 
-def _moved(loss: Loss, part: Rows, u: FloatArray, room: FloatArray) -> tuple[float, float]:
-    """The bound at the feasible point near u that differs from it in the rows with room.
+def _moved(
+    loss: Loss, part: Rows, u: FloatArray, room: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
+    """The point near u that differs from it in the rows with room, and how far the feasible one may be from it.
 
     Where columns are exactly combinations of others on all rows with room or u != 0, rho vanishes in all columns if it
     vanishes in those others.
@@ -76,7 +89,7 @@ def _moved(loss: Loss, part: Rows, u: FloatArray, room: FloatArray) -> tuple[flo
     counts = ((room > 0.0) | (u != 0.0)) & (part.weight > 0.0)
     metric = _metric(part, inner, curved(inner.weight, room[free]), counts)
     if metric is None:
-        return _NOTHING  # rho may point where no row with room can follow
+        return None  # rho may point where no row with room can follow
     for _ in range(_REFINEMENTS):
         y = metric.T @ (metric.T.T @ _residual(part, u)[0])
         for rows, A in inner.chunks():
@@ -88,8 +101,12 @@ def _moved(loss: Loss, part: Rows, u: FloatArray, room: FloatArray) -> tuple[flo
     # |rho|_{M^-1} for the true M: T'MT >= floor
     norm = metric.dual_norm(rho, slack) / math.sqrt(metric.floor) * AMPLE
     if not math.isfinite(norm):
-        return _NOTHING
-    return _charged(loss, part, u, room * reach / math.sqrt(metric.floor) * norm * AMPLE)
+        return None
+    c = room * reach / math.sqrt(metric.floor) * norm * AMPLE
+    low, high = loss.domain
+    left = np.minimum(u - low, high - u)  # of the room, now that u was moved
+    inside = (c <= left / AMPLE)[part.weight > 0.0].all()
+    return (u, c) if inside else None
 
 
 def _metric(part: Rows, inner: Rows, h: FloatArray, counts: npt.NDArray[np.bool_]) -> Metric | None:
@@ -114,18 +131,22 @@ def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _charged(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tuple[float, float]:
-    """The bound at the worse end of every [u - c, u + c]."""
+    """The bound at the worse end of every [u - c, u + c], and its rounding allowance."""
+    worst, size = largest_conjugates(loss, u, c, part.offset)
+    rounding = (part.chain + 8 * ROUNDOFF) * float(weigh(part.weight, size).sum())
+    return -float(weigh(part.weight, worst).sum()), rounding + len(u) * UNDERFLOW
+
+
+def largest_conjugates(
+    loss: Loss, u: FloatArray, c: FloatArray, offset: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Largest l*(-t) + t offset for t in [u - c, u + c], row by row, and bounds on the size of the terms."""
     low, high = loss.domain
-    left = np.minimum(u - low, high - u)  # of the room, now that u was moved
-    counted = part.weight > 0.0
-    if not (c <= left / AMPLE)[counted].all():
-        return _NOTHING
     worst, size = np.full(len(u), -math.inf), np.zeros(len(u))
     for side in (-math.inf, math.inf):
         moved = u + math.copysign(1.0, side) * c
         end = np.where(c > 0.0, np.clip(np.nextafter(moved, side), low, high), u)
-        conjugate, shift = loss.conjugate(-end), end * part.offset
+        conjugate, shift = loss.conjugate(-end), end * offset
         worst = np.maximum(worst, conjugate + shift)
         size = np.maximum(size, np.abs(conjugate) + np.abs(shift))
-    rounding = (part.chain + 8 * ROUNDOFF) * float(weigh(part.weight, size).sum())
-    return -float(weigh(part.weight, worst).sum()), rounding + len(u) * UNDERFLOW
+    return worst, size

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from linsep.certificates.claims import altered_settings, contradiction
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
+from linsep.certificates.group import group_certificate
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import Optimality, combine, exact_zero, preference
@@ -150,6 +151,8 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
 
 def _recheck(part: Part) -> Optimality:
     """Duality, and curvature where it may do better."""
+    if not part.penalty.uniform:
+        return group_certificate(part)
     lam, l1 = part.penalty.l2, part.penalty.l1
     local_only = lam == 0.0 and l1 == 0.0
     best = None if local_only else _by_duality(part)

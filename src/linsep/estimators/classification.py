@@ -100,6 +100,7 @@ class Classification(ByScores):
             known = labels.encode(y, rows.shape[0], owner)
             given = inputs.weights(sample_weight, rows.shape[0])
             weight = labels.weigh(known, given, self.class_weight, owner)
+        recipe = parameters.for_features(self, recipe, rows.shape[1], names)
         count = 1 if len(known.classes) == 2 else len(known.classes)
         if scheme in _COUPLED and count > 1:
             recipe, count = replace(recipe, loss=_COUPLED[scheme](count)), 1
@@ -141,7 +142,7 @@ class Classification(ByScores):
         "balanced" class weights are those of the rows a model sees, so they differ from fold to fold.
         """
         owner = type(self).__name__
-        if isinstance(self.class_weight, str):
+        if isinstance(self.class_weight, str) or parameters.uneven(self):
             return None
         recipe = parameters.recipe(self, self._two_class_loss())
         rows, _ = inputs.stored_or_rows(X, owner)

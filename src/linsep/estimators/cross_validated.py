@@ -102,8 +102,8 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
         What held-out rows are judged by; None means "error".
     rule : {"best", "one_standard_error"}
         The best mean score, or the smallest C within one standard error of it.
-    multiclass, l1_ratio, fit_intercept, class_weight, tol, solver, time_limit, max_passes, \
-n_threads, warm_start, random_state
+    multiclass, l1_ratio, penalty_factor, feature_groups, fit_intercept, class_weight, tol, solver, time_limit, \
+max_passes, n_threads, warm_start, random_state
         As in ``LogisticRegression``.
 
     Attributes
@@ -143,6 +143,8 @@ feature_names_in_
         rule: str = "best",
         multiclass: str = "multinomial",
         l1_ratio: float = 0.0,
+        penalty_factor: Any = None,
+        feature_groups: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -159,6 +161,8 @@ feature_names_in_
         self.rule = rule
         self.multiclass = multiclass
         self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
+        self.feature_groups = feature_groups
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol
@@ -179,7 +183,7 @@ class LinearSVCCV(_Choosing, LinearSVC):
         As in ``LogisticRegressionCV``.
     scoring : {"error", "auc"}, scikit-learn scorer or None
         What held-out rows are judged by; None means "error".
-    loss, multiclass, fit_intercept, class_weight, tol, solver, time_limit, max_passes, n_threads, \
+    loss, multiclass, penalty_factor, fit_intercept, class_weight, tol, solver, time_limit, max_passes, n_threads, \
 warm_start, random_state
         As in ``LinearSVC``.
 
@@ -215,6 +219,7 @@ feature_names_in_
         rule: str = "best",
         loss: str = "hinge",
         multiclass: str = "ovr",
+        penalty_factor: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -231,6 +236,7 @@ feature_names_in_
         self.rule = rule
         self.loss = loss
         self.multiclass = multiclass
+        self.penalty_factor = penalty_factor
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol

@@ -50,8 +50,8 @@ class LinearClassifier(Classification):
         Weight of the loss against the penalty, in (0, inf]; inf means no penalty.
     multiclass : {"ovr"}
         How three or more classes are treated: one-vs-rest.
-    l1_ratio, fit_intercept, class_weight, tol, solver, time_limit, max_passes, n_threads, \
-warm_start, random_state
+    l1_ratio, penalty_factor, feature_groups, fit_intercept, class_weight, tol, solver, time_limit, max_passes, \
+n_threads, warm_start, random_state
         As in ``LogisticRegression``.
 
     Attributes
@@ -78,6 +78,8 @@ feature_names_in_
         C: float = 1.0,
         multiclass: str = "ovr",
         l1_ratio: float = 0.0,
+        penalty_factor: Any = None,
+        feature_groups: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -92,6 +94,8 @@ feature_names_in_
         self.C = C
         self.multiclass = multiclass
         self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
+        self.feature_groups = feature_groups
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol
@@ -137,8 +141,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows as there are coefficients. The fit ends at the vertex where it finds it, and within tol of it if not.
     C : float, default inf
         Weight of the loss against the penalty, in (0, inf].
-    l1_ratio, fit_intercept, tol, solver, time_limit, max_passes, n_threads, warm_start, \
-random_state
+    l1_ratio, penalty_factor, feature_groups, fit_intercept, tol, solver, time_limit, max_passes, n_threads, \
+warm_start, random_state
         As in ``LogisticRegression``.
 
     Attributes
@@ -167,6 +171,8 @@ random_state
         *,
         C: float = math.inf,
         l1_ratio: float = 0.0,
+        penalty_factor: Any = None,
+        feature_groups: Any = None,
         fit_intercept: bool = True,
         tol: float = 1e-6,
         solver: str = "auto",
@@ -179,6 +185,8 @@ random_state
         self.loss = loss
         self.C = C
         self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
+        self.feature_groups = feature_groups
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.solver = solver
@@ -212,6 +220,7 @@ random_state
             names = rows.names
         else:
             rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
+        recipe = parameters.for_features(self, recipe, rows.shape[1], names)
         part, weight = self._subproblem(recipe.loss, rows, y, sample_weight)
         start = fitting.earlier(self, (rows.shape[1] + 1, 1))
         fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
@@ -256,7 +265,9 @@ random_state
         return rows, names, inputs.targets(y, rows.shape[0], type(self).__name__)
 
     def _grid_problem(self, X: Any, y: Any, weight: FloatArray | None) -> GridProblem | None:
-        """The problem that all models of a grid of C share."""
+        """The problem that all models of a grid of C share; None if each is fitted on its own."""
+        if parameters.uneven(self):
+            return None
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         rows, _ = inputs.stored_or_rows(X, type(self).__name__)
         part, weight = self._subproblem(recipe.loss, rows, y, weight)

@@ -31,6 +31,13 @@ class LogisticRegression(Classification):
         How three or more classes are treated.
     l1_ratio : float, default 0.0
         Share of the absolute norm in the penalty, in [0, 1].
+    penalty_factor : array (d,), dict {column: factor} or None
+        Factor p_j >= 0 on the penalty of each feature, as ``penalty.factor`` of glmnet but without rescaling; 0 leaves
+        a feature unpenalised. The penalty is sum_j p_j ((1 - l1_ratio)/2 w_j^2 + l1_ratio |w_j|).
+    feature_groups : array of labels (d,), list of lists of feature numbers, dict {column: label} or None
+        Groups of features that enter or leave the model together (group lasso; needs l1_ratio > 0): in place of |w_j|
+        the penalty has sqrt(d_g) |w_g|_2 for each group g of d_g features, times its factor. Features in no list are
+        groups of their own.
     fit_intercept : bool, default True
         Whether b is fitted; otherwise it is 0.
     class_weight : dict {class: weight}, "balanced" or None
@@ -87,6 +94,8 @@ class LogisticRegression(Classification):
         *,
         multiclass: str = "multinomial",
         l1_ratio: float = 0.0,
+        penalty_factor: Any = None,
+        feature_groups: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -100,6 +109,8 @@ class LogisticRegression(Classification):
         self.C = C
         self.multiclass = multiclass
         self.l1_ratio = l1_ratio
+        self.penalty_factor = penalty_factor
+        self.feature_groups = feature_groups
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,8 +12,11 @@ from sklearn.utils import check_random_state
 from linsep import losses
 from linsep.errors import BadInput
 from linsep.losses import CoupledLoss, Loss
-from linsep.penalties import ElasticNet
+from linsep.penalties import ElasticNet, resolve
 from linsep.train import Recipe
+
+#: Parameters with a value for each feature.
+_BY_FEATURE = ("penalty_factor", "feature_groups")
 
 
 def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
@@ -37,6 +41,19 @@ def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
         n_threads=threads(model.n_threads),
         seed=seed(model.random_state),
     )
+
+
+def uneven(model: Any) -> bool:
+    """Whether the model asks for a penalty that differs from feature to feature."""
+    return any(getattr(model, name, None) is not None for name in _BY_FEATURE)
+
+
+def for_features(model: Any, recipe: Recipe, d: int, names: Any) -> Recipe:
+    """The recipe for d features, which may have names: ``penalty_factor`` and ``feature_groups`` are resolved."""
+    if not uneven(model):
+        return recipe
+    factor, groups = (getattr(model, name, None) for name in _BY_FEATURE)
+    return replace(recipe, penalty=resolve(recipe.penalty, factor, groups, d, names))
 
 
 def classification_loss(given: Any) -> Loss:

@@ -40,6 +40,9 @@ class LinearSVC(Classification):
     loss : {"hinge", "squared_hinge"}
     multiclass : {"ovr", "crammer_singer"}
         How three or more classes are treated; ``crammer_singer`` has a hinge of its own.
+    penalty_factor : array (d,), dict {column: factor} or None
+        Factor p_j >= 0 on the penalty of each feature, which is 1/2 sum_j p_j w_j^2; 0 leaves a feature unpenalised.
+        Needs a finite C. p_j w_j = sum_i y_i alpha_i x_ij then.
     fit_intercept, class_weight, tol, solver, time_limit, max_passes, n_threads, warm_start, \
 random_state
         As in ``LogisticRegression``.
@@ -89,6 +92,7 @@ feature_names_in_
         *,
         loss: str = "hinge",
         multiclass: str = "ovr",
+        penalty_factor: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -102,6 +106,7 @@ feature_names_in_
         self.C = C
         self.loss = loss
         self.multiclass = multiclass
+        self.penalty_factor = penalty_factor
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol

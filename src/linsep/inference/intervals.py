@@ -42,7 +42,7 @@ _DEPENDENT = (
 
 def refusal(part: Part) -> str | None:
     """Why there can be no intervals, before looking at the rows."""
-    if part.penalty.l2 > 0.0 or part.penalty.l1 > 0.0:
+    if not part.penalty.absent:
         return (
             "the coefficients are penalised, which biases them towards zero by an unknown amount. Fit with C=inf for "
             "inference, or judge the model by its held-out error."

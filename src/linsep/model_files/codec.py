@@ -32,7 +32,7 @@ from linsep.data.cluster import Traffic
 from linsep.errors import BadModelFile, LinsepError, Refused
 from linsep.losses import Loss
 from linsep.model_files.container import Arrays
-from linsep.penalties import ElasticNet
+from linsep.penalties import ElasticNet, GroupElasticNet
 from linsep.solution import Explicit, Linearised, Status, TraceRecord
 from linsep.train import Fit, Recipe
 from linsep.zero_one import ZeroOne
@@ -41,7 +41,18 @@ from linsep.zero_one import ZeroOne
 RECORDS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        *(Optimality, Recipe, Fit, ElasticNet, Linearised, Explicit, TraceRecord, ZeroOne, Traffic),
+        *(
+            Optimality,
+            Recipe,
+            Fit,
+            ElasticNet,
+            GroupElasticNet,
+            Linearised,
+            Explicit,
+            TraceRecord,
+            ZeroOne,
+            Traffic,
+        ),
     )
 }
 RECORDS.update(

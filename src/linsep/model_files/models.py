@@ -22,6 +22,7 @@ from linsep.certificates import Optimality
 from linsep.errors import BadModelFile, Refused
 from linsep.model_files import container
 from linsep.model_files.codec import Reader, Writer
+from linsep.penalties import GroupElasticNet
 from linsep.solution import Explicit, Linearised
 from linsep.tables import Encoder
 from linsep.train import Fit
@@ -248,6 +249,9 @@ def _check_fits(fits: Any, d: int, k: int) -> None:
     if sum(widths) != k:
         raise BadModelFile(f"the fits have {sum(widths)} columns, the coefficients {k}.")
     for fit, width in zip(fits, widths, strict=True):
+        penalty = fit.recipe.penalty
+        if isinstance(penalty, GroupElasticNet) and penalty.factor.shape != (d,):
+            raise BadModelFile(f"a fit does not have penalty factors for {d} columns.")
         shapes = {fit.W.shape}
         if isinstance(fit.dual, Linearised):
             shapes |= {fit.dual.base.shape, fit.dual.step.shape}

@@ -2,7 +2,16 @@
 
 from linsep.problem.coupled import CoupledProblem
 from linsep.problem.duality import dot
+from linsep.problem.grouped import GroupProblem
 from linsep.problem.max_margin import MaxMarginProblem
 from linsep.problem.pointwise import Problem, Tried, hard_margin
 
-__all__ = ["CoupledProblem", "MaxMarginProblem", "Problem", "Tried", "dot", "hard_margin"]
+__all__ = [
+    "CoupledProblem",
+    "GroupProblem",
+    "MaxMarginProblem",
+    "Problem",
+    "Tried",
+    "dot",
+    "hard_margin",
+]

@@ -49,7 +49,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from linsep.losses import CoupledLoss
-    from linsep.penalties import ElasticNet
+    from linsep.penalties import ElasticNet, GroupElasticNet
     from linsep.solution import FloatArray
 
 #: Length up to which a product of two vectors is left to BLAS.
@@ -225,6 +225,48 @@ def dual_value(
         return DualValue(0.0, conj, v, None)
     shrink = l1 / max(float(np.abs(v[0] + v[1]).max(initial=0.0)), l1)
     return DualValue(-shrink * (conj[0] + conj[1]), conj, v, None, shrink)
+
+
+def group_dual_value(
+    conj: tuple[float, float],
+    mass: tuple[float, float],
+    v: tuple[FloatArray, FloatArray],
+    *,
+    penalty: GroupElasticNet,
+    fit_intercept: bool,
+) -> DualValue:
+    """``dual_value`` for a penalty with factors and groups, at a point with v_j = 0 where the factor is 0.
+
+    That such a point is near must be known from elsewhere. ``shrink`` is 1/max(|v_g|/l1_g, 1).
+    """
+    plus, minus = balance(*mass) if fit_intercept else (1.0, 1.0)
+    held = penalty.factor > 0.0
+    v = np.where(held, plus * v[0], 0.0), np.where(held, minus * v[1], 0.0)
+    conj = plus * conj[0], minus * conj[1]
+    gain = -(conj[0] + conj[1])
+    if penalty.l1_ratio == 1.0:
+        shrink = 1.0 / max(penalty.gauge(v[0] + v[1]), 1.0)
+        return DualValue(shrink * gain, conj, v, None, shrink)
+    cost = penalty.conjugate(v[0] + v[1])
+    if (
+        penalty.l1_ratio == 0.0 and 0.0 < gain < 2.0 * cost
+    ):  # the best multiple of a point that is too long
+        kappa = gain / (2.0 * cost)
+        v, conj = (kappa * v[0], kappa * v[1]), (kappa * conj[0], kappa * conj[1])
+        gain, cost = -(conj[0] + conj[1]), penalty.conjugate(v[0] + v[1])
+    return DualValue(gain - cost, conj, v, penalty.minimiser(v[0] + v[1]))
+
+
+def group_values(
+    sums: FloatArray, theta: FloatArray, penalty: GroupElasticNet, fit_intercept: bool
+) -> tuple[float, float]:
+    """``values`` for a penalty with factors and groups."""
+    read = ClosingSums.from_flat(sums, len(theta) - 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = group_dual_value(
+            read.conj, read.mass, read.v, penalty=penalty, fit_intercept=fit_intercept
+        )
+        return read.loss + penalty.value(theta[:-1]), found.value
 
 
 def values(

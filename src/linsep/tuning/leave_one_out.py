@@ -44,8 +44,8 @@ def refuse(given: GridProblem | None) -> None:
     wish = f"cv={LEAVE_ONE_OUT!r} needs"
     if given is None:
         raise Refused(
-            f"{wish} two classes (or a regression) and class_weight other than 'balanced': it takes one column of "
-            "weights and one weight for each row. Use cv=5."
+            f"{wish} two classes (or a regression), class_weight other than 'balanced', and neither penalty_factor nor "
+            "feature_groups: it takes one column of weights and one weight for each row. Use cv=5."
         )
     loss = given.recipe.loss
     if isinstance(loss, CoupledLoss) or not loss.smooth:

@@ -12,12 +12,15 @@ along theta. The candidate is then checked against every row.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep import _kernels
 from linsep.errors import SeparableData
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
 from linsep.problem.closing_rows import margin_error
 from linsep.problem.gram import symmetric
 from linsep.separability import WIDE, Inseparable, Separable, decide
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from linsep.data import Block
-    from linsep.problem import Problem
+    from linsep.problem import GroupProblem
     from linsep.solution import FloatArray
 
     IntArray = npt.NDArray[np.int64]
@@ -98,6 +101,31 @@ def refuse_without_minimiser(problem: Problem) -> None:
         counted = np.arange(problem.data.n) if weight is None else np.flatnonzero(weight > 0)
         moved = np.setdiff1d(counted, answer.rows_on)
         raise separable(np.append(w, b), len(moved), moved)
+
+
+def refuse_unpenalised_separation(problem: GroupProblem) -> None:
+    """Raise if the features with penalty factor 0 alone separate the classes: then no minimiser exists."""
+    free = np.flatnonzero(problem.penalty.factor == 0.0)
+    data = problem.data
+    if not len(free):
+        return
+    rows = data.columns(free)
+    try:
+        refuse_without_minimiser(
+            Problem(problem.loss, ElasticNet(math.inf), rows, problem.fit_intercept)
+        )
+    except SeparableData as error:
+        w = np.zeros(data.d)
+        w[free] = error.direction[0]
+        raise SeparableData(
+            "The features with penalty_factor=0 separate the classes, or some rows of them, so no minimiser exists: "
+            "the loss falls for ever along the direction (w, b) in this error's .direction. Give those features a "
+            "positive penalty_factor, or remove those with large entries in the direction.",
+            direction=(w, error.direction[1]),
+            rows=error.rows,
+        ) from None
+    finally:
+        rows.close()
 
 
 def _two_sided(problem: Problem) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from linsep.errors import BadInput
@@ -36,3 +37,17 @@ def test_bad_strength_is_refused(C):
 def test_bad_ratio_is_refused(ratio):
     with pytest.raises(BadInput, match="l1_ratio"):
         ElasticNet(1.0, ratio)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 1.0])
+def test_value_and_conjugate_obey_fenchel_young(ratio):
+    """value(w) + conjugate(v) >= v.w, with equality where v is a subgradient at w."""
+    rng = np.random.default_rng(0)
+    penalty = ElasticNet(0.7, ratio)
+    for _ in range(50):
+        w, v = rng.normal(size=(2, 5))
+        assert penalty.value(w) + penalty.conjugate(v) >= v @ w - 1e-12
+        x = penalty.prox(w, 0.5)
+        slope = (w - x) / 0.5
+        slope = np.clip(slope, -penalty.l1, penalty.l1) if ratio == 1.0 else slope
+        assert penalty.value(x) + penalty.conjugate(slope) == pytest.approx(slope @ x, abs=1e-12)

@@ -1,0 +1,202 @@
+"""The certificate of a penalty with factors and groups of features (``penalties.group``).
+
+Lower bound. With v = sum s sigma u x and A = sum s (l*(-u) + u offset), every feasible u proves
+
+    P >= -A - sum_g max(|v_g| - l1_g, 0)^2/(2 l2_g).
+
+Where l2 = 0 (l1_ratio = 1) all |v_g| <= l1_g is needed: all u are multiplied by the largest kappa <= 1 that reaches it,
+and P >= -kappa A, as l* is convex with l*(0) = 0. Features with the factor 0 need v_j = 0 exactly, like the intercept.
+Without such features the intercept's condition is met by shrinking the heavier side, as in ``closing``. With them,
+``unpenalised.cleared`` finds u for which a point that satisfies all these conditions exactly is proven to exist
+within c_i of u_i; the conjugates are taken at their largest within c, and v moves by at most sum s c |x|.
+
+Rounding is bounded as in ``closing``. Omega* is 1/l2_min-smooth, so an error e of v costs at most
+|at|.|e| + |e|^2/(2 l2_min), where ``at`` is the gradient of Omega* at v. A norm of d_g numbers errs by a share
+(d_g + 4) eps, and l1_g and l2_j by 4 eps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates.closing import BoundedSums
+from linsep.certificates.metric import AMPLE
+from linsep.certificates.optimality import Optimality, enclose, preference
+from linsep.certificates.part import Part
+from linsep.certificates.precise import precise_sums
+from linsep.certificates.recheck import (
+    chunks,
+    closing_sums_numpy,
+    dual_point,
+    given,
+    longest_sum,
+    row_norms,
+    score,
+    weigh,
+)
+from linsep.certificates.rows import UNDERFLOW, Rows
+from linsep.certificates.unpenalised import cleared, largest_conjugates
+from linsep.losses import Loss
+from linsep.penalties import GroupElasticNet
+from linsep.problem import dot
+from linsep.problem.closing_rows import ROUNDOFF, feasible, score_share
+from linsep.problem.duality import DualValue, group_dual_value
+from linsep.solution import Explicit
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Bound on what underflow takes from the squares of one weight, for a ridge of 1.
+_UNDERFLOW = 2.0**-1070
+
+
+def group_certificate(part: Part) -> Optimality:
+    """The certificate of a subproblem whose penalty has factors or groups.
+
+    If rounding keeps the gap above tol, the sums are made in about twice the working precision.
+    """
+    assert isinstance(part.loss, Loss) and isinstance(part.penalty, GroupElasticNet)
+    held = _held(part, part.loss) if part.penalty.unpenalised(part.X.shape[1]).any() else None
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _assembled(part, part.penalty, _sums(part, part.loss, held, precise=False), held)
+        if found.certified:
+            return found
+        other = _assembled(part, part.penalty, _sums(part, part.loss, held, precise=True), held)
+    return min(found, other, key=preference)
+
+
+class _Held:
+    """Dual variables u, within c of which a point lies that suits the unpenalised features and the intercept."""
+
+    def __init__(self, u: FloatArray, c: FloatArray) -> None:
+        self.u, self.c = u, c
+        self.proven = bool(np.isfinite(c).all())
+
+
+def _held(part: Part, loss: Loss) -> _Held:
+    """Dual variables near those of the part, for which the unpenalised columns of v vanish.
+
+    Without a proof that they do, all are 0, which suits every column.
+    """
+    n, d = part.X.shape
+    everyone = slice(0, n)
+    s, o = given(part.weight, everyone, 1.0), given(part.offset, everyone, 0.0)
+    sigma, m, u = np.asarray(part.sigma, dtype=np.float64), np.empty(n), np.empty(n)
+    for rows, block in chunks(part.X):
+        m[rows] = sigma[rows] * score(block, part.W)[:, 0] + o[rows]
+        vectors = sigma[rows], o[rows], m[rows], s[rows]
+        u[rows] = dual_point(loss, part.dual, rows, block, *vectors)
+    columns = np.flatnonzero(part.penalty.unpenalised(d))
+    rows_of = Rows(part.X[:, columns], sigma, o, s, part.fit_intercept, 0.0)
+    found = cleared(loss, rows_of, u, part.tol) if np.isfinite(u).all() else None
+    if found is None:
+        return _Held(np.zeros(n), np.full(n, math.inf))
+    u, c = found
+    safe = feasible(loss, u, m, s)  # sets to 0 what may underflow
+    return _Held(safe, (c + np.abs(u - safe)) * AMPLE)
+
+
+def _sums(part: Part, loss: Loss, held: _Held | None, precise: bool) -> BoundedSums:
+    """Sums of the closing pass with bounds on their errors."""
+    dual = part.dual if held is None else Explicit(held.u)
+    rows = loss, part.X, part.sigma, part.offset, part.weight, part.W, dual
+    if precise:
+        sums = precise_sums(*rows, fit_intercept=part.fit_intercept and held is None)
+    else:
+        sums = BoundedSums.of(closing_sums_numpy(*rows), longest_sum(part.X))
+    return sums if held is None or not held.proven else _charged(part, loss, held, sums)
+
+
+def _charged(part: Part, loss: Loss, held: _Held, sums: BoundedSums) -> BoundedSums:
+    """The sums for the worst point within c of u, both sides in one."""
+    n = part.X.shape[0]
+    s, o = (
+        given(v, slice(0, n), default) for v, default in ((part.weight, 1.0), (part.offset, 0.0))
+    )
+    worst, size = largest_conjugates(loss, held.u, held.c, o)
+    moved = along = 0.0
+    for rows, block in chunks(part.X):
+        c = weigh(s[rows], held.c[rows])
+        moved += float(c @ (row_norms(block) + 2.0**-500))
+        along += float(c @ score(abs(block), np.abs(part.W))[:, 0])
+    chain = (n + 40) * ROUNDOFF
+    return replace(
+        sums,
+        conj=(math.fsum(weigh(s, worst).tolist()), 0.0),
+        mass=(1.0, 1.0),
+        v=(sums.v[0] + sums.v[1], np.zeros_like(sums.v[0])),
+        terms_error=sums.terms_error + 48 * ROUNDOFF * float(weigh(s, size).sum()) + n * UNDERFLOW,
+        v_error=sums.v_error + AMPLE * moved * (1.0 + chain),
+        v_error_along=sums.v_error_along + AMPLE * along * (1.0 + chain),
+        v_error_entry=sums.v_error_entry + AMPLE * moved * (1.0 + chain),
+        mass_share=0.0,
+    )
+
+
+def _assembled(
+    part: Part, penalty: GroupElasticNet, sums: BoundedSums, held: _Held | None
+) -> Optimality:
+    """The certificate from bounded sums."""
+    w = np.ascontiguousarray(part.W[:-1, 0])
+    value, d = penalty.value(w), len(w)
+    primal = sums.loss + value
+    rounding = sums.terms_error + 2.0 * score_share(d) * value
+    rounding += _UNDERFLOW * (d * float(penalty.ridge.max()) + 1.0)
+    bound = 0.0
+    if (held is None or held.proven) and penalty.full_precision:
+        balanced = part.fit_intercept and held is None
+        dual = group_dual_value(
+            sums.conj, sums.mass, sums.v, penalty=penalty, fit_intercept=balanced
+        )
+        error = _error_without_ridge if dual.minimiser is None else _error_with_ridge
+        bound, rounding = dual.value, rounding + error(sums, w, penalty, dual, balanced)
+    modulus = penalty.modulus
+    return enclose(
+        *(primal, bound, rounding * (1.0 + 2.0**-10)),
+        scale=penalty.scale,
+        tol=part.tol,
+        distance=math.sqrt(2.0 / modulus) * (1.0 + 8 * ROUNDOFF) if modulus > 0.0 else math.inf,
+        kind="dual",
+    )
+
+
+def _error_with_ridge(
+    sums: BoundedSums, w: FloatArray, penalty: GroupElasticNet, dual: DualValue, balanced: bool
+) -> float:
+    """Error of the dual value for l1_ratio < 1 beyond that of the terms."""
+    at, least, d = dual.minimiser, penalty.least_l2, len(w)
+    assert at is not None
+    off = np.where(penalty.unpenalised(d), 0.0, at - w)
+    error = min(
+        sums.v_error * math.sqrt(dot(at, at)),
+        sums.v_error_along + sums.v_error * math.sqrt(dot(off, off)),
+    )
+    size = penalty.conjugate(dual.v[0] + dual.v[1]) + float(penalty.thresholds @ penalty.norms(at))
+    error += 4.0 * score_share(d) * size + _UNDERFLOW * d * (1.0 + 1.0 / least)
+    moved = sums.v_error
+    if balanced:
+        share = 2.0 * (sums.mass_share + ROUNDOFF)
+        costs = [share * (abs(a) + abs(dot(x, at))) for a, x in zip(dual.conj, dual.v, strict=True)]
+        error += math.nan if any(map(math.isnan, costs)) else max(costs)
+        moved += share * math.sqrt(max(dot(x, x) for x in dual.v))
+    error += 4.0 * ROUNDOFF * (abs(dual.conj[0]) + abs(dual.conj[1]))
+    return error + 0.5 * (1.0 + 1e-6) * moved * moved / least
+
+
+def _error_without_ridge(
+    sums: BoundedSums, w: FloatArray, penalty: GroupElasticNet, dual: DualValue, balanced: bool
+) -> float:
+    """Error of the dual value for l1_ratio = 1 beyond that of the terms."""
+    conj, largest = dual.conj[0] + dual.conj[1], penalty.gauge(dual.v[0] + dual.v[1])
+    excess = penalty.gauge_bound(sums.v_error_entry, sums.v_error)
+    excess += 2.0 * score_share(len(w)) * (largest + excess)
+    error = 8.0 * ROUNDOFF * (abs(dual.conj[0]) + abs(dual.conj[1]))
+    if balanced:
+        share = 2.0 * (sums.mass_share + ROUNDOFF)
+        excess += share * (max(map(penalty.gauge, dual.v)) + excess) * (1.0 + 1e-6)
+        error += share * max(abs(a) for a in dual.conj)
+    surely = 1.0 / max(largest + excess, 1.0)
+    return error + (dual.shrink - surely) * abs(conj) + 8.0 * ROUNDOFF * abs(conj)

@@ -1,0 +1,82 @@
+"""What every penalty can do.
+
+Reported objective (what users read)::
+
+    penalty(w) + C sum_i s_i l(m_i),     penalty = (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 for the elastic net
+
+Internal objective (what solvers minimise) is the same divided by C, so that C = inf is a plain
+limit and needs no special case. ``reported = scale * internal``; a penalty is written in internal units. The intercept
+is never penalised.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Penalty(Protocol):
+    """A convex penalty Omega of the weights, in internal units.
+
+    ``uniform`` says that every feature is penalised alike: then it is an :class:`ElasticNet`, whose two numbers the
+    compiled kernels take.
+    """
+
+    @property
+    def C(self) -> float:  # noqa: N802
+        """Weight of the loss against the penalty, in (0, inf]."""
+        ...
+
+    @property
+    def l1_ratio(self) -> float:
+        """Share of the norms in the penalty, in [0, 1]; the other part is quadratic."""
+        ...
+
+    @property
+    def uniform(self) -> bool:
+        """Whether every feature is penalised alike."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """Factor from internal to reported units: C, or 1 when C = inf."""
+        ...
+
+    @property
+    def modulus(self) -> float:
+        """Largest m for which Omega(w) - m |w|^2/2 is convex."""
+        ...
+
+    @property
+    def kinked(self) -> bool:
+        """Whether Omega has kinks."""
+        ...
+
+    @property
+    def absent(self) -> bool:
+        """Whether Omega is 0 everywhere."""
+        ...
+
+    def value(self, w: FloatArray) -> float:
+        """Omega(w)."""
+        ...
+
+    def conjugate(self, v: FloatArray) -> float:
+        """Largest v.w - Omega(w); inf if there is none."""
+        ...
+
+    def prox(self, w: FloatArray, step: float) -> FloatArray:
+        """Minimiser of |x - w|^2/2 + step Omega(x)."""
+        ...
+
+    def quadratic(self, d: int) -> FloatArray:
+        """Weight of w_j^2/2 for each of d features."""
+        ...
+
+    def unpenalised(self, d: int) -> npt.NDArray[np.bool_]:
+        """Which of d features have no penalty."""
+        ...

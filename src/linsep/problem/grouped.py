@@ -1,0 +1,43 @@
+"""The objective of a pointwise loss with a penalty that differs from feature to feature.
+
+::
+
+    P(theta) = Omega(w) + sum_i s_i l(m_i),   m_i = sigma_i (x_i.w + b) + offset_i,   theta = (w, b)
+
+with Omega of ``penalties.group``. The passes over the rows are those of the problem without a penalty.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from linsep.data import Location
+from linsep.errors import Refused
+from linsep.penalties import ElasticNet, GroupElasticNet
+from linsep.problem.pointwise import Problem
+
+if TYPE_CHECKING:
+    from linsep.data import Dataset
+    from linsep.losses import Loss
+
+
+class GroupProblem:
+    """One objective; ``losses`` is its sum over the rows, a problem without a penalty."""
+
+    def __init__(
+        self, loss: Loss, penalty: GroupElasticNet, data: Dataset, fit_intercept: bool = True
+    ) -> None:
+        if data.location is not Location.MEMORY:
+            raise Refused(
+                "penalty_factor and feature_groups need the rows in memory; these are on disk or on a cluster. Load "
+                "them, or fit without penalty factors and groups."
+            )
+        self.loss, self.penalty, self.data = loss, penalty, data
+        self.fit_intercept = fit_intercept
+        self.losses = Problem(loss, ElasticNet(math.inf), data, fit_intercept)
+
+    @property
+    def passes(self) -> float:
+        """Passes over the data."""
+        return self.losses.passes

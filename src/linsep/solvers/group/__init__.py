@@ -1,0 +1,1 @@
+"""Solvers for penalties that differ from feature to feature."""

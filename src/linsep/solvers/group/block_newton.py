@@ -1,0 +1,257 @@
+"""Proximal Newton on working sets of groups.
+
+Problem: min sum_j l2_j/2 w_j^2 + sum_g l1_g |w_g| + sum s l(m) for a smooth loss; groups of one feature are the
+weighted lasso and elastic net. Method: the features of a working set (those without a penalty, the groups that are
+not 0, and those with the largest |v_g|/l1_g) are fitted by proximal Newton steps (Lee, Sun and Saunders 2014), whose
+quadratic models ``quadratic.minimise`` solves; then v is computed for all groups, and those with |v_g| > l1_g join (as
+in Massias, Gramfort and Salmon 2018). The dual point of a step is the Newton-dual point of ``newton.solve``: on the
+working set its v obeys the optimality conditions of the model, so that the gap is of higher order in the step.
+
+Unpenalised features and the intercept are eliminated from each quadratic model.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.errors import Refused
+from linsep.monitoring import note
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.problem.duality import balanced_v, group_values
+from linsep.solution import Solution, Status, Stop, TraceRecord
+from linsep.solvers.group.quadratic import minimise
+from linsep.solvers.run import LimitReached, linearised
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from linsep.penalties import GroupElasticNet
+    from linsep.problem.grouped import GroupProblem
+    from linsep.solution import FloatArray, Linearised
+
+    IntArray = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
+
+NAME = "block-newton"
+ALL = 200  # features up to which the working set is everything
+FIRST = 50  # features that join at least
+ROUNDS = 100
+STEPS = 50
+SHARE = 0.3  # of tol: the gap at which a run ends, before rounding is charged
+TIGHTER = 0.01
+FINER = 1e-3  # precision of a quadratic model beside that of the steps
+FINE = 1e-13
+SHORT = 0.1  # length of a step that shows the curvatures to be wrong
+ROUNDING = 1e-13  # share of P below which its changes are rounding
+HALVINGS = 2.0 ** -np.arange(12.0)
+
+
+def solve(problem: GroupProblem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """Fit from theta on; ends at a gap below tol, at a limit, or where nothing helps."""
+    if not problem.loss.smooth or not problem.loss.convex:
+        raise Refused(
+            f"The {problem.loss.name} loss has a kink or is not convex, and with l1_ratio > 0 no solver takes it: use "
+            "a smooth loss ('squared_hinge', 'huberised_hinge', 'logistic'; 'huber' for numbers) or l1_ratio=0."
+        )
+    return _Run(problem, theta, stop).solve()
+
+
+class _Run:
+    """One run: its point, its dual point, its trace."""
+
+    def __init__(self, problem: GroupProblem, theta: FloatArray, stop: Stop) -> None:
+        self.problem, self.stop, self.theta = problem, stop, theta.copy()
+        self.began = time.perf_counter()
+        self.trace: list[TraceRecord] = []
+        self.dual = linearised(self.theta, np.zeros_like(self.theta))
+        self.best: tuple[float, FloatArray, Linearised] | None = None
+        self.free = problem.penalty.unpenalised(problem.data.d)
+
+    def solve(self) -> Solution:
+        """Working sets until the gap closes."""
+        status = Status.WORKING_PRECISION
+        try:
+            if self._rounds():
+                status = Status.CERTIFIED
+        except LimitReached as limit:
+            status = limit.status
+        _, theta, dual = self.best or (math.inf, self.theta, self.dual)
+        return Solution(
+            W=theta.reshape(-1, 1).copy(),
+            dual=dual,
+            status=status,
+            passes=self.problem.passes,
+            seconds=time.perf_counter() - self.began,
+            trace=tuple(self.trace),
+        )
+
+    def _rounds(self) -> bool:
+        penalty, d = self.problem.penalty, self.problem.data.d
+        start, _, _ = self.problem.losses.start(self.theta)
+        self.theta = start
+        precision, idle = 0.1 * self.stop.tol, 0
+        work = np.ones(d, dtype=bool) if d <= ALL else self.free | (start[:-1] != 0.0)
+        work = _whole_groups(work, penalty.group)
+        for _ in range(ROUNDS):
+            self._fit(np.flatnonzero(work).astype(np.int64), precision)
+            gap, v = self._close()
+            if gap <= SHARE * self.stop.tol:
+                return True
+            joined = _joining(penalty.norms(v), penalty, work)
+            if joined.any():
+                work |= joined
+                continue
+            precision, idle = TIGHTER * precision, idle + 1
+            if idle > 3:
+                return False
+        return False
+
+    def _close(self) -> tuple[float, FloatArray]:
+        """Relative gap of the last point and dual point, without rounding errors, and v (one pass)."""
+        problem, penalty = self.problem, self.problem.penalty
+        sums = problem.losses.closing(self.theta, self.dual)
+        primal, lower = group_values(sums, self.theta, penalty, problem.fit_intercept)
+        lower = max(lower, 0.0)
+        gap = primal - lower
+        if math.isfinite(gap) and (self.best is None or gap <= self.best[0]):
+            self.best = gap, self.theta.copy(), self.dual
+        self._record(primal, lower)
+        return gap / max(abs(primal), 1e-300), balanced_v(
+            sums, problem.data.d, problem.fit_intercept
+        )
+
+    def _record(self, primal: float, lower: float) -> None:
+        scale, passes = self.problem.penalty.scale, self.problem.passes
+        seconds = time.perf_counter() - self.began
+        self.trace.append(TraceRecord(passes, seconds, scale * primal, scale * lower))
+        note(passes, scale * primal, scale * lower)
+
+    def _check_limits(self) -> None:
+        stop = self.stop
+        if stop.time_limit is not None and time.perf_counter() - self.began >= stop.time_limit:
+            raise LimitReached(Status.TIME_LIMIT)
+        if stop.max_passes is not None and self.problem.passes >= stop.max_passes:
+            raise LimitReached(Status.PASS_LIMIT)
+
+    def _fit(self, features: IntArray, precision: float) -> None:
+        """Proximal Newton steps on these features; leaves the point after the last step and its dual point.
+
+        Where curvatures are missing, so that a step is short or P does not fall, the next step has secant ones.
+        """
+        part = _Part(self.problem, features)
+        theta = np.append(self.theta[features], self.theta[-1])
+        value, g = part.value_gradient(theta)
+        fine, secant = max(FINE, FINER * precision), False
+        for _ in range(STEPS):
+            self._check_limits()
+            delta, decrement = part.step(theta, g, fine)
+            if not secant:
+                self.dual = linearised(self._whole(theta, features), self._whole(delta, features))
+            length, theta, new, g = part.advance(theta, value, delta, decrement)
+            self.problem.losses.passes += 2.0 * len(features) / max(1, self.problem.data.d)
+            fell = new < value
+            if not secant and decrement <= precision * abs(value):
+                break
+            value, before = new, secant
+            secant = not before and part.straight and (length < SHORT or not fell)
+            if not fell and not secant:
+                break
+            if secant or before:
+                value, g = part.value_gradient(theta, float(secant))
+        self.theta = self._whole(theta, features)
+        part.close()
+
+    def _whole(self, theta: FloatArray, features: IntArray) -> FloatArray:
+        out = np.zeros(self.problem.data.d + 1)
+        out[features], out[-1] = theta[:-1], theta[-1]
+        return out
+
+
+class _Part:
+    """The problem on some features, which are whole groups."""
+
+    def __init__(self, problem: GroupProblem, features: IntArray) -> None:
+        self.rows = problem.data.columns(features)
+        self.losses = Problem(problem.loss, ElasticNet(math.inf), self.rows, problem.fit_intercept)
+        self.penalty = problem.penalty.restricted(features)
+        free = self.penalty.unpenalised(len(features))
+        self._free = np.append(np.flatnonzero(free), len(features))  # and the intercept
+        self._held = np.flatnonzero(~free).astype(np.int64)
+        self._norms = self.penalty.restricted(self._held)
+        self._centre = np.zeros(len(features))
+
+    @property
+    def straight(self) -> bool:
+        """Whether a row may have a slope but no curvature."""
+        return self.losses.loss.straight_tails
+
+    def close(self) -> None:
+        """Let go of the rows."""
+        self.rows.close()
+
+    def value_gradient(self, theta: FloatArray, blend: float = 0.0) -> tuple[float, FloatArray]:
+        """P, and the gradient of the losses alone."""
+        value, g = self.losses.value_gradient(theta, blend)
+        return value + self.penalty.value(theta[:-1]), g
+
+    def step(self, theta: FloatArray, g: FloatArray, fine: float) -> tuple[FloatArray, float]:
+        """Step to the minimiser of the quadratic model of the losses plus the penalty, and its predicted decrease."""
+        H = self.losses.hessian(self._centre)
+        on, off, w = self._held, self._free, theta[:-1]
+        inverse = np.linalg.pinv(_symmetric(H[np.ix_(off, off)]), rcond=1e-13, hermitian=True)
+        K = inverse @ H[np.ix_(off, on)]
+        S = _symmetric(H[np.ix_(on, on)] - H[np.ix_(on, off)] @ K)
+        ridge, x = self.penalty.ridge[on], w[on]
+        c = g[on] - K.T @ g[off] - S @ x
+        S[np.diag_indices(len(on))] += ridge
+        found = minimise(S, c, x, self._norms, fine)
+        delta = np.zeros_like(theta)
+        delta[on] = found - x
+        delta[off] = -(inverse @ g[off]) - K @ delta[on]
+        decrease = -float(g @ delta) - self.penalty.value(w + delta[:-1]) + self.penalty.value(w)
+        return delta, decrease
+
+    def advance(
+        self, theta: FloatArray, value: float, delta: FloatArray, decrement: float
+    ) -> tuple[float, FloatArray, float, FloatArray]:
+        """The unit step, or the longest of its halves that lets P fall: length, point, P and gradient there."""
+        trial = theta + delta
+        new, g = self.value_gradient(trial)
+        if new <= value - 1e-4 * decrement or decrement <= ROUNDING * abs(value):
+            return 1.0, trial, new, g
+        smooth, _ = self.losses.along(theta, delta, HALVINGS)
+        values = smooth + [self.penalty.value((theta + t * delta)[:-1]) for t in HALVINGS]
+        values = np.where(np.isfinite(values), values, np.inf)
+        falls = np.flatnonzero(values <= value - 1e-4 * HALVINGS * decrement)
+        length = float(HALVINGS[falls[0] if len(falls) else int(np.argmin(values))])
+        trial = theta + length * delta
+        return length, trial, *self.value_gradient(trial)
+
+
+def _symmetric(A: FloatArray) -> FloatArray:
+    return np.asarray(0.5 * (A + A.T))
+
+
+def _whole_groups(features: BoolArray, group: IntArray) -> BoolArray:
+    """Features of all groups of which some feature is chosen."""
+    chosen = np.bincount(group, features) > 0
+    return np.asarray(chosen[group])
+
+
+def _joining(norms: FloatArray, penalty: GroupElasticNet, work: BoolArray) -> BoolArray:
+    """The groups outside the working set that violate |v_g| <= l1_g most, as many features as are in it."""
+    sizes, group, l1 = penalty.sizes, penalty.group, penalty.thresholds
+    outside = (np.bincount(group, work) == 0) & (l1 > 0.0)
+    ratio = np.divide(norms, l1, out=np.zeros_like(norms), where=outside)
+    order = np.argsort(-ratio, kind="stable")
+    order = order[ratio[order] > 1.0]
+    room = max(FIRST, int(work.sum()))
+    count = max(1, int(np.searchsorted(np.cumsum(sizes[order]), room, side="right")))
+    chosen = np.zeros(len(sizes), dtype=bool)
+    chosen[order[:count]] = True
+    return np.asarray(chosen[group])
