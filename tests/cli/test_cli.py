@@ -17,7 +17,8 @@ import pytest
 import linsep
 from linsep.cli import live, main
 from linsep.cli.commands import VERBS
-from linsep.tables import batches, delimited
+from linsep.data.files import delimited
+from linsep.tables import batches
 
 PENGUINS = Path(linsep.__file__).parent / "cli" / "data" / "penguins.csv"
 
@@ -368,7 +369,7 @@ def test_a_fault_of_its_own_ends_with_a_traceback_and_not_with_a_hang(data):
     code = (
         "import sys; from linsep.cli import command, fitting, reading\n"
         "def broken(*a):\n    raise RuntimeError('a fault')\n"
-        "from linsep.tables.columnar import Target; Target.add = broken\n"
+        "from linsep.data.files.columns import Target; Target.add = broken\n"
         "sys.argv = ['linsep', 'fit', 'penguins.csv', '-t', 'species']; command()"
     )
     run = subprocess.run(

@@ -347,7 +347,7 @@ def test_a_failed_build_leaves_nothing(table, tmp_path):
     data.loc[1500, "x3"] = np.inf
     data.to_parquet(tmp_path / "rows.parquet")
     options = {"target": "label", "ignore": ["who"], "cache": tmp_path / "cache"}
-    with pytest.raises(BadInput, match=r"row 1500, column 3 \('x3'\) .* is inf"):
+    with pytest.raises(BadInput, match=r"column 'x3' is infinite .* in data row 1501"):
         scan(tmp_path / "rows.parquet", **options)
     frame(table).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(Refused, match="cache_limit is 1,000"):
@@ -429,8 +429,8 @@ def test_bad_scans_say_what_to_do(table, npy, tmp_path):
         scan(tmp_path / "nothing.npy")
     with pytest.raises(BadInput, match="There are no files"):
         scan(tmp_path)
-    (tmp_path / "rows.xls").write_text("1")
-    with pytest.raises(BadInput, match=r"Known endings: \.npy"):
+    (tmp_path / "rows.xls").write_bytes(b"\xd0\xcf\x11\xe0\x00\x00")
+    with pytest.raises(BadInput, match="not text"):
         scan(tmp_path / "rows.xls")
     with pytest.raises(BadInput, match="30000 rows, the target has 5"):
         scan(npy, target=np.zeros(5))
@@ -439,17 +439,17 @@ def test_bad_scans_say_what_to_do(table, npy, tmp_path):
     frame(table).to_csv(tmp_path / "rows.csv", index=False)
     with pytest.raises(BadInput, match="no column 'y'"):
         scan(tmp_path / "rows.csv", target="y")
-    with pytest.raises(BadInput, match=r"column 'who' holds string .*ignore=\['who'\]"):
+    with pytest.raises(BadInput, match=r"column 'who' holds .* string, .*ignore=\['who'\]"):
         scan(tmp_path / "rows.csv", target="label")
     with pytest.raises(BadInput, match="different kinds"):
         scan([npy, tmp_path / "rows.csv"])
     (tmp_path / "rows.svm").write_text("1 1:2 2:3\n1 1:x\n")
-    with pytest.raises(BadInput, match="lines 1 to 2"):
+    with pytest.raises(BadInput, match=r"rows.svm:2:5: the value 'x'"):
         scan(tmp_path / "rows.svm")
     gap = frame(table)
     gap.loc[7, "x1"] = None
     gap.to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(BadInput, match="column 'x1' is empty at row 7"):
+    with pytest.raises(BadInput, match=r"rows.csv:9:[0-9]+: column 'x1' is missing in data row 8"):
         scan(tmp_path / "rows.csv", target="label", ignore=["who"])
 
 

@@ -16,8 +16,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from linsep import Encoder, LogisticRegression, read_table
+from linsep.data.files import delimited
 from linsep.errors import BadInput, BadModelFile, NonFinite
-from linsep.tables import delimited, from_frame
+from linsep.tables import from_frame
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -21,7 +21,7 @@ import pytest
 from linsep import read_libsvm
 from linsep.cli import main
 from linsep.cli.commands import BAD_DATA, DONE, LIMIT, USAGE
-from linsep.tables import libsvm
+from linsep.data.files import libsvm
 
 FAST = ["--C", "1", "--test", "0", "--no-report", "--json"]
 

@@ -18,8 +18,8 @@ from sklearn.svm import LinearSVC
 
 from linsep import LogisticRegression, read_libsvm
 from linsep import _kernels as K  # noqa: N812
+from linsep.data.files import libsvm
 from linsep.errors import BadFile, BadInput
-from linsep.tables import libsvm
 
 GOOD = b"+1 1:0.5 3:2\n-1 2:1\n+1 1:-3 2:.25\n"
 DENSE = [[0.5, 0, 2], [0, 1, 0], [-3, 0.25, 0]]

@@ -17,9 +17,10 @@ import scipy.sparse as sp
 
 import linsep
 from linsep import Encoder, read_table
+from linsep.data.files import columnar, delimited
 from linsep.errors import BadFile, BadInput, Refused
-from linsep.tables import batches, columnar, delimited
-from linsep.tables.reading import stream_table
+from linsep.tables import batches
+from linsep.tables.table_files import stream_table
 
 
 def table(text, target=None, **options):

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.tables.table import STRING, TIME, Table
+from linsep.data.files.inference import STRING, TIME
+from linsep.tables.table import Table
 
 _ROWS, _COLUMNS = 20_000, 2_000  # that are looked at
 _FEW = 0.001  # share of rows that a suspicious column gets wrong

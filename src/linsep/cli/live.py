@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from linsep.errors import BadFile
 from linsep.tables import Table
-from linsep.tables.reading import stream_table
+from linsep.tables.table_files import stream_table
 
 _LARGE = 1 << 22  # bytes that are worth a piece of their own even if more are waiting
 

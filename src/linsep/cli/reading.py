@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.cli import live
+from linsep.data.files.columns import missing_name
+from linsep.data.files.formats import FORMATS, TYPES
+from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER
+from linsep.data.files.source import is_plain
 from linsep.errors import BadInput
 from linsep.tables import Encoder, read_table
-from linsep.tables.files import is_plain
-from linsep.tables.inference import MISSING
-from linsep.tables.reading import FORMATS, TYPES, stream_table
-from linsep.tables.table import BOOLEAN, NUMBER, Table, missing_name
+from linsep.tables.table import Table
+from linsep.tables.table_files import stream_table
 
 TRIED, FOLDS, HELD_OUT = (
     10,

@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data import strided_sample as shelf
-from linsep.data.decoding import Batch
+from linsep.data.files.numeric import NumericBatch, NumericFiles
 from linsep.data.layout import GRAIN, rows_of_a_large_block
 from linsep.data.memory import FILLED
 from linsep.data.pieces import PieceFile, PieceWriter
 from linsep.data.stored import CsrRows, DenseRows, StoredRows
 from linsep.errors import BadInput, Refused
 
-_VERSION = 2
+_VERSION = 3
 _PIECE = 1 << 20  # bytes of a file that share a checksum, where blocks do not decide
 _MANIFEST = "manifest.json"
 
@@ -38,7 +38,7 @@ class Damaged(Exception):
     """The cache cannot be used (control flow: it is then built again)."""
 
 
-def key(files: list[Path], settings: Any) -> str:
+def key(files: Sequence[Path], settings: Any) -> str:
     """The name of the cache of these files read with these settings."""
     facts: list[Any] = [_VERSION, settings]
     for file in files:
@@ -58,14 +58,13 @@ class Writer:
     ) -> None:
         self._directory, self._limit, self._width = directory, limit, width
         self._files: dict[str, PieceWriter] = {}
-        self._first: Batch | None = None
-        self._y: list[npt.NDArray[Any]] = []
+        self._first: NumericBatch | None = None
         self._weight: list[npt.NDArray[np.float64]] = []
         self._lengths: list[npt.NDArray[np.int64]] = []
         self._n = self._widest = 0
         self._lowest = 1  # column number
 
-    def add(self, batch: Batch, source: Path) -> None:
+    def add(self, batch: NumericBatch, source: Path) -> None:
         """Append a batch; all must have the same columns."""
         if self._first is None:
             self._first = batch
@@ -90,8 +89,6 @@ class Writer:
             self._files["rows"].write(rows)
             self._files["shelf"].write(rows[self._on_shelf(rows)])
         self._n += batch.X.shape[0]
-        if batch.y is not None:
-            self._y.append(batch.y)
         if batch.weight is not None:
             self._weight.append(batch.weight)
         size = sum(file.size for file in self._files.values())
@@ -101,7 +98,7 @@ class Writer:
                 "or scan fewer rows or columns."
             )
 
-    def _begin(self, batch: Batch) -> None:
+    def _begin(self, batch: NumericBatch) -> None:
         self._sparse = hasattr(batch.X, "indptr")
         if self._sparse:
             for name in ("values", "columns", "shelf-values", "shelf-columns"):
@@ -126,7 +123,7 @@ class Writer:
             self._files[name + "columns"].write(rows.indices.astype(np.int32))
         self._lengths.append(np.diff(X.indptr).astype(np.int64))
 
-    def finish(self) -> None:
+    def finish(self, y: npt.NDArray[Any] | None = None) -> None:
         """Write the vectors and, last, the manifest."""
         if self._first is None or self._n == 0:
             raise BadInput("The files hold no rows.")
@@ -144,7 +141,7 @@ class Writer:
             "files": {name: file.finish() for name, file in self._files.items()},
             "vectors": {},
         }
-        vectors: dict[str, Any] = {"y": self._y, "weight": self._weight}
+        vectors: dict[str, Any] = {"y": [] if y is None else [y], "weight": self._weight}
         if self._sparse:
             vectors["starts"] = [np.cumsum(np.concatenate([[0], *self._lengths]))]
         for name, parts in vectors.items():
@@ -205,7 +202,7 @@ def _piece_file(path: Path, facts: dict[str, Any]) -> PieceFile:
 
 
 def write_columns(directory: Path, rows: StoredRows, chosen: npt.NDArray[np.int64]) -> StoredRows:
-    """Some columns of all rows as rows of their own, dense if they are mostly filled."""
+    """Write some columns of all rows, dense if they are mostly filled."""
     entries = sum(block[:, chosen].nnz for _, block in rows.blocks()) if rows.sparse else 0
     dense = not rows.sparse or entries > FILLED * rows.shape[0] * len(chosen)
     parts = (block[:, chosen] for _, block in rows.blocks())
@@ -218,11 +215,11 @@ def write_columns(directory: Path, rows: StoredRows, chosen: npt.NDArray[np.int6
 def write_rows(
     directory: Path, parts: Iterable[Any], remedy: str, width: int | None = None
 ) -> StoredRows:
-    """Rows as they come, into a directory; the ``remedy`` is for a full disk."""
+    """Write rows into a directory; the ``remedy`` is for a full disk."""
     writer = Writer(directory, width=width)
     try:
         for part in parts:
-            writer.add(Batch(part), directory)
+            writer.add(NumericBatch(part), directory)
         writer.finish()
     except OSError as error:
         _explain(error, directory, remedy)
@@ -239,15 +236,15 @@ def _explain(error: OSError, directory: Path, remedy: str) -> None:
         raise Refused(text) from error
 
 
-def build(directory: Path, batches: Iterable[tuple[Path, Batch]], limit: float | None) -> None:
+def build(directory: Path, files: NumericFiles, limit: float | None) -> None:
     """Write a cache and let it appear under its name."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=".building-", dir=directory.parent))
     writer = Writer(making, limit)
     try:
-        for source, batch in batches:
+        for source, batch in files:
             writer.add(batch, source)
-        writer.finish()
+        writer.finish(files.target())
         if directory.exists():
             shutil.rmtree(directory)
         os.rename(making, directory)

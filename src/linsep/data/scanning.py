@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,10 @@ import numpy.typing as npt
 
 from linsep.data import cache as block_cache
 from linsep.data.cluster.files import scan_on_cluster
-from linsep.data.decoding import Batch, Column, Wanted, decoder, open_npy
+from linsep.data.files.arrays import open_npy
+from linsep.data.files.formats import Reading
+from linsep.data.files.inference import MISSING
+from linsep.data.files.numeric import Column, NumericFiles, Wanted
 from linsep.data.location import Location
 from linsep.data.pieces import PieceFile
 from linsep.data.stored import DenseRows, StoredRows
@@ -110,7 +113,7 @@ class Scan:
         return f"Scan({n:,} rows, {d:,} {kind} features, {self.rows.nbytes:,} bytes on disk)"
 
 
-def scan(
+def scan(  # noqa: PLR0913
     paths: Any,
     *,
     target: Any = None,
@@ -119,6 +122,13 @@ def scan(
     cache: str | os.PathLike[str] | None = None,
     cache_limit: float | None = None,
     client: Any = None,
+    format: str | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    decimal: str = ".",
+    quote: str | None = '"',
+    encoding: str = "utf-8",
+    missing: Iterable[str] = MISSING,
 ) -> Any:
     """Open files that may be larger than memory, for ``fit``, ``predict`` and ``verify``.
 
@@ -126,8 +136,8 @@ def scan(
     ----------
     paths : str, path or list of them
         Files of one kind, patterns such as ``"part-*.parquet"``, or a directory, read in the order of
-        their names: .npy, .npz (with an array ``X``), .parquet, .arrow, .feather, .csv (with a header),
-        and .libsvm, .svm or .svmlight.
+        their names: .npy and whatever :func:`~linsep.read_table` reads, compressed text too. A scan has no
+        encoder: text and missing values among the features are refused.
     target, weight
         Column of that name (Parquet, Arrow, CSV), array of that name (.npz), number of a column (.npy); or
         an array with one entry per row. LIBSVM files bring their target along.
@@ -141,6 +151,8 @@ def scan(
     client : dask.distributed.Client, optional
         The workers of this cluster read the files, each of which is a partition that stays in their memory.
         There is no cache then, and the paths must mean the same to all of them.
+    format, delimiter, header, decimal, quote, encoding, missing
+        How the files are written, as in :func:`~linsep.read_table`, which reads them by the same rules.
 
     Returns
     -------
@@ -160,19 +172,26 @@ def scan(
     files = _files(paths)
     y, y_column = _array_or_column(target, "target")
     s, s_column = _array_or_column(weight, "weight")
-    wanted = Wanted(y_column, s_column, tuple(ignore))
-    read = decoder(files[0])
-    for file in files[1:]:
-        if decoder(file) is not read:
-            raise BadInput(f"{files[0]} and {file} are files of different kinds: scan them apart.")
+    how = Reading.of(
+        format=format,
+        ignore=ignore,
+        missing=missing,
+        delimiter=delimiter,
+        header=header,
+        decimal=decimal,
+        quote=quote,
+        encoding=encoding,
+    )
+    wanted = Wanted(y_column, s_column, how)
+    reader = NumericFiles(files, wanted)
     if client is not None:
         if cache is not None or cache_limit is not None:
             raise BadInput(
                 "cache and cache_limit are for rows on disk: a cluster keeps them in memory."
             )
-        return scan_on_cluster(client, files, wanted, y, s)
-    in_place = _in_place(files) if wanted == Wanted() and cache is None else None
-    found = Scan(in_place) if in_place is not None else _cached(files, wanted, cache, cache_limit)
+        return scan_on_cluster(client, reader, y, s)
+    in_place = _in_place(reader) if wanted.plain and cache is None else None
+    found = Scan(in_place) if in_place is not None else _cached(reader, cache, cache_limit)
     for name, vector in (("y", y), ("weight", s)):
         if vector is None:
             continue
@@ -221,13 +240,13 @@ def _array_or_column(given: Any, name: str) -> tuple[npt.NDArray[Any] | None, Co
     return values, None
 
 
-def _in_place(files: list[Path]) -> StoredRows | None:
+def _in_place(reader: NumericFiles) -> StoredRows | None:
     """Rows of .npy files that the kernels can read as they lie; None if there are others."""
-    parts, heights, kinds = [], [], set()
+    if reader.kind != "npy":
+        return None
+    files, parts, heights, kinds = reader.files, [], [], set()
     for file in files:
-        if file.suffix.lower() != ".npy":
-            return None
-        table = open_npy(file)
+        table = open_npy(str(file), str(file))
         plain = table.flags.c_contiguous and table.dtype in (np.float32, np.float64)
         if not plain or not table.dtype.isnative or not isinstance(table, np.memmap):
             return None
@@ -243,16 +262,17 @@ def _in_place(files: list[Path]) -> StoredRows | None:
     return DenseRows([PieceFile(*part) for part in parts], heights, d, dtype)
 
 
-def _cached(files: list[Path], wanted: Wanted, cache: Any, limit: float | None) -> Scan:
+def _cached(reader: NumericFiles, cache: Any, limit: float | None) -> Scan:
     """The rows from the cache, which is built if it is not there or damaged."""
     home = Path(tempfile.mkdtemp(prefix="linsep-")) if cache is None else Path(cache)
-    settings = [wanted.target, wanted.weight, list(wanted.ignore)]
-    place = home / block_cache.key(files, settings)
+    wanted = reader.wanted
+    settings = [wanted.target, wanted.weight, *wanted.how.settings()]
+    place = home / block_cache.key(reader.files, settings)
     try:
         try:
             opened = block_cache.open_cache(place)
         except block_cache.Damaged:
-            block_cache.build(place, _batches(files, wanted), limit)
+            block_cache.build(place, reader, limit)
             opened = block_cache.open_cache(place)
         if limit is not None and opened[0].nbytes > limit:
             raise BadInput(
@@ -266,9 +286,3 @@ def _cached(files: list[Path], wanted: Wanted, cache: Any, limit: float | None) 
     if cache is None:
         found._finalizer = weakref.finalize(found, shutil.rmtree, home, ignore_errors=True)
     return found
-
-
-def _batches(files: list[Path], wanted: Wanted) -> Iterator[tuple[Path, Batch]]:
-    for file in files:
-        for batch in decoder(file)(file, wanted):
-            yield file, batch

@@ -13,14 +13,15 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from linsep.data.files.columns import missing_name, printable
+from linsep.data.files.formats import check_types
 from linsep.errors import BadInput, BadModelFile
 from linsep.tables.encodings import Category, Dropped, Encoding
 from linsep.tables.frames import from_frame
 from linsep.tables.matrix import ColumnAtWork, matrix, refuse_infinite
 from linsep.tables.planning import Settings, convert, count_gaps, plan, stored_kind
-from linsep.tables.reading import check_types
 from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
-from linsep.tables.table import Table, missing_name, printable
+from linsep.tables.table import Table
 
 _DENSE_WIDTH = 32  # columns up to which a matrix is dense in any case
 _DENSE_SHARE = 0.3  # of entries, from which on it is too

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
 
-from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME
+from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 
 Entries = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float64]]
 _MICROSECONDS = 86_400e6  # in a day

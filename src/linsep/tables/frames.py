@@ -10,9 +10,11 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from linsep.data.files.columns import Levels
+from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 from linsep.errors import BadInput
 from linsep.tables.batches import batch
-from linsep.tables.table import BOOLEAN, NUMBER, STORE, STRING, TIME, Levels, Table
+from linsep.tables.table import STORE, Table
 
 
 def from_frame(frame: Any, types: dict[str, str] | None = None) -> Table:

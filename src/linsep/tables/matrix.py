@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.data.files.inference import STRING, is_number
 from linsep.errors import BadInput, NonFinite
 from linsep.tables.batches import Rows
 from linsep.tables.encodings import Category, Encoding, Number
-from linsep.tables.inference import is_number
 from linsep.tables.planning import convert
-from linsep.tables.table import STRING, Table
+from linsep.tables.table import Table
 
 _BLOCK = 1 << 17  # numbers encoded together
 

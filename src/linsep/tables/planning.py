@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 from linsep.errors import BadInput
 from linsep.tables.encodings import (
     Boolean,
@@ -20,7 +21,6 @@ from linsep.tables.encodings import (
     Text,
     Time,
 )
-from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME
 
 _ID_NAME = re.compile(r"(.*[_ ])?(id|uuid|guid|index|key|rownum|row)", re.IGNORECASE)
 _ID_ROWS = 20  # fewer distinct values prove nothing

@@ -15,18 +15,15 @@ the matrix a model wants, and large batches go back to the system when they are 
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from linsep.errors import BadInput
+from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 from linsep.tables.batches import STORES, Batch, Rows, batch
 
-NUMBER, BOOLEAN, STRING, TIME = KINDS = ("number", "boolean", "string", "time")
 STORE = {NUMBER: "numbers", BOOLEAN: "numbers", STRING: "codes", TIME: "times"}
 
 
@@ -114,40 +111,3 @@ class Table:
         if self.matrix is not None:
             return f"<Table {self.source}: matrix {self.matrix.shape}>"
         return f"<Table {self.source}: {len(self)} rows, {len(self.kinds)} columns>"
-
-
-class Levels:
-    """Strings as codes: each level gets the next number when it first appears."""
-
-    def __init__(self, missing: frozenset[str] = frozenset()) -> None:
-        self.names: list[str] = []
-        self._code: dict[str | None, int] = {None: -1, **dict.fromkeys(missing, -1)}
-
-    def codes(self, values: Iterable[str | None]) -> npt.NDArray[np.int32]:
-        """The codes of some values; blanks around a value do not count."""
-        found = []
-        for value in values:
-            level = value if value is None else value.strip()
-            code = self._code.get(level)
-            if code is None:
-                code = self._code[level] = len(self.names)
-                self.names.append(str(level))
-            found.append(code)
-        return np.array(found, np.int32)
-
-
-def printable(text: str, longest: int = 200) -> str:
-    """Text fit for a terminal on one line: control characters are written out, and it is not too long."""
-    cut = text if len(text) <= longest else f"{text[: longest - 3]}..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
-
-
-def missing_name(name: str, names: Iterable[str], what: str) -> BadInput:
-    """The error for a column that is not there, with the names that come near."""
-    names = list(names)
-    near = difflib.get_close_matches(name, names, 3)
-    shown = ", ".join(repr(printable(one, 60)) for one in near or names[:10])
-    hint = f"did you mean {shown}?" if near else f"its columns are {shown}"
-    if not near and len(names) > 10:
-        hint += f" and {len(names) - 10:,} more"
-    return BadInput(f"{what} has no column {name!r}; {hint}")

@@ -8,11 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linsep.data.decoding import Wanted, decoder
+from linsep.data.files.numeric import NumericFiles, Wanted
 from linsep.data.location import Location
 from linsep.errors import BadInput
-
-SPARSE = (".libsvm", ".svm", ".svmlight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +43,14 @@ class ClusterScan:
 
 def read_file(path: str, wanted: Wanted) -> tuple[Any, Any, Any]:
     """On a worker: rows (with the names of their columns, if they have any), target and weight of a file."""
-    batches = list(decoder(Path(path))(Path(path), wanted))
+    files = NumericFiles([Path(path)], wanted)
+    batches = [batch for _, batch in files]
     if not batches:
         return np.zeros((0, 1)), np.zeros(0), np.zeros(0)
     X: Any
-    X, y, weight = (
-        None
-        if getattr(batches[0], name) is None
-        else np.concatenate([getattr(batch, name) for batch in batches])
-        for name in ("X", "y", "weight")
-    )
+    X, y = np.concatenate([batch.X for batch in batches]), files.target()
+    weights = [batch.weight for batch in batches if batch.weight is not None]
+    weight = np.concatenate(weights) if weights else None
     names = batches[0].names
     if names is not None:
         import pyarrow as pa  # noqa: PLC0415 - which has read the file
@@ -63,11 +59,12 @@ def read_file(path: str, wanted: Wanted) -> tuple[Any, Any, Any]:
     return X, y, weight
 
 
-def scan_on_cluster(client: Any, files: list[Path], wanted: Wanted, y: Any, s: Any) -> ClusterScan:
+def scan_on_cluster(client: Any, reader: NumericFiles, y: Any, s: Any) -> ClusterScan:
     """The files as partitions."""
-    if files[0].suffix.lower() in SPARSE:
+    if reader.kind == "libsvm":
         raise BadInput(
-            f"{files[0]}: LIBSVM files do not say how many columns there are, so partitions may differ. Give fit a "
-            "list of delayed CSR matrices, or convert the files: linsep convert."
+            f"{reader.files[0]}: LIBSVM files do not say how many columns there are, so partitions may differ. Give "
+            "fit a list of delayed CSR matrices, or convert the files: linsep convert."
         )
-    return ClusterScan(client, tuple(file.resolve() for file in files), wanted, y, s)
+    files = tuple(file.resolve() for file in reader.files)
+    return ClusterScan(client, files, reader.wanted, y, s)

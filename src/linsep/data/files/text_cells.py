@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from linsep.tables.files import opened
+from linsep.data.files.source import opened
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from linsep.data.files.columnar import Records
+from linsep.data.files.columns import arrow, missing_name
+from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING, TIME, has_zone, kind_of
+from linsep.data.files.source import UTF8_MARK, opened, refuse
+from linsep.data.files.text_cells import DelimitedText
 from linsep.errors import BadInput
-from linsep.tables.columnar import Records, arrow
-from linsep.tables.files import UTF8_MARK, opened, refuse
-from linsep.tables.geometry import DelimitedText
-from linsep.tables.inference import has_zone, kind_of
-from linsep.tables.table import BOOLEAN, NUMBER, STRING, TIME, missing_name
 
 _HEAD = 1 << 20  # bytes that decide about delimiter, header and kinds
-_BLOCK = 1 << 20  # bytes parsed together; the parser reads dozens of blocks ahead
+_BLOCK = 1 << 20  # bytes parsed together, at most; the parser reads dozens of blocks ahead
 _LINES, _LARGEST_BLOCK = 64, 1 << 25  # of wide tables: a batch costs time for each of its columns
 _WIDE = 300  # columns beyond which missing values are padded only as they are in the head
 _DELIMITERS = ",;\t|"
@@ -40,7 +40,11 @@ class Dialect:
     decimal: str = "."
     quote: str | None = '"'
     encoding: str = "utf-8"
-    missing: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset(MISSING)
+
+    def of_format(self, kind: str) -> Dialect:
+        """The dialect of a file of that format: columns of TSV files are separated by tabs."""
+        return replace(self, delimiter="\t") if kind == "tsv" and self.delimiter is None else self
 
 
 def delimited_records(
@@ -50,14 +54,16 @@ def delimited_records(
     target: str | None,
     ignore: frozenset[str],
     types: dict[str, str],
+    entries: int,
 ) -> Records:
-    """The batches of the file at ``path``, which messages call ``name``, read as its head demands."""
-    return _Reading(path, name, dialect).records(target, ignore, types)
+    """The batches of the file at ``path``, which messages call ``name``, about ``entries`` numbers in a batch."""
+    return _DelimitedFile(path, name, dialect, entries).records(target, ignore, types)
 
 
-class _Reading:
-    def __init__(self, path: str, name: str, dialect: Dialect) -> None:
+class _DelimitedFile:
+    def __init__(self, path: str, name: str, dialect: Dialect, entries: int) -> None:
         self.path, self.name, self.dialect = path, name, dialect
+        self.block = min(_BLOCK, max(1, entries // 2))
         with opened(path) as stream:
             head = stream.read(_HEAD)
             if len(head) == _HEAD:
@@ -232,9 +238,9 @@ class _Reading:
         self._refuse_unread(watched)
 
     def _block_size(self) -> int:
-        """One megabyte, or some dozens of lines if they are long, but at least a few."""
+        """Bytes parsed together: more than a block if lines are long, for some dozens of them, but at least a few."""
         line = max(map(len, self.head.split("\n", 2)[:2]))
-        return max(_BLOCK, min(_LINES * line, _LARGEST_BLOCK), 8 * line)
+        return max(self.block, min(_LINES * line, _LARGEST_BLOCK), 8 * line)
 
     def _missing(self) -> list[str]:
         """What is read as missing. The parser keeps the list for every column: that of a wide table must be short."""

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data.files.source import UTF8_MARK, Source, name_of, opened, refuse
 from linsep.data.threads import default_threads
 from linsep.errors import BadInput
-from linsep.tables.files import UTF8_MARK, Source, name_of, opened, refuse
 
 IntArray = npt.NDArray[np.int64]
 
@@ -90,7 +90,7 @@ def read_rows(
     max_features: int = 2**31,
     n_threads: int | None = None,
 ) -> LibsvmData:
-    """The same for a file that messages call ``path``."""
+    """Read a LIBSVM file that messages call ``path``."""
     if zero_based not in (True, False, "auto"):
         raise BadInput(f"zero_based must be True, False or 'auto', got {zero_based!r}.")
     if np.dtype(dtype) not in (np.float64, np.float32):
@@ -98,8 +98,7 @@ def read_rows(
     parse = _Parser(path, np.dtype(dtype), max_features, zero_based)
     parts = list(_parsed(source, parse, n_threads or default_threads()))
     n = sum(len(part.y) for part in parts)
-    if n == 0:
-        refuse(path, "the file holds no rows; each line needs a label and index:value pairs.")
+    _refuse_some_queries(path, sum(part.n_qid for part in parts), n)
     lowest = min(part.lowest for part in parts)
     highest = max(part.highest for part in parts)
     first = 0 if (lowest == 0 if zero_based == "auto" else zero_based) else 1
@@ -110,7 +109,26 @@ def read_rows(
             f"the largest index is {highest}, so there are {columns} columns, but {n_features} "
             "were expected.",
         )
-    return _joined(path, parts, n, n_features or columns, first)
+    return _joined(parts, n, n_features or columns, first)
+
+
+def libsvm_batches(path: str) -> Iterator[tuple[Any, npt.NDArray[np.float64]]]:
+    """Rows (CSR, columns numbered as written) and labels of a file, some megabytes at a time."""
+    parse = _Parser(path, np.dtype(np.float64), _INT32, "auto")
+    n = with_qid = 0
+    for part in _parsed(path, parse, default_threads()):
+        n, with_qid = n + len(part.y), with_qid + part.n_qid
+        if len(part.y):
+            shape = len(part.y), part.highest + 1
+            yield sp.csr_matrix((part.values, part.indices, part.starts), shape=shape), part.y
+    _refuse_some_queries(path, with_qid, n)
+
+
+def _refuse_some_queries(path: str, with_qid: int, n: int) -> None:
+    if n == 0:
+        refuse(path, "the file holds no rows; each line needs a label and index:value pairs.")
+    if 0 < with_qid < n:
+        refuse(path, f"{with_qid} of {n} rows have a qid; give one to every row, or to none.")
 
 
 @dataclass(frozen=True)
@@ -271,7 +289,7 @@ def _in_file(future: Future[_Part], lines_before: int) -> _Part:
     refuse(path, problem, place, column)
 
 
-def _joined(path: str, parts: list[_Part], n: int, d: int, first: int) -> LibsvmData:
+def _joined(parts: list[_Part], n: int, d: int, first: int) -> LibsvmData:
     """One matrix; parts are given up as they are copied, so memory holds them once."""
     nnz = sum(len(part.values) for part in parts)
     wide = max(d, nnz) > _INT32
@@ -279,9 +297,7 @@ def _joined(path: str, parts: list[_Part], n: int, d: int, first: int) -> Libsvm
     values = np.empty(nnz, parts[0].values.dtype)
     starts = np.zeros(n + 1, indices.dtype)
     y = np.concatenate([part.y for part in parts])
-    with_qid = sum(part.n_qid for part in parts)
-    if 0 < with_qid < n:
-        refuse(path, f"{with_qid} of {n} rows have a qid; give one to every row, or to none.")
+    with_qid = any(part.n_qid for part in parts)
     qid = np.concatenate([part.qid for part in parts]) if with_qid else None
     row = at = 0
     parts.reverse()

@@ -1,0 +1,1 @@
+"""One reader of CSV, Parquet, Arrow, LIBSVM and NumPy files, for tables in memory and for scans of any size."""

@@ -1,0 +1,194 @@
+"""Columns of files: the four kinds, string levels as codes, the target, and arrow arrays as numpy arrays."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME, is_number
+from linsep.data.files.source import refuse
+from linsep.errors import BadInput, Refused
+
+_INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
+
+#: A row of the file (counting data rows from 0) and a column -> line and column, for a message.
+Locate = Callable[[int, str], tuple[int | None, int | None]]
+
+
+def arrow() -> Any:
+    """The pyarrow module; its absence is explained."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise Refused(
+            "Reading CSV, Parquet and Arrow files needs pyarrow: pip install 'linsep[cli]'."
+        ) from error
+    return pyarrow
+
+
+def kind_of_arrow(kind: Any) -> str | None:
+    """Kind of a column of that arrow type, None if it has no numeric form."""
+    t = arrow().types
+    if t.is_dictionary(kind):
+        return kind_of_arrow(kind.value_type)
+    if t.is_boolean(kind):
+        return BOOLEAN
+    if t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind):
+        return NUMBER
+    if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind) or t.is_null(kind):
+        return STRING
+    return TIME if t.is_date(kind) or t.is_timestamp(kind) else None
+
+
+class Levels:
+    """Strings as codes: each level gets the next number when it first appears."""
+
+    def __init__(self, missing: frozenset[str] = frozenset()) -> None:
+        self.names: list[str] = []
+        self._code: dict[str | None, int] = {None: -1, **dict.fromkeys(missing, -1)}
+
+    def codes(self, values: Iterable[str | None]) -> npt.NDArray[np.int32]:
+        """The codes of some values; blanks around a value do not count."""
+        found = []
+        for value in values:
+            level = value if value is None else value.strip()
+            code = self._code.get(level)
+            if code is None:
+                code = self._code[level] = len(self.names)
+                self.names.append(str(level))
+            found.append(code)
+        return np.array(found, np.int32)
+
+
+class Target:
+    """Collects the target column of one or several files: strings as codes, numbers as they are."""
+
+    def __init__(self, name: str, missing: frozenset[str] = frozenset()) -> None:
+        self.name = name
+        self._levels = Levels(missing)
+        self._chunks: list[npt.NDArray[Any]] = []
+        self._text: bool | None = None
+        self._absent: list[int] = []
+        self._rows = 0  # of this file
+
+    def add(self, values: Any) -> None:
+        """Append an arrow array."""
+        pa = arrow()
+        if pa.types.is_null(values.type):
+            values = values.cast(pa.string())
+        text = kind_of_arrow(values.type) == STRING
+        if text:
+            chunk = string_codes(values, self._levels)
+            absent = np.flatnonzero(chunk < 0)
+        else:
+            absent = np.flatnonzero(values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False))
+            chunk = values.fill_null(False if pa.types.is_boolean(values.type) else 0)
+            chunk = chunk.to_numpy(zero_copy_only=False)
+        if self._text is not None and self._text != text:
+            raise BadInput(
+                f"The target {self.name!r} holds text in some files and numbers in others; store it alike in all."
+            )
+        self._text = text
+        if len(self._absent) < 10:
+            self._absent += (absent[:10] + self._rows).tolist()
+        self._rows += len(values)
+        self._chunks.append(chunk)
+
+    def end_file(self, path: str, locate: Locate) -> None:
+        """Refuse missing values of the file that was read."""
+        if self._absent:
+            rows = ", ".join(str(row + 1) for row in self._absent[:10])
+            refuse(
+                path,
+                f"the target {self.name!r} is missing in data row {rows} (counting from 1); every "
+                "row needs one: fill it in or leave the row out.",
+                *locate(self._absent[0], self.name),
+            )
+        self._rows = 0
+
+    def values(self) -> npt.NDArray[Any]:
+        """All values: integers if every label is written as one, else numbers, else strings."""
+        y = np.concatenate(self._chunks) if self._chunks else np.empty(0)
+        names = self._levels.names
+        if not names:
+            return y
+        if all(_INTEGER.fullmatch(name) for name in names):
+            return np.array([int(name) for name in names])[y]
+        if all(is_number(name) for name in names):
+            return np.array([float(name) for name in names])[y]
+        return np.array(names, dtype=object)[y]
+
+
+def whole_labels(y: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    """Labels of a LIBSVM file as integers, if all of them are whole numbers."""
+    whole = np.all(y == np.floor(y)) and np.abs(y).max(initial=0.0) < 2**53
+    return y.astype(np.int64) if whole else y
+
+
+def string_codes(values: Any, levels: Levels) -> npt.NDArray[np.int32]:
+    """Codes of an arrow array of strings; each distinct value of the batch is looked up once."""
+    pa = arrow()
+    if not pa.types.is_dictionary(values.type):
+        if pa.types.is_null(values.type):
+            return np.full(len(values), -1, np.int32)
+        values = values.cast(pa.large_string()).dictionary_encode()
+    of_level = np.append(
+        levels.codes(values.dictionary.cast(pa.string()).to_pylist()), np.int32(-1)
+    )
+    indices = values.indices.cast(pa.int64()).fill_null(len(of_level) - 1)
+    return np.asarray(of_level[indices.to_numpy(zero_copy_only=False)])
+
+
+def numbers(values: Any, path: str, name: str, row: int, locate: Locate) -> npt.NDArray[np.float64]:
+    """An arrow array as float64, NaN where a value is missing; ``row`` is the number of the first."""
+    pa = arrow()
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.uint8())
+    try:
+        values = values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        refuse(
+            path,
+            f"column {name!r} holds whole numbers beyond 2^53, which float64 cannot tell apart; "
+            "store them as text if they are names, or leave the column out with "
+            f"ignore=[{name!r}].",
+        )
+    found: npt.NDArray[np.float64] = values.to_numpy(zero_copy_only=False)
+    infinite = np.isinf(found)
+    if infinite.any():
+        at = row + int(np.argmax(infinite))
+        refuse(
+            path,
+            f"column {name!r} is infinite or too large for float64 in data row {at + 1} "
+            "(counting from 1); correct it or leave it empty.",
+            *locate(at, name),
+        )
+    return found
+
+
+def times(values: Any) -> npt.NDArray[np.datetime64]:
+    """An arrow array of dates or times as datetime64[us], NaT where a value is missing."""
+    pa = arrow()
+    values = values.cast(pa.timestamp("us", getattr(values.type, "tz", None)), safe=False)
+    return np.asarray(values.to_numpy(zero_copy_only=False).astype("datetime64[us]"))
+
+
+def printable(text: str, longest: int = 200) -> str:
+    """Text fit for a terminal on one line: control characters are written out, and it is not too long."""
+    cut = text if len(text) <= longest else f"{text[: longest - 3]}..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+
+
+def missing_name(name: str, names: Iterable[str], what: str) -> BadInput:
+    """The error for a column that is not there, with the names that come near."""
+    names = list(names)
+    near = difflib.get_close_matches(name, names, 3) or names[:10]
+    shown = ", ".join(repr(printable(one, 60)) for one in near)
+    return BadInput(f"{what} has no column {name!r}; did you mean one of {shown}?")

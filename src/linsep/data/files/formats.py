@@ -1,0 +1,117 @@
+"""Which format a file has, and how it is read: one reader for tables in memory and for scans of any size."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import PurePath
+
+from linsep.data.files.columnar import Records, columnar_records
+from linsep.data.files.delimited import Dialect, delimited_records
+from linsep.data.files.inference import MISSING
+from linsep.data.files.source import opened, refuse
+from linsep.errors import BadInput
+
+_FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".npz": "npz",
+}
+FORMATS = tuple(dict.fromkeys(_FORMATS.values()))
+MATRICES = ("libsvm", "npz", "npy")  #: formats whose columns have no names
+#: What a caller may say about a column.
+TYPES = ("number", "boolean", "category", "hashed", "text", "time", "drop")
+_COMPRESSED = (".gz", ".bz2", ".xz")
+_LIBSVM_LINE = re.compile(rb"\s*[-+.\deE]+(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)+\s*(#.*)?")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are to be read: their format, what the caller says about columns, and the dialect of text."""
+
+    format: str | None = None
+    types: dict[str, str] = field(default_factory=dict)
+    ignore: tuple[str | int, ...] = ()
+    dialect: Dialect = field(default_factory=Dialect)
+
+    @classmethod
+    def of(
+        cls,
+        format: str | None = None,
+        types: Mapping[str, str] | None = None,
+        ignore: Iterable[str | int] = (),
+        missing: Iterable[str] = MISSING,
+        **dialect: object,
+    ) -> Reading:
+        """Check what the caller gave."""
+        if format is not None and format not in FORMATS:
+            raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+        how = Dialect(missing=frozenset(missing) | {""}, **dialect)  # type: ignore[arg-type]
+        return cls(format, check_types(types or {}), tuple(ignore), how)
+
+    def settings(self) -> list[object]:
+        """All of it as plain values in a fixed order, for the key of a cache."""
+        dialect = astuple(replace(self.dialect, missing=frozenset()))
+        words = sorted(self.dialect.missing)
+        return [self.format, sorted(self.types.items()), list(self.ignore), words, *dialect[:-1]]
+
+
+def check_types(types: Mapping[str, str]) -> dict[str, str]:
+    """The types, if every one is a word of ``TYPES``."""
+    for column, kind in types.items():
+        if kind not in TYPES:
+            raise BadInput(f"types[{column!r}] must be one of {', '.join(TYPES)}, got {kind!r}.")
+    return dict(types)
+
+
+def format_of(path: str, name: str, asked: str | None = None) -> str:
+    """Format of the file at ``path``: as asked, by its first bytes, by its name, or by its first line."""
+    if asked is not None:
+        return asked
+    with open(path, "rb") as stream:
+        head = stream.read(8)
+    marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy"}
+    known = next((kind for mark, kind in marks.items() if head.startswith(mark)), None)
+    suffixes = [suffix for suffix in PurePath(name).suffixes[-2:] if suffix not in _COMPRESSED]
+    known = known or _FORMATS.get(suffixes[-1].lower() if suffixes else "")
+    if known is not None:
+        return known
+    if head[:4] == b"PK\x03\x04":
+        return "npz"
+    with opened(path) as text:
+        first = next((line for line in text if line.strip() and not line.startswith(b"#")), b"")
+    return "libsvm" if _LIBSVM_LINE.fullmatch(first.rstrip()) else "csv"
+
+
+@contextlib.contextmanager
+def open_records(
+    path: str | os.PathLike[str],
+    name: str,
+    kind: str,
+    target: str | None,
+    how: Reading,
+    entries: int = 1 << 24,
+) -> Iterator[Records]:
+    """Records of a file with named columns, which messages call ``name``; about ``entries`` numbers in a batch."""
+    path, ignore = os.fspath(path), frozenset(map(str, how.ignore))
+    if kind in MATRICES:
+        refuse(name, f"a {kind} file has no column names.")
+    if kind in ("parquet", "arrow"):
+        with columnar_records(path, name, target, ignore, how.types, entries) as records:
+            yield records
+    else:
+        yield delimited_records(
+            path, name, how.dialect.of_format(kind), target, ignore, how.types, entries
+        )
