@@ -43,7 +43,10 @@ FIRST = 50  # features that join at least
 ROUNDS = 100
 STEPS = 50
 SHARE = 0.3  # of tol: the gap at which a run ends, before rounding is charged
+ROUGH = 0.01  # decrement beside P at which the first working set is fitted well enough
+PRECISE = 0.1  # the same beside the gap, and in the end beside tol
 TIGHTER = 0.01
+PATIENCE = 3  # times that steps are made more precise than tol asks for
 FINER = 1e-3  # precision of a quadratic model beside that of the steps
 FINE = 1e-13
 SHORT = 0.1  # length of a step that shows the curvatures to be wrong
@@ -94,9 +97,10 @@ class _Run:
         penalty, d = self.problem.penalty, self.problem.data.d
         start, _, _ = self.problem.losses.start(self.theta)
         self.theta = start
-        precision, idle = 0.1 * self.stop.tol, 0
         work = np.ones(d, dtype=bool) if d <= ALL else self.free | (start[:-1] != 0.0)
         work = _whole_groups(work, penalty.group)
+        floor, idle = PRECISE * self.stop.tol, 0
+        precision = floor if work.all() else ROUGH
         for _ in range(ROUNDS):
             self._fit(np.flatnonzero(work).astype(np.int64), precision)
             gap, v = self._close()
@@ -105,10 +109,14 @@ class _Run:
             joined = _joining(penalty.norms(v), penalty, work)
             if joined.any():
                 work |= joined
-                continue
-            precision, idle = TIGHTER * precision, idle + 1
-            if idle > 3:
+                precision = max(floor, PRECISE * gap)
+            elif precision > floor:
+                precision = max(floor, TIGHTER * precision)
+            elif idle == PATIENCE:
                 return False
+            else:
+                floor, idle = TIGHTER * floor, idle + 1
+                precision = floor
         return False
 
     def _close(self) -> tuple[float, FloatArray]:

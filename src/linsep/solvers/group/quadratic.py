@@ -77,10 +77,14 @@ def _metric(model: Model) -> FloatArray:
     """L_j with diag(L) >= S: the largest eigenvalues of the blocks, times that of what is left."""
     S, group = model.S, model.group
     L = np.array(np.diagonal(S))
-    for g in np.flatnonzero(model.penalty.sizes > 1):
-        own = np.flatnonzero(group == g)
-        block = S[np.ix_(own, own)]
-        L[own] = sl.eigvalsh(block)[-1] if len(own) <= _EIGEN else np.abs(block).sum(axis=1).max()
+    sizes, order = model.penalty.sizes, np.argsort(group, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    for k in np.unique(sizes[sizes > 1]).tolist():
+        own = order[starts[sizes == k][:, None] + np.arange(k)]  # (groups of this size, k)
+        blocks = S[own[:, :, None], own[:, None, :]]
+        small = k <= _EIGEN
+        most = np.linalg.eigvalsh(blocks)[:, -1] if small else np.abs(blocks).sum(2).max(1)
+        L[own] = most[:, None]
     L = np.maximum(L, 1e-12 * float(L.max(initial=0.0)) + 1e-300)
     root = 1.0 / np.sqrt(L)
     left = S * root * root[:, None]
@@ -137,9 +141,11 @@ def _newton(model: Model, x: FloatArray) -> FloatArray:
         share = np.divide(model.t, norms, out=np.zeros_like(norms), where=norms > 0.0)[model.group]
         unit = x / np.where(norms > 0.0, norms, 1.0)[model.group]
         g = (model.c + model.S @ x + share * x)[on]
-        same = model.group[on][:, None] == model.group[on][None, :]
-        H = model.S[np.ix_(on, on)] - np.where(same, np.outer(unit[on], unit[on]) * share[on], 0.0)
-        H[np.diag_indices(len(on))] += share[on]
+        H = model.S[np.ix_(on, on)]
+        if len(norms) < len(x):  # else the norms are absolute values, and have no curvature
+            same = model.group[on][:, None] == model.group[on][None, :]
+            H -= np.where(same, np.outer(unit[on], unit[on]) * share[on], 0.0)
+            H[np.diag_indices(len(on))] += share[on]
         delta = np.zeros_like(x)
         delta[on] = -_solved(H, g)
         length, moved = 1.0, False
