@@ -23,10 +23,10 @@ from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import watched
 from linsep.solution import Explicit, FloatArray, Linearised, Status, TraceRecord
 from linsep.solvers.cost.model import hardness_of
-from linsep.solvers.dual_ascent import solve as dual_cd
+from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior.central_path import LIMIT
 from linsep.solvers.interior.kinked import NO_POINT
-from linsep.solvers.newton import native as small
+from linsep.solvers.newton import native as native_newton
 from linsep.solvers.run import SAFETY
 from linsep.train import Fit, Proposed, Recipe, conclude
 
@@ -99,16 +99,16 @@ def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _F
         _compiled(loss.native, loss.params),
         recipe.penalty.l2,
         SAFETY * recipe.tol,
-        small.STEPS,
+        native_newton.STEPS,
         recipe.fit_intercept,
-        small.polishes(recipe.tol, X.size, d),
+        native_newton.polishes(recipe.tol, X.size, d),
         (recipe.n_threads or usable_threads()) > 1,
         theta,
         base,
         step,
         sums,
     )
-    if status != small.GAP_CLOSED:
+    if status != native_newton.GAP_CLOSED:
         return None
     dual = Linearised(base.reshape(-1, 1), step.reshape(-1, 1))
     return _Found(theta, dual, sums, float(sweeps + grams))
@@ -118,9 +118,9 @@ def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Fo
     """The interior point method and its exact end (kernels/interior_fit.hpp), unless ascent is quicker."""
     (n, d), rows = X.shape, _kernels.Rows(X)
     assert loss.native is not None
-    if X.size >= dual_cd.WORTHWHILE_KINKED:
+    if X.size >= dual_ascent.WORTHWHILE_KINKED:
         hard = hardness_of(loss, recipe.penalty.l2, _kernels.sampled_mean(rows, targets))
-        if dual_cd.easy(hard, X.size, recipe.tol):
+        if dual_ascent.easy(hard, X.size, recipe.tol):
             return None
     theta, u, sums = np.zeros(d + 1), np.zeros(n), np.empty(8 + 2 * d)
     status, _, sweeps, grams, _ = _kernels.interior(
@@ -141,15 +141,15 @@ def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Fo
 
 def _for_interior(X: Any) -> bool:
     """Whether few entries and at least as many rows as features are for the interior point method."""
-    return bool(X.shape[1] <= X.shape[0] and X.size < dual_cd.WORTHWHILE)
+    return bool(X.shape[1] <= X.shape[0] and X.size < dual_ascent.WORTHWHILE)
 
 
 def _plain(recipe: Recipe, X: Any) -> bool:
     """Whether few dense numbers, read as they lie, are to be fitted without limits and absolute penalty."""
     return (
         type(X) is np.ndarray
-        and X.size <= small.PILOT_ENTRIES
-        and X.shape[1] <= small.FEATURES
+        and X.size <= native_newton.PILOT_ENTRIES
+        and X.shape[1] <= native_newton.FEATURES
         and X.dtype.char in "fd"
         and X.dtype.isnative
         and X.flags.c_contiguous

@@ -67,11 +67,15 @@ _MESSAGES = {
 
 @dataclass(frozen=True)
 class Stop:
-    """When to stop: relative duality gap ``tol``, or a limit set by the user."""
+    """When to stop: relative duality gap ``tol``, or a limit set by the user.
+
+    ``max_short_steps``: short steps of Newton's method after which it hands over to another method (solvers/plan.py).
+    """
 
     tol: float = 1e-6
     time_limit: float | None = None
     max_passes: float | None = None
+    max_short_steps: int | None = None
 
     @property
     def limited(self) -> bool:

@@ -22,7 +22,7 @@ from linsep.data.cluster.partition import Task, length, naming
 from linsep.errors import BadInput
 from linsep.estimators import inputs, labels
 from linsep.estimators.finite import refuse_nonfinite
-from linsep.solvers.newton import cluster_prefetch as foreseen
+from linsep.solvers import cluster_prefetch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -53,7 +53,7 @@ def opened(
 def _ahead(recipe: Recipe, sizes: Sequence[int], d: int) -> Any:
     """Numbers of the rows that a fit of that many will ask for first."""
     how = recipe.loss, recipe.penalty, recipe.solver
-    return foreseen.pilot_rows(*how, sizes, d, recipe.seed or 0)
+    return cluster_prefetch.pilot_rows(*how, sizes, d, recipe.seed or 0)
 
 
 def prepare(

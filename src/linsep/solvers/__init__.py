@@ -32,24 +32,16 @@ from linsep.data import Location
 from linsep.errors import BadInput, Refused
 from linsep.losses import names_with
 from linsep.problem import CoupledProblem, MaxMarginProblem
-from linsep.solvers.dual_ascent import solve as dual_cd
-from linsep.solvers.dual_ascent import then_primal as sparse
-from linsep.solvers.hard_margin import nnls as hard_margin
-from linsep.solvers.interior import kinked as interior
-from linsep.solvers.interior import sifting as globbing
-from linsep.solvers.interior import vertex
-from linsep.solvers.l1 import native as lasso
+from linsep.solvers import plan
+from linsep.solvers.dual_ascent import solve as ascent
+from linsep.solvers.hard_margin import nnls
+from linsep.solvers.interior import kinked, sifting
+from linsep.solvers.l1 import native as native_l1
 from linsep.solvers.l1 import working_set
-from linsep.solvers.multiclass import crammer_singer
-from linsep.solvers.multiclass import softmax as multinomial
-from linsep.solvers.multiclass import softmax_l1 as coupled_sets
-from linsep.solvers.newton import cluster as newton_rounds
-from linsep.solvers.newton import continuation as unpenalised
-from linsep.solvers.newton import gram_reduction as wide
-from linsep.solvers.newton import native as small
-from linsep.solvers.newton import solve as newton
-from linsep.solvers.newton import subsampled as dense
-from linsep.solvers.newton.directions import ConjugateGradients
+from linsep.solvers.multiclass import crammer_singer, softmax, softmax_l1
+from linsep.solvers.newton import cluster as newton_cluster
+from linsep.solvers.newton import gram_reduction
+from linsep.solvers.newton import native as native_newton
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
@@ -86,19 +78,19 @@ _CONVEX = Need("a convex loss", lambda p: p.loss.convex)
 _NO_L1 = Need("l1_ratio=0", lambda p: p.penalty.l1_ratio == 0.0)
 _L1 = Need("l1_ratio > 0 and a finite C", lambda p: p.penalty.l1 > 0.0)
 _SMALL = Need(
-    f"one block in memory of at most {small.ENTRIES:,} entries (twice as many with "
-    f"{small.WORTH_A_PILOT} rows per feature) and {small.FEATURES} features, and a compiled loss",
-    small.fits,
+    f"one block in memory of at most {native_newton.ENTRIES:,} entries (twice as many with "
+    f"{native_newton.WORTH_A_PILOT} rows per feature) and {native_newton.FEATURES} features, and a compiled loss",
+    native_newton.fits,
 )
 _SMALL_L1 = Need(
-    f"one block in memory of at most {lasso.ENTRIES:,} entries, at most {working_set.ALL} features (sparse: "
+    f"one block in memory of at most {native_l1.ENTRIES:,} entries, at most {working_set.ALL} features (sparse: "
     f"{working_set.ALL_SPARSE}, with short rows) and a compiled loss that is curved wherever it slopes",
     working_set.is_small,
 )
 _PENALTY = Need("a finite C", lambda p: p.lam > 0)
 _COORDINATES = Need(
     f"rows in memory, a finite C and one of the losses {', '.join(names_with('native_ascent'))}",
-    dual_cd.applies,
+    ascent.applies,
 )
 _IN_MEMORY = Need("rows in memory", lambda p: p.data.location is Location.MEMORY)
 _TALL = Need(
@@ -106,11 +98,12 @@ _TALL = Need(
     lambda p: p.data.location is Location.MEMORY or p.data.n >= p.data.d,
 )
 _DENSE = Need("dense rows", lambda p: not p.data.sparse)
-_HARD = Need("the hinge loss with C=inf", hard_margin.applies)
+_HARD = Need("the hinge loss with C=inf", nnls.applies)
 _BASIC = (_CONVEX, _SMOOTH, _NO_L1)
-_KINK = Need(f"one of the losses {', '.join(names_with('piecewise_linear'))}", interior.applies)
+_KINK = Need(f"one of the losses {', '.join(names_with('piecewise_linear'))}", kinked.applies)
 _FACTORISABLE = Need(
-    f"at most {wide.LARGEST:,} rows or {wide.LARGEST:,} features", interior.factorisable
+    f"at most {gram_reduction.LARGEST:,} rows or {gram_reduction.LARGEST:,} features",
+    kinked.factorisable,
 )
 _BOUNDED = Need(
     "a finite C, or the absolute loss", lambda p: p.lam > 0 or not p.loss.flat_beyond_margin
@@ -118,44 +111,20 @@ _BOUNDED = Need(
 _ONE_KINK = (_KINK, _NO_L1, _BOUNDED, _FACTORISABLE)
 
 
-def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    return newton.solve(problem, theta, stop, ConjugateGradients())
-
-
-def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    if unpenalised.applies(problem):
-        return unpenalised.solve(problem, theta, stop, seed, small.solve)
-    return small.solve(problem, theta, stop, seed)
-
-
-def _newton(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    if unpenalised.applies(problem):
-        return unpenalised.solve(problem, theta, stop, seed, dense.solve_cholesky)
-    return dense.solve_cholesky(problem, theta, stop, seed)
-
-
-def _interior(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    return vertex.move_to_vertex(problem, interior.solve(problem, theta, stop, seed))
-
-
-def _sifting(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    return vertex.move_to_vertex(problem, globbing.solve(problem, theta, stop, seed))
-
-
 SOLVERS: dict[str, Solver] = {
     solver.name: solver
     for solver in (
-        Solver("small", _small, (*_BASIC, _SMALL)),
-        Solver("newton", _newton, _BASIC),
-        Solver("newton-pilot", dense.solve_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
-        Solver("newton-rounds", newton_rounds.solve, (*_BASIC, _DENSE, _PENALTY)),
-        Solver("newton-cg", _truncated, _BASIC),
-        Solver("dual-cd", sparse.solve_dual, (_CONVEX, _NO_L1, _COORDINATES)),
+        Solver("small", plan.small, (*_BASIC, _SMALL)),
+        Solver("newton", plan.newton_cholesky, _BASIC),
+        Solver("newton-pilot", plan.newton_preconditioned, (*_BASIC, _DENSE, _PENALTY)),
+        Solver("newton-rounds", plan.newton_in_few_rounds, (*_BASIC, _DENSE, _PENALTY)),
+        Solver("newton-cg", plan.newton_truncated, _BASIC),
+        Solver("dual-cd", plan.ascent_then_primal, (_CONVEX, _NO_L1, _COORDINATES)),
         Solver("small-l1", working_set.solve_small, (_CONVEX, _SMOOTH, _L1, _SMALL_L1)),
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
-        Solver("interior", _interior, (*_ONE_KINK, _IN_MEMORY)),
-        Solver("globbing", _sifting, (*_ONE_KINK, _TALL)),
-        Solver("hard-margin", hard_margin.solve, (_HARD, _NO_L1)),
+        Solver("interior", plan.interior, (*_ONE_KINK, _IN_MEMORY)),
+        Solver("globbing", plan.sift, (*_ONE_KINK, _TALL)),
+        Solver("hard-margin", nnls.solve, (_HARD, _NO_L1)),
     )
 }
 NAMES = ("auto", *SOLVERS)
@@ -170,13 +139,13 @@ _SPARSE_FACTORISE = 500
 def _preferred(problem: Problem, stop: Stop) -> str:
     """The measured rule."""
     if problem.penalty.l1:
-        quick = working_set.is_small(problem) and small.ends_before(stop)
+        quick = working_set.is_small(problem) and native_newton.ends_before(stop)
         return "small-l1" if quick else "working-set"
-    if interior.applies(problem):
+    if kinked.applies(problem):
         return _preferred_with_kink(problem, stop)
-    if dual_cd.quick(problem, stop.tol):
+    if ascent.quick(problem, stop.tol):
         return "dual-cd"
-    if small.fits(problem) and small.ends_before(stop):
+    if native_newton.fits(problem) and native_newton.ends_before(stop):
         return "small"
     return _preferred_for_many(problem, stop)
 
@@ -190,30 +159,30 @@ def _preferred_for_many(problem: Problem, stop: Stop) -> str:
         cheap_gram = data.d <= _SPARSE_FACTORISE and row * row / 2 <= 20 * row
         if cheap_gram or unpenalised:
             return "newton"
-        return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
-    if data.location is Location.CLUSTER and newton_rounds.worthwhile(data.d, data.largest_part):
+        return "dual-cd" if ascent.prefers(problem, stop.tol) else "newton-cg"
+    if data.location is Location.CLUSTER and newton_cluster.worthwhile(data.d, data.largest_part):
         return "newton-rounds"
     few_per_feature = data.d <= _FACTORISE_SOME and 20 * data.d <= data.n < 100 * data.d
     if data.d <= _FACTORISE or few_per_feature or unpenalised:
         return "newton"
     if data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL:
         return "newton-pilot"
-    return "dual-cd" if dual_cd.prefers(problem, stop.tol) else "newton-cg"
+    return "dual-cd" if ascent.prefers(problem, stop.tol) else "newton-cg"
 
 
 def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
     """The same for losses with a kink, whose dual coordinates settle quickly only while C |x|^2 is small."""
     data = problem.data
-    if dual_cd.applies(problem):
-        wide_and_large = data.n < data.d and data.n_entries >= dual_cd.WORTHWHILE
+    if ascent.applies(problem):
+        wide_and_large = data.n < data.d and data.n_entries >= ascent.WORTHWHILE
         many = (data.sparse and data.d > _SPARSE_FACTORISE) or wide_and_large
-        if many or dual_cd.quick(problem, stop.tol):
+        if many or ascent.quick(problem, stop.tol):
             return "dual-cd"
     if data.location is not Location.MEMORY:
         return "globbing"
-    if globbing.worthwhile(problem):
-        return "dual-cd" if dual_cd.beats_globbing(problem, stop.tol) else "globbing"
-    return "dual-cd" if dual_cd.beats_interior(problem, stop.tol) else "interior"
+    if sifting.worthwhile(problem):
+        return "dual-cd" if ascent.beats_globbing(problem, stop.tol) else "globbing"
+    return "dual-cd" if ascent.beats_interior(problem, stop.tol) else "interior"
 
 
 def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
@@ -225,8 +194,8 @@ def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
         return True
     if isinstance(problem, CoupledProblem):
         return not problem.loss.smooth
-    if interior.applies(problem):
-        return name not in ("auto", "globbing") or not globbing.worthwhile(problem)
+    if kinked.applies(problem):
+        return name not in ("auto", "globbing") or not sifting.worthwhile(problem)
     return solver is not None and not {_IN_MEMORY, _SMALL, _COORDINATES}.isdisjoint(solver.needs)
 
 
@@ -267,10 +236,8 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
             "multiclass='ovr'."
         )
     if own == few:
-        return own, multinomial.solve_in_few_rounds
-    return own, (
-        crammer_singer.solve if hinge else coupled_sets.solve if absolute else multinomial.solve
-    )
+        return own, softmax.solve_in_few_rounds
+    return own, (crammer_singer.solve if hinge else softmax_l1.solve if absolute else softmax.solve)
 
 
 def choose(problem: Problem, name: str, stop: Stop) -> Solver:
@@ -284,7 +251,7 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
             "linsep.Perceptron, linsep.separate or LinearSVC(C=inf), which takes the widest margin."
         )
     if name == "auto":
-        wanted = "hard-margin" if hard_margin.applies(problem) else _preferred(problem, stop)
+        wanted = "hard-margin" if nnls.applies(problem) else _preferred(problem, stop)
         if not SOLVERS[wanted].missing(problem):
             return SOLVERS[wanted]
         able = {n: s for n, s in SOLVERS.items() if not s.missing(problem)}

@@ -14,12 +14,11 @@ import numpy as np
 
 from linsep.problem.duality import ClosingSums
 from linsep.problem.pointwise import CURVATURE
-from linsep.solvers.run import Gap, Run, primal_dual
 
 if TYPE_CHECKING:
     from linsep.data import Block
     from linsep.problem import Problem
-    from linsep.solution import FloatArray, Stop
+    from linsep.solution import FloatArray
 
 _CONSTANT = 1e-24  # share of a column's squares below which its variation is rounding noise
 
@@ -55,9 +54,3 @@ class Imbalance:
         found = -read.conj_plus - read.conj_minus
         # Far from feasible, what was found may lie above the objective: as wrong as if it lay below.
         return read.loss, read.loss - abs(read.loss - found) - read.absolute * self.share(r)
-
-
-def begin(problem: Problem, stop: Stop) -> Run[Problem]:
-    """A run whose gap is the right one for the problem, penalised or not."""
-    gap: Gap = primal_dual if problem.lam > 0.0 else Imbalance(problem).gap
-    return Run(problem, stop, gap)

@@ -33,8 +33,7 @@ from linsep.errors import NonFinite
 from linsep.exact.dyadic import Dyadic
 from linsep.problem import Problem, hard_margin
 from linsep.solution import Explicit, Status, Stop
-from linsep.solvers.newton import gram_reduction as wide
-from linsep.solvers.newton import gram_space as span_newton
+from linsep.solvers.newton import gram_reduction, gram_space
 from linsep.solvers.null_model import null_model
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
 def _solve_otherwise(best: _Best, stop: Stop, again: Again) -> None:
     """Offer what is found in the span of few rows, and in other coordinates."""
     problem = best.problem
-    few = wide.applies(problem) and problem.data.n <= FEW
+    few = gram_reduction.applies(problem) and problem.data.n <= FEW
     if few and problem.lam > 0.0 and problem.penalty.l1 == 0.0:
         _solve_in_span(best, stop, again)
     coordinates = _coordinates(problem)
@@ -206,11 +205,11 @@ def _solve_in_span(best: _Best, stop: Stop, again: Again) -> None:
     C |x|^2 is below 1e15 or so. The interior point method has tried this way already.
     """
     problem = best.problem
-    if span_newton.applies(problem.loss):
-        found = wide.solve_smooth(problem, stop)
+    if gram_space.applies(problem.loss):
+        found = gram_reduction.solve_smooth(problem, best.theta, stop)
         best.offer(np.ascontiguousarray(found.W[:, 0]), found.dual, math.inf)
     elif problem.loss.smooth:
-        reduced = wide.Reduced(problem)
+        reduced = gram_reduction.Reduced(problem)
         found = again(reduced.problem, stop)
         problem.passes += reduced.problem.passes
         theta = reduced.lift(np.ascontiguousarray(found.W[:, 0]))

@@ -10,6 +10,7 @@ import numpy as np
 
 from linsep.monitoring import note
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
+from linsep.solvers.dual_infeasibility import Imbalance
 
 if TYPE_CHECKING:
     from linsep.problem import CoupledProblem, Problem
@@ -32,6 +33,13 @@ class LimitReached(Exception):
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
         self.status = status
+
+
+class HandOver(LimitReached):
+    """The method leaves the problem to another one, where it stands."""
+
+    def __init__(self) -> None:
+        super().__init__(Status.GIVEN_UP)
 
 
 def primal_dual(
@@ -61,6 +69,12 @@ class Run(Generic[P]):
     def seconds(self) -> float:
         """Time since the run began."""
         return time.perf_counter() - self.began
+
+    def rest(self, tol: float, max_passes: float | None = None) -> Stop:
+        """The time that is left, for a solve on the way; a sub-problem counts its own passes."""
+        limit = self.stop.time_limit
+        left = None if limit is None else max(1e-3, limit - self.seconds)
+        return Stop(tol, left, max_passes)
 
     def check_limits(self) -> None:
         """Raise LimitReached when the user's time or passes are used up."""
@@ -128,3 +142,9 @@ class Run(Generic[P]):
 def linearised(base: FloatArray, step: FloatArray) -> Linearised:
     """The Newton-dual point of one column."""
     return Linearised(base.reshape(-1, 1).copy(), step.reshape(-1, 1).copy())
+
+
+def begin(problem: Problem, stop: Stop) -> Run[Problem]:
+    """A run whose gap counts dual infeasibility where nothing is penalised."""
+    gap: Gap = primal_dual if problem.lam > 0.0 else Imbalance(problem).gap
+    return Run(problem, stop, gap)

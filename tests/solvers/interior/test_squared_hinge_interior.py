@@ -8,7 +8,7 @@ from linsep.data import Memory
 from linsep.losses import Logistic, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Status, Stop
+from linsep.solution import Stop
 from linsep.solvers.interior import squared_hinge as slack_path
 from linsep.solvers.run import Run
 
@@ -25,8 +25,8 @@ def finished(X, y, C=100.0, weight=None, intercept=True, theta=None, threads=1, 
     data = Memory(X, y, None, weight, n_threads=threads)
     run = Run(Problem(SquaredHinge(), ElasticNet(C), data, intercept), Stop(tol))
     start = np.zeros(X.shape[1] + 1) if theta is None else theta
-    status = slack_path.finish(run, start)
-    return status, run
+    closed = slack_path.finish(run, start)
+    return closed, run
 
 
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e4])
@@ -37,8 +37,8 @@ def test_certified_from_anywhere(C, intercept, far):
     theta = far * np.random.default_rng(1).normal(size=X.shape[1] + 1)
     if not intercept:
         theta[-1] = 0.0
-    status, run = finished(X, y, C, intercept=intercept, theta=theta)
-    assert status is Status.CERTIFIED
+    closed, run = finished(X, y, C, intercept=intercept, theta=theta)
+    assert closed
     gap, at, dual, _ = run.best
     active = np.maximum(1.0 - y * (X @ at[:-1] + at[-1]), 0.0)
     primal = 0.5 / C * at[:-1] @ at[:-1] + active @ active
@@ -89,8 +89,8 @@ def test_rows_far_beyond_the_kink_keep_their_multipliers_positive():
         path = slack_path._Path(
             Problem(SquaredHinge(), ElasticNet(1.0), Memory(X, y)), 1e-3 * theta
         )
-    assert (path.u > 0.0).all()
-    np.testing.assert_allclose(path.r, path.u / 2 - path.t, rtol=1e-9)
+    assert (path.rows.u > 0.0).all()
+    np.testing.assert_allclose(path.rows.r, path.rows.u / 2 - path.t, rtol=1e-9)
 
 
 def test_a_limit_ends_it():

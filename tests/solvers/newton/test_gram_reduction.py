@@ -9,8 +9,8 @@ from catalogue import Sample, fit, objective, plain
 from linsep import LinearClassifier, verify
 from linsep.losses import get
 from linsep.solution import Explicit, Status, Stop
+from linsep.solvers import plan
 from linsep.solvers.dual_ascent import solve as dual_cd
-from linsep.solvers.dual_ascent import then_primal as sparse
 from linsep.solvers.newton import gram_reduction as wide
 
 PARABOLAS = ("squared_hinge", "squared", "huberised_hinge")
@@ -29,7 +29,7 @@ def unscaled(n: int = 60, d: int = 150, seed: int = 0) -> Sample:
 def test_the_answer_in_the_span_of_the_rows_is_the_answer(loss, C, intercept):
     sample = unscaled()
     problem = sample.problem(get(loss), C, fit_intercept=intercept)
-    found = wide.solve_smooth(problem, Stop(1e-8))
+    found = wide.solve_smooth(problem, np.zeros(problem.order), Stop(1e-8))
     assert found.status is Status.CERTIFIED and isinstance(found.dual, Explicit)
     theta = found.W[:, 0]
     _, g, H = objective(get(loss), C, sample, theta, intercept)
@@ -93,7 +93,7 @@ def test_ascent_gives_up_and_the_span_of_the_rows_goes_on(loss):
     assert first.status is Status.WORKING_PRECISION
     ascent = problem.passes
     problem = unscaled(80, 400).problem(get(loss), 1.0)
-    both = sparse.solve_dual(problem, np.zeros(401), Stop(1e-6))
+    both = plan.ascent_then_primal(problem, np.zeros(401), Stop(1e-6), 0)
     assert both.status is Status.CERTIFIED and problem.passes <= ascent + 10
     seconds = [record.seconds for record in both.trace]
     assert seconds == sorted(seconds) and len(both.trace) > len(first.trace)

@@ -8,6 +8,7 @@ from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
+from linsep.solvers import plan
 from linsep.solvers.newton import cluster as newton_rounds
 from linsep.solvers.newton.cluster import Look, Model
 
@@ -60,7 +61,11 @@ def table(kind, n, d):
 def fitted(X, sign, C, loss="logistic"):
     data = Counted(X, sign, n_threads=1)
     problem = Problem(get(loss), ElasticNet(C=C), data, True)
-    return data, problem, newton_rounds.solve(problem, np.zeros(X.shape[1] + 1), Stop(1e-6))
+    return (
+        data,
+        problem,
+        plan.newton_in_few_rounds(problem, np.zeros(X.shape[1] + 1), Stop(1e-6), 0),
+    )
 
 
 @pytest.mark.parametrize(

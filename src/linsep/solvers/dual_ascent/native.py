@@ -34,7 +34,7 @@ class Next(IntEnum):
 
     PAUSE = 0  # a look at the limits
     CLOSE = 1  # a closing pass
-    SLOW = 2  # a better start, or another method; asked once
+    SLOW = 2  # another method, if there is one; asked once
     END = 3  # nothing: there is no hope
     BROKEN = 4  # nothing: a number has overflowed
 
@@ -80,12 +80,6 @@ class Ascent:
         """The closing pass found this gap, and it is too wide."""
         self.native.passes = self.problem.passes
         self.native.missed(gap)
-        self.problem.passes = self.native.passes
-
-    def restart(self, u: FloatArray, b: float) -> None:
-        """Go on from these dual variables and this multiplier."""
-        self.native.passes = self.problem.passes
-        self.native.restart(u, b)
         self.problem.passes = self.native.passes
 
     def point(self) -> tuple[FloatArray, Explicit]:

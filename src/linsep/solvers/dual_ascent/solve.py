@@ -28,9 +28,8 @@ from linsep.solvers.cost.model import (
     scattered_price,
     smooth_epochs,
 )
-from linsep.solvers.dual_ascent import smoothed_start as smoothed
 from linsep.solvers.dual_ascent.native import Ascent, Next
-from linsep.solvers.newton import gram_reduction as wide
+from linsep.solvers.newton import gram_reduction
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ SPARSE_MODERATE = 10.0  # hardness up to which few sparse features may be better
 DENSE, MODERATE = 64, 2.0  # dense features, and hardness, from and up to which it is worth asking
 WORTHWHILE_KINKED = 10_000  # the same of an interior point method
 FEW = 500  # features up to which a matrix of that order costs little
-WIDE = 0.5  # relative gap from which a better start is worth its price
 WEAK = 100.0  # hardness from which the perceptron is asked whether the classes are far apart
 _PERCEPTRON_PASSES, _FALLING, _FEW_ERRORS = 15, 0.7, 4  # inseparable sets tried: 0.8 to 1
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
@@ -61,18 +59,13 @@ def applies(problem: Problem) -> bool:
     return penalised and covers(problem.loss) and problem.data.whole is not None
 
 
-def crowded(ascent: Ascent) -> bool:
-    """Whether more rows are free than there are features: the primal problem is the smaller one.
+def primal_is_smaller(ascent: Ascent) -> bool:
+    """Whether the loss is smooth and more than twice as many rows are free as there are features.
 
-    A smooth loss has nearly all rows free at first: it is crowded if there are more than twice as many. For a loss
-    with a kink only while the gap is wide and the features are many, since its smooth neighbour is no better than a
-    start, and a dear one.
+    Newton's method in the primal is then the smaller problem. A smooth loss has nearly all rows free at first.
     """
-    d, native = ascent.problem.data.d, ascent.native
-    free = native.free()
-    if ascent.problem.loss.smooth:
-        return free > 2 * d
-    return free > d > FEW and native.foretold() > WIDE * native.primal
+    problem = ascent.problem
+    return problem.loss.smooth and ascent.native.free() > 2 * problem.data.d
 
 
 def quick(problem: Problem, tol: float) -> bool:
@@ -213,15 +206,6 @@ def prefers(problem: Problem, tol: float) -> bool:
     return hardness(problem, sampled_mean(problem)) >= least * (1.0 - 1e-6)
 
 
-def _hands_over(ascent: Ascent, run: Run[Problem]) -> bool:
-    """Whether Newton's method is to go on; a crowded problem with a kink gets a better start instead."""
-    if not crowded(ascent):
-        return False
-    if not ascent.problem.loss.smooth:
-        smoothed.start(ascent, run)
-    return ascent.problem.loss.smooth
-
-
 def _relative_price(problem: Problem) -> float:
     """Price of an epoch, in passes of Newton's method: less of dense rows without their zeros."""
     if problem.data.sparse:
@@ -252,7 +236,7 @@ def solve(
     run = Run(problem, stop, _gap)
     ascent = Ascent(problem, theta, seed, stop.tol)
     native, closed_at = ascent.native, 0
-    others = min(newton_passes(problem, native.hardness, stop.tol), wide.price(problem))
+    others = min(newton_passes(problem, native.hardness, stop.tol), gram_reduction.price(problem))
     native.patience = min(patience, others / _relative_price(problem))
     native.most = -1 if epochs is None else epochs
     status = Status.WORKING_PRECISION
@@ -268,7 +252,7 @@ def solve(
                     break
                 last = run.trace[-1]
                 ascent.missed((last.primal - last.dual) / problem.penalty.scale)
-            elif asked is Next.SLOW and epochs is None and _hands_over(ascent, run):
+            elif asked is Next.SLOW and epochs is None and primal_is_smaller(ascent):
                 break
             run.check_limits()
     except LimitReached as limit:

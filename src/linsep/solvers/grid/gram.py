@@ -27,9 +27,9 @@ from linsep.problem import Problem
 from linsep.problem.gram_rows import GramRows
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import choose
-from linsep.solvers.dual_ascent import solve as dual_cd
+from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.grid.problem import GridProblem, HeldOut, SpanProposal
-from linsep.solvers.newton import gram_space as span_newton
+from linsep.solvers.newton import gram_space
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
@@ -45,14 +45,14 @@ _COLUMNS = 4096  # of X that are centred at a time
 _READING = 2.0  # passes for K and for the coefficients
 _SHARE = 0.3  # of tol that a model on L may leave
 # Shares of that by which a model of the hinge is stretched: more, where a row on the kink is not clear of rounding.
-_LONGER = (span_newton.STRETCH, 10.0 * span_newton.STRETCH)
+_LONGER = (gram_space.STRETCH, 10.0 * gram_space.STRETCH)
 _LIFT = 1e-15  # of the largest |x|^2, added to K_f if it is singular; ten times as much until it has a factor
 
 
 def applies(problem: GridProblem) -> bool:
     """Whether there are more features than rows, not too many rows, and a loss whose dual is solved row by row."""
     loss = problem.recipe.loss
-    if isinstance(loss, CoupledLoss) or not dual_cd.covers(loss) or problem.recipe.limited:
+    if isinstance(loss, CoupledLoss) or not dual_ascent.covers(loss) or problem.recipe.limited:
         return False
     if not isinstance(problem.rows, np.ndarray) or not problem.plain_ridge:
         return False
@@ -141,7 +141,7 @@ def _rising(span: InnerProducts, f: int) -> list[SpanProposal]:
     rows = span.some(np.flatnonzero(problem.trained_on(f)))
     entries, models = problem.rows.size, len(problem.Cs) * len(problem.folds)
     stretches = tuple(s * tol for s in (_LONGER if not loss.smooth else _LONGER[:1]))
-    find = _by_newton if span_newton.applies(loss) else _by_rows
+    find = _by_newton if gram_space.applies(loss) else _by_rows
     found = []
     began = perf_counter()
     for c, (u, b, read) in enumerate(find(problem, rows, tol)):
@@ -159,27 +159,27 @@ def _by_newton(problem: GridProblem, rows: GramRows, tol: float) -> Iterator[Ans
     recipe, loss, n = problem.recipe, problem.loss, len(rows.K)
     offset = np.zeros(n) if rows.offset is None else rows.offset
     weight = np.ones(n) if rows.weight is None else rows.weight
-    span = span_newton.Span(loss, rows.K, rows.sigma, offset, weight, recipe.fit_intercept)
+    span = gram_space.Span(loss, rows.K, rows.sigma, offset, weight, recipe.fit_intercept)
     table = _table(rows) if n > _FEW else None
     patience = n / (_EPOCHS_SMOOTH if loss.smooth else _EPOCHS)
     start = None
     for C in problem.Cs:
         lam = ElasticNet(C).l2
-        known = None if start is None else span_newton.known(span, lam, tol, *start)
+        known = None if start is None else gram_space.known(span, lam, tol, *start)
         if known is None and start is not None and not loss.smooth:
-            known = span_newton.made_exact(span, lam, tol, *start)
+            known = gram_space.made_exact(span, lam, tol, *start)
         if known is None and table is not None:
             reduced = Problem(loss, ElasticNet(C), table, recipe.fit_intercept)
             begin = np.zeros(reduced.order)
-            first = dual_cd.solve(reduced, begin, Stop(tol), None, recipe.seed or 0, patience)
+            first = dual_ascent.solve(reduced, begin, Stop(tol), None, recipe.seed or 0, patience)
             if first.status is Status.CERTIFIED and isinstance(first.dual, Explicit):
                 u, b = first.dual.u, float(first.W[-1, 0])
                 if loss.smooth or u.max() >= loss.domain[1]:
                     start = u / lam, b
                     yield u, b, reduced.passes * n * n
                     continue
-                known = span_newton.polished(span, lam, tol, u, b)  # for all larger C
-        found = span_newton.solve(span, lam, tol, start) if known is None else known
+                known = gram_space.polished(span, lam, tol, u, b)  # for all larger C
+        found = gram_space.solve(span, lam, tol, start) if known is None else known
         start = found.u / lam, found.b
         yield found.u, found.b, float(2 * found.steps * n * n)
 

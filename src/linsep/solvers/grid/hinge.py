@@ -32,7 +32,7 @@ from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import choose
 from linsep.solvers.grid.fold_bands import ROWS, Part, Together
 from linsep.solvers.grid.problem import GridProblem, HeldOut, Proposal
-from linsep.solvers.interior import sifting as globbing
+from linsep.solvers.interior import sifting
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.kinked import NEAR
 from linsep.solvers.interior.subsampling import Pilot
@@ -67,7 +67,7 @@ def applies(problem: GridProblem) -> bool:
     if problem.weight is not None or problem.offset is not None or len(problem.folds) < FOLDS:
         return False
     n, d = problem.rows.shape
-    enough = n * d >= ENTRIES and d <= FEATURES and n >= 3 * max(2000, globbing.PILOT_ROWS * d)
+    enough = n * d >= ENTRIES and d <= FEATURES and n >= 3 * max(2000, sifting.PILOT_ROWS * d)
     return enough and problem.both_classes
 
 
@@ -111,7 +111,7 @@ class _Grid:
         self.base = np.ascontiguousarray(found.W[:, 0])
         passes = problem.passes
         self.run = Run(problem, Stop(self.recipe.tol))
-        m = globbing.pilot_rows(problem.data)
+        m = sifting.pilot_rows(problem.data)
         self.first = Pilot(self.run, self.base, m, seed)
         # theta of a sample of m rows errs by 1/m - 1/n of the variance of a row, one without a fold by 1/(n (k - 1))
         share = np.sqrt(1.0 / (len(self.folds) - 1.0) / max(self.n / m - 1.0, 1e-3))
@@ -147,11 +147,11 @@ class _Grid:
         path = Path(self.run, sub, seen.linear, seen.constant)
         mu = (AFAR if near is None else NEARBY) * path.width * seen.reach
         path.place(self.base if near is None else near.theta, mu)
-        target = max(globbing.SAMPLE_TOL, 0.25 * tol)
-        if not path.descend(target, globbing.BAND_STEPS, globbing.SHORT):
+        target = max(sifting.SAMPLE_TOL, 0.25 * tol)
+        if not path.descend(target, sifting.BAND_STEPS, sifting.SHORT):
             return False
         point = path.theta.copy(), path.dual(), path.value - path.gap
-        model.theta, model.u, _ = globbing.sharpen(path, min(0.1 * tol, NEAR), point)
+        model.theta, model.u, _ = sifting.sharpen(path, min(0.1 * tol, NEAR), point)
         return True
 
     def judge(self, models: list[_Model]) -> None:

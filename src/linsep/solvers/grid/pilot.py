@@ -22,7 +22,7 @@ from linsep.solvers.cost.model import row_norms
 from linsep.solvers.grid import kinks as grid_kinks
 from linsep.solvers.grid.newton import Base, Grid, Move
 from linsep.solvers.linalg.factor import solve_spd
-from linsep.solvers.newton import native as small
+from linsep.solvers.newton import native as native_newton
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -38,7 +38,7 @@ class Pilot:
     """A few of the rows: their optimum, to three digits, and how gradient and Hessian change along the path."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
-        self._sub = small.pilot_of(problem, seed)
+        self._sub = native_newton.pilot_of(problem, seed)
         self._squares: FloatArray | None = None  # |x|^2 of its rows
         self._exact = np.zeros(0)  # their curvatures, where all rows were summed up last
 
@@ -52,7 +52,7 @@ class Pilot:
         A step with their gradient and the Hessian of the pilot leaves a share of about sqrt(d/rows of the pilot).
         """
         sub = self._at(C)
-        theta = small.pilot_optimum(sub, np.zeros(sub.order))
+        theta = native_newton.pilot_optimum(sub, np.zeros(sub.order))
         sub.value_gradient(theta)  # for the curvatures
         sums = grid.sweep(theta)
         value, g = grid.value_gradient(theta, sums, sub.lam)

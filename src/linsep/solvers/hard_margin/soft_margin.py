@@ -7,8 +7,8 @@ hardly grows with C once that is beyond all of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +16,9 @@ import numpy as np
 from linsep import _kernels
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Explicit, Status, Stop
+from linsep.solution import Explicit, Status
 from linsep.solvers.cost.model import sampled_mean
-from linsep.solvers.dual_ascent import solve as dual_cd
+from linsep.solvers.dual_ascent import solve as dual_ascent
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
@@ -40,13 +40,9 @@ def points(run: Run[Problem], seed: int) -> Iterator[tuple[FloatArray, FloatArra
     C, tol = _BOUND / mean, 0.3 * stop.tol
     for _ in range(_TRIALS):
         soft = Problem(problem.loss, ElasticNet(C), data, problem.fit_intercept)
-        limits = Stop(tol, max_passes=_PASSES)
-        if stop.time_limit is not None:
-            limits = replace(limits, time_limit=max(1e-3, stop.time_limit - run.seconds))
-        if stop.max_passes is not None:
-            left = max(1.0, stop.max_passes - problem.passes)
-            limits = replace(limits, max_passes=min(_PASSES, left))
-        found = dual_cd.solve(soft, np.zeros(soft.order), limits, seed=seed)
+        most = math.inf if stop.max_passes is None else stop.max_passes - problem.passes
+        limits = run.rest(tol, min(_PASSES, max(1.0, most)))
+        found = dual_ascent.solve(soft, np.zeros(soft.order), limits, seed=seed)
         problem.passes += soft.passes + 1.0
         assert isinstance(found.dual, Explicit)
         alpha = C * found.dual.u if data.weight is None else C * data.weight * found.dual.u

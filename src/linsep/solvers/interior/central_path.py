@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.errors import NonFinite
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
 from linsep.solvers.dual_infeasibility import Imbalance
+from linsep.solvers.interior.mehrotra import STEP_FRACTION, PredictorCorrector
 from linsep.solvers.linalg.factor import Factor, solve_spd
 from linsep.solvers.run import Run
 
@@ -33,15 +33,14 @@ if TYPE_CHECKING:
     Kept = tuple[float, float, FloatArray, FloatArray]  # gap, value, theta, u
 
 PLANES = 10  # numbers per row: kernels/interior.hpp names them
-SHARE = 0.995  # of the way to the boundary
-MOST = 3.0  # mu to begin with, as a multiple of the objective per row
-CORRECTORS = 2  # centrality correctors of a step
-LONG = 0.7  # step that needs none
-GAIN = 0.1  # of the step hoped for, that one must make
+FIRST_MU = 3.0  # mu to begin with, as a multiple of the objective per row
+MAX_CORRECTORS = 2  # centrality correctors of a step
+LONG_STEP = 0.7  # that needs none
+LEAST_GAIN = 0.1  # share of the hoped-for lengthening of the step that a corrector must make
 LIMIT = 200  # iterations
-KEPT = 1e-3  # relative gap from which the best iterate is remembered
+KEPT_GAP = 1e-3  # relative gap from which the best iterate is remembered
 PATIENCE = 12  # iterations without progress
-FACTORED = 100  # order from which a factorisation is worth keeping for the second solve
+FACTOR_ORDER = 100  # order from which a factorisation is worth keeping for the second solve
 
 Solve = Callable[["FloatArray"], "FloatArray"]
 
@@ -52,7 +51,7 @@ def compiled(loss: Loss) -> _kernels.Loss:
     return _kernels.Loss(loss.native, *loss.params)
 
 
-class Path:
+class Path(PredictorCorrector):
     """Iterates of the method on one problem, all rows of which take part.
 
     ``linear`` is c and ``constant`` a number to be added to the objective. ``share`` counts the passes made here
@@ -82,10 +81,8 @@ class Path:
         weight = problem.data.weight
         self.mass = float(n) if weight is None else float(weight.sum())
         self.theta = np.zeros(problem.order)
-        self.value = self.gap = np.inf
-        self._step = 0.0
-        self._sums = np.zeros(0)
-        self.steps = 0
+        self._step = 0.0  # of the last step, not yet made by the rows
+        self._sums = self._rhs = self._second = self._delta = np.zeros(0)
         self._kept: Kept | None = None  # the best iterate
 
     @property
@@ -122,7 +119,7 @@ class Path:
             mu = self.width * usual_distance(self.v, self.problem.data.weight)
             value = loss + self.problem.penalty_value(theta)
             if value > 0.0:
-                mu = min(mu, MOST * value / self.mass)
+                mu = min(mu, FIRST_MU * value / self.mass)
         _kernels.ipm_central(self.loss, 0, self.problem.data.n, max(mu, 1e-100), self.state)
         self._step = 0.0
 
@@ -162,76 +159,79 @@ class Path:
             for y in self.null:
                 H[:-1, :-1] += float(np.diag(H)[:-1] @ (y * y)) * np.outer(y, y)
         definite = lam > 0.0
-        factor = Factor(H, definite) if len(H) > FACTORED else None
+        factor = Factor(H, definite) if len(H) > FACTOR_ORDER else None
 
         def solve(rhs: FloatArray) -> FloatArray:
             centred = rhs.copy()
             centred[:-1] -= mu * rhs[-1]
-            with np.errstate(over="ignore", invalid="ignore"):  # ``advance`` sees it
+            with np.errstate(over="ignore", invalid="ignore"):  # ``follow`` sees it
                 x = factor.solve(centred) if factor is not None else solve_spd(H, centred, definite)
                 x[-1] -= float(mu @ x[:-1])
             return x
 
         return solve
 
-    def advance(self) -> bool:
-        """One step from the sums of ``measure``; false if it is of no use."""
-        order, lam = self.problem.order, self.problem.lam
-        both = float(self._sums[2])
-        if not both > 0.0:  # the weights of the rows are so small that their products vanish
-            return False
+    def complementarity(self) -> tuple[float, float]:
+        return float(self._sums[2]), 2.0 * self.mass
+
+    def _right_side(self) -> FloatArray:
+        order = self.problem.order
         rhs = self._sums[3 : 3 + order] - self._sums[3 + order :]
-        rhs[:-1] -= lam * self.theta[:-1]
+        rhs[:-1] -= self.problem.lam * self.theta[:-1]
+        return self._without_intercept(rhs)
+
+    def _without_intercept(self, rhs: FloatArray) -> FloatArray:
         if not self.problem.fit_intercept:
             rhs[-1] = 0.0
-        solve = self._solver()
-        far, sums = self._predict(solve(rhs))
-        length = min(1.0, 1.0 / far)
-        left = 1.0 - length + length * length * float(sums[0]) / both
-        target = min(1.0, max(1e-6, left**3)) * both / (2.0 * self.mass)
-        rhs += target * sums[1 : 1 + order] + sums[1 + order :]
-        if not self.problem.fit_intercept:
-            rhs[-1] = 0.0
-        delta = solve(rhs)
-        reach = self._correct(delta, target)
-        for _ in range(CORRECTORS):
-            found = self._recentred(solve, target, reach)
-            if found is None:
-                break
-            delta, reach = delta + found[0], found[1]
-        self._step = SHARE / reach if reach > SHARE else 1.0
-        self.theta += self._step * delta
-        self.steps += 1
-        return self._step > 1e-8 and bool(np.isfinite(reach))
+        return rhs
 
-    def _predict(self, delta: FloatArray) -> tuple[float, FloatArray]:
+    def predict(self) -> float:
+        self._solve, self._rhs = self._solver(), self._right_side()
+        delta = self._solve(self._rhs)
         self.count(1.0)
-        far: list[float] = [1.0]
+        blocking: list[float] = [1.0]
 
         def add(b: Block, out: FloatArray) -> None:
-            far.append(
-                _kernels.ipm_predict(b.rows, b.targets, b.lo, b.hi, delta, self.state, b.first, out)
-            )
+            where = b.rows, b.targets, b.lo, b.hi
+            blocking.append(_kernels.ipm_predict(*where, delta, self.state, b.first, out))
 
-        sums = self.problem.data.sum(add, 1 + 2 * self.problem.order)
-        return max(far), sums
+        self._second = self.problem.data.sum(add, 1 + 2 * self.problem.order)
+        length, total = min(1.0, 1.0 / max(blocking)), float(self._sums[2])
+        return 1.0 - length + length * length * float(self._second[0]) / total
 
-    def _correct(self, delta: FloatArray, mu: float) -> float:
+    def correct(self, mu: float) -> float:
+        order = self.problem.order
+        rhs = self._rhs + (mu * self._second[1 : 1 + order] + self._second[1 + order :])
+        self._delta = delta = self._solve(self._without_intercept(rhs))
         self.count(1.0)
-        far: list[float] = [0.0]
+        blocking: list[float] = [0.0]
 
         def add(b: Block, out: FloatArray) -> None:
-            far.append(
-                _kernels.ipm_correct(b.rows, b.targets, b.lo, b.hi, delta, mu, self.state, b.first)
-            )
+            where = b.rows, b.targets, b.lo, b.hi
+            blocking.append(_kernels.ipm_correct(*where, delta, mu, self.state, b.first))
 
         self.problem.data.sum(add, 1)
-        return max(far) if np.isfinite(far).all() else np.inf
+        return max(blocking) if np.isfinite(blocking).all() else np.inf
 
-    def _recentred(self, solve: Solve, mu: float, reach: float) -> tuple[FloatArray, float] | None:
-        """A centrality corrector, if the step is short and it makes it longer, and the new reach."""
-        step = SHARE / reach if reach > 0.0 else 1.0
-        if not step < LONG:
+    def recentre(self, mu: float, blocking: float) -> float:
+        for _ in range(MAX_CORRECTORS):
+            found = self._recentred(mu, blocking)
+            if found is None:
+                break
+            self._delta, blocking = self._delta + found[0], found[1]
+        return blocking
+
+    def take(self, length: float) -> None:
+        self._step = length
+        self.theta += length * self._delta
+
+    def _recentred(self, mu: float, blocking: float) -> tuple[FloatArray, float] | None:
+        """A centrality corrector, if the step is short and it makes it longer, and the ``blocking`` of both.
+
+        Reference: Gondzio, Multiple centrality corrections in a primal-dual method for linear programming, 1996.
+        """
+        step = STEP_FRACTION / blocking if blocking > 0.0 else 1.0
+        if not step < LONG_STEP:
             return None
         goal = min(1.0, max(step + 0.3, 1.08 * step + 0.08))
         self.count(2.0)
@@ -241,9 +241,7 @@ class Path:
             _kernels.ipm_recentre(b.rows, b.targets, b.lo, b.hi, goal, mu, state, b.first, out)
 
         rhs = self.problem.data.sum(gather, self.problem.order)
-        if not self.problem.fit_intercept:
-            rhs[-1] = 0.0
-        delta = solve(rhs)
+        delta = self._solve(self._without_intercept(rhs))
         far: list[float] = [0.0]
 
         def attempt(b: Block, out: FloatArray) -> None:
@@ -252,7 +250,10 @@ class Path:
 
         self.problem.data.sum(attempt, 1)
         longest = max(far)
-        if not (np.isfinite(far).all() and SHARE >= longest * (step + GAIN * (goal - step))):
+        if not (
+            np.isfinite(far).all()
+            and STEP_FRACTION >= longest * (step + LEAST_GAIN * (goal - step))
+        ):
             return None
 
         def adopt(b: Block, out: FloatArray) -> None:
@@ -267,7 +268,11 @@ class Path:
         ``shortest``: a length of the steps below which, four times in a row, the attempt is given up.
         """
         self._forget()
-        arrived = self._descend(target, limit, shortest)
+
+        def ends() -> bool:
+            return self.gap <= target * abs(self.value)
+
+        arrived = self.follow(ends, self.run.check_limits, limit, PATIENCE, shortest)
         kept = self._kept
         if arrived or kept is None or self.gap <= kept[0]:
             self._forget()
@@ -278,34 +283,13 @@ class Path:
     def _forget(self) -> None:
         self._kept = None
 
-    def _descend(self, target: float, limit: int, shortest: float) -> bool:
-        lowest = landmark = np.inf
-        idle = short = 0
-        limit += self.steps
-        try:
-            while idle < PATIENCE:
-                self.run.check_limits()
-                self.measure()
-                if not np.isfinite(self.gap):
-                    return False
-                if self.gap <= target * abs(self.value):
-                    return True
-                if self.gap < lowest and self.gap <= KEPT * abs(self.value):
-                    self._kept = self.gap, self.value, self.theta.copy(), self._inside()
-                # Slow progress is progress: 10 % below the last landmark, not below the last iterate.
-                idle = 0 if self.gap < 0.9 * landmark else idle + 1
-                landmark, lowest = (self.gap if idle == 0 else landmark), min(lowest, self.gap)
-                if self.steps >= limit or not self.advance():
-                    return False
-                short = short + 1 if self._step < shortest else 0
-                if short == 4:
-                    return False
-                if self.steps % 8 == 0:  # against drift
-                    self.measure()
-                    self.margins()
-        except NonFinite:  # the Gram overflowed
-            return False
-        return False
+    def keep(self) -> None:
+        if self.gap <= KEPT_GAP * abs(self.value):
+            self._kept = self.gap, self.value, self.theta.copy(), self._inside()
+
+    def refresh(self) -> None:
+        self.measure()
+        self.margins()
 
     def dual(self) -> FloatArray:
         """u of the rows."""

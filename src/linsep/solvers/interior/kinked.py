@@ -20,13 +20,12 @@ from linsep.losses import Loss
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.model import ROUGH
-from linsep.solvers.dual_infeasibility import begin
 from linsep.solvers.interior.central_path import LIMIT, Path, compiled, feasible
 from linsep.solvers.interior.crossover import crossable, exact
 from linsep.solvers.interior.start import exact_fit, flat_answer, null_directions, squared_start
-from linsep.solvers.newton import gram_reduction as wide
-from linsep.solvers.newton import native as small
-from linsep.solvers.run import SAFETY, LimitReached, Run
+from linsep.solvers.newton import gram_reduction
+from linsep.solvers.newton import native as native_newton
+from linsep.solvers.run import SAFETY, LimitReached, Run, begin
 
 if TYPE_CHECKING:
     from linsep.losses import CoupledLoss
@@ -50,7 +49,7 @@ def applies(problem: Problem) -> bool:
 
 def factorisable(problem: Problem) -> bool:
     """Whether rows or features are so few that a matrix of their number can be factorised."""
-    return min(problem.data.n, problem.data.d) <= wide.LARGEST
+    return min(problem.data.n, problem.data.d) <= gram_reduction.LARGEST
 
 
 def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
@@ -130,7 +129,11 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         return run.solution(Status.CERTIFIED, known, nothing)
     status = Status.WORKING_PRECISION
     try:
-        if small.fits(problem) and small.ends_before(stop) and problem.data.n >= problem.data.d:
+        if (
+            native_newton.fits(problem)
+            and native_newton.ends_before(stop)
+            and problem.data.n >= problem.data.d
+        ):
             if _native(run, theta):
                 return run.solution(Status.CERTIFIED, theta, nothing)
         theta, value, _ = problem.start(theta)
@@ -148,9 +151,9 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
 
 def _attempted(run: Run[Problem], theta: FloatArray) -> bool:
     """By the inner products of the rows if these are few; by columns where these lose the small beside the large."""
-    if not wide.applies(run.problem):
+    if not gram_reduction.applies(run.problem):
         return attempt(run, theta)
-    if wide.solve(run, attempt):
+    if gram_reduction.solve(run, attempt):
         return True
     return run.problem.order <= DIRECT and run.problem.lam > 0.0 and attempt(run, theta)
 

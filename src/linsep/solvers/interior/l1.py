@@ -30,7 +30,7 @@ Reference: Mehrotra, On the implementation of a primal-dual interior point metho
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -39,20 +39,20 @@ from linsep.data import Location
 from linsep.losses import zero_margin
 from linsep.problem.duality import dot
 from linsep.solution import Explicit
-from linsep.solvers.interior import quadratic_rows as row_path
-from linsep.solvers.interior.quadratic_rows import RowPath, RowStep, reach
+from linsep.solvers.interior import quadratic_rows
+from linsep.solvers.interior.mehrotra import PredictorCorrector, blocking, step_to_boundary
+from linsep.solvers.interior.quadratic_rows import RowPath, RowStep
 from linsep.solvers.linalg.schur_cg import DEAR, FAIR, System
 from linsep.solvers.run import LimitReached
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
     from linsep.solution import FloatArray
-    from linsep.solvers.l1.coordinate import Columns
+    from linsep.solvers.linalg.schur_cg import Part
     from linsep.solvers.run import Run
 
 IntArray = npt.NDArray[np.int64]
 
-SHARE = 0.995  # of the way to the boundary
 LIMIT = 80  # iterations
 PATIENCE = 25  # iterations without progress
 NEARLY = 0.8  # of the penalty: features that join
@@ -66,7 +66,29 @@ STRIDE, BETWEEN = 50.0, 0.1  # of penalties far above the one asked for, and the
 EXACT, INEXACT = (1e-3, 1e-6), (1e-2, 1e-3)
 
 
-class _Path:
+class Columns(Protocol):
+    """A point theta on few features, by the columns of X (``solvers/l1/coordinate.py``)."""
+
+    theta: FloatArray
+    base: FloatArray  # of the last Newton step
+    step: FloatArray
+    scores: FloatArray
+    l1: float  # of the last solve
+
+    def move(self, theta: FloatArray) -> None:
+        """Go to theta (a pass)."""
+
+    def part(self, chosen: IntArray) -> Part:
+        """Some columns."""
+
+    def sums(self, a: FloatArray) -> FloatArray:
+        """X'a (a pass)."""
+
+    def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
+        """Some Newton steps on the chosen features: status and gap."""
+
+
+class _Path(PredictorCorrector):
     """An iterate: u and r of the rows, p, q and y of the chosen features, the intercept."""
 
     def __init__(self, problem: Problem, columns: Columns, l1: float) -> None:
@@ -89,7 +111,6 @@ class _Path:
         self.chosen = np.flatnonzero((w != 0.0) | (np.abs(self.v) > NEARLY * self.l1))
         self.p, self.q, self.y = self._begun(self.chosen, w[self.chosen], mu)
         self.part = columns.part(self.chosen)
-        self.value = self.gap = np.inf
         self._free = np.ones(len(self.p), dtype=bool)
         self._price = FAIR
         self.best = columns.theta.copy(), self.rows.u  # where the gap was least
@@ -168,61 +189,67 @@ class _Path:
         rows = self.rows.products(length, step.rows if step is not None else None)
         return rows + dot(p, self.l1 + y) + dot(q, self.l1 - y)
 
-    def advance(self) -> float:
-        """One step, predicted and corrected; how long it is."""
-        rows, p, q, y = self.rows, self.p, self.q, self.y
-        up, down = self.l1 + y, self.l1 - y
-        e, ratio = p / up + q / down, rows.ratio
-        part, sign = self.part, self.sign
-        system = System(
-            part, 1.0 / e + self.l2, self.s / ratio, self.problem.fit_intercept, self._price
+    def complementarity(self) -> tuple[float, float]:
+        return self._products(), self._mass()
+
+    def predict(self) -> float:
+        rows, up, down = self.rows, self.l1 + self.y, self.l1 - self.y
+        self._e, self._ratio = self.p / up + self.q / down, rows.ratio
+        self._system = System(
+            self.part,
+            1.0 / self._e + self.l2,
+            self.s / self._ratio,
+            self.problem.fit_intercept,
+            self._price,
         )
-        off = y + self.v[self.chosen] - self.l2 * (p - q)
+        rough, self._fine = EXACT if self._system.factored else INEXACT
+        self._found = first = self._step_to(0.0, None, rough)
+        return self._products(step_to_boundary(self._blocking(first)), first) / self._products()
 
-        def step(mu: float, first: _Step | None, fine: float) -> _Step:
-            """Towards products mu, corrected by what the first step leaves."""
-            before = None if first is None else first.rows
-            c = rows.change(self.t, ratio, mu, before)
-            ups, downs = (
-                (mu, mu) if first is None else (mu - first.p * first.y, mu + first.q * first.y)
-            )
-            cp, cq = ups - p * up, downs - q * down
-            ahead = cp / up - cq / down
-            rhs = part.gathered(self.s * sign * c)
-            rhs[:-1] += ahead / e + off
-            rhs[-1] = rhs[-1] + self._v_b if self.problem.fit_intercept else 0.0
-            delta = system.solve(rhs, fine)
-            du = c - sign * (part.along(delta[:-1]) + delta[-1]) / ratio
-            dy = (ahead - delta[:-1]) / e
-            moved = rows.step(du, mu, before)
-            return _Step(moved, (cp - p * dy) / up, (cq + q * dy) / down, dy, delta[-1])
+    def correct(self, mu: float) -> float:
+        self._found = self._step_to(mu, self._found, self._fine)
+        return self._blocking(self._found)
 
-        both, mass = self._products(), self._mass()
-        if not both > 0.0:  # the weights of the rows are so small that their products vanish
-            return 0.0
-        rough, fine = EXACT if system.factored else INEXACT
-        first = step(0.0, None, rough)
-        left = self._products(min(1.0, self._reach(first)), first) / both
-        found = step(left**3 * both / mass, first, fine)
-        length = min(1.0, SHARE * self._reach(found))
-        rows.move(length, found.rows)
-        self.p, self.q = p + length * found.p, q + length * found.q
-        self.y = y + length * found.y
+    def take(self, length: float) -> None:
+        found, system = self._found, self._system
+        self.rows.move(length, found.rows)
+        self.p, self.q = self.p + length * found.p, self.q + length * found.q
+        self.y = self.y + length * found.y
         self.b += length * found.b
-        self._free = e * system.squares > 1.0
+        self._free = self._e * system.squares > 1.0
         if system.stuck:  # from now on factors may cost more
             self._price = DEAR
         self.problem.passes += self._share() * (2 * system.gradients + 8)
-        return length
 
-    def _reach(self, step: _Step) -> float:
-        return min(
-            self.rows.reach(step.rows),
-            reach(self.p, step.p),
-            reach(self.q, step.q),
-            reach(self.l1 + self.y, step.y),
-            reach(self.l1 - self.y, -step.y),
+    def _step_to(self, mu: float, first: _Step | None, tol: float) -> _Step:
+        """The step towards products mu, corrected by the products of the changes in ``first``."""
+        rows, p, q, part, sign = self.rows, self.p, self.q, self.part, self.sign
+        up, down, e, ratio = self.l1 + self.y, self.l1 - self.y, self._e, self._ratio
+        before = None if first is None else first.rows
+        c = rows.change(self.t, ratio, mu, before)
+        ups, downs = (mu, mu) if first is None else (mu - first.p * first.y, mu + first.q * first.y)
+        cp, cq = ups - p * up, downs - q * down
+        ahead = cp / up - cq / down
+        rhs = part.gathered(self.s * sign * c)
+        rhs[:-1] += ahead / e + (self.y + self.v[self.chosen] - self.l2 * (p - q))
+        rhs[-1] = rhs[-1] + self._v_b if self.problem.fit_intercept else 0.0
+        delta = self._system.solve(rhs, tol)
+        du = c - sign * (part.along(delta[:-1]) + delta[-1]) / ratio
+        dy = (ahead - delta[:-1]) / e
+        moved = rows.step(du, mu, before)
+        return _Step(moved, (cp - p * dy) / up, (cq + q * dy) / down, dy, delta[-1])
+
+    def _blocking(self, step: _Step) -> float:
+        return max(
+            self.rows.blocking(step.rows),
+            blocking(self.p, step.p),
+            blocking(self.q, step.q),
+            blocking(self.l1 + self.y, step.y),
+            blocking(self.l1 - self.y, -step.y),
         )
+
+    def keep(self) -> None:
+        self.best = self.theta(), self.u
 
     def nearly_there(self) -> bool:
         """Whether the gap is small enough for a start under a weaker penalty."""
@@ -250,7 +277,7 @@ class _Step(NamedTuple):
 
 def applies(problem: Problem) -> bool:
     """Whether the loss is piecewise quadratic and smooth, and the rows are in memory."""
-    return row_path.applies(problem.loss) and problem.data.location is Location.MEMORY
+    return quadratic_rows.applies(problem.loss) and problem.data.location is Location.MEMORY
 
 
 def finish(run: Run[Problem], columns: Columns) -> bool:
@@ -279,22 +306,8 @@ def finish(run: Run[Problem], columns: Columns) -> bool:
 
 
 def _follow(run: Run[Problem], path: _Path, ends: Callable[[], bool]) -> bool:
-    """Steps until it ends, or no more is gained: whether it ended."""
-    least, idle = np.inf, 0
-    for k in range(LIMIT):
-        run.check_limits()
-        path.measure()
-        if not np.isfinite(path.gap):
-            break
-        if k and ends():
-            return True
-        idle = 0 if path.gap < 0.9 * least else idle + 1
-        if path.gap < least:
-            least = path.gap
-            path.best = path.theta(), path.u
-        if idle == PATIENCE or not path.advance() > 1e-8:
-            break
-    return False
+    """Iterate until it ends, or no more is gained: whether it ended."""
+    return path.follow(lambda: path.steps > 0 and ends(), run.check_limits, LIMIT, PATIENCE)
 
 
 class _Ending:

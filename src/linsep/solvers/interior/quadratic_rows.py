@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.problem.duality import dot
+from linsep.solvers.interior.mehrotra import blocking
 
 if TYPE_CHECKING:
     from linsep.losses import Loss
@@ -73,6 +74,15 @@ class RowPath:
             self.r, self.g = np.maximum(excess, 0.0) + least, np.maximum(-excess, 0.0) + least
         elif self._lower:
             self.r = np.maximum(np.minimum(mu / self._below, SLACK), excess)
+
+    def place_on_path(self, t: FloatArray, mu: float) -> None:
+        """Begin at the point of the central path for this mu; the domain must have a lower end only."""
+        t = t - self.a * self.low
+        root = np.sqrt(np.square(t) + 4.0 * self.a * mu)
+        # two forms of one number: far beyond the kink the first would cancel to 0
+        self._below = np.where(t > 0.0, (t + root) / (2.0 * self.a), 2.0 * mu / (root + np.abs(t)))
+        self.u, self._above = self.low + self._below, self.high - self._below
+        self.r, self.g = mu / self._below, np.zeros_like(t)
 
     def inside(self, u: FloatArray, t: FloatArray, mu: float) -> FloatArray:
         """u moved away from the ends, to where the central path may begin."""
@@ -142,23 +152,17 @@ class RowPath:
             found.append((mu - second - way * m * du) / far - m)
         return RowStep(du, *found)
 
-    def reach(self, step: RowStep) -> float:
-        """How far the distances and multipliers stay positive along the step: more than 1 if all of it does."""
-        far = np.inf
+    def blocking(self, step: RowStep) -> float:
+        """The largest relative decrease of a distance or multiplier along the step."""
+        largest = 0.0
         for has, distance, m, way in self._sides():
             if has:
                 dm = step.r if way > 0 else step.g
-                far = min(far, reach(distance, way * step.u), reach(m, dm))
-        return far
+                largest = max(largest, blocking(distance, way * step.u), blocking(m, dm))
+        return largest
 
     def move(self, length: float, step: RowStep) -> None:
         """Go so far along the step."""
         self.u = self.u + length * step.u
         self.r, self.g = self.r + length * step.r, self.g + length * step.g
         self._below, self._above = self._below + length * step.u, self._above - length * step.u
-
-
-def reach(x: FloatArray, dx: FloatArray) -> float:
-    """How far x + reach dx stays >= 0: more than 1 if all of the step does."""
-    worst = float(np.max(-dx / x, initial=0.0))
-    return 1.0 / worst if worst > 0.9 else 1.0 / 0.9

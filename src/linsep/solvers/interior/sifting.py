@@ -20,8 +20,6 @@ Zhang, Communication-efficient distributed optimization using an approximate New
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,17 +27,16 @@ import numpy as np
 from linsep.data import Location
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers import sampling as pilot
+from linsep.solvers import sampling
 from linsep.solvers.cost.model import ROUGH
-from linsep.solvers.dual_infeasibility import begin
-from linsep.solvers.interior import kinked as interior
+from linsep.solvers.interior import kinked
 from linsep.solvers.interior.active_band import Band
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.crossover import crossable, exact
 from linsep.solvers.interior.kinked import NEAR
 from linsep.solvers.interior.start import flat_answer
 from linsep.solvers.interior.subsampling import Pilot
-from linsep.solvers.run import LimitReached, Run
+from linsep.solvers.run import LimitReached, Run, begin
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
@@ -66,10 +63,12 @@ CROWDED = 1e-3  # distance from the kink, in units of q and of the margin, that 
 LEAST = 20  # rows of a band per feature
 
 
-def pilot_rows(data: pilot.Size) -> int:
+def pilot_rows(data: sampling.Size) -> int:
     """Rows of the pilot and of every thinned band."""
     n, d = data.n, data.d
-    return pilot.bounded(int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)), data, COPIES)
+    return sampling.bounded(
+        int(max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)), data, COPIES
+    )
 
 
 def worthwhile(problem: Problem) -> bool:
@@ -91,7 +90,7 @@ class _Search:
         self.band = Band(run, first.mu, first.scale)
         self.n, self.d = run.problem.data.n, run.problem.data.d
         self.m = float(first.size)
-        self.most = float(pilot.bounded(self.n, run.problem.data, COPIES))  # that m may be
+        self.most = float(sampling.bounded(self.n, run.problem.data, COPIES))  # that m may be
         self.best, self.value = theta, np.inf
         self.near: tuple[FloatArray, FloatArray] | None = (
             None  # theta and u of the band, all but solved
@@ -279,19 +278,10 @@ def _between(
     return theta + t * (other - theta), least
 
 
-def _here(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """All rows of a cluster, brought to the client or to its disk; the certificate is made where they were."""
-    with closing(problem.data.to_memory()) as data:
-        sub = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
-        found = replace(interior.solve(sub, theta, stop, seed), sums=None)
-    problem.passes += sub.passes
-    return found
-
-
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Pilot, bands, and all rows if those fail."""
     if not worthwhile(problem) or flat_answer(problem) is not None:
-        return interior.solve(problem, theta, stop, seed)
+        return kinked.solve(problem, theta, stop, seed)
     run = begin(problem, stop)
     nothing = Explicit(np.zeros(problem.data.n))
     status = Status.WORKING_PRECISION
@@ -303,10 +293,10 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
             theta = first.theta
             closed = _Search(run, first, theta).solve()
         if not closed and problem.data.location is Location.CLUSTER:
-            return _here(problem, theta, stop, seed)
+            return run.solution(Status.GIVEN_UP, theta, nothing)
         if not closed:
             theta, _, _ = problem.start(theta)
-            closed = interior.iterate(run, theta)
+            closed = kinked.iterate(run, theta)
         if closed:
             status = Status.CERTIFIED
     except LimitReached as limit:

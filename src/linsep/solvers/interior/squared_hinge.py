@@ -7,35 +7,36 @@ Newton's method on the squared hinge sees no row beyond its kink. Where the clas
 features not far fewer than the rows, every full step carries rows across, and it takes hundreds of short ones
 (3,000 x 800, C = 100: 7 s). The path sees them coming: some fifteen iterations, a weighted Gram and five
 reads of the rows each. It ends when the gap by Fenchel and Young, no term of which is negative, is below tol.
+
+Reference: Mehrotra, On the implementation of a primal-dual interior point method, 1992 (``mehrotra.py``).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from linsep import _kernels
 from linsep.data import Location
-from linsep.errors import NonFinite
+from linsep.losses import zero_margin
 from linsep.problem.duality import dot
 from linsep.problem.pointwise import CURVATURE
-from linsep.solution import Explicit, Status
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers.interior.mehrotra import PredictorCorrector, step_to_boundary
+from linsep.solvers.interior.quadratic_rows import RowPath, RowStep
 from linsep.solvers.linalg.factor import Factor
+from linsep.solvers.run import LimitReached, Run, linearised
 
 if TYPE_CHECKING:
     from linsep.data import Block
     from linsep.problem import Problem
     from linsep.solution import FloatArray
-    from linsep.solvers.run import Run
 
 _SQUARED_HINGE = (0.25, (0.0, np.inf), (1.0,))  # conjugate, domain and breakpoints
-SHARE = 0.995  # of the way to the boundary
 LIMIT = 60  # iterations
 PATIENCE = 8  # iterations without progress
 LARGEST = 4000  # features: a Gram of their order is factorised in every iteration
-# Steps of Newton's method shorter than this, and how many of them are too many.
-SHORT, MANY_SHORT = 0.3, 6
 
 
 def applies(problem: Problem) -> bool:
@@ -46,41 +47,19 @@ def applies(problem: Problem) -> bool:
     return plain and data.location is Location.MEMORY and data.d <= LARGEST
 
 
-class StallDetector:
-    """Counts the short steps of Newton's method."""
-
-    def __init__(self, problem: Problem) -> None:
-        self._left = MANY_SHORT if applies(problem) else -1
-
-    def ends(self, run: Run[Problem], theta: FloatArray, length: float) -> bool:
-        """After too many of them: whether the path finds the optimum. If not, the rows are swept at theta again."""
-        self._left -= length < SHORT
-        if self._left != 0:
-            return False
-        self._left = -1
-        if finish(run, theta) is Status.CERTIFIED:
-            return True
-        run.problem.value_gradient(theta)
-        return False
-
-
-class _Path:
-    """An iterate: theta with its t, u and r; and what the rows are asked."""
+class _Path(PredictorCorrector):
+    """An iterate: theta with t of every row, and the rows' u and r."""
 
     def __init__(self, problem: Problem, theta: FloatArray) -> None:
         self.problem, self.theta = problem, theta.copy()
         data = problem.data
         self._sign, self._centre = data.sign, problem.centre()
         self.s = np.ones(data.n) if data.weight is None else data.weight
-        self._kink = 1.0 if data.offset is None else 1.0 - data.offset
-        self.t = self._kink - self._along(self.theta)
-        value = problem.penalty_value(theta) + dot(self.s, np.square(np.maximum(self.t, 0.0)))
-        mu = value / float(self.s.sum())
-        root = np.sqrt(np.square(self.t) + 2.0 * mu)
-        # the same twice: far beyond the kink the first would cancel to 0
-        self.u = np.where(self.t > 0.0, self.t + root, 2.0 * mu / (root + np.abs(self.t)))
-        self.r = mu / self.u
-        self.value, self.gap = value, np.inf
+        self.rows = RowPath(problem.loss, self.s)
+        self._kink = zero_margin(problem.loss) - (0.0 if data.offset is None else data.offset)
+        self.t: FloatArray = self._kink - self._along(theta)
+        value = problem.penalty_value(theta) + self.rows.value(self.t)
+        self.rows.place_on_path(self.t, value / float(self.s.sum()))
         self._v = np.zeros(problem.order)
 
     def _along(self, theta: FloatArray) -> FloatArray:
@@ -109,77 +88,80 @@ class _Path:
         return out
 
     def measure(self) -> None:
-        """Objective and gap here."""
+        """Compute objective and gap; no term of the gap is negative."""
         problem, w = self.problem, self.theta[:-1]
-        self._v = self._gathered(self.s * self.u)
-        active = np.maximum(self.t, 0.0)
-        self.value = problem.penalty_value(self.theta) + dot(self.s, np.square(active))
-        slack = np.square(active) + np.square(self.u) / 4 - self.u * self.t
-        off = problem.lam * w - self._v[:-1]
-        self.gap = dot(self.s, slack) + 0.5 * dot(off, off) / problem.lam
+        self.rows.hold()
+        self._v = self._gathered(self.s * self.rows.u)
+        self.value = problem.penalty_value(self.theta) + self.rows.value(self.t)
+        dual_residual = problem.lam * w - self._v[:-1]
+        self.gap = self.rows.slack(self.t) + 0.5 * dot(dual_residual, dual_residual) / problem.lam
         self.gap += abs(float(self._v[-1] * self.theta[-1]))
 
-    def advance(self) -> float:
-        """One step, predicted and corrected; how long it is."""
-        u, r, problem = self.u, self.r, self.problem
-        weight = self.s / (r / u + 0.5)
-        problem.data.set_row_state(CURVATURE, weight)
-        factor, mu = Factor(problem.hessian(self._centre), definite=True), self._centre
-        amiss = r - u / 2 + self.t
+    def complementarity(self) -> tuple[float, float]:
+        return self.rows.products(), float(self.s.sum())
 
-        def step(aim: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-            """Towards u r = aim: of theta, of the margins, of u and of r."""
-            c = (aim - u * r + u * amiss) / (u / 2 + r)
-            rhs = self._v + self._gathered(self.s * c)
-            rhs[:-1] -= problem.lam * self.theta[:-1] + mu * rhs[-1]
-            delta = factor.solve(rhs)
-            delta[-1] -= dot(mu, delta[:-1])
-            dm = self._along(delta)
-            du = c - dm / (r / u + 0.5)
-            return delta, dm, du, du / 2 + dm - amiss
+    def predict(self) -> float:
+        self._ratio = self.rows.ratio
+        self.problem.data.set_row_state(CURVATURE, self.s / self._ratio)
+        self._factor = Factor(self.problem.hessian(self._centre), definite=True)
+        self._found = self._step_to(0.0, None)
+        first = self._found.rows
+        length = step_to_boundary(self.rows.blocking(first))
+        return self.rows.products(length, first) / self.rows.products()
 
-        both = dot(self.s, u * r)
-        _, _, du, dr = step(0.0)
-        length = min(_reach(u, du), _reach(r, dr))
-        left = dot(self.s, (u + length * du) * (r + length * dr)) / both
-        delta, dm, du, dr = step(left**3 * both / float(self.s.sum()) - du * dr)
-        length = SHARE * min(_reach(u, du), _reach(r, dr))
-        length = min(1.0, length)
-        self.theta = self.theta + length * delta
-        self.t, self.u, self.r = self.t - length * dm, u + length * du, r + length * dr
-        return length
+    def correct(self, mu: float) -> float:
+        self._found = self._step_to(mu, self._found.rows)
+        return self.rows.blocking(self._found.rows)
+
+    def take(self, length: float) -> None:
+        found = self._found
+        self.theta = self.theta + length * found.theta
+        self.t = self.t - length * found.margins
+        self.rows.move(length, found.rows)
+
+    def _step_to(self, mu: float, first: RowStep | None) -> _Step:
+        """The step towards u r = mu, corrected by the products of the changes in ``first``."""
+        c = self.rows.change(self.t, self._ratio, mu, first)
+        rhs = self._v + self._gathered(self.s * c)
+        rhs[:-1] -= self.problem.lam * self.theta[:-1] + self._centre * rhs[-1]
+        delta = self._factor.solve(rhs)
+        delta[-1] -= dot(self._centre, delta[:-1])
+        dm = self._along(delta)
+        return _Step(delta, dm, self.rows.step(c - dm / self._ratio, mu, first))
 
     def refresh(self) -> None:
-        """The margins afresh, against drift."""
         self.t = self._kink - self._along(self.theta)
 
 
-def _reach(x: FloatArray, dx: FloatArray) -> float:
-    """How far x + reach dx stays >= 0: more than 1 if all of the step does."""
-    worst = float(np.max(-dx / x))
-    return 1.0 / worst if worst > 0.9 else 1.0 / 0.9
+class _Step(NamedTuple):
+    """Changes of theta, of the margins, and of the rows' u and r."""
+
+    theta: FloatArray
+    margins: FloatArray
+    rows: RowStep
 
 
-def finish(run: Run[Problem], theta: FloatArray) -> Status:
-    """Follow the path from the point of it nearest to theta; the best point is kept in the run."""
-    path, target, least, idle = _Path(run.problem, theta), 0.3 * run.stop.tol, np.inf, 0
+def finish(run: Run[Problem], theta: FloatArray) -> bool:
+    """Follow the path from the point of it nearest to theta: whether the gap closed. The run keeps the best point."""
+    path, target = _Path(run.problem, theta), 0.3 * run.stop.tol
+
+    def ends() -> bool:
+        nonlocal target
+        if path.gap > target * path.value:
+            return False
+        target *= 0.1
+        path.refresh()
+        return run.close(path.theta, Explicit(np.maximum(path.rows.u, 0.0)))
+
+    return path.follow(ends, run.check_limits, LIMIT, PATIENCE)
+
+
+def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """Minimise from the point of the path nearest to theta."""
+    run, status = Run(problem, stop), Status.WORKING_PRECISION
     try:
-        for k in range(1, LIMIT + 1):
-            run.check_limits()
-            path.measure()
-            if not np.isfinite(path.gap):
-                break
-            if path.gap <= target * path.value:
-                path.refresh()
-                if run.close(path.theta, Explicit(np.maximum(path.u, 0.0))):
-                    return Status.CERTIFIED
-                target *= 0.1
-            idle = 0 if path.gap < 0.9 * least else idle + 1
-            least = min(least, path.gap)
-            if idle == PATIENCE or not path.advance() > 1e-8:
-                break
-            if k % 8 == 0:
-                path.refresh()
-    except NonFinite:  # the Gram overflowed
-        pass
-    return Status.WORKING_PRECISION
+        if finish(run, theta):
+            status = Status.CERTIFIED
+    except LimitReached as limit:
+        status = limit.status
+    return run.solution(status, theta, linearised(theta, np.zeros_like(theta)))

@@ -16,7 +16,7 @@ from linsep.losses import Squared, SquaredHinge, zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
 from linsep.solution import Stop
-from linsep.solvers.newton import native as small
+from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.subsampled import Adaptive
 
@@ -38,7 +38,7 @@ def squared_start(problem: Problem, theta: FloatArray) -> FloatArray:
     data = problem.data
     if data.whole is not None and data.n_entries * data.d <= _NATIVE_WORK:
         start = theta.copy()
-        small.run_native(easy, start, 1e-2, polish=False)
+        native_newton.run_native(easy, start, 1e-2, polish=False)
     else:
         start = newton.solve(easy, theta, Stop(1e-2), Adaptive(easy, None)).W[:, 0].copy()
     problem.passes += easy.passes

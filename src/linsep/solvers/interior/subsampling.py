@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.data import Memory
 from linsep.problem import Problem
-from linsep.solvers import sampling as pilot
+from linsep.solvers import sampling
 from linsep.solvers.interior.central_path import Path, compiled
 from linsep.solvers.interior.start import squared_start
 from linsep.solvers.run import Run
@@ -77,7 +77,7 @@ class Pilot:
     def __init__(self, run: Run[Problem], theta: FloatArray, m: int, seed: int) -> None:
         self.run, self.size, self.seed = run, m, seed
         problem, data = run.problem, run.problem.data
-        rows, share = pilot.draw(data, m, seed)
+        rows, share = sampling.draw(data, m, seed)
         sample = data.sample(rows, share)
         problem.passes += len(rows) / data.n
         self.mu, self.scale = _robust(sample, problem.fit_intercept)

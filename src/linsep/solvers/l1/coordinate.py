@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from linsep import _kernels
 from linsep.problem.duality import balanced_v
 from linsep.solution import Status
-from linsep.solvers.interior import l1 as column_path
+from linsep.solvers.interior import l1 as interior_l1
 from linsep.solvers.linalg.schur_cg import Part, as_rows
 from linsep.solvers.run import SAFETY, LimitReached, Run, linearised
 
@@ -135,7 +135,7 @@ class Columns:
         """Whether Newton's method had better be left for the central path."""
         costly = self.problem.passes >= COSTLY and np.count_nonzero(self.theta) <= FEW
         many = self.unfinished >= (1 if costly else UNFINISHED)
-        return many and column_path.applies(self.problem)
+        return many and interior_l1.applies(self.problem)
 
     def solve(self, chosen: IntArray, l1: float, tol: float, steps: int) -> tuple[int, float]:
         """Some Newton steps on the chosen features, which include the support: their status, and the gap among them."""
@@ -237,7 +237,7 @@ def _solve_at_target(run: Run[Problem], columns: Columns, wish: FloatArray) -> b
     for _ in range(ROUNDS):
         run.check_limits()
         if columns.stalled and not followed:
-            if column_path.finish(run, columns):
+            if interior_l1.finish(run, columns):
                 return True
             if run.short_of(tol) is Status.WORKING_PRECISION:
                 return False

@@ -11,7 +11,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.solution import Linearised
-from linsep.solvers.newton import native as small
+from linsep.solvers.newton import native as native_newton
 from linsep.solvers.run import SAFETY, Run
 
 if TYPE_CHECKING:
@@ -57,14 +57,16 @@ def _from_a_pilot(problem: Problem, null: FloatArray, seed: int) -> FloatArray:
     under each.
     """
     data, l1 = problem.data, problem.penalty.l1
-    if data.n < (_SPARSE_WORTH if data.sparse else small.WORTH_A_PILOT) * data.d:
+    if data.n < (_SPARSE_WORTH if data.sparse else native_newton.WORTH_A_PILOT) * data.d:
         return null
-    sub = small.pilot_of(problem, seed, _rows(problem, _SPARSE_SHARE) if data.sparse else None)
+    sub = native_newton.pilot_of(
+        problem, seed, _rows(problem, _SPARSE_SHARE) if data.sparse else None
+    )
     wish = _largest_wish(sub, null)
     if not wish > l1:
         return null
     if data.sparse and wish > _WEAK * l1:
-        sub = small.pilot_of(problem, seed, _rows(problem, _LARGE_SHARE))
+        sub = native_newton.pilot_of(problem, seed, _rows(problem, _LARGE_SHARE))
     at, falling = null, _largest_wish(sub, null) / _STRIDE
     while falling > 1.3 * l1:
         status, at, _, _ = _native(sub, at, falling, _STRIDE_TOL, 1)

@@ -19,12 +19,11 @@ from linsep.data import Location
 from linsep.problem import Problem
 from linsep.problem.duality import balanced_v
 from linsep.solution import Solution, Status, Stop
-from linsep.solvers import sampling as pilot
-from linsep.solvers.interior import l1 as column_path
-from linsep.solvers.l1 import coordinate as column_sets
-from linsep.solvers.l1 import native as lasso
-from linsep.solvers.l1 import prox_newton
-from linsep.solvers.newton import native as small
+from linsep.solvers import sampling
+from linsep.solvers.interior import l1 as interior_l1
+from linsep.solvers.l1 import coordinate, prox_newton
+from linsep.solvers.l1 import native as native_l1
+from linsep.solvers.newton import native as native_newton
 from linsep.solvers.null_model import null_model
 from linsep.solvers.run import LimitReached, Run, linearised
 
@@ -51,12 +50,12 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
 
 def solve_small(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """The whole fit in one native call on all features; working sets finish what it leaves open."""
-    return _solve(problem, theta, stop, seed, native=small.ends_before(stop))
+    return _solve(problem, theta, stop, seed, native=native_newton.ends_before(stop))
 
 
 def is_small(problem: Problem) -> bool:
     """Whether a native call takes the problem, and one Hessian of all features costs no more than a few passes."""
-    return lasso.applies(problem) and _all(problem)
+    return native_l1.applies(problem) and _all(problem)
 
 
 def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: bool) -> Solution:
@@ -65,7 +64,7 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
     try:
         closed = False
         if native:
-            closed, theta = lasso.attempt(run, _start(problem, theta), seed)
+            closed, theta = native_l1.attempt(run, _start(problem, theta), seed)
         closed = closed or _begin(run, theta) or _rounds(run, seed)
         status = Status.CERTIFIED if closed else run.short_of(stop.tol)
     except LimitReached as limit:
@@ -157,7 +156,7 @@ def _by_columns(run: Run[Problem]) -> bool:
         )
         if run.close(found.theta, linearised(found.base, found.step)) or _follow(run):
             return True
-    closed = not _all(problem) and column_sets.solve(run, run.best[1])
+    closed = not _all(problem) and coordinate.solve(run, run.best[1])
     if not closed and straight:
         run.close(run.best[1], linearised(run.best[1], np.zeros_like(run.best[1])))
     return closed
@@ -173,10 +172,10 @@ def _curved(problem: Problem, theta: FloatArray) -> float:
 def _follow(run: Run[Problem]) -> bool:
     """The central path from the best point, under penalties that come down from where no feature takes part."""
     assert run.best is not None
-    columns = column_sets.Columns(run.problem, run.best[1])
+    columns = coordinate.Columns(run.problem, run.best[1])
     if not columns.theta[:-1].any():
         columns.l1 = max(columns.l1, float(columns.wishes().max(initial=0.0)))
-    return column_path.finish(run, columns)
+    return interior_l1.finish(run, columns)
 
 
 def _all(problem: Problem) -> bool:
@@ -214,7 +213,7 @@ def _on(
         sub = Problem(problem.loss, problem.penalty, data.columns(chosen), problem.fit_intercept)
     start = np.append(theta[chosen], theta[-1])
     if not start[:-1].any() and data.n >= WORTH_A_PILOT * max(1, len(chosen)):
-        few = pilot.sub_problem(sub, int(max(_PILOT * data.n, 20 * len(chosen), 1000)), seed)
+        few = sampling.sub_problem(sub, int(max(_PILOT * data.n, 20 * len(chosen), 1000)), seed)
         start = prox_newton.solve(few, start, 1e-3, run.check_limits).theta
     before = sub.passes
     found = prox_newton.solve(sub, start, tol, run.check_limits)

@@ -29,7 +29,7 @@ from linsep.losses import CrammerSinger
 from linsep.problem.coupled import CoupledProblem, not_finite
 from linsep.problem.max_margin import MaxMarginProblem
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers.multiclass import crammer_singer_ascent as max_margin_ascent
+from linsep.solvers.multiclass import crammer_singer_ascent
 from linsep.solvers.multiclass.crammer_singer_directions import newton_step
 from linsep.solvers.multiclass.crammer_singer_dual import dual_point
 from linsep.solvers.multiclass.softmax import sample
@@ -269,14 +269,14 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
     assert isinstance(problem, MaxMarginProblem)
     run = Run(problem, stop)
     polish = problem.data.n_entries * problem.k < _POLISH
-    if max_margin_ascent.prefers(problem) and not polish and not W.any():
+    if crammer_singer_ascent.prefers(problem) and not polish and not W.any():
         return _from_ascent(run, seed)
     return _Rounds(run, _pilot(problem, zero_sum(W), run, seed), polish).solve()
 
 
 def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
     """Coordinate ascent, and rounds from where it gets slow."""
-    ascent = max_margin_ascent.Ascent(run, seed)
+    ascent = crammer_singer_ascent.Ascent(run, seed)
     try:
         done = ascent.climb()
     except LimitReached as limit:
@@ -301,8 +301,6 @@ def _pilot(
         return W
     some = sample(problem, m, seed).data
     small = MaxMarginProblem(CrammerSinger(problem.k), problem.penalty, some, problem.fit_intercept)
-    limit = run.stop.time_limit
-    rest = None if limit is None else max(0.0, limit - run.seconds)
-    start = _Rounds(Run(small, Stop(_PILOT_TOL, rest)), W, polish=False).solve().W
+    start = _Rounds(Run(small, run.rest(_PILOT_TOL)), W, polish=False).solve().W
     problem.passes += small.passes * some.n / data.n
     return start

@@ -111,9 +111,7 @@ def _pilot(
     if small or W.any() or problem.lam == 0.0:
         return W, None
     sub = sample(problem, m, seed)
-    limit = run.stop.time_limit
-    rest = None if limit is None else max(0.0, limit - run.seconds)
-    start = _Newton(Run(sub, Stop(_PILOT_TOL, rest)), W, seed, polish=False).solve().W
+    start = _Newton(Run(sub, run.rest(_PILOT_TOL)), W, seed, polish=False).solve().W
     problem.passes += sub.passes * sub.data.n / data.n
     return start, sub.centre()
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.l1 import prox_newton
-from linsep.solvers.multiclass import softmax_l1_columns as coupled_columns
+from linsep.solvers.multiclass import softmax_l1_columns
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
             W[-1] = _null_intercepts(problem)
         value, g = problem.start(W)
         run.record(value + problem.penalty.l1 * float(np.abs(W[:-1]).sum()))
-        if coupled_columns.applies(problem, UNKNOWNS, MOST):
-            closed = coupled_columns.solve(run, W)
+        if softmax_l1_columns.applies(problem, UNKNOWNS, MOST):
+            closed = softmax_l1_columns.solve(run, W)
             status = Status.CERTIFIED if closed else run.short_of(stop.tol)
             return run.solution(status, W, dual)
         score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)

@@ -15,19 +15,19 @@ which is exact for B and Newton's for the others. The dual point of the certific
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linsep.problem import Problem, dot
 from linsep.solution import Linearised, Solution, Status, Stop
-from linsep.solvers import sampling as pilot
+from linsep.solvers import sampling
 from linsep.solvers.linalg.factor import solve_spd
-from linsep.solvers.newton import native as small
+from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky
+from linsep.solvers.run import HandOver, Run
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from linsep.problem import Tried
     from linsep.solution import FloatArray
     from linsep.solvers.newton.directions import Step
-    from linsep.solvers.run import Run
 
 FEATURES = 1000
 PILOT_ROWS = 50  # per feature, of a pilot whose optimum leaves two or three rounds
@@ -60,10 +59,10 @@ def worthwhile(d: int, largest: int) -> bool:
     return d <= FEATURES and largest * float(d) ** 2 <= 2e10
 
 
-def pilot_rows(data: pilot.Size) -> int:
+def pilot_rows(data: sampling.Size) -> int:
     """Rows of the pilot."""
     least = max(PILOT_ROWS * data.d, PILOT_ENTRIES // data.d)
-    return pilot.bounded(max(data.n // PILOT_SHARE, least), data)
+    return sampling.bounded(max(data.n // PILOT_SHARE, least), data)
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
@@ -71,28 +70,17 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     data, mu = problem.data, None
     m = pilot_rows(data)
     if not theta.any():
-        first = small.pilot_of(problem, seed, m)
+        first = native_newton.pilot_of(problem, seed, m)
         tol = stop.tol if m >= data.n else PILOT_TOL
-        theta, mu = small.pilot_optimum(first, theta, tol), first.centre()
+        theta, mu = native_newton.pilot_optimum(first, theta, tol), first.centre()
     mu = problem.centre() if mu is None else mu
     problem.expect_hessian(mu, single=False)
     direction = _Steps(mu, exact=True)
-    try:
-        solution = newton.solve(problem, theta, stop, direction, Rounds(direction))
-        if theta.any() and solution.status is Status.WORKING_PRECISION:  # the pilot led astray
-            zero = np.zeros_like(theta)
-            solution = newton.solve(problem, zero, stop, direction, Rounds(direction))
-    except _TooMany as reached:
-        return _brought(problem, reached.theta, stop, seed)
+    solution = newton.solve(problem, theta, stop, direction, Rounds(direction))
+    if theta.any() and solution.status is Status.WORKING_PRECISION:  # the pilot led astray
+        zero = np.zeros_like(theta)
+        solution = newton.solve(problem, zero, stop, direction, Rounds(direction))
     return solution
-
-
-class _TooMany(Exception):
-    """More steps than it is worth (control flow: users never see it)."""
-
-    def __init__(self, theta: FloatArray) -> None:
-        super().__init__()
-        self.theta = theta
 
 
 class _Steps(Cholesky):
@@ -103,18 +91,9 @@ class _Steps(Cholesky):
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         few = FEW_STRAIGHT if run.problem.loss.straight_tails else FEW_STEPS
         if self.tries >= few and run.problem.data.n_entries <= FEW_ENTRIES:
-            raise _TooMany(theta)
+            raise HandOver
         self.tries += 1
         return super().__call__(run, theta, value, g)
-
-
-def _brought(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """All rows at the client: one round, whatever makes Newton's method slow. They are certified where they lie."""
-    with closing(problem.data.to_memory()) as data:
-        sub = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
-        found = newton.solve(sub, theta, stop, Cholesky(sub.centre()))
-    problem.passes += sub.passes
-    return replace(found, sums=None)
 
 
 class Rounds:

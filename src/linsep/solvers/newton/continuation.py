@@ -51,9 +51,8 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, inner: Sol
     try:
         for C in STAGES:
             run.check_limits()
-            left = None if stop.time_limit is None else max(1e-3, stop.time_limit - run.seconds)
             stage = Problem(problem.loss, ElasticNet(C), problem.data, problem.fit_intercept)
-            found = inner(stage, theta, Stop(1e-6, left), seed)
+            found = inner(stage, theta, run.rest(1e-6), seed)
             theta = np.ascontiguousarray(found.W[:, 0])
             problem.passes += stage.passes
             run.record(found.trace[-1].primal / C if found.trace else np.nan)

@@ -19,9 +19,8 @@ from linsep import _kernels
 from linsep.data import Memory
 from linsep.problem import Problem, dot
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers.dual_infeasibility import begin
-from linsep.solvers.newton import gram_space as span_newton
-from linsep.solvers.run import LimitReached, Run
+from linsep.solvers.newton import gram_space
+from linsep.solvers.run import LimitReached, Run, begin
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -59,7 +58,7 @@ def finishes(problem: Problem) -> bool:
     So are few sparse rows: entries of unlike size take conjugate gradients thousands of passes.
     """
     most = FEW_SPARSE if problem.data.sparse else LARGEST_SMOOTH
-    parabolas = problem.loss.smooth and span_newton.applies(problem.loss)
+    parabolas = problem.loss.smooth and gram_space.applies(problem.loss)
     return applies(problem) and problem.data.n <= most and parabolas
 
 
@@ -101,10 +100,10 @@ def _spanned(run: Run[Problem]) -> tuple[FloatArray, Explicit]:
     n, mu = data.n, problem.centre()
     offset = np.zeros(n) if data.offset is None else data.offset
     weight = np.ones(n) if data.weight is None else data.weight
-    span = span_newton.Span(
+    span = gram_space.Span(
         problem.loss, _products(problem), data.sign, offset, weight, problem.fit_intercept
     )
-    found = span_newton.solve(span, problem.lam, SHARE * run.stop.tol, None, run.check_limits)
+    found = gram_space.solve(span, problem.lam, SHARE * run.stop.tol, None, run.check_limits)
     mass = (found.stretch / problem.lam) * weight * data.sign * found.u
     at = _combined(problem, mass)
     at[:-1] -= at[-1] * mu
@@ -125,12 +124,11 @@ def _combined(problem: Problem, mass: FloatArray) -> FloatArray:
 
 def solve(run: Run[Problem], attempt: Attempt) -> bool:
     """By inner products; if that falls short ``attempt`` on the reduced problem. Whether the gap closed."""
-    if span_newton.applies(run.problem.loss) and run.problem.lam > 0.0:
+    if gram_space.applies(run.problem.loss) and run.problem.lam > 0.0:
         if run.close(*_spanned(run)):
             return True
     reduced = Reduced(run.problem)
-    inner = begin(reduced.problem, Stop(run.stop.tol * 0.1, run.stop.time_limit, None))
-    inner.began = run.began
+    inner = begin(reduced.problem, run.rest(0.1 * run.stop.tol))
     attempt(inner, np.zeros(reduced.problem.order))
     if inner.best is None:
         return False
@@ -138,7 +136,7 @@ def solve(run: Run[Problem], attempt: Attempt) -> bool:
     return run.close(reduced.lift(found), dual)
 
 
-def solve_smooth(problem: Problem, stop: Stop) -> Solution:
+def solve_smooth(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """A loss made of parabolas, by inner products alone."""
     run = Run(problem, stop)
     theta, dual = np.zeros(problem.order), Explicit(np.zeros(problem.data.n))

@@ -17,10 +17,9 @@ from linsep.data import Location
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised, Solution, Status, Stop
-from linsep.solvers import sampling as pilot
+from linsep.solvers import sampling
 from linsep.solvers.cost.model import hardness, sampled_mean
-from linsep.solvers.interior import squared_hinge as slack_path
-from linsep.solvers.linalg import minimum_norm as shortest
+from linsep.solvers.linalg import minimum_norm
 from linsep.solvers.newton import recession
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky
@@ -116,7 +115,7 @@ def pilot_of(problem: Problem, seed: int, m: int | None = None) -> Problem:
     data = problem.data
     if m is None:
         m = int(max(_PILOT_SHARE * data.n, _PILOT_ROWS * data.d, 1000))
-    return pilot.sub_problem(problem, m, seed)
+    return sampling.sub_problem(problem, m, seed)
 
 
 def pilot_optimum(sub: Problem, theta: FloatArray, tol: float = _PILOT_TOL) -> FloatArray:
@@ -143,9 +142,11 @@ def penalised_pilot(problem: Problem, seed: int) -> Problem | None:
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """The whole fit; falls back to the general Newton method when arithmetic overflows in the native one."""
-    if not ends_before(stop):
-        return newton.solve(problem, theta, stop, Cholesky(problem.centre()))  # stops in between
+    """The whole fit, to be finished by another method if it is not certified.
+
+    GIVEN_UP after too many steps; WORKING_PRECISION where arithmetic overflows or digits are missing (without a
+    penalty that is the end).
+    """
     run = Run(problem, stop)
     data = problem.data
     if np.count_nonzero(theta):
@@ -153,7 +154,6 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     elif data.n_entries > PILOT_ENTRIES:
         first = worthy_pilot(problem, seed)
         theta = theta if first is None else pilot_optimum(first, theta)
-    start = theta
     theta = theta.copy()
     polish = polishes(stop.tol, data.n_entries, data.d)
     status, primal, lower, dual, sums = run_native(problem, theta, SAFETY * stop.tol, polish)
@@ -163,7 +163,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     if status == _PRECISION and problem.lam == 0.0:
         recession.refuse_receding(problem, theta)
         value, _ = problem.value_gradient(theta)
-        theta = shortest.among_minimisers(problem, theta)
+        theta = minimum_norm.among_minimisers(problem, theta)
         run.record(value)
         return run.solution(Status.WORKING_PRECISION, theta, dual)
     if status == GAP_CLOSED and math.isfinite(primal):
@@ -171,7 +171,5 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         run.best = (primal - run.lower, theta, dual, sums)
         run.record(primal)
         return run.solution(Status.CERTIFIED, theta, dual)
-    if status == _UNFINISHED and slack_path.applies(problem):
-        if slack_path.finish(run, theta) is Status.CERTIFIED:
-            return run.solution(Status.CERTIFIED, theta, dual)
-    return newton.solve(problem, start, stop, Cholesky(problem.centre()))
+    unfinished = status == _UNFINISHED or problem.lam == 0.0
+    return run.solution(Status.GIVEN_UP if unfinished else Status.WORKING_PRECISION, theta, dual)

@@ -18,9 +18,8 @@ import numpy as np
 
 from linsep.problem import Tried, dot
 from linsep.solution import Linearised, Solution, Status, Stop
-from linsep.solvers.interior import squared_hinge as slack_path
 from linsep.solvers.newton import recession
-from linsep.solvers.run import NEAR, LimitReached, Run, linearised
+from linsep.solvers.run import NEAR, HandOver, LimitReached, Run, linearised
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 FINE = 1e-15  # a decrement below this share of P is rounding noise
-SHORT = 0.1  # length of a step that shows the curvatures to be wrong
+WRONG_CURVATURE_STEP = 0.1  # length of a step that shows the curvatures to be wrong
+SHORT_STEP = 0.3  # length of a step that counts as short
 SEARCHES = 12  # passes of a line search, at most
 MAX_STEPS = 500
 HALVINGS = 2.0 ** -np.arange(8.0)[::-1]  # lengths of steps that are tried first
@@ -119,7 +119,7 @@ class _Curvatures:
     def after_step(self, length: float, tiny: bool) -> bool:
         """Count the step; says whether the next one needs other curvatures."""
         if not self.blend:
-            return length < SHORT and self.to_secant()
+            return length < WRONG_CURVATURE_STEP and self.to_secant()
         self._left -= 1
         if self._left > 0 and not tiny:
             return False
@@ -152,7 +152,7 @@ def solve(
     dual = linearised(theta, np.zeros_like(theta))
     status = Status.WORKING_PRECISION
     curvatures = _Curvatures(problem.loss.straight_tails)
-    stalled = slack_path.StallDetector(problem)
+    short_steps = 0
     try:
         theta, value, g = problem.start(theta)
         run.record(value)
@@ -181,9 +181,9 @@ def solve(
                 if not curvatures.blend and (tiny or value == 0.0):
                     break
                 changed = curvatures.after_step(length, tiny)
-                if stalled.ends(run, theta, length):
-                    status = Status.CERTIFIED
-                    break
+                short_steps += length < SHORT_STEP
+                if short_steps == stop.max_short_steps:
+                    raise HandOver
             else:
                 changed = curvatures.to_secant()
                 if not changed:

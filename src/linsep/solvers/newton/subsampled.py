@@ -1,10 +1,9 @@
 """Dense rows: the measured recipes.
 
-A  few features: pilot by the native Newton method, then Newton-Cholesky on all rows.
-B  more features, many rows: pilot by truncated Newton; then its Hessian serves all rows, corrected by the
-   gradients (multisecant): no n d^2 work on all rows.
-C  when B is slow: Newton with conjugate gradients, preconditioned by the pilot's Hessian.
-A  again, when the conjugate gradients cost more than a factorisation.
+Few features: a pilot by the native Newton method, then Newton-Cholesky on all rows. More features and many rows: a
+pilot by truncated Newton, whose Hessian serves all rows, corrected by the gradients (multisecant; no n d^2 work
+there). Where that is slow it preconditions conjugate gradients, and where these cost more than a factorisation,
+Cholesky factors follow.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.solution import Solution, Status, Stop
-from linsep.solvers import sampling as pilot
-from linsep.solvers.linalg import minimum_norm as shortest
+from linsep.solvers import sampling
+from linsep.solvers.linalg import minimum_norm
 from linsep.solvers.linalg.factor import Factor
-from linsep.solvers.newton import native as small
+from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
 from linsep.solvers.newton.multisecant import Multisecant
@@ -36,20 +35,22 @@ _PILOT_TOL = 1e-3
 
 
 def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
-    """Recipe A."""
+    """Newton-Cholesky on all rows, from the optimum of a pilot if that is worth its price."""
     data, mu = problem.data, None
-    if data.n_entries > small.ENTRIES and not theta.any():
+    if data.n_entries > native_newton.ENTRIES and not theta.any():
         penalised = problem.lam > 0.0
-        first = (small.worthy_pilot if penalised else small.penalised_pilot)(problem, seed)
+        first = (native_newton.worthy_pilot if penalised else native_newton.penalised_pilot)(
+            problem, seed
+        )
         if first is not None:  # its rows tell the centre too, and are at hand
-            theta, mu = small.pilot_optimum(first, theta), first.centre()
+            theta, mu = native_newton.pilot_optimum(first, theta), first.centre()
     mu = problem.centre() if mu is None else mu
     problem.expect_hessian(mu, single=problem.lam > 0.0 and not data.sparse)
     solution = newton.solve(problem, theta, stop, Cholesky(mu))
     if problem.lam == 0.0 and solution.status is Status.WORKING_PRECISION:
         theta = np.ascontiguousarray(solution.W[:, 0])
         problem.value_gradient(theta)
-        W = shortest.among_minimisers(problem, theta).reshape(-1, 1)
+        W = minimum_norm.among_minimisers(problem, theta).reshape(-1, 1)
         return Solution(
             W,
             solution.dual,
@@ -108,13 +109,13 @@ class Adaptive:
 def solve_preconditioned(
     problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0
 ) -> Solution:
-    """Recipe B, then C, then A."""
+    """Multisecant steps with the Hessian of a pilot; conjugate gradients where these are slow, then Cholesky."""
     data = problem.data
     if data.n < MANY * data.d:
         return newton.solve(problem, theta, stop, Adaptive(problem, None))
     if theta.any():
         theta, _, _ = problem.start(theta)
-    sub = pilot.sub_problem(problem, int(PILOT_PART * data.n), seed)
+    sub = sampling.sub_problem(problem, int(PILOT_PART * data.n), seed)
     hessian = PilotHessian(sub)
     hessian.refresh(theta)
     if not theta.any():

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linsep.data import Location
-from linsep.solvers import sampling as pilot
-from linsep.solvers.interior import kinked as interior
-from linsep.solvers.interior import sifting as globbing
-from linsep.solvers.newton import cluster as newton_rounds
+from linsep.solvers import sampling
+from linsep.solvers.interior import kinked, sifting
+from linsep.solvers.newton import cluster as newton_cluster
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -45,12 +44,12 @@ def pilot_rows(
     data = _Ahead(n, d)
     if penalty.l1 > 0.0 or penalty.l2 == 0.0 or n <= d:
         pass
-    elif interior.covers(loss):
-        some = globbing.pilot_rows(data)
-        if solver in ("auto", "globbing") and n * d >= globbing.ENTRIES and 3 * some <= n:
+    elif kinked.covers(loss):
+        some = sifting.pilot_rows(data)
+        if solver in ("auto", "globbing") and n * d >= sifting.ENTRIES and 3 * some <= n:
             m = some
     elif loss.smooth and solver in ("auto", "newton-rounds"):
-        m = newton_rounds.pilot_rows(data) if newton_rounds.worthwhile(d, max(sizes)) else 0
+        m = newton_cluster.pilot_rows(data) if newton_cluster.worthwhile(d, max(sizes)) else 0
     if m >= n:
         return np.arange(n)
-    return pilot.evenly(n, m, np.random.default_rng(seed)) if m else np.zeros(0, np.int64)
+    return sampling.evenly(n, m, np.random.default_rng(seed)) if m else np.zeros(0, np.int64)

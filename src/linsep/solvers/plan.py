@@ -1,0 +1,221 @@
+"""Which method follows which on one problem, and one account of time, passes, bounds and trace for all of them.
+
+A method that ends without a closed gap and before the user's limits hands over: the next one gets the limits that are
+left, and what it returns continues the trace of those before. Passes are counted by the problem itself.
+
+=============  =======================================================================================
+small          native Newton; the interior point method if it stalls on the squared hinge; Newton
+newton         Newton (any direction); the interior point method if it stalls; Newton again
+newton-rounds  Newton in few rounds on a cluster; Newton on the rows at the client
+dual-cd        dual ascent; Newton in the span of the rows, or in the features; interior point if kinked
+globbing       sifting; the interior point method on the rows at the client if they lie on a cluster
+=============  =======================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep.problem import Problem
+from linsep.solution import Solution, Status, Stop
+from linsep.solvers.cost.model import interior_epochs
+from linsep.solvers.dual_ascent import solve as dual_ascent
+from linsep.solvers.interior import kinked, sifting, squared_hinge, vertex
+from linsep.solvers.newton import cluster as newton_cluster
+from linsep.solvers.newton import continuation, gram_reduction, subsampled
+from linsep.solvers.newton import native as native_newton
+from linsep.solvers.newton import solve as newton
+from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+Method = Callable[[Problem, "FloatArray", Stop, int], Solution]
+
+MAX_SHORT_STEPS = 6  # of Newton's method, where an interior point method can take over
+CHOLESKY_FEATURES = (
+    4000  # dense features up to which a Hessian beats conjugate gradients that do not end
+)
+GOOD_START = 0.3  # relative gap below which Newton's method gains by a start, above which it loses
+ASCENT_PATIENCE = (
+    2.0  # times the predicted cost of the interior point method that an ascent may take
+)
+
+
+class Relay:
+    """Methods on one problem, each taking over where the one before has ended."""
+
+    def __init__(self, problem: Problem, stop: Stop, seed: int) -> None:
+        self.problem, self.stop, self.seed = problem, stop, seed
+        self._so_far: Solution | None = None
+
+    @property
+    def solution(self) -> Solution:
+        """What the last method has found, with the cost, trace and bounds of all of them."""
+        assert self._so_far is not None
+        return self._so_far
+
+    @property
+    def point(self) -> FloatArray:
+        """Theta where the last method has ended."""
+        return np.ascontiguousarray(self.solution.W[:, 0])
+
+    def run(self, method: Method, theta: FloatArray) -> Status:
+        """Run a method with the limits that are left; its status."""
+        return self._add(method(self.problem, theta, self._rest(), self.seed))
+
+    def run_in_memory(self, method: Method, theta: FloatArray) -> Status:
+        """Run a method on rows brought to the client; they are certified where they lie."""
+        problem = self.problem
+        with closing(problem.data.to_memory()) as data:
+            copy = Problem(problem.loss, problem.penalty, data, problem.fit_intercept)
+            found = method(copy, theta, self._rest(), self.seed)
+        problem.passes += copy.passes
+        return self._add(replace(found, sums=None))
+
+    def _rest(self) -> Stop:
+        limit = self.stop.time_limit
+        if limit is None or self._so_far is None:
+            return self.stop
+        return replace(self.stop, time_limit=max(1e-3, limit - self._so_far.seconds))
+
+    def _add(self, found: Solution) -> Status:
+        before, self._so_far = self._so_far, found
+        if before is not None:
+            lower = before.trace[-1].dual if before.trace else 0.0
+            later = tuple(
+                replace(t, seconds=t.seconds + before.seconds, dual=max(t.dual, lower))
+                for t in found.trace
+            )
+            seconds = before.seconds + found.seconds
+            self._so_far = replace(found, seconds=seconds, trace=before.trace + later)
+        return found.status
+
+
+def small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """The whole fit in one native call; Newton's method in Python finishes what it leaves open."""
+    if continuation.applies(problem):
+        return continuation.solve(problem, theta, stop, seed, _small)
+    return _small(problem, theta, stop, seed)
+
+
+def _small(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    if not native_newton.ends_before(stop):  # stops in between
+        return _rescued(_cholesky)(problem, theta, stop, seed)
+    relay = Relay(problem, stop, seed)
+    status = relay.run(native_newton.solve, theta)
+    if status is Status.CERTIFIED or (status is Status.WORKING_PRECISION and problem.lam == 0.0):
+        return relay.solution
+    if status is Status.GIVEN_UP and squared_hinge.applies(problem):
+        if relay.run(squared_hinge.solve, relay.point) is not Status.WORKING_PRECISION:
+            return relay.solution
+    relay.run(_cholesky, theta)
+    return relay.solution
+
+
+def newton_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """Newton's method with a Cholesky factor, from a pilot if that is worth it."""
+    method = _rescued(subsampled.solve_cholesky)
+    if continuation.applies(problem):
+        return continuation.solve(problem, theta, stop, seed, method)
+    return method(problem, theta, stop, seed)
+
+
+def newton_preconditioned(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """Newton's method with conjugate gradients, preconditioned by the Hessian of a pilot."""
+    return _rescued(subsampled.solve_preconditioned)(problem, theta, stop, seed)
+
+
+def newton_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """Newton's method with conjugate gradients and a diagonal preconditioner."""
+    return _rescued(_truncated)(problem, theta, stop, seed)
+
+
+def newton_in_few_rounds(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """Newton's method on a cluster; at the client if that takes too many rounds."""
+    relay = Relay(problem, stop, seed)
+    if relay.run(_rescued(newton_cluster.solve), theta) is Status.GIVEN_UP:
+        relay.run_in_memory(_rescued(_cholesky), relay.point)
+    return relay.solution
+
+
+def _cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    return newton.solve(problem, theta, stop, Cholesky(problem.centre()))
+
+
+def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    return newton.solve(problem, theta, stop, ConjugateGradients())
+
+
+def _adaptive(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    return newton.solve(problem, theta, stop, subsampled.Adaptive(problem, None))
+
+
+def _rescued(method: Method) -> Method:
+    """The method; where its Newton steps stay short on the squared hinge, the interior point method, then it again."""
+
+    def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+        if not squared_hinge.applies(problem):
+            return method(problem, theta, stop, seed)
+        relay = Relay(problem, replace(stop, max_short_steps=MAX_SHORT_STEPS), seed)
+        if relay.run(method, theta) is not Status.GIVEN_UP:
+            return relay.solution
+        at = relay.point
+        if relay.run(squared_hinge.solve, at) is Status.WORKING_PRECISION:
+            relay.stop = stop
+            relay.run(method, at)
+        return relay.solution
+
+    return solve
+
+
+def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """Dual coordinate ascent, and a primal method if it predicts too many epochs.
+
+    A smooth loss goes to Newton's method: in the span of the rows if these are dense and few, else by conjugate
+    gradients (and a factorisation where these are many), from what was reached, or from zero if that is no gain. A loss
+    with a kink goes to the interior point method, if a matrix of the order of the rows or of the features can be
+    factorised.
+    """
+    smooth = problem.loss.smooth
+    able = smooth or (kinked.applies(problem) and kinked.factorisable(problem))
+    patience = math.inf
+    if able and not smooth:
+        patience = ASCENT_PATIENCE * interior_epochs(problem, stop.tol)
+
+    def ascend(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+        return dual_ascent.solve(problem, theta, stop, seed=seed, patience=patience)
+
+    relay = Relay(problem, stop, seed)
+    if relay.run(ascend, theta) is not Status.WORKING_PRECISION or not able:
+        return relay.solution
+    if not smooth:
+        relay.run(kinked.solve, theta)
+        return relay.solution
+    if gram_reduction.finishes(problem):
+        if relay.run(gram_reduction.solve_smooth, theta) is not Status.WORKING_PRECISION:
+            return relay.solution
+    last = relay.solution.trace[-1] if relay.solution.trace else None
+    near = last is not None and last.primal - last.dual <= GOOD_START * abs(last.primal)
+    few = not problem.data.sparse and problem.data.d <= CHOLESKY_FEATURES
+    relay.run(_rescued(_adaptive if few else _truncated), relay.point if near else theta)
+    return relay.solution
+
+
+def interior(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """The interior point method on all rows, at a vertex if there is no penalty."""
+    return vertex.move_to_vertex(problem, kinked.solve(problem, theta, stop, seed))
+
+
+def sift(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """Sifting; on a cluster the interior point method at the client where bands do not close the gap."""
+    relay = Relay(problem, stop, seed)
+    if relay.run(sifting.solve, theta) is Status.GIVEN_UP:
+        relay.run_in_memory(kinked.solve, relay.point)
+    return vertex.move_to_vertex(problem, relay.solution)
