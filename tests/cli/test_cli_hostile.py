@@ -181,6 +181,7 @@ def tables(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "t.csv", ["a", "b"], ("no", "yes"))
     written(tmp_path / "u.csv", ["a", "b"], ("yes", "no"))
+    (tmp_path / "coef.csv").write_text("name,coefficient\na,1\nb,0\nintercept,0.5\n")
     assert main(["fit", "t.csv", "-t", "y", *FAST, "-o", "m.linsep"]) == 0
 
 
@@ -228,6 +229,7 @@ JSON = {
     "score": ["score", "m.linsep", "t.csv", "-t", "y"],
     "separate": ["separate", "t.csv", "-t", "y"],
     "verify": ["verify", "m.linsep", "t.csv", "-t", "y"],
+    "audit": ["audit", "t.csv", "-t", "y", "--coef", "coef.csv"],
     "explain": ["explain", "m.linsep"],
     "report": ["report", "m.linsep", "t.csv", "-t", "y"],
     "export": ["export", "m.linsep", "--to", "sql"],

@@ -23,6 +23,7 @@ VERBS = {
         "can a hyperplane separate the two classes? with a proof either way",
     ),
     "verify": ("verifying", "recompute the certificate of a model from its data, independently"),
+    "audit": ("auditing", "how far coefficients from elsewhere are from their optimum, proven"),
     "explain": ("explaining", "the coefficients of a model, with names"),
     "report": ("reporting", "the HTML report of a model on its data"),
     "export": ("exporting", "the model as SQL, C, Python or ONNX"),

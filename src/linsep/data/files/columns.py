@@ -189,6 +189,9 @@ def printable(text: str, longest: int = 200) -> str:
 def missing_name(name: str, names: Iterable[str], what: str) -> BadInput:
     """The error for a column that is not there, with the names that come near."""
     names = list(names)
-    near = difflib.get_close_matches(name, names, 3) or names[:10]
-    shown = ", ".join(repr(printable(one, 60)) for one in near)
-    return BadInput(f"{what} has no column {name!r}; did you mean one of {shown}?")
+    near = difflib.get_close_matches(name, names, 3)
+    shown = ", ".join(repr(printable(one, 60)) for one in near or names[:10])
+    hint = f"did you mean {shown}?" if near else f"its columns are {shown}"
+    if not near and len(names) > 10:
+        hint += f" and {len(names) - 10:,} more"
+    return BadInput(f"{what} has no column {name!r}; {hint}")
