@@ -1,9 +1,11 @@
 """Settings shared by all tests."""
 
 import os
+from functools import partial
 
 import pytest
 from hypothesis import settings
+from tuned import tune
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -30,3 +32,9 @@ def client():
         processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
     ) as one:
         yield one
+
+
+@pytest.fixture
+def tuned(monkeypatch):
+    """Set tuned numbers of the source for one test, by the names of tests/support/tuned.py."""
+    return partial(tune, monkeypatch)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from linsep import LinearRegressor, LinearSVC, LogisticRegression
 from linsep.certificates import Part, recheck_part
 from linsep.solution import Status
-from linsep.solvers.grid import ENGINES, hinge, warm_start
+from linsep.solvers.grid import ENGINES, warm_start
 from linsep.solvers.grid.problem import HeldOut
 from linsep.train_grid import fit_grid
 
@@ -44,8 +44,8 @@ GRIDS = {
 
 
 @pytest.fixture(autouse=True)
-def _small_tables_too(monkeypatch):
-    monkeypatch.setattr(hinge, "ENTRIES", 1)
+def _small_tables_too(tuned):
+    tuned(hinge_grid_entries=1)
 
 
 def posed(name, weighted=False):

@@ -162,7 +162,7 @@ def test_weight_two_is_the_row_twice(loss):
 
 
 @pytest.mark.parametrize("form", ["csr", "csr_array", "float32", "int", "fortran", "chunks"])
-def test_storage_does_not_matter(form, monkeypatch):
+def test_storage_does_not_matter(form, tuned):
     part = problem(Logistic(), 3, n=60, d=4)
     X = np.round(part.X * 4) * (np.abs(part.X) > 0.5)
     forms = {
@@ -177,7 +177,7 @@ def test_storage_does_not_matter(form, monkeypatch):
     args = part.sigma, None, part.weight, theta, Linearised(theta, 0.1 * theta)
     dense = closing_sums_numpy(part.loss, X, *args)
     if form == "chunks":
-        monkeypatch.setattr(recheck, "_CHUNK", 16)
+        tuned(recheck_entries=16)
         assert recheck.longest_sum(X) == 4 + 15
     assert_same_sums(closing_sums_numpy(part.loss, forms[form](X), *args), dense)
 

@@ -16,8 +16,6 @@ from linsep.certificates import (
     closing,
     closing_sums_numpy,
     exact_certificate,
-    exact_losses,
-    exact_rows,
     from_sums,
     recheck,
 )
@@ -253,13 +251,13 @@ def test_a_few_thousand_rows_are_proven(kind):
     assert not wrong.certified
 
 
-def test_chunks_do_not_matter(monkeypatch):
+def test_chunks_do_not_matter(tuned):
     X, y = overlapping(50, 4)
     W, _ = least_squares(X, y, 2.0)
     args = Squared(), X, y, None, np.linspace(0.1, 2, 50), W, Explicit(np.full(50, 0.3))
     settings = {"penalty": ElasticNet(2.0, 0.25), "fit_intercept": True, "tol": 1.0}
     whole = exact_certificate(*args, **settings)
-    monkeypatch.setattr(exact_rows, "_CHUNK", 12)
+    tuned(exact_entries=12)
     assert exact_certificate(*args, **settings) == whole
     assert exact_certificate(args[0], sp.csr_matrix(X), *args[2:], **settings) == whole
 
@@ -321,8 +319,8 @@ class TestRefusals:
         )
 
     @pytest.mark.parametrize("loss", [losses.Logistic(), losses.Exponential(), Multinomial(3)])
-    def test_values_that_are_no_fractions_need_flint(self, loss, monkeypatch):
-        monkeypatch.setattr(exact_losses, "HAS_FLINT", False)
+    def test_values_that_are_no_fractions_need_flint(self, loss, tuned):
+        tuned(has_flint=False)
         with pytest.raises(Refused, match=r"pip install 'linsep\[exact\]'"):
             self.certify(loss)
 

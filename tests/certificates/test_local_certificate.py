@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from small_problems import CONVEX, SMOOTH, duals_for, naming, objective, optimum, problem
 
 from linsep import losses
-from linsep.certificates import local, local_certificate, unpenalised
+from linsep.certificates import local, local_certificate
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.metric import bound
 from linsep.certificates.rows import Rows
-from linsep.data import Memory, layout, memory
+from linsep.data import Memory
 from linsep.losses import Absolute, Hinge, Logistic, Squared
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit, Linearised
@@ -203,9 +203,9 @@ class TestUnpenalised:
         )
         assert self.certify(part).dual == 0.0
 
-    def test_what_cannot_be_repaired_is_charged(self, monkeypatch):
+    def test_what_cannot_be_repaired_is_charged(self, tuned):
         """A balance that is off by 1e-8 times a target of 1e6 would lift the bound above the minimum."""
-        monkeypatch.setattr(unpenalised, "_REFINEMENTS", 0)
+        tuned(refinements=0)
         target = 1e6 + np.array([0.0, 1.0, 2.0, 3.0, 4.0])
         part = problem(Absolute())._replace(
             X=np.zeros((5, 1)),
@@ -263,10 +263,9 @@ STORED = {
 @pytest.mark.parametrize("storage", STORED)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", SMOOTH, ids=naming)
-def test_kernels_find_what_numpy_finds(loss, fit_intercept, storage, monkeypatch):
+def test_kernels_find_what_numpy_finds(loss, fit_intercept, storage, tuned):
     """The certificate of a fit, whose sums are made by kernels, and that of ``verify``, in several blocks."""
-    monkeypatch.setattr(layout, "BLOCK_BYTES", 1 << 9)
-    monkeypatch.setattr(memory, "CONVERT_BYTES", 1 << 9)
+    tuned(block_bytes=1 << 9, converted_bytes=1 << 9)
     part = problem(loss, 5, n=600, fit_intercept=fit_intercept, C=math.inf)
     X = STORED[storage](part.X)
     data = Memory(X, part.sigma, part.offset, part.weight, n_threads=2)

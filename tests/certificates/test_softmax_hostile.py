@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from linsep import _kernels
-from linsep.certificates import CoupledSums, from_softmax_sums, softmax, softmax_sums_numpy
+from linsep.certificates import CoupledSums, from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax import bounds
 from linsep.data import Memory
 from linsep.losses import CrammerSinger, Multinomial
@@ -235,14 +235,14 @@ def test_losses_that_are_lost_in_their_sum(kind):
 
 @pytest.mark.parametrize("by", ["kernels", "numpy"])
 @pytest.mark.parametrize("kind", LOSSES)
-def test_products_that_underflow(kind, by, monkeypatch):
+def test_products_that_underflow(kind, by, tuned):
     """s l is a multiple of 2^-1074."""
     X, y, _, W, U, _ = plain_rows()
     s, lam = np.full(6, 5e-324), 1e-300
     W[:-1], U = 0.0, np.zeros_like(U)
     sums = sums_of(kind, X, y, s, W, U, lam, by)
     assert covers(kind, X, y, s, W, U, lam, sums)
-    monkeypatch.setattr(softmax, "UNDERFLOW", 0.0)
+    tuned(softmax_underflow=0.0)
     assert not covers(kind, X, y, s, W, U, lam, sums)
 
 

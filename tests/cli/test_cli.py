@@ -17,8 +17,6 @@ import pytest
 import linsep
 from linsep.cli import live, main
 from linsep.cli.commands import VERBS
-from linsep.data.files import delimited
-from linsep.tables import batches
 
 PENGUINS = Path(linsep.__file__).parent / "cli" / "data" / "penguins.csv"
 
@@ -108,10 +106,10 @@ def test_predict_streams_csv_and_agrees_with_the_library(data, model, capsys):
     assert Path("out.csv").read_text().splitlines()[0] == "prediction"
 
 
-def test_predict_goes_through_a_file_piece_by_piece(data, model, monkeypatch, capsys):
+def test_predict_goes_through_a_file_piece_by_piece(data, model, tuned, capsys):
     assert main(["predict", str(model), str(data), "--proba"]) == 0
     whole = capsys.readouterr().out
-    monkeypatch.setattr(delimited, "_BLOCK", 1500)
+    tuned(delimited_block=1500)
     for words in ([], ["-o", "out.csv", "-q"], ["--json"]):
         assert main(["predict", str(model), str(data), "--proba", *words]) == 0
         said = capsys.readouterr().out
@@ -462,12 +460,11 @@ def test_what_reading_from_disk_cannot_do_is_refused(numbers, capsys):
 
 
 @pytest.mark.parametrize("share", [pytest.param("0", marks=pytest.mark.slow), "0.25"])
-def test_a_large_table_waits_in_a_file_and_gives_the_same_model(data, share, monkeypatch, capsys):
+def test_a_large_table_waits_in_a_file_and_gives_the_same_model(data, share, tuned, capsys):
     words = ["fit", str(data), "-t", "species", "--C", "1", "--test", share, "--json", "--report"]
     assert main([*words, "small.html"]) == 0
     small = answer(capsys)
-    monkeypatch.setattr(batches, "KEPT", 0)
-    monkeypatch.setattr(batches, "_PIECE", 1000)
+    tuned(batches_kept=0, batches_piece=1000)
     assert main([*words, "large.html"]) == 0
     large = answer(capsys)
     assert large["certificate"] == small["certificate"] and large["test"] == small["test"]

@@ -24,7 +24,6 @@ from linsep.errors import BadInput, CertificateError, ClusterError, Refused
 from linsep.estimators import remote
 from linsep.losses import Huber, Multinomial, get
 from linsep.penalties import ElasticNet
-from linsep.solvers.interior import sifting as globbing
 from linsep.train import Recipe, train
 
 da = pytest.importorskip("dask.array")
@@ -281,7 +280,7 @@ def test_separability(client, rows):
             assert (there.rows == here.rows).all() and (there.weights == here.weights).all()
 
 
-def test_what_is_not_made_of_sums_comes_to_the_client_or_is_refused(client, rows, monkeypatch):
+def test_what_is_not_made_of_sums_comes_to_the_client_or_is_refused(client, rows, tuned):
     X, z, _ = rows
     y = names_of(z, np.random.default_rng(1))
     for model in (
@@ -293,7 +292,7 @@ def test_what_is_not_made_of_sums_comes_to_the_client_or_is_refused(client, rows
         assert there.certificate_.certified
         here = type(model)(**model.get_params()).fit(X, y)
         assert (there.coef_ == here.coef_).all()
-    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "MEMORY_ENTRIES", 1000)
+    tuned(memory_entries=1000)
     with pytest.raises(Refused, match=r"504,000 entries are too many .* 4,536,000 bytes"):
         LogisticRegression(l1_ratio=1.0).fit(cut(X), cut(y))
 
@@ -393,8 +392,8 @@ def test_columns_of_any_scale_take_few_rounds_of_the_hinge(client, tails, most):
     assert model.certificate_.certified and model.traffic_.rounds <= most
 
 
-def test_rows_come_to_the_client_when_bands_fail(client, rows, monkeypatch):
-    monkeypatch.setattr(globbing, "FEW_ROUNDS", 0)
+def test_rows_come_to_the_client_when_bands_fail(client, rows, tuned):
+    tuned(sifting_few_rounds=0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 20)) * 10.0 ** rng.uniform(-3, 3, 20)
     X += 10.0 ** rng.uniform(-3, 3, 20) * 5

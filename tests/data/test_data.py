@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from catalogue import KINDS, LAYOUTS, STORAGES, dense, plain
 
 from linsep import _kernels
-from linsep.data import Memory, layout, memory, threads
+from linsep.data import Memory, layout, threads
 from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -25,14 +25,14 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
+def small_blocks(tuned):
     """Blocks of a few hundred rows."""
-    monkeypatch.setattr(layout, "BLOCK_BYTES", 4_000)
+    tuned(block_bytes=4_000)
 
 
 @pytest.fixture
-def convert_by_block(monkeypatch):
-    monkeypatch.setattr(memory, "CONVERT_BYTES", 0)
+def convert_by_block(tuned):
+    tuned(converted_bytes=0)
 
 
 def binary(n=N, d=D, seed=0):
@@ -136,9 +136,9 @@ def test_passes_have_the_same_bits_for_any_number_of_threads(kind, small_blocks)
 
 @each_kind
 @pytest.mark.parametrize("by_block", [False, True])
-def test_every_storage_gives_the_same_sums(kind, by_block, small_blocks, monkeypatch):
+def test_every_storage_gives_the_same_sums(kind, by_block, small_blocks, tuned):
     if by_block:
-        monkeypatch.setattr(memory, "CONVERT_BYTES", 0)
+        tuned(converted_bytes=0)
     X, (sign, offset, weight) = binary(), targets()
     theta = np.linspace(-1.0, 1.0, D + 1)
     data = Memory(KINDS[kind](X), sign, offset, weight, n_threads=2)

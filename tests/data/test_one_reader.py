@@ -177,10 +177,9 @@ def test_libsvm(compress, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_npz(kind, tmp_path, monkeypatch):
-    from linsep.data.files import numeric
+def test_npz(kind, tmp_path, tuned):
 
-    monkeypatch.setattr(numeric, "_ENTRIES", 50)  # several blocks
+    tuned(file_entries=50)  # several blocks
     X = sp.random_array((40, 9), density=0.3, format="csr", random_state=0)
     path, y = tmp_path / "rows.npz", np.arange(40) % 3
     if kind == "dense":

@@ -1,6 +1,5 @@
 """Rows on disk: the same bits as in memory, in little memory, and no damaged byte is used."""
 
-import importlib
 import os
 from itertools import pairwise
 
@@ -27,8 +26,6 @@ from linsep import (
 from linsep.data import Disk, Memory
 from linsep.data import strided_sample as shelf
 from linsep.errors import BadInput, CertificateError, Refused
-from linsep.solvers.l1 import native as lasso
-from linsep.solvers.multiclass import softmax as multinomial
 
 N, D = 30_000, 24  # two blocks of float64 and more
 STREAMED = ("newton", "newton-pilot", "newton-cg")
@@ -296,8 +293,8 @@ def test_a_shelf_has_one_row_of_eight_whatever_the_portions():
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_pilots_are_set_aside_by_the_first_reading(several, table, npy, tmp_path, monkeypatch):
-    monkeypatch.setattr(multinomial, "_PILOT_WORK", 0)
+def test_pilots_are_set_aside_by_the_first_reading(several, table, npy, tmp_path, tuned):
+    tuned(softmax_pilot_work=0)
     X, y, _ = table
     y = np.digitize(X[:, 0] + X[:, 1] + y, [0.3, 1.2]) if several else y
     model = LogisticRegression() if several else LogisticRegression(solver="newton")
@@ -392,8 +389,8 @@ def test_lines_of_a_csv_file_may_be_long(tmp_path):
         assert rows.rows[:].ravel().tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
-def test_rows_where_classes_compete_must_fit_into_memory(table, npy, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "MEMORY_ENTRIES", 1000)
+def test_rows_where_classes_compete_must_fit_into_memory(table, npy, tuned):
+    tuned(memory_entries=1000)
     with scan(npy, target=np.arange(N) % 3) as rows:
         with pytest.raises(Refused, match=r"of 30,000 rows two classes .* in memory"):
             LinearSVC(multiclass="crammer_singer").fit(rows)
@@ -488,8 +485,8 @@ def test_layout_is_that_of_memory(npy, table):
 
 
 @pytest.mark.parametrize("d", [D, 200])  # all features at once, and working sets of some
-def test_an_l1_penalty(d, tmp_path, monkeypatch):
-    monkeypatch.setattr(lasso, "ENTRIES", 0)  # in memory so few rows would be one native call
+def test_an_l1_penalty(d, tmp_path, tuned):
+    tuned(native_l1_entries=0)  # in memory so few rows would be one native call
     rng = np.random.default_rng(3)
     X = rng.normal(size=(4000, d))
     y = X[:, :5] @ np.ones(5) + rng.normal(size=4000) > 0
@@ -507,8 +504,8 @@ def test_an_l1_penalty(d, tmp_path, monkeypatch):
             assert np.allclose(kept.coef_, read.coef_, atol=1e-3)
 
 
-def test_working_sets_of_sparse_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(lasso, "ENTRIES", 0)  # in memory so few rows would be one native call
+def test_working_sets_of_sparse_rows(tmp_path, tuned):
+    tuned(native_l1_entries=0)  # in memory so few rows would be one native call
     X, y = sparse_rows()
     dump_svmlight_file(X, np.where(y, 1, -1), str(tmp_path / "rows.svm"))
     model = LogisticRegression(0.05, l1_ratio=0.9)

@@ -34,11 +34,10 @@ def parts(a, cuts=CUTS):
     return [delayed(a[lo:hi]) for lo, hi in pairwise(np.cumsum([0, *cuts]))]
 
 
-def spilling(monkeypatch, folder, **more):
+def spilling(tuned, folder, **more):
     """A client whose memory holds a thousand numbers."""
     dask = importlib.import_module("dask")
-    monkeypatch.setattr(importlib.import_module("linsep.data.dataset"), "MEMORY_ENTRIES", 1000)
-    monkeypatch.setattr(importlib.import_module("linsep.data.cluster.spill"), "_ENTRIES", 50_000)
+    tuned(memory_entries=1000, spilled_entries=50_000)
     return dask.config.set({"linsep.spill-directory": str(folder), **more})
 
 
@@ -55,7 +54,9 @@ SPILLED = {
 
 
 @pytest.mark.parametrize("kind", SPILLED)
-def test_rows_too_many_for_the_client_are_fitted_from_its_disk(client, kind, monkeypatch, tmp_path):
+def test_rows_too_many_for_the_client_are_fitted_from_its_disk(
+    client, kind, monkeypatch, tuned, tmp_path
+):
     X, z, y = table()
     cuts, model = CUTS, SPILLED[kind]
     if kind == "hard margin":
@@ -72,7 +73,7 @@ def test_rows_too_many_for_the_client_are_fitted_from_its_disk(client, kind, mon
     if kind == "sparse hinge":
         given = sp.csr_matrix(np.where(np.abs(X) < 1.5 * np.arange(1, D + 1), 0.0, X))
     place = tmp_path / "a" / "disk"
-    with spilling(monkeypatch, place):
+    with spilling(tuned, place):
         found = clone(model).fit(parts(given, cuts), parts(y, cuts))
     assert found.certificate_.certified and list(place.iterdir()) == []
     stored = tmp_path / ("rows.svm" if kind == "sparse hinge" else "rows.npy")
@@ -90,18 +91,20 @@ def test_rows_too_many_for_the_client_are_fitted_from_its_disk(client, kind, mon
         assert np.all(found.intercept_ == on_disk.intercept_)
 
 
-def test_a_disk_without_room_is_told_before_or_while_it_is_filled(client, monkeypatch, tmp_path):
+def test_a_disk_without_room_is_told_before_or_while_it_is_filled(
+    client, monkeypatch, tuned, tmp_path
+):
     X, z, _ = table()
     y = z > 0
     model = LogisticRegression(l1_ratio=1.0, C=0.01)
-    with spilling(monkeypatch, tmp_path, **{"linsep.spill-limit": "1 MB"}):
+    with spilling(tuned, tmp_path, **{"linsep.spill-limit": "1 MB"}):
         with pytest.raises(
             Refused, match=r"take 4,536,000 bytes .* linsep.spill-limit is 1,000,000"
         ):
             model.fit(parts(X), parts(y))
     spill = importlib.import_module("linsep.data.cluster.spill")
     usage = type("usage", (), {"free": 4_500_000})
-    with spilling(monkeypatch, tmp_path), monkeypatch.context() as patch:
+    with spilling(tuned, tmp_path), monkeypatch.context() as patch:
         patch.setattr(spill.shutil, "disk_usage", lambda path: usage)
         with pytest.raises(Refused, match="has room for 4,500,000"):
             model.fit(parts(X), parts(y))
@@ -114,14 +117,14 @@ def test_a_disk_without_room_is_told_before_or_while_it_is_filled(client, monkey
         write(self, values)
 
     monkeypatch.setattr(writer, "write", full)
-    with spilling(monkeypatch, tmp_path), pytest.raises(Refused, match="no room to write in"):
+    with spilling(tuned, tmp_path), pytest.raises(Refused, match="no room to write in"):
         model.fit(parts(X), parts(y))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_separability_of_sparse_rows_too_many_for_the_client(client, monkeypatch, tmp_path):
+def test_separability_of_sparse_rows_too_many_for_the_client(client, tuned, tmp_path):
     X, z, _ = table()
     sparse = sp.csr_matrix(X)
-    with spilling(monkeypatch, tmp_path):
+    with spilling(tuned, tmp_path):
         found = separate(parts(sparse), parts(z > 0))
     assert found.separable and found.check(X, z > 0) and list(tmp_path.iterdir()) == []

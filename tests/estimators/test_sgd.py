@@ -277,10 +277,10 @@ class TestStandardise:
         assert plain.certificate_.primal > 1.5 * optimum
 
     @pytest.mark.parametrize("weight", [None, CANCER[1] + 1.0], ids=["plain", "weighted"])
-    def test_rows_in_many_blocks(self, weight, monkeypatch):
+    def test_rows_in_many_blocks(self, weight, tuned):
         model = SGDClassifier("logistic", C=0.01, standardise=True, epochs=2)
         whole = model.fit(*CANCER, sample_weight=weight).coef_
-        monkeypatch.setattr("linsep.data.layout.BLOCK_BYTES", 1 << 14)
+        tuned(block_bytes=1 << 14)
         parts = model.fit(*CANCER, sample_weight=weight).coef_
         np.testing.assert_allclose(parts, whole, rtol=1e-6, atol=1e-9 * np.abs(whole).max())
 
@@ -311,10 +311,8 @@ class TestStandardise:
         assert model.decision_function(X) == pytest.approx(Z @ v + c, rel=1e-7, abs=1e-7)
 
     @pytest.mark.parametrize("copied", [1 << 20, 0])
-    def test_a_full_batch_is_a_scaled_gradient_step(self, monkeypatch, copied):
-        monkeypatch.setattr(
-            "linsep.online.scaling._COPIED", copied
-        )  # 0: rows are read where they lie
+    def test_a_full_batch_is_a_scaled_gradient_step(self, tuned, copied):
+        tuned(scaling_copied=copied)  # 0: rows are read where they lie
         X, y = CANCER[0][:, :5], CANCER[1]
         model = SGDClassifier(
             "squared",

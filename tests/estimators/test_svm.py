@@ -318,8 +318,8 @@ def test_support_vectors_of_sparse_rows_and_frames():
     assert model.feature_names_in_.tolist() == list("abcd")
 
 
-def test_too_many_support_vectors_are_not_kept(monkeypatch):
-    monkeypatch.setattr(support, "KEPT", 10)
+def test_too_many_support_vectors_are_not_kept(tuned):
+    tuned(support_kept=10)
     model = LinearSVC(loss="squared_hinge").fit(X, Y)
     assert len(model.support_)
     with pytest.raises(AttributeError, match=r"X\[model.support_\]"):
@@ -390,8 +390,8 @@ def test_centring_leaves_w_unchanged(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_same_bits_for_any_number_of_threads(loss, monkeypatch):
-    monkeypatch.setattr("linsep.data.layout.BLOCK_BYTES", 1 << 14)
+def test_the_same_bits_for_any_number_of_threads(loss, tuned):
+    tuned(block_bytes=1 << 14)
     rng = np.random.default_rng(2)
     rows = rng.standard_normal((4000, 6))
     y = rows @ rng.standard_normal(6) + rng.standard_normal(4000) > 0

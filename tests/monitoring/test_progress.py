@@ -122,9 +122,8 @@ def test_an_error_passes_through():
     assert BOARD.get() is None
 
 
-def test_plain_lines_where_there_is_no_terminal(monkeypatch):
-    monkeypatch.setattr(bars, "FIRST", 0.0)
-    monkeypatch.setattr(bars, "_LOOK", 0.001)
+def test_plain_lines_where_there_is_no_terminal(monkeypatch, tuned):
+    tuned(bars_first=0.0, bars_look=0.001)
     file = io.StringIO()
     drawn = threading.Event()
     draw = bars.Lines.draw

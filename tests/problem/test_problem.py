@@ -19,7 +19,6 @@ from catalogue import (
 
 from linsep import _kernels
 from linsep.certificates import ClosingSums, closing_sums_numpy
-from linsep.data import layout, memory
 from linsep.errors import NonFinite
 from linsep.losses import get
 from linsep.solution import Explicit, Linearised
@@ -31,9 +30,9 @@ C = 4.0
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
+def small_blocks(tuned):
     """Several blocks even for these small problems."""
-    monkeypatch.setattr(layout, "BLOCK_BYTES", 1_000)
+    tuned(block_bytes=1_000)
 
 
 def point(sample, seed=0, size=0.3):
@@ -183,8 +182,8 @@ def both_duals(sample, loss, seed=0):
 @pytest.mark.parametrize("storage", ["dense64", "csr32-int64", "fortran64"])
 @pytest.mark.parametrize("python", [False, True])
 @each_loss
-def test_closing_sums_equal_those_of_the_independent_checker(loss, python, storage, monkeypatch):
-    monkeypatch.setattr(memory, "CONVERT_BYTES", 0)  # so that blocks have rows of their own
+def test_closing_sums_equal_those_of_the_independent_checker(loss, python, storage, tuned):
+    tuned(converted_bytes=0)  # so that blocks have rows of their own
     sample = with_all().stored(storage)
     W = point(with_all(), seed=2)[:, None]
     problem = sample.problem(in_python(loss) if python else loss, C)

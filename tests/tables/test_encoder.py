@@ -16,7 +16,6 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from linsep import Encoder, LogisticRegression, read_table
-from linsep.data.files import delimited
 from linsep.errors import BadInput, BadModelFile, NonFinite
 from linsep.tables import from_frame
 
@@ -181,13 +180,12 @@ def test_a_file_and_a_frame_agree(tmp_path):
     assert abs(reference.transform(again) - reference.transform(frame)).max() == 0
 
 
-def test_batches_change_nothing(tmp_path, monkeypatch):
+def test_batches_change_nothing(tmp_path, tuned):
     path = tmp_path / "t.csv"
     FRAME.to_csv(path, index=False)
     whole = Encoder(hash_size=256).fit(read_table(path))
     X = whole.transform(read_table(path))
-    monkeypatch.setattr(delimited, "_BLOCK", 200)
-    monkeypatch.setattr(delimited, "_LINES", 1)
+    tuned(delimited_block=200, delimited_lines=1)
     table = read_table(path)
     assert len(table.batches) > 5
     cut = Encoder(hash_size=256).fit(table)

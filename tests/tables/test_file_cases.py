@@ -228,11 +228,11 @@ def test_what_the_system_refuses(fit, tmp_path, monkeypatch):
     assert code == BAD_DATA and "Permission denied" in facts["message"]
 
 
-def test_a_file_that_grows_while_it_is_read(tmp_path, monkeypatch):
+def test_a_file_that_grows_while_it_is_read(tmp_path, monkeypatch, tuned):
     """Whole lines that were there when they were read; never half a line."""
     path = tmp_path / "data.svm"
     path.write_bytes(ROWS * 20)
-    monkeypatch.setattr(libsvm, "_CHUNK", 64)
+    tuned(libsvm_chunk=64)
     chunks = libsvm._chunks
 
     def growing(stream):

@@ -18,7 +18,6 @@ from sklearn.svm import LinearSVC
 
 from linsep import LogisticRegression, read_libsvm
 from linsep import _kernels as K  # noqa: N812
-from linsep.data.files import libsvm
 from linsep.errors import BadFile, BadInput
 
 GOOD = b"+1 1:0.5 3:2\n-1 2:1\n+1 1:-3 2:.25\n"
@@ -203,10 +202,10 @@ def test_standard_input():
     assert done.stdout.split() == [b"(3,", b"3)"]
 
 
-def test_a_file_that_is_cut_while_it_is_read(tmp_path, monkeypatch):
+def test_a_file_that_is_cut_while_it_is_read(tmp_path, tuned):
     path = tmp_path / "data.svm"
     path.write_bytes(GOOD * 10)
-    monkeypatch.setattr(libsvm, "_CHUNK", 40)
+    tuned(libsvm_chunk=40)
     with open(path, "rb", buffering=0) as stream:
 
         class Shrinking(io.RawIOBase):
@@ -269,7 +268,7 @@ def test_float32_is_rounded_once():
         rows(b"1 1:1e39\n", dtype=np.float32)
 
 
-def test_chunks_and_threads_change_nothing(monkeypatch):
+def test_chunks_and_threads_change_nothing(tuned):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 30)) * (rng.random((500, 30)) < 0.2)
     file = io.BytesIO()
@@ -279,7 +278,7 @@ def test_chunks_and_threads_change_nothing(monkeypatch):
     peer, labels = load_svmlight_file(io.BytesIO(text), n_features=30)
     np.testing.assert_array_equal(whole.X.toarray(), peer.toarray())
     np.testing.assert_array_equal(whole.y, labels)
-    monkeypatch.setattr(libsvm, "_CHUNK", 100)
+    tuned(libsvm_chunk=100)
     for n_threads in (1, 3):
         cut = rows(text, n_threads=n_threads)
         np.testing.assert_array_equal(cut.X.toarray(), whole.X.toarray())

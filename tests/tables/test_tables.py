@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 import linsep
 from linsep import Encoder, read_table
-from linsep.data.files import columnar, delimited
+from linsep.data.files import columnar
 from linsep.errors import BadFile, BadInput, Refused
 from linsep.tables import batches
 from linsep.tables.table_files import stream_table
@@ -199,9 +199,8 @@ def test_times():
     assert np.isnat(found.values("a")).tolist() == [False, True]
 
 
-def test_what_contradicts_the_head_is_refused_far_below(monkeypatch):
-    monkeypatch.setattr(delimited, "_HEAD", 64)
-    monkeypatch.setattr(delimited, "_BLOCK", 64)
+def test_what_contradicts_the_head_is_refused_far_below(tuned):
+    tuned(delimited_head=64, delimited_block=64)
     rows = b"1,x\n" * 500
     with pytest.raises(BadFile, match="'1O' in column 'a', whose values above") as caught:
         table(b"a,b\n" + rows + b'"1O",y\n' + rows)
@@ -396,8 +395,8 @@ def test_the_front_page_knows_the_names():
 
 
 @pytest.mark.parametrize("rows", [[0, 3, 4, 5], [5, 0, 0], []])
-def test_taking_rows_across_batches(rows, monkeypatch):
-    monkeypatch.setattr(delimited, "_BLOCK", 64)
+def test_taking_rows_across_batches(rows, tuned):
+    tuned(delimited_block=64)
     text = b"a,b,y\n" + b"".join(b"%d,%c,%d\n" % (i, b"xyz"[i % 3], i % 2) for i in range(60))
     whole = table(text, "y")
     assert len(whole.batches) > 1
@@ -410,11 +409,9 @@ def test_taking_rows_across_batches(rows, monkeypatch):
 
 
 @pytest.fixture
-def shelved(monkeypatch):
+def shelved(tuned):
     """Everything goes to the file, in pieces of a few rows."""
-    monkeypatch.setattr(batches, "KEPT", 0)
-    monkeypatch.setattr(batches, "_PIECE", 64)
-    monkeypatch.setattr(batches, "_REGION", 1 << 13)
+    tuned(batches_kept=0, batches_piece=64, batches_region=1 << 13)
 
 
 def mixed_text(n):
@@ -425,12 +422,12 @@ def mixed_text(n):
     return ("x,flag,letter,day,y\n" + "\n".join(lines) + "\n").encode()
 
 
-def test_a_table_in_a_file_is_the_same_table(shelved, monkeypatch):
+def test_a_table_in_a_file_is_the_same_table(shelved, tuned):
     text = mixed_text(5000)
-    monkeypatch.setattr(delimited, "_BLOCK", 2000)
+    tuned(delimited_block=2000)
     there = read_table(io.BytesIO(text), "y")
     assert len(there.batches) > 3 and all(b.place is not None for b in there.batches)
-    monkeypatch.setattr(batches, "KEPT", 1 << 30)
+    tuned(batches_kept=1 << 30)
     here = read_table(io.BytesIO(text), "y")
     assert all(b.place is None for b in here.batches)
     rows = np.flatnonzero(np.arange(5000) % 3 == 1)
@@ -459,8 +456,8 @@ def test_without_room_in_the_file_rows_stay_in_memory(shelved, monkeypatch):
     assert np.isnan(table.values("x")).sum() == 43
 
 
-def test_a_stream_of_tables_has_all_rows(monkeypatch, tmp_path):
-    monkeypatch.setattr(delimited, "_BLOCK", 2000)
+def test_a_stream_of_tables_has_all_rows(tuned, tmp_path):
+    tuned(delimited_block=2000)
     (tmp_path / "t.csv").write_bytes(mixed_text(1000))
     whole = read_table(tmp_path / "t.csv")
     parts = list(stream_table(tmp_path / "t.csv"))

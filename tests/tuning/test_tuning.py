@@ -38,7 +38,6 @@ from linsep import (
 from linsep.errors import BadInput
 from linsep.solvers.grid import smooth
 from linsep.tuning import ValidationCurve, splits
-from linsep.tuning import grid_search as choosing
 
 CS = [1e-3, 0.1, 10.0]
 
@@ -419,12 +418,12 @@ def test_without_matplotlib_the_curve_says_what_to_install(cancer, monkeypatch):
 
 
 @pytest.mark.parametrize("scoring", ["error", "log_loss", "auc"])
-def test_scores_of_many_rows_are_computed_fold_by_fold(scoring, monkeypatch):
+def test_scores_of_many_rows_are_computed_fold_by_fold(scoring, tuned):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 4))
     y = X[:, 0] + rng.normal(size=6000) > 0
     Cs = [0.01, 1.0, 100.0]
     kept = tune(LogisticRegression(), X, y, Cs, scoring=scoring, random_state=0)
-    monkeypatch.setattr(choosing, "_HELD", 0)
+    tuned(grid_search_held=0)
     again = tune(LogisticRegression(), X, y, Cs, scoring=scoring, random_state=0)
     np.testing.assert_allclose(again.curve.scores, kept.curve.scores, rtol=1e-12)

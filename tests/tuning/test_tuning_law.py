@@ -32,7 +32,6 @@ from linsep import (
     LogisticRegressionCV,
     tune,
 )
-from linsep.tuning import one_by_one as separate
 
 N = 160
 CS = [0.02, 3.0]
@@ -141,8 +140,8 @@ def test_regressions(loss, split):
 
 @pytest.mark.parametrize("kind", ["plain", "sparse"])
 @pytest.mark.parametrize("name", ["logistic", "hinge"])
-def test_any_number_of_threads_gives_the_same_bits(name, kind, monkeypatch):
-    monkeypatch.setattr(separate, "_WORTH_A_THREAD", 0)
+def test_any_number_of_threads_gives_the_same_bits(name, kind, tuned):
+    tuned(worth_a_thread=0)
     X, y, _ = rows(kind)
     found = [
         tune(MODELS[name].set_params(n_threads=threads), X, y, CS, cv=4, scoring="auc", refit=False)

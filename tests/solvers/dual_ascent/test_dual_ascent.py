@@ -186,11 +186,10 @@ def test_rows_at_rest_leave_the_list(loss):
 
 @pytest.mark.parametrize("factor", [0.0, 0.25, 1e9])
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "absolute", "huberised_hinge"])
-def test_who_leaves_decides_about_time_alone(name, factor, monkeypatch):
+def test_who_leaves_decides_about_time_alone(name, factor, monkeypatch, tuned):
     """Let every row at rest leave, or none: the gap closes all the same, since they are asked again."""
     sample, loss = text(), get(name)
-    monkeypatch.setattr(ascent_module, "LEAVE", factor)
-    monkeypatch.setattr(ascent_module, "_ENTRIES_PER_CALL", 2 * sample.X.nnz)
+    tuned(ascent_leave=factor, ascent_entries_per_call=2 * sample.X.nnz)
     counts = []
     real = ascent_module.Ascent.advance
     monkeypatch.setattr(
@@ -332,11 +331,11 @@ def test_weight_two_is_the_row_twice(loss):
     assert p == pytest.approx(p2, rel=1e-10)
 
 
-def test_same_seed_same_bits_however_it_is_cut(monkeypatch):
+def test_same_seed_same_bits_however_it_is_cut(tuned):
     sample, loss = text(), get("logistic")
 
     def answer(seed, n_threads, entries):
-        monkeypatch.setattr(ascent_module, "_ENTRIES_PER_CALL", entries)
+        tuned(ascent_entries_per_call=entries)
         problem = sample.problem(loss)
         problem.data.n_threads = n_threads
         found = dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-6), seed=seed)

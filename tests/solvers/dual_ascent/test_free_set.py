@@ -63,13 +63,13 @@ def gap(sample, loss, C, W, u, fit_intercept=True):
 @pytest.mark.parametrize("name", INSTRUCTION_SETS)
 @pytest.mark.parametrize("kind", STORAGES)
 @pytest.mark.parametrize("large", [0.0, 1e9])
-def test_rounds_solve_the_system_of_the_free_rows(kind, name, large, monkeypatch):
+def test_rounds_solve_the_system_of_the_free_rows(kind, name, large, tuned):
     """Once the set of free rows has settled they are stationary, whether they are copied or lie where they lay."""
     rng = np.random.default_rng(1)
     X = (rng.normal(size=(40, 60)) * (rng.random((40, 60)) < 0.5)).astype(np.float32).astype(float)
     weight = rng.choice([0.0, 1.0, 2.0], size=40)
     sample = Sample(X, np.where(rng.random(40) < 0.5, 1.0, -1.0), weight=weight).stored(kind)
-    monkeypatch.setattr(ascent_module, "LARGE", large)
+    tuned(ascent_large=large)
     problem, before = sample.problem(get("squared_hinge"), 3.0), K.instruction_set()
     K.use_instruction_set(name)
     try:
@@ -269,13 +269,13 @@ def test_rows_without_weight_change_nothing(loss):
     assert np.linalg.norm(plain.W[:-1] - moved.W[:-1]) <= 2 * proof.coef_error + 1e-3
 
 
-def test_the_number_of_threads_and_the_cuts_do_not_change_a_bit(monkeypatch):
+def test_the_number_of_threads_and_the_cuts_do_not_change_a_bit(tuned):
     sample = text(noise=1.0)
     for loss in HINGES:
         answers = []
         for threads, entries in ((1, 10**9), (2, 10**9), (3, 50)):
-            monkeypatch.setattr(ascent_module, "_ENTRIES_PER_CALL", entries)
-            monkeypatch.setattr(ascent_module, "LARGE", 0)
+            tuned(ascent_entries_per_call=entries)
+            tuned(ascent_large=0)
             problem = sample.problem(loss, 100.0)
             problem.data.n_threads = threads
             answers.append(dual_cd.solve(problem, np.zeros(problem.order), Stop(1e-6)))
@@ -359,12 +359,12 @@ def test_the_kernels_check_what_they_are_given():
         K.quantile(np.zeros(2, np.float32), np.zeros(2), 1.0)
 
 
-def test_large_data_are_solved_in_a_copy_of_their_free_rows(monkeypatch):
+def test_large_data_are_solved_in_a_copy_of_their_free_rows(monkeypatch, tuned):
     """The same answer by the same iteration, and the same bits for any number of threads."""
     sample = text(noise=1.0)
     for loss in HINGES:
         problem, listed = solve(sample, loss, 100.0, 1e-8)
-        monkeypatch.setattr(ascent_module, "LARGE", 0)
+        tuned(ascent_large=0)
         copies = []
         for threads in (1, 3):
             problem = sample.problem(loss, 100.0)
@@ -433,9 +433,9 @@ def test_the_multiplier_is_extrapolated_only_where_its_steps_are_steady():
         ("perceptron", 0.01, 1e-3, False),
     ],
 )
-def test_where_ascent_is_quick(loss, C, tol, expected, monkeypatch):
-    monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
-    monkeypatch.setattr(dual_cd, "WORTHWHILE_KINKED", 1000)
+def test_where_ascent_is_quick(loss, C, tol, expected, tuned):
+    tuned(ascent_worthwhile=1000)
+    tuned(ascent_worthwhile_kinked=1000)
     few, many = text(d=60), text(d=700)
     assert dual_cd.quick(few.problem(get(loss), C), tol) is expected
     if loss in ("hinge", "absolute"):
@@ -447,9 +447,9 @@ def test_where_ascent_is_quick(loss, C, tol, expected, monkeypatch):
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 @pytest.mark.parametrize(("loss", "C"), [("logistic", 1.0), ("squared_hinge", 0.1)])
-def test_smooth_losses_on_sparse_rows_of_few_features(loss, C, tol, monkeypatch):
+def test_smooth_losses_on_sparse_rows_of_few_features(loss, C, tol, tuned):
     """The more entries a row has, the dearer its Gram matrix; and ascent is for strong penalties."""
-    monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
+    tuned(ascent_worthwhile=1000)
     short, long = text(d=120, words=14), text(d=120, words=60)
     assert long.X.nnz > 2 * short.X.nnz
     assert dual_cd.quick(long.problem(get(loss), C), tol)
@@ -505,8 +505,8 @@ def test_dense_rows_of_mostly_zeros_are_visited_without_them(name, dtype):
     assert K.kept_share(full.data.whole.rows) == 1.0
 
 
-def test_many_dense_features_are_better_not_factorised(monkeypatch):
-    monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
+def test_many_dense_features_are_better_not_factorised(tuned):
+    tuned(ascent_worthwhile=1000)
     rng = np.random.default_rng(5)
     wide, narrow = rng.standard_normal((1200, 800)) / 28.0, rng.standard_normal((1200, 20))
     sign = np.where(rng.random(1200) < 0.5, 1.0, -1.0)
@@ -517,9 +517,9 @@ def test_many_dense_features_are_better_not_factorised(monkeypatch):
     assert choose(Sample(narrow, sign).problem(hinge, 1.0), "auto", stop).name == "interior"
 
 
-def test_classes_far_apart_are_left_to_ascent(monkeypatch):
+def test_classes_far_apart_are_left_to_ascent(tuned):
     """The perceptron is asked where the penalty is weak: an interior point method would take long there."""
-    monkeypatch.setattr(dual_cd, "WORTHWHILE", 1000)
+    tuned(ascent_worthwhile=1000)
     rng = np.random.default_rng(5)
     X = sp.csr_matrix((rng.random((1500, 40)) < 0.3).astype(float))
     z = dense(X) @ rng.normal(size=40)

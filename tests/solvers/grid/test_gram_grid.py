@@ -176,8 +176,8 @@ def test_equal_rows_and_constant_columns_are_no_obstacle():
 
 @pytest.mark.parametrize("few", [10, 600], ids=["ascent first", "Newton alone"])
 @pytest.mark.parametrize("model", [LinearSVC(), LogisticRegression()], ids=["hinge", "logistic"])
-def test_any_number_of_threads_gives_the_same_bits(model, few, monkeypatch):
-    monkeypatch.setattr(spanned, "_FEW", few)
+def test_any_number_of_threads_gives_the_same_bits(model, few, tuned):
+    tuned(gram_grid_few=few)
     X, y = wide(80, 160)
     found = [
         tune(model.set_params(n_threads=k), X, y, CS, scoring="auc", refit=False) for k in (1, 2)

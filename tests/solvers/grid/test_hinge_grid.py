@@ -14,8 +14,8 @@ CS = [1e-4, 0.03, 3.0, 100.0]
 
 
 @pytest.fixture(autouse=True)
-def _small_tables_too(monkeypatch):
-    monkeypatch.setattr(banded, "ENTRIES", 1)
+def _small_tables_too(tuned):
+    tuned(hinge_grid_entries=1)
 
 
 def rows(kind, n=6600, d=4):
@@ -95,9 +95,8 @@ def test_the_curve_is_that_of_the_other_engine(monkeypatch):
 
 
 @pytest.mark.parametrize("spare", [0.02, 0.3], ids=["far too narrow", "too narrow"])
-def test_rows_on_the_other_side_join_a_band_that_is_too_narrow(spare, monkeypatch):
-    monkeypatch.setattr(banded, "SPARE", spare)
-    monkeypatch.setattr(banded, "LEAST", 1)
+def test_rows_on_the_other_side_join_a_band_that_is_too_narrow(spare, tuned):
+    tuned(hinge_grid_spare=spare, hinge_grid_least=1)
     X, y = rows("plain")
     fits, *_ = grid(X, y)
     assert all(fit.certificate.certified for fit in fits.values())

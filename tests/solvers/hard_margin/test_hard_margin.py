@@ -261,12 +261,12 @@ def test_soft_margins_and_working_sets_agree_on_many_features(fit_intercept, mon
         assert one.certificate_.primal == near and not alphas(one)[w == 0.0].any()
 
 
-def test_a_soft_margin_that_is_not_enough_is_a_start(monkeypatch):
+def test_a_soft_margin_that_is_not_enough_is_a_start(tuned):
     """Multipliers at their bound prove a bound, too; working sets go on from there."""
     rng = np.random.default_rng(5)
     X = sp.random(120, 1600, density=0.02, format="csr", random_state=3)
     y = np.where(X @ rng.normal(size=1600) > 0.0, 1, -1)
-    monkeypatch.setattr(soft_margin, "_BOUND", 1e-3)
+    tuned(soft_margin_bound=1e-3)
     model = hard(X, y)
     first = [record.dual for record in model.trace_[:3]]
     assert 0.0 < first[0] < 0.99 * model.certificate_.primal

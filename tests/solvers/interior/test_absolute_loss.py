@@ -211,8 +211,8 @@ def test_crossover_drops_rows_that_no_plane_passes_through(seed):
     assert np.abs(u).max() <= 1.0 + 1e-12
 
 
-def test_the_same_bits_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr("linsep.data.layout.BLOCK_BYTES", 1 << 14)
+def test_the_same_bits_for_any_number_of_threads(tuned):
+    tuned(block_bytes=1 << 14)
     X, t = noisy(4000, 6)
     one, *others = (LinearRegressor("absolute", n_threads=k).fit(X, t) for k in (1, 2, 5))
     assert one.certificate_.certified

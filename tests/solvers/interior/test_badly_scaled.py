@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from catalogue import Sample, fit
-from kinked import assert_optimal
+from duality import assert_optimal
 
 from linsep.losses import get
 from linsep.penalties import ElasticNet

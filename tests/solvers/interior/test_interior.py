@@ -19,29 +19,26 @@ from catalogue import (
     plain,
     weighted,
 )
-from kinked import BOX, assert_optimal
+from duality import BOX, assert_optimal
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.svm import SVC
 
 from linsep import LinearClassifier, LinearRegressor, _kernels, verify
-from linsep.data import layout, memory
 from linsep.errors import ConvergenceWarning, NonFinite, Refused
 from linsep.losses import get
 from linsep.solution import Status, Stop
 from linsep.solvers.interior.central_path import Path, feasible
 from linsep.solvers.interior.start import null_directions
-from linsep.solvers.newton import native as small
 from linsep.solvers.run import Run
 
 each_kinked = pytest.mark.parametrize("loss", KINKED, ids=naming)
 
 
 @pytest.fixture(params=["native", "blocks"])
-def route(request, monkeypatch):
+def route(request, tuned):
     """The whole fit in one call, or driven over blocks of rows."""
     if request.param == "blocks":
-        monkeypatch.setattr(small, "ENTRIES", -1)
-        monkeypatch.setattr(layout, "BLOCK_BYTES", 3000)
+        tuned(native_entries=-1, block_bytes=3000)
     return request.param
 
 
@@ -168,10 +165,8 @@ def test_storage_does_not_matter(loss, storage, route):
 
 
 @pytest.mark.parametrize("storage", ["dense64", "csr64-int32", "fortran64"])
-def test_the_number_of_threads_does_not_change_a_bit(storage, monkeypatch):
-    monkeypatch.setattr(small, "ENTRIES", -1)
-    monkeypatch.setattr(layout, "BLOCK_BYTES", 4000)
-    monkeypatch.setattr(memory, "CONVERT_BYTES", 0)
+def test_the_number_of_threads_does_not_change_a_bit(storage, tuned):
+    tuned(native_entries=-1, block_bytes=4000, converted_bytes=0)
     sample = plain(3000, 5).stored(storage)
     first, *others = (fit(sample, "hinge", 1.0, "interior", n_threads=k) for k in (1, 2, 8))
     for other in others:

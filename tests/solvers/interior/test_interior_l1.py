@@ -163,8 +163,8 @@ def test_systems_are_solved(shape, free, sparse):
     assert system.gradients < 60
 
 
-def test_without_a_factor_gradients_get_there(monkeypatch):
-    monkeypatch.setattr(column_system, "LARGEST", 20)
+def test_without_a_factor_gradients_get_there(tuned):
+    tuned(schur_largest=20)
     X, y = separable()
     closed, run = finished(X, y, C=10.0, tol=1e-6)
     assert closed and run.best[0] <= 1e-6 * run.trace[-1].primal

@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from catalogue import KINKED, Sample, fit, labels, naming, objective, plain
-from kinked import assert_optimal
+from duality import assert_optimal
 
 from linsep import _kernels
-from linsep.data import layout, memory
 from linsep.errors import ConvergenceWarning
 from linsep.losses import get
 from linsep.penalties import ElasticNet
@@ -23,10 +22,9 @@ each_kinked = pytest.mark.parametrize("loss", KINKED, ids=naming)
 
 
 @pytest.fixture(autouse=True)
-def small_counts_as_large(monkeypatch):
+def small_counts_as_large(tuned):
     """Pilots of a few hundred rows, and blocks that are a fraction of the data."""
-    monkeypatch.setattr(globbing, "ENTRIES", 10_000)
-    monkeypatch.setattr(layout, "BLOCK_BYTES", 64_000)
+    tuned(sifting_entries=10_000, block_bytes=64_000)
 
 
 def many(n=20_000, d=5, seed=0):
@@ -98,8 +96,8 @@ def test_sample_weights(loss):
 
 
 @pytest.mark.parametrize("storage", ["dense64", "dense32", "fortran64"])
-def test_the_number_of_threads_does_not_change_a_bit(storage, monkeypatch):
-    monkeypatch.setattr(memory, "CONVERT_BYTES", 0)
+def test_the_number_of_threads_does_not_change_a_bit(storage, tuned):
+    tuned(converted_bytes=0)
     sample = many().stored(storage)
     first, *others = (fit(sample, "hinge", 1.0, "globbing", n_threads=k) for k in (1, 2, 8))
     assert first.certificate.certified

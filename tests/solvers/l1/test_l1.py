@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from catalogue import SMOOTH, dense, duplicate, naming, nearly_separable, plain, unscaled, wide
+from duality import rechecked
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import Lasso
+from tuned import tuning
 
 from linsep import (
     ConvergenceWarning,
@@ -22,15 +24,11 @@ from linsep import (
     tune,
     verify,
 )
-from linsep.certificates import Part, recheck_part
 from linsep.data import Memory
 from linsep.errors import CertificateError, Refused
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised
-from linsep.solvers.interior import l1 as column_path
-from linsep.solvers.l1 import coordinate as column_sets
-from linsep.solvers.l1 import native as lasso
 from linsep.solvers.l1 import prox_newton
 from linsep.train import Recipe, train
 
@@ -39,26 +37,6 @@ def fit(sample, loss="logistic", C=1.0, l1_ratio=1.0, **options):
     data = sample.memory(n_threads=options.pop("n_threads", None))
     recipe = Recipe(losses.get(loss), ElasticNet(C, l1_ratio), **options)
     return train(recipe, data, warn=False)
-
-
-def proof(sample, found, fit_intercept=True):
-    """The certificate in numpy, from W and the dual point."""
-    recipe = found.recipe
-    return recheck_part(
-        Part(
-            recipe.loss,
-            recipe.penalty,
-            fit_intercept,
-            sample.X,
-            sample.sign,
-            sample.offset,
-            sample.weight,
-            None,
-            found.W,
-            found.dual,
-            recipe.tol,
-        )
-    )
 
 
 def violation(sample, found):
@@ -85,7 +63,7 @@ def test_optimal_and_proven_by_code_that_shares_nothing(loss, C, l1_ratio):
         sample = replace(sample, sign=np.ones(200), offset=1.0 - sample.X[:, 0] - sample.sign)
     found = fit(sample, loss, C, l1_ratio, tol=1e-8)
     assert found.certificate.certified, found.certificate
-    assert proof(sample, found).certified
+    assert rechecked(found, sample).certified
     at_features, at_intercept = violation(sample, found)
     # the objective is known to 1e-8, conditions to its root
     assert at_features <= 1e-3 * max(1.0, C) and at_intercept <= 1e-3 * max(1.0, C)
@@ -101,7 +79,7 @@ def test_hostile_rows_are_certified(maker, C, l1_ratio):
     for loss in ("logistic", "squared_hinge"):
         found = fit(sample, loss, C, l1_ratio, tol=tol)
         assert found.certificate.certified, (loss, found.certificate)
-        assert proof(sample, found).certified
+        assert rechecked(found, sample).certified
 
 
 def test_the_lasso_of_scikit_learn_has_the_same_minimum():
@@ -154,7 +132,7 @@ def test_columns_of_many_features_by_code_that_shares_nothing(loss, l1_ratio):
     weight = np.random.default_rng(0).integers(0, 3, size=200).astype(float)
     sample = replace(plain(n=200, d=2), X=X, sign=y, weight=weight)
     found = fit(sample, loss, 3.0, l1_ratio, tol=1e-8)
-    assert found.certificate.certified and proof(sample, found).certified
+    assert found.certificate.certified and rechecked(found, sample).certified
     at_features, at_intercept = violation(sample, found)
     # the objective is known to 1e-8, conditions to its root
     assert at_features <= 3e-3 and at_intercept <= 3e-3
@@ -200,7 +178,7 @@ def test_that_no_feature_enters_takes_one_pass():
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared", "exponential"])
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
-def test_one_native_call_and_the_general_road_have_one_minimum(loss, l1_ratio, monkeypatch):
+def test_one_native_call_and_the_general_road_have_one_minimum(loss, l1_ratio):
     rng = np.random.default_rng(11)
     sample = plain(n=300, d=20, seed=11)
     sample = replace(sample, weight=rng.integers(0, 3, size=300).astype(float))
@@ -208,10 +186,9 @@ def test_one_native_call_and_the_general_road_have_one_minimum(loss, l1_ratio, m
         for C in (0.02, 2.0, 200.0):
             given = replace(sample, X=X)
             one = fit(given, loss, C, l1_ratio)
-            with monkeypatch.context() as patch:
-                patch.setattr(lasso, "ENTRIES", 0)
+            with tuning(native_l1_entries=0):
                 other = fit(given, loss, C, l1_ratio)
-            assert one.certificate.certified and proof(given, one).certified
+            assert one.certificate.certified and rechecked(one, given).certified
             a, b = one.certificate, other.certificate
             assert max(a.dual, b.dual) <= min(a.primal, b.primal) * (1 + 1e-9)
 
@@ -311,7 +288,7 @@ def test_no_intercept_and_warm_start():
     data = sample.memory()
     recipe = Recipe(losses.get("logistic"), ElasticNet(1.0, 0.7), fit_intercept=False)
     cold = train(recipe, data)
-    assert cold.W[-1, 0] == 0.0 and proof(sample, cold, fit_intercept=False).certified
+    assert cold.W[-1, 0] == 0.0 and rechecked(cold, sample).certified
     warm = train(recipe, data, cold.W)
     assert warm.n_passes <= cold.n_passes and warm.certificate.certified
 
@@ -347,10 +324,9 @@ def test_features_whose_rows_are_all_on_straight_tails_may_enter(C):
     assert model.coef_.any() and verify(model, X, target).certified
 
 
-def test_giving_up_is_not_called_rounding(monkeypatch):
+def test_giving_up_is_not_called_rounding(tuned):
     X, y = text(n=200, d=600, seed=6)
-    monkeypatch.setattr(column_sets, "ROUNDS", 1)
-    monkeypatch.setattr(column_path, "LIMIT", 1)
+    tuned(coordinate_rounds=1, interior_l1_limit=1)
     with pytest.warns(ConvergenceWarning, match="gave up.*Lower C"):
         model = LinearClassifier("squared_hinge", C=1e3, l1_ratio=1.0).fit(X, y)
     assert model.coef_.any() and model.certificate_.relative_gap > 1e-4

@@ -26,7 +26,6 @@ from linsep.penalties import ElasticNet
 from linsep.problem import MaxMarginProblem
 from linsep.solution import Explicit, Stop
 from linsep.solvers.multiclass import crammer_singer
-from linsep.solvers.multiclass import crammer_singer_ascent as max_margin_ascent
 from linsep.solvers.multiclass import crammer_singer_directions as max_margin_steps
 from linsep.train import Recipe, train
 
@@ -505,8 +504,8 @@ def test_centring_moves_only_the_intercepts():
 
 
 @pytest.mark.parametrize("storage", ["dense64", "csr64-int32"])
-def test_the_same_bits_for_any_number_of_threads(monkeypatch, storage):
-    monkeypatch.setattr("linsep.data.layout.BLOCK_BYTES", 1 << 14)
+def test_the_same_bits_for_any_number_of_threads(tuned, storage):
+    tuned(block_bytes=1 << 14)
     X, y = draw(3000, 5, 3, seed=9)
     X = STORAGES[storage](X)
     one, *others = (coupled(0.1, n_threads=count).fit(X, y) for count in (1, 2, 5))
@@ -516,18 +515,18 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch, storage):
         assert one.certificate_ == other.certificate_
 
 
-def test_a_pilot_on_some_rows_leads_to_the_same_optimum(monkeypatch):
+def test_a_pilot_on_some_rows_leads_to_the_same_optimum(tuned):
     X, y = draw(25_000, 4, 3, seed=10)
     plain = coupled(0.1, tol=1e-9).fit(X, y)
-    monkeypatch.setattr(crammer_singer, "_PILOT_WORK", 1)
+    tuned(crammer_singer_pilot_work=1)
     piloted = coupled(0.1, tol=1e-9).fit(X, y)
     assert piloted.n_passes_ != plain.n_passes_  # another way, which from here is as long
     assert piloted.certificate_.certified
     close(plain, piloted, rtol=1e-4)
 
 
-def test_conjugate_gradients_serve_where_nothing_can_be_factorised(monkeypatch):
-    monkeypatch.setattr(max_margin_steps, "_ORDER", 0)
+def test_conjugate_gradients_serve_where_nothing_can_be_factorised(tuned):
+    tuned(crammer_singer_order=0)
     for X in (WINE_X, sp.csr_array(WINE_X)):
         model = coupled(0.1, tol=1e-5).fit(X, WINE_Y)
         assert model.certificate_.certified
@@ -535,17 +534,17 @@ def test_conjugate_gradients_serve_where_nothing_can_be_factorised(monkeypatch):
 
 @pytest.mark.parametrize("C", [0.01, pytest.param(1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_many_features_begin_with_ascent(monkeypatch, C, fit_intercept):
+def test_many_features_begin_with_ascent(tuned, C, fit_intercept):
     rng = np.random.default_rng(16)
     X = sp.random_array((300, 2000), density=0.02, rng=rng, format="csr")
     y = (X @ rng.standard_normal((2000, 3)) + 0.1 * rng.standard_normal((300, 3))).argmax(axis=1)
     plain = coupled(C, fit_intercept=fit_intercept).fit(X, y)
-    monkeypatch.setattr(crammer_singer, "_POLISH", 0)
+    tuned(crammer_singer_polish=0)
     risen = coupled(C, fit_intercept=fit_intercept).fit(X, y)
     assert risen.certificate_.certified
     assert verify(risen, X, y).certified
     assert risen.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-6)
-    monkeypatch.setattr(max_margin_ascent, "_EPOCHS", 3)  # handed over
+    tuned(crammer_singer_epochs=3)  # handed over
     handed = coupled(C, fit_intercept=fit_intercept).fit(X, y)
     assert handed.certificate_.certified
     with pytest.warns(ConvergenceWarning):

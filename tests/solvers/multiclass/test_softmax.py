@@ -19,7 +19,6 @@ from linsep.losses import Multinomial
 from linsep.penalties import ElasticNet
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Explicit, Linearised, Status, Stop
-from linsep.solvers.multiclass import softmax as multinomial
 from linsep.solvers.multiclass import softmax_directions as coupled_directions
 from linsep.solvers.multiclass.softmax import solve
 from linsep.solvers.multiclass.softmax_directions import (
@@ -128,7 +127,7 @@ class TestSteps:
         np.testing.assert_allclose(at_once, by_products, rtol=0, atol=1e-8)
         np.testing.assert_array_equal(at_once, alone)
 
-    def test_large_blocks_are_inverted(self, monkeypatch):
+    def test_large_blocks_are_inverted(self, tuned):
         """In single precision or in double, and whatever rounding has done to them."""
         rng = np.random.default_rng(0)
         A = rng.normal(size=(3, 40, 30))
@@ -136,9 +135,9 @@ class TestSteps:
         R = rng.normal(size=(30, 3))
         exact = [np.linalg.solve(G[c] + np.diag([1.0] * 29 + [0.0]), R[:, c]) for c in range(3)]
         small = Blocks(G.copy(), np.zeros(29), 1.0)(R)
-        monkeypatch.setattr(coupled_directions, "_FACTORISED", 1)
+        tuned(softmax_factorised=1)
         for single, close in ((1e-5, 1e-4), (1e9, 1e-8)):
-            monkeypatch.setattr(coupled_directions, "_SINGLE", single)
+            tuned(softmax_single=single)
             large = Blocks(G.copy(), np.zeros(29), 1.0)(R)
             np.testing.assert_allclose(large, np.array(exact).T, rtol=0, atol=close)
         np.testing.assert_allclose(small, np.array(exact).T, rtol=0, atol=1e-8)
@@ -422,13 +421,10 @@ class TestOptimum:
         other = fit(X[shuffle], rename[y[shuffle]])[1].W
         np.testing.assert_allclose(other[:, rename], W, rtol=0, atol=1e-8)
 
-    def test_a_pilot_and_a_sample_lead_to_the_same_optimum(self, monkeypatch):
+    def test_a_pilot_and_a_sample_lead_to_the_same_optimum(self, tuned):
         X, y, s = draw(60000, 5, 3, scale=0.5)
         tight = fit(X, y, weight=s, tol=1e-10)
-        monkeypatch.setattr(multinomial, "_PILOT_WORK", 1)
-        monkeypatch.setattr(multinomial, "_POLISH", 0)
-        monkeypatch.setattr(multinomial, "_SAMPLE_PRICE", 1e-3)
-        monkeypatch.setattr(coupled_directions, "_WORTH", 1e9)
+        tuned(softmax_pilot_work=1, softmax_polish=0, softmax_sample_price=1e-3, softmax_worth=1e9)
         problem, solution = fit(X, y, weight=s)
         assert solution.status is Status.CERTIFIED
         assert gap_of(problem, solution)[1] == pytest.approx(gap_of(*tight)[1], rel=1e-6)

@@ -89,7 +89,7 @@ def test_six_rounds_are_enough(kind):
         assert 0.5 * g @ np.linalg.solve(H, g) <= 1e-6 * problem.value_gradient(solution.W[:, 0])[0]
 
 
-def test_rows_that_are_soon_here_come_when_steps_are_many(monkeypatch):
+def test_rows_that_are_soon_here_come_when_steps_are_many(tuned):
     X, sign = table("outliers", 20_000, 60)
     data, problem, solution = fitted(X, sign, 100.0, "huberised_hinge")
     # brought: a fit in memory, whose last point is certified by all rows where they are
@@ -97,7 +97,7 @@ def test_rows_that_are_soon_here_come_when_steps_are_many(monkeypatch):
     at = solution.W[:, 0]
     primal, dual = problem.values(at, problem.closing(at, solution.dual))
     assert 0.0 <= primal - dual <= 1e-6 * primal
-    monkeypatch.setattr(newton_rounds, "FEW_ENTRIES", 0)
+    tuned(cluster_few_entries=0)
     data, _, slow = fitted(X, sign, 100.0, "huberised_hinge")
     assert slow.sums is not None and data.rounds > 28
 

@@ -1,8 +1,9 @@
-"""The dual problem of losses with a kink, written out in numpy: an answer is optimal by its own dual point."""
+"""Optimal by its own dual point: the dual problem of losses with a kink in numpy, and verify's own text."""
 
 import numpy as np
 from catalogue import dense, objective
 
+from linsep.certificates import Part, recheck_part
 from linsep.solution import Explicit
 
 #: Ends of the interval of u, and the margin of the kink.
@@ -24,8 +25,26 @@ def dual_value(loss, C, sample, u, fit_intercept=True):
 
 
 def assert_optimal(found, loss, C, sample, tol, fit_intercept=True):
+    """Assert that the dual point of a fit with a kinked loss proves its coefficients optimal to a share tol."""
     assert isinstance(found.dual, Explicit) and found.certificate.certified
     primal = objective(loss, C, sample, found.W[:, 0], fit_intercept)[0]
     lower = dual_value(loss, C, sample, found.dual.u, fit_intercept)
     assert primal - lower <= 1.1 * tol * abs(primal) + 1e-300
-    np.testing.assert_allclose(found.certificate.primal, primal, rtol=1e-10, atol=1e-14)
+    atol = 1e-14 + found.certificate.rounding
+    np.testing.assert_allclose(found.certificate.primal, primal, rtol=1e-10, atol=atol)
+
+
+def rechecked(found, sample):
+    """The certificate of a fit, from its coefficients and dual point by the numpy text that verify trusts."""
+    recipe, rows = found.recipe, (sample.X, sample.sign, sample.offset, sample.weight, None)
+    return recheck_part(
+        Part(
+            recipe.loss,
+            recipe.penalty,
+            recipe.fit_intercept,
+            *rows,
+            found.W,
+            found.dual,
+            recipe.tol,
+        )
+    )
