@@ -9,27 +9,25 @@ from catalogue import (
     KINKED,
     MAKERS,
     Sample,
+    able,
     fit,
     in_python,
     naming,
     objective,
     plain,
-    takes,
 )
+from tuned import tuning
 
 from linsep import losses
-from linsep.data import layout, memory
+from linsep.data import memory
 from linsep.errors import BadInput, ConvergenceWarning, Refused
 from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Status, Stop
-from linsep.solvers import NAMES, SOLVERS, choose
+from linsep.solvers import SOLVERS, choose
 from linsep.solvers import sampling as pilot
 from linsep.solvers.newton import native as small
-from linsep.train import Recipe, train
-
-each_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
 @pytest.mark.parametrize("loss", CONVEX, ids=naming)
@@ -37,46 +35,32 @@ each_solver = pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("C", [1.0, np.inf])
 def test_a_refusal_names_what_takes_the_problem(loss, storage, C):
     sample = plain().stored(storage)
-    able = [name for name in SOLVERS if takes(name, sample, loss, C)]
-    for solver in SOLVERS:
-        if solver in able:
-            continue
+    takers = able(sample, loss, C)
+    others = [solver for solver in SOLVERS if solver not in takers]
+    assert others
+    for solver in others:
         with pytest.raises(Refused) as refusal:
             fit(sample, loss, C, solver)
         text = str(refusal.value)
-        if not able:  # then the reason lies in the problem, whatever solver was named
+        if not takers:  # then the reason lies in the problem, whatever solver was named
             assert loss.native in text and "C=inf" in text
             continue
-        assert solver in text and all(name in text for name in able)
+        assert solver in text and all(name in text for name in takers)
         assert all(need in text for need in SOLVERS[solver].missing(sample.problem(loss, C)))
 
 
 @pytest.mark.parametrize("loss", KINKED, ids=naming)
-@pytest.mark.parametrize("solver", NAMES)
-def test_losses_with_a_kink_are_refused_until_a_solver_takes_them(loss, solver):
-    sample = MAKERS["plain"]()
-    problem = sample.problem(loss)
-    able = [name for name, one in SOLVERS.items() if not one.missing(problem)]
-    if solver in able or (solver == "auto" and able):
-        return
-    with pytest.raises(Refused) as refusal:
-        fit(sample, loss, solver=solver)
-    text = str(refusal.value)
-    lacking = ["a smooth loss"] if solver == "auto" else SOLVERS[solver].missing(problem)
-    assert all(need in text for need in lacking)
-    assert loss.name in text if solver == "auto" else solver in text
-    assert all(name in text for name in able)
+def test_no_solver_takes_a_kink_with_an_absolute_penalty(loss):
+    sample = plain()
+    assert able(sample, loss, l1_ratio=1.0) == []
+    with pytest.raises(Refused, match="kink, and with an L1 penalty no solver takes it"):
+        fit(sample, loss, l1_ratio=1.0)
 
 
-@pytest.mark.parametrize(
-    "solver", [name for name in SOLVERS if name not in ("small-l1", "working-set")]
-)
+@pytest.mark.parametrize("solver", sorted({*SOLVERS} - {*able(plain(), l1_ratio=0.5)}))
 def test_an_absolute_penalty_is_refused_by_solvers_of_smooth_problems(solver):
-    sample = MAKERS["plain"]()
-    data = sample.memory()
-    recipe = Recipe(get("logistic"), ElasticNet(1.0, l1_ratio=0.5), solver=solver)
     with pytest.raises(Refused, match="l1_ratio=0"):
-        train(recipe, data)
+        fit(plain(), "logistic", solver=solver, l1_ratio=0.5)
 
 
 def test_losses_that_are_not_convex_are_refused():
@@ -91,9 +75,9 @@ def test_an_unknown_solver_is_named_with_the_known_ones():
     assert all(name in str(error.value) for name in ("auto", *SOLVERS))
 
 
-def test_needs_are_computed(monkeypatch):
+def test_needs_are_computed(tuned):
     sample = plain(60, 4)
-    monkeypatch.setattr(small, "ENTRIES", 100)
+    tuned(native_entries=100)
     with pytest.raises(Refused, match=r"one block in memory.*newton"):
         fit(sample, "logistic", solver="small")
     with pytest.raises(Refused, match="dense rows"):
@@ -125,17 +109,26 @@ def test_the_automatic_choice(n, d, storage, options, expected):
 # Limits.
 
 
-@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
+#: Solvers of the logistic loss that can be stopped on their way: "small" is one native call.
+STOPPED = [solver for solver in able(plain(400, 5)) if solver != "small"]
+
+
+@pytest.mark.parametrize(
+    ("solver", "storage"),
+    [
+        (solver, storage)
+        for storage in ("dense64", "csr64-int32")
+        for solver in ("auto", *able(plain(400, 5).stored(storage)))
+        if solver != "small"
+    ],
+)
 @pytest.mark.parametrize(
     ("limit", "status"),
     [({"max_passes": 2}, Status.PASS_LIMIT), ({"time_limit": 0.0}, Status.TIME_LIMIT)],
     ids=["passes", "time"],
 )
-@pytest.mark.parametrize("storage", ["dense64", "csr64-int32"])
 def test_limits_end_with_the_gap_so_far(solver, limit, status, storage):
     sample = plain(400, 5).stored(storage)
-    if solver == "small" or (solver != "auto" and not takes(solver, sample, "logistic", 1e4)):
-        return
     with pytest.warns(ConvergenceWarning) as caught:
         found = fit(sample, "logistic", 1e4, solver, **limit)
     assert len(caught) == 1
@@ -149,20 +142,17 @@ def test_limits_end_with_the_gap_so_far(solver, limit, status, storage):
     assert proof.dual <= best.primal and value <= best.primal + proof.gap
 
 
-@each_solver
+@pytest.mark.parametrize("solver", able(plain(400, 5)))
 def test_limits_that_are_not_reached_change_nothing(solver):
     sample = plain(400, 5)
-    if takes(solver, sample, "logistic"):
-        free = fit(sample, "logistic", solver=solver)
-        bound = fit(sample, "logistic", solver=solver, time_limit=100.0, max_passes=10_000)
-        assert (free.W == bound.W).all() and bound.status is Status.CERTIFIED
+    free = fit(sample, "logistic", solver=solver)
+    bound = fit(sample, "logistic", solver=solver, time_limit=100.0, max_passes=10_000)
+    assert (free.W == bound.W).all() and bound.status is Status.CERTIFIED
 
 
-@each_solver
+@pytest.mark.parametrize("solver", STOPPED)
 def test_more_passes_never_raise_the_gap(solver):
     sample, gaps = plain(400, 5), []
-    if solver == "small" or not takes(solver, sample, "logistic"):
-        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for limit in (1, 3, 6, 10, 20, 60):
@@ -176,28 +166,34 @@ def test_more_passes_never_raise_the_gap(solver):
 
 
 @pytest.fixture
-def many_blocks(monkeypatch):
+def many_blocks(tuned):
     """Blocks of 256 rows; and small problems count as large, so that pilots are drawn."""
-    monkeypatch.setattr(layout, "BLOCK_BYTES", 4_000)
-    monkeypatch.setattr(small, "ENTRIES", 10_000)
+    tuned(block_bytes=4_000, native_entries=10_000)
 
 
-@pytest.mark.parametrize("storage", ["dense64", "dense32", "csr64-int32", "fortran64"])
-@pytest.mark.parametrize("solver", ["auto", *SOLVERS])
-def test_the_number_of_threads_does_not_change_a_bit(solver, storage, many_blocks, monkeypatch):
-    monkeypatch.setattr(memory, "CONVERT_BYTES", 0)
+#: Blocks of 256 rows, and layouts that are converted block by block.
+BLOCKS = {"block_bytes": 4_000, "converted_bytes": 0}
+with tuning(**BLOCKS):
+    THREADED = [
+        (solver, loss, storage)
+        for storage in ("dense64", "dense32", "csr64-int32", "fortran64")
+        for loss in ("logistic", "squared_hinge")
+        for solver in ("auto", *able(plain(5000, 6, seed=2).stored(storage), loss))
+    ]
+
+
+@pytest.mark.parametrize(("solver", "loss", "storage"), THREADED)
+def test_the_number_of_threads_does_not_change_a_bit(solver, loss, storage, many_blocks, tuned):
+    tuned(**BLOCKS)
     if solver == "small":
-        monkeypatch.setattr(small, "ENTRIES", 100_000)
+        tuned(native_entries=100_000)
     sample = plain(5000, 6, seed=2).stored(storage)
-    for loss in ("logistic", "squared_hinge"):
-        if solver != "auto" and not takes(solver, sample, loss):
-            continue
-        found = [fit(sample, loss, 3.0, solver, n_threads=k) for k in (1, 2, 8)]
-        assert found[0].certificate.certified
-        for other in found[1:]:
-            assert (found[0].W == other.W).all()
-            assert found[0].certificate == other.certificate
-            assert found[0].n_passes == other.n_passes
+    found = [fit(sample, loss, 3.0, solver, n_threads=k) for k in (1, 2, 8)]
+    assert found[0].certificate.certified
+    for other in found[1:]:
+        assert (found[0].W == other.W).all()
+        assert found[0].certificate == other.certificate
+        assert found[0].n_passes == other.n_passes
 
 
 @pytest.mark.parametrize("solver", ["newton", "newton-pilot"])

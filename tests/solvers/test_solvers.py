@@ -1,5 +1,7 @@
 """Every solver on every small problem: it ends with a proof, at the minimum, or it says why not."""
 
+import itertools
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,83 +10,140 @@ from catalogue import (
     MAKERS,
     SMOOTH,
     Sample,
+    able,
+    cases,
     fit,
     in_python,
-    makers,
     naming,
     objective,
     plain,
     reference,
-    takes,
 )
+from duality import assert_optimal, rechecked
 from sklearn.datasets import load_breast_cancer
+from tuned import tuning
 
-from linsep.data import layout, memory
+from linsep.errors import ConvergenceWarning
 from linsep.losses import Loss, get
 from linsep.problem import Problem
 from linsep.solution import Status
 from linsep.solvers import SOLVERS
 
-each_solver = pytest.mark.parametrize("solver", SOLVERS)
 each_smooth = pytest.mark.parametrize("loss", SMOOTH, ids=naming)
-PAIRS = [(loss, maker) for loss in SMOOTH for maker in makers(loss)]
-each_pair = pytest.mark.parametrize(("loss", "maker"), PAIRS, ids=naming)
+CASES = ("solver", "loss", "maker", "l1_ratio")
+#: What separates the solvers of one problem: size, shape, scale, weights.
+WITHOUT_INTERCEPT = ("plain", "weighted", "far_away", "wide", "imbalanced")
 
 
-def check(found, sample, loss, C, want, fit_intercept=True):
-    """Certified, and the claims are true: of the objective, of the gap, of the bound."""
+def claimed(found, sample, loss, C, fit_intercept=True, l1_ratio=0.0):
+    """The objective in numpy; asserts that the fit is certified and states it."""
     proof = found.certificate
     assert proof.certified and found.status is Status.CERTIFIED, str(proof)
     assert proof.relative_gap <= proof.tol
-    value = objective(get(loss), C, sample, found.W[:, 0], fit_intercept)[0]
+    value = objective(get(loss), C, sample, found.W[:, 0], fit_intercept, l1_ratio)[0]
     assert abs(proof.primal - value) <= 1e-11 * abs(value) + proof.rounding
+    return value
+
+
+def check(found, sample, loss, C, want, fit_intercept=True, l1_ratio=0.0):
+    """Certified, and the claims are true: of the objective, of the gap, of the bound."""
+    value, proof = claimed(found, sample, loss, C, fit_intercept, l1_ratio), found.certificate
     noise = 1e-12 * abs(want)
     assert value <= want + proof.gap + noise, "above the minimum by more than the gap"
     assert proof.dual <= want + noise, "the lower bound lies above an objective"
     assert value >= want - proof.gap - 1e-8 * abs(want), "the reference of this test is poor"
 
 
-@each_pair
-@each_solver
-def test_every_solver_ends_certified_at_the_minimum(solver, loss, maker):
+def check_minimum(solver, loss, maker, C, l1_ratio, fit_intercept=True):
+    """The fit of one case is certified at the minimum: that of scipy, or by its own dual point in numpy."""
     sample = MAKERS[maker]()
-    for C in (1e-4, 1.0, 1e6):
-        if takes(solver, sample, loss, C):
-            found = fit(sample, loss, C, solver)
-            assert found.solver == solver
-            check(found, sample, loss, C, reference(loss, maker, C))
+    found = fit(sample, loss, C, solver, l1_ratio=l1_ratio, fit_intercept=fit_intercept)
+    assert found.solver == solver
+    assert fit_intercept or found.W[-1, 0] == 0.0
+    if not loss.smooth:
+        assert_optimal(found, loss, C, sample, 1e-6, fit_intercept)
+    elif l1_ratio:
+        claimed(found, sample, loss, C, fit_intercept, l1_ratio)
+        again = rechecked(found, sample)
+        assert (
+            again.certified and abs(again.gap - found.certificate.gap) <= again.tol * again.primal
+        )
+    else:
+        check(found, sample, loss, C, reference(loss, maker, C, fit_intercept), fit_intercept)
 
 
-@each_smooth
-@each_solver
-@pytest.mark.parametrize("maker", ["plain", "weighted", "far_away", "wide", "imbalanced"])
-def test_without_an_intercept(solver, loss, maker):
+#: Problems with entries so large that rounding of a gradient exceeds an absolute penalty of strength 1e-6.
+ROUNDED = ("unscaled", "far_away", "outlier")
+
+
+@pytest.mark.parametrize(CASES, cases())
+def test_every_solver_ends_certified_at_the_minimum(solver, loss, maker, l1_ratio):
+    for C in (1e-4, 1.0) if l1_ratio and maker in ROUNDED else (1e-4, 1.0, 1e6):
+        check_minimum(solver, loss, maker, C, l1_ratio)
+
+
+@pytest.mark.parametrize(CASES, cases(problems=ROUNDED, penalties=["elastic", "lasso"]))
+def test_a_lasso_below_rounding_is_certified_or_says_how_far_it_is(solver, loss, maker, l1_ratio):
     sample = MAKERS[maker]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = fit(sample, loss, 1e6, solver, l1_ratio=l1_ratio)
+    proof, again = found.certificate, rechecked(found, sample)
+    value = objective(loss, 1e6, sample, found.W[:, 0], l1_ratio=l1_ratio)[0]
+    assert abs(proof.primal - value) <= 1e-11 * value + proof.rounding
+    assert 0.0 <= proof.dual <= value + proof.rounding and again.dual <= value + again.rounding
+    assert proof.certified is (proof.relative_gap <= 1e-6)
+
+
+@pytest.mark.parametrize(CASES, cases(problems=WITHOUT_INTERCEPT))
+def test_without_an_intercept(solver, loss, maker, l1_ratio):
     for C in (0.1, 100.0):
-        if takes(solver, sample, loss, C):
-            found = fit(sample, loss, C, solver, fit_intercept=False)
-            assert found.W[-1, 0] == 0.0
-            check(found, sample, loss, C, reference(loss, maker, C, False), False)
+        check_minimum(solver, loss, maker, C, l1_ratio, fit_intercept=False)
 
 
-@pytest.mark.parametrize(
-    "storage", ["dense32", "csr64-int32", "csr64-int64", "csr32-int64", "fortran32", "csr-array"]
-)
-@each_solver
-def test_every_storage(solver, storage, monkeypatch):
-    monkeypatch.setattr(layout, "BLOCK_BYTES", 4_000)
-    monkeypatch.setattr(memory, "CONVERT_BYTES", 0)
+def test_every_solver_is_in_the_catalogue():
+    """But hard-margin, whose only problem is the hinge at C = inf."""
+    assert {case.values[0] for case in cases()} == {*SOLVERS} - {"hard-margin"}
+
+
+def spread():
+    """Many zeros, and numbers that every storage holds."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 8)) * (rng.random((900, 8)) < 0.5)
-    X = X.astype(np.float32).astype(float)  # so that every storage holds the same numbers
-    sample = Sample(X, np.where(X[:, 0] + rng.normal(size=900) > 0.2, 1.0, -1.0))
-    stored = sample.stored(storage)
-    for loss in ("logistic", "squared_hinge"):
-        if takes(solver, stored, loss):
-            want = fit(sample, loss, solver="small", tol=1e-10).certificate
-            found = fit(stored, loss, solver=solver)
-            assert found.certificate.certified
-            check(found, sample, loss, 1.0, want.primal)
+    X = X.astype(np.float32).astype(float)
+    return Sample(X, np.where(X[:, 0] + rng.normal(size=900) > 0.2, 1.0, -1.0))
+
+
+#: Many blocks, and layouts that are converted one block at a time.
+BLOCKS = {"block_bytes": 4_000, "converted_bytes": 0}
+with tuning(**BLOCKS):
+    STORED = [
+        (solver, loss, l1_ratio, storage)
+        for storage in (
+            "dense32",
+            "csr64-int32",
+            "csr64-int64",
+            "csr32-int64",
+            "fortran32",
+            "csr-array",
+        )
+        for loss, l1_ratio in itertools.product(("logistic", "squared_hinge", "hinge"), (0.0, 1.0))
+        for solver in able(spread().stored(storage), loss, l1_ratio=l1_ratio)
+    ]
+
+
+@pytest.mark.parametrize(("solver", "loss", "l1_ratio", "storage"), STORED)
+def test_every_storage(solver, loss, l1_ratio, storage, tuned):
+    tuned(**BLOCKS)
+    sample = spread()
+    found = fit(sample.stored(storage), loss, solver=solver, l1_ratio=l1_ratio)
+    assert found.solver == solver
+    if get(loss).smooth:
+        here = "working-set" if l1_ratio else "newton"
+        want = fit(sample, loss, solver=here, l1_ratio=l1_ratio, tol=1e-10).certificate
+        check(found, sample, loss, 1.0, want.primal, l1_ratio=l1_ratio)
+    else:
+        assert_optimal(found, get(loss), 1.0, sample, 1e-6)
 
 
 @each_smooth
@@ -110,13 +169,15 @@ def test_squared_hinge_with_a_weak_penalty_needs_the_exact_line_search(solver):
         assert found.certificate.primal <= again.dual + again.gap + found.certificate.gap
 
 
-@each_solver
-def test_raw_breast_cancer(solver):
+def raw_breast_cancer():
     X, y = load_breast_cancer(return_X_y=True)
-    sample = Sample(X, 2.0 * y - 1)
+    return Sample(X, 2.0 * y - 1)
+
+
+@pytest.mark.parametrize("solver", able(raw_breast_cancer()))
+def test_raw_breast_cancer(solver):
     for C in (1e-2, 1.0, 1e4):
-        if takes(solver, sample, "logistic", C):
-            assert fit(sample, "logistic", C, solver).certificate.certified
+        assert fit(raw_breast_cancer(), "logistic", C, solver).certificate.certified
 
 
 @pytest.mark.parametrize("solver", ["small", "newton", "newton-cg"])
@@ -202,8 +263,8 @@ class Tempered(Loss):
 
 @pytest.mark.parametrize("solver", ["auto", "newton", "newton-pilot", "newton-cg"])
 @pytest.mark.parametrize("loss", [Quartic(), Tempered()], ids=lambda loss: loss.name)
-def test_a_loss_of_your_own(solver, loss, monkeypatch):
-    monkeypatch.setattr(layout, "BLOCK_BYTES", 4_000)
+def test_a_loss_of_your_own(solver, loss, tuned):
+    tuned(block_bytes=4_000)
     for maker in ("plain", "weighted", "tall", "imbalanced"):
         sample = MAKERS[maker]()
         for C in (0.01, 1.0, 100.0):

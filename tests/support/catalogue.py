@@ -1,17 +1,28 @@
-"""The lists that tests are products of: losses, kinds of storage, instruction sets, small problems.
+"""The lists that tests are products of; a test that takes its cases from here covers what is added later.
 
-A test that loops over one of these lists covers what is added to it later.
+==================  =========================================================================================
+losses              ``CONVEX`` = ``SMOOTH`` + ``KINKED``; ``NATIVE`` have a kernel, ``CENTRED`` are of residuals
+penalties           ``PENALTIES``: the share of |w|_1, from ridge to lasso
+problems            ``MAKERS``: a few rows each, by what is particular about them; ``makers(loss)``: which make sense
+kinds of storage    ``KINDS`` = ``STORAGES`` (read where they lie) + ``LAYOUTS`` (converted)
+instruction sets    ``INSTRUCTION_SETS`` of this machine
+solvers             ``cases``: every solver x loss x problem x penalty whose declared needs are met
+==================  =========================================================================================
+
+``objective`` and ``reference`` are the truth that answers are compared with: numpy and scipy, nothing of linsep but
+the losses' own functions.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.optimize
 import scipy.sparse as sp
 
@@ -31,6 +42,9 @@ SMOOTH = [loss for loss in CONVEX if loss.smooth]
 KINKED = [loss for loss in CONVEX if not loss.smooth]
 #: Losses that fall for ever, so that separable rows leave them no minimiser without a penalty.
 FALLING = [loss for loss in SMOOTH if loss.recedes]
+
+#: Share of |w|_1 in the penalty.
+PENALTIES = {"ridge": 0.0, "elastic": 0.5, "lasso": 1.0}
 
 
 def naming(value: Any) -> str | None:
@@ -130,8 +144,10 @@ class Sample:
     def memory(self, **options: Any) -> Memory:
         return Memory(self.X, self.sign, self.offset, self.weight, **options)
 
-    def problem(self, loss: Loss, C: float = 1.0, fit_intercept: bool = True) -> Problem:
-        return Problem(loss, ElasticNet(C), self.memory(), fit_intercept)
+    def problem(
+        self, loss: Loss, C: float = 1.0, fit_intercept: bool = True, l1_ratio: float = 0.0
+    ) -> Problem:
+        return Problem(loss, ElasticNet(C, l1_ratio), self.memory(), fit_intercept)
 
     def stored(self, kind: str) -> Sample:
         """The same rows in another storage."""
@@ -265,17 +281,24 @@ def makers(loss: Loss) -> list[str]:
 
 
 def objective(
-    loss: Loss, C: float, sample: Sample, theta: Any, fit_intercept: bool = True
+    loss: Loss,
+    C: float,
+    sample: Sample,
+    theta: Any,
+    fit_intercept: bool = True,
+    l1_ratio: float = 0.0,
 ) -> tuple[float, Any, Any]:
-    """Reported objective, gradient and Hessian in a few lines of numpy."""
+    """Reported objective, and gradient and Hessian of its smooth part, in a few lines of numpy."""
     X = dense(sample.X)
     A = np.column_stack([X, np.full(len(X), float(fit_intercept))])
     s = np.ones(len(X)) if sample.weight is None else sample.weight
     o = np.zeros(len(X)) if sample.offset is None else sample.offset
     m = sample.sign * (A @ theta) + o
-    scale, ridge = (C, 1.0) if np.isfinite(C) else (1.0, 0.0)
+    scale, ridge = (C, 1.0 - l1_ratio) if np.isfinite(C) else (1.0, 0.0)
     penalty = ridge * np.append(np.ones(X.shape[1]), 0.0)
     value = scale * (s @ loss.value(m)) + 0.5 * penalty @ theta**2
+    if np.isfinite(C):
+        value += l1_ratio * np.abs(theta[:-1]).sum()
     g = scale * A.T @ (s * sample.sign * loss.slope(m)) + penalty * theta
     H = scale * A.T @ ((s * loss.curvature(m))[:, None] * A) + np.diag(penalty)
     return float(value), g, H
@@ -283,7 +306,7 @@ def objective(
 
 @cache
 def reference(loss: Loss, maker: str, C: float, fit_intercept: bool = True) -> float:
-    """The least objective that a trust region method of scipy finds, in reported units.
+    """The least objective that a trust region method of scipy finds for a smooth loss and a ridge, in reported units.
 
     Columns are scaled, so that it is precise to eight digits or more; being the objective of a point,
     it can only lie above the minimum.
@@ -319,6 +342,7 @@ def fit(
     C: float = 1.0,
     solver: str = "auto",
     *,
+    l1_ratio: float = 0.0,
     start: Any = None,
     n_threads: int | None = None,
     **options: Any,
@@ -326,12 +350,51 @@ def fit(
     """Train on the sample."""
     data = sample.memory(n_threads=n_threads)
     try:
-        recipe = Recipe(losses.get(loss), ElasticNet(C), solver=solver, **options)
+        recipe = Recipe(losses.get(loss), ElasticNet(C, l1_ratio), solver=solver, **options)
         return train(recipe, data, start)
     finally:
         data.close()
 
 
-def takes(solver: str, sample: Sample, loss: str | Loss = "logistic", C: float = 1.0) -> bool:
+def takes(
+    solver: str,
+    sample: Sample,
+    loss: str | Loss = "logistic",
+    C: float = 1.0,
+    l1_ratio: float = 0.0,
+) -> bool:
     """Whether the needs of the solver are met."""
-    return not SOLVERS[solver].missing(sample.problem(losses.get(loss), C))
+    problem = sample.problem(losses.get(loss), C, l1_ratio=l1_ratio)
+    return not SOLVERS[solver].missing(problem)
+
+
+def able(
+    sample: Sample, loss: str | Loss = "logistic", C: float = 1.0, l1_ratio: float = 0.0
+) -> list[str]:
+    """The solvers whose needs are met."""
+    return [solver for solver in SOLVERS if takes(solver, sample, loss, C, l1_ratio)]
+
+
+def cases(
+    some: Sequence[Loss] = CONVEX,
+    problems: Sequence[str] | None = None,
+    penalties: Sequence[str] = tuple(PENALTIES),
+) -> list[Any]:
+    """Parameters (solver, loss, maker, l1_ratio): every combination that the solver takes at a finite C."""
+    found = []
+    for maker, make in MAKERS.items():
+        sample = make()
+        for loss, penalty in itertools.product(some, penalties):
+            if maker not in makers(loss) or (problems is not None and maker not in problems):
+                continue
+            found += [
+                pytest.param(
+                    solver,
+                    loss,
+                    maker,
+                    PENALTIES[penalty],
+                    id=f"{solver}-{naming(loss)}-{maker}-{penalty}",
+                )
+                for solver in able(sample, loss, 1.0, PENALTIES[penalty])
+            ]
+    return found

@@ -244,7 +244,7 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
     """The solver of that name, or for "auto" the one that the measured rule prefers."""
     if name not in NAMES:
         raise _unknown_solver(name, NAMES)
-    if problem.lam == 0.0 and problem.loss.zero_at_origin:
+    if problem.lam == problem.penalty.l1 == 0.0 and problem.loss.zero_at_origin:
         raise Refused(
             f"The {problem.loss.name} loss without a penalty (C=inf) has its least value, 0, at w = 0 and b = 0, "
             "which predicts nothing; every separating hyperplane is as good. For a separating hyperplane use "
