@@ -41,7 +41,8 @@ def matching(pattern: str) -> set[str]:
 
 def test_closing_sums_become_a_primal_and_a_dual_value_in_one_module():
     for name in ("balance", "mixture", "dual_value", "coupled_dual_value", "ridge_values"):
-        assert defining(name) == ["problem/duality.py"], name
+        floats = [path for path in defining(name) if not path.startswith("certificates/exact")]
+        assert floats == ["problem/duality.py"], name  # rational numbers have a text of their own
     # the sides of a dual point, and the class sums of a coupled one
     readers = {"problem/duality.py", "solvers/dual_infeasibility.py"}
     assert matching(r"\.conj_(plus|minus)\b") <= readers

@@ -18,18 +18,17 @@ import numpy as np
 
 from linsep.certificates import certify
 from linsep.certificates.dependence import proven_metric
-from linsep.certificates.doubled_rows import DoubledRows
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, visit
 from linsep.certificates.optimality import preference
-from linsep.certificates.rows import curved
+from linsep.certificates.rows import DoubledRows, curved
 from linsep.data import Location
 from linsep.problem import Problem
 from linsep.solvers.run import linearised
 
 if TYPE_CHECKING:
     from linsep.certificates import Optimality
-    from linsep.certificates.answer import Answer
+    from linsep.certificates.rows import Answer
     from linsep.losses import Loss
     from linsep.problem import CoupledProblem
     from linsep.solution import FloatArray, Solution

@@ -275,14 +275,16 @@ def test_kernels_find_what_numpy_finds(loss, fit_intercept, storage, tuned):
     at = rows.visit(loss, theta[: rows.size])
     plain = Rows(X, rows.sigma, rows.offset, rows.weight, fit_intercept, 0.0)
     want = local.visit(loss, plain, theta[: rows.size])
-    for name in ("m", "push", "g", "primal", "null"):
+    for name in ("m", "slope", "g", "primal", "null"):
         expected = getattr(want, name)
         close = 1e-12 * np.abs(expected).max() + 1e-11
         np.testing.assert_allclose(getattr(at, name), expected, rtol=1e-12, atol=close)
-    for name in ("e", "wobble"):
+    for name in ("e", "slope_error"):
         np.testing.assert_allclose(getattr(at, name), getattr(want, name), rtol=0.2, atol=1e-15)
-    absolute = np.column_stack([np.abs(dense(X)), np.ones(600)])[:, : rows.size].T @ np.abs(at.push)
-    assert (at.slack >= 0.99 * rows.chain * absolute).all()
+    absolute = np.column_stack([np.abs(dense(X)), np.ones(600)])[:, : rows.size].T @ np.abs(
+        at.slope
+    )
+    assert (at.sum_error >= 0.99 * rows.chain * absolute).all()
     h = np.random.default_rng(0).random(data.n)
     np.testing.assert_allclose(rows.gram(h), plain.gram(h), rtol=0, atol=1e-10)
     metric = plain.metric(h)

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
 from linsep.certificates import (
     dependence,
-    doubled,
     local_certificate,
     softmax_local_certificate,
     unpenalised,
@@ -29,11 +28,11 @@ from linsep.certificates.dependence import (
     independent_columns,
     vanishes,
 )
-from linsep.certificates.doubled_rows import DoubledRows
 from linsep.certificates.local import exact_fit
 from linsep.certificates.metric import gram_loss, smallest_eigenvalue
-from linsep.certificates.rows import Rows
+from linsep.certificates.rows import DoubledRows, Rows
 from linsep.errors import ConvergenceWarning, SeparableData
+from linsep.exact.sliced import product
 from linsep.losses import Absolute, Logistic, Multinomial, Squared
 
 
@@ -470,7 +469,7 @@ class TestDoubled:
         A[rng.random((n, p)) < 0.2] = 0.0
         if seed % 2:  # what is left is far smaller than the terms
             A, B = np.hstack([A, -A * (1 + 2.0**-50)]), np.vstack([B, B])
-        high, low, error = doubled.product(A, B)
+        high, low, error = product(A, B)
         left, right = rational(A), rational(B.T)
         for i in range(n):
             for j in range(q):
@@ -480,9 +479,13 @@ class TestDoubled:
         size = A.shape[1] * np.abs(A).max() * np.abs(B).max()
         assert (error <= 2.0**-75 * size + 1e-60).all()
 
-    @pytest.mark.parametrize("size", [1e-200, 1e200])
-    def test_beyond_the_exponents_nothing_is_claimed(self, size):
-        assert doubled.product(np.full((2, 2), size), np.ones((2, 2)))[2].min() == math.inf
+    @pytest.mark.parametrize("size", [1e-320, 1e-200, 1e200, 1e305])
+    def test_extreme_exponents_cost_no_precision(self, size):
+        found = product(np.full((2, 3), size), np.ones((3, 2)) / 3.0)
+        exact = 3 * Fraction(size) * Fraction(1.0 / 3.0)
+        for hi, lo, error in zip(*(values.flat for values in found), strict=True):
+            assert abs(Fraction(hi) + Fraction(lo) - exact) <= Fraction(error)
+            assert error <= 2.0**-70 * size + 2.0**-1050
 
     @given(seed=st.integers(0, 10_000))
     def test_margins_and_gradients_against_rationals(self, seed):

@@ -8,8 +8,7 @@ from linsep.certificates.exact import exact_certificate
 from linsep.certificates.kkt import KKT, kkt
 from linsep.certificates.local import local_certificate
 from linsep.certificates.optimality import Optimality, combine
-from linsep.certificates.part import Part
-from linsep.certificates.recheck import closing_sums_numpy
+from linsep.certificates.recheck import Part, closing_sums_numpy
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.screening import Screening, screen
 from linsep.certificates.shortfall import blame, explain

@@ -14,9 +14,8 @@ from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, judged, local_certificate
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import exact_zero, preference
-from linsep.certificates.part import Part
-from linsep.certificates.precise import precise_sums
-from linsep.certificates.recheck import chunks, given, nothing_to_fit, score
+from linsep.certificates.precise import precise_certificate
+from linsep.certificates.recheck import Part, chunks, given, nothing_to_fit, score
 from linsep.certificates.softmax import from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.data import Location
@@ -93,7 +92,7 @@ def certify(
     if isinstance(problem, CoupledProblem):
         return _certify_coupled(problem, solution, tol)
     if isinstance(problem, GroupProblem):
-        return _certify_group(problem, solution, tol)
+        return group_certificate(_part(problem, solution, tol))
     if hard_margin(problem.loss, problem.penalty):
         return margin_certificate(
             *(problem.data.X, problem.data.sign, problem.data.weight, solution.W, solution.dual),
@@ -107,7 +106,7 @@ def certify(
         return _local(problem, solution, tol)
     found = _by_duality(problem, solution, tol)
     if not found.certified and _drowned(found) and problem.data.location is not Location.CLUSTER:
-        found = min(found, _precisely(problem, solution, tol), key=preference)
+        found = min(found, precise_certificate(_part(problem, solution, tol)), key=preference)
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     hopeless = problem.penalty.l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
     hopeless = hopeless or not problem.data.fits_memory()
@@ -127,29 +126,17 @@ def _by_duality(problem: Problem, solution: Solution, tol: float) -> Optimality:
     return _assemble(problem, theta, sums, longest, entry, tol)
 
 
+def _part(problem: Problem | GroupProblem, solution: Solution, tol: float) -> Part:
+    """The problem and what is proposed for it, as an independent check reads them."""
+    data = problem.data
+    vectors = data.X, data.sign, data.offset, data.weight, None, solution.W, solution.dual
+    return Part(problem.loss, problem.penalty, problem.fit_intercept, *vectors, tol)
+
+
 def _drowned(found: Optimality) -> bool:
     """Whether the certificate falls short of tol for its rounding allowance, at least in good part."""
     scale = max(abs(found.primal), abs(found.dual))
     return not found.certified and not found.rounding <= 0.05 * found.tol * scale
-
-
-def _precisely(problem: Problem, solution: Solution, tol: float) -> Optimality:
-    """The dual certificate in about twice the working precision."""
-    data = problem.data
-    sums = precise_sums(
-        *(problem.loss, data.X, data.sign, data.offset, data.weight, solution.W, solution.dual),
-        fit_intercept=problem.fit_intercept,
-    )
-    return from_sums(
-        sums,
-        np.ascontiguousarray(solution.W[:-1, 0]),
-        lam=problem.lam,
-        l1=problem.penalty.l1,
-        fit_intercept=problem.fit_intercept,
-        scale=problem.penalty.scale,
-        tol=tol,
-        rows_per_sum=0.0,
-    )
 
 
 def _stretchable(problem: Problem) -> bool:
@@ -240,14 +227,6 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         )
     )
     return min(bounds, key=preference)
-
-
-def _certify_group(problem: GroupProblem, solution: Solution, tol: float) -> Optimality:
-    data = problem.data
-    vectors = data.X, data.sign, data.offset, data.weight, None, solution.W, solution.dual
-    return group_certificate(
-        Part(problem.loss, problem.penalty, problem.fit_intercept, *vectors, tol)
-    )
 
 
 def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from linsep.certificates.optimality import Optimality, combine, relative
-from linsep.certificates.part import Part
-from linsep.certificates.recheck import chunks, given, score, weigh
+from linsep.certificates.recheck import Part, chunks, given, score, weigh
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of

@@ -26,9 +26,9 @@ import numpy.typing as npt
 from linsep.certificates.closing import BoundedSums
 from linsep.certificates.metric import AMPLE
 from linsep.certificates.optimality import Optimality, enclose, preference
-from linsep.certificates.part import Part
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import (
+    Part,
     chunks,
     closing_sums_numpy,
     dual_point,
@@ -104,7 +104,8 @@ def _sums(part: Part, loss: Loss, held: _Held | None, precise: bool) -> BoundedS
     dual = part.dual if held is None else Explicit(held.u)
     rows = loss, part.X, part.sigma, part.offset, part.weight, part.W, dual
     if precise:
-        sums = precise_sums(*rows, fit_intercept=part.fit_intercept and held is None)
+        balanced = part.fit_intercept and held is None
+        sums = precise_sums(part._replace(dual=dual, fit_intercept=balanced))
     else:
         sums = BoundedSums.of(closing_sums_numpy(*rows), longest_sum(part.X))
     return sums if held is None or not held.proven else _charged(part, loss, held, sums)

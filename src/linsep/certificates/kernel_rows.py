@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.certificates.answer import Answer
 from linsep.certificates.metric import AMPLE
 from linsep.certificates.recheck import given, weigh
-from linsep.certificates.rows import UNDERFLOW, Rows, product_error
+from linsep.certificates.rows import UNDERFLOW, Answer, Rows, product_error
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 from linsep.problem.gram import symmetric
 
@@ -92,16 +91,16 @@ class KernelRows(Rows):
             s, o, sign = self.weight[here], self.offset[here], self.sigma[here]
             loss_sum, doubt = at.put(loss, here, sign * z + o, margin_error(size, reach, o), s)
             out[:3] += loss_sum, doubt, float(weigh(s, loss.value(o)).sum())
-            push[here] = sign * at.push[here]
+            push[here] = sign * at.slope[here]
             _kernels.combine(block.rows, block.lo, block.hi, _of(block, push), out[3 : 3 + order])
-            np.abs(at.push[here], out=push[here])
+            np.abs(at.slope[here], out=push[here])
             _kernels.moments(block.rows, block.lo, block.hi, _of(block, push), out[3 + order :])
 
         out = data.sum(add, 3 + order + 2 * data.d + 1)
         at.primal, at.rounding, at.null = (float(v) for v in out[:3])
         at.rounding += self.chain * at.primal
         at.g[:] = out[3 : 3 + size]
-        at.slack[:] = self.chain * _bounds(out[3 + order :], size) + data.n * UNDERFLOW
+        at.sum_error[:] = self.chain * _bounds(out[3 + order :], size) + data.n * UNDERFLOW
         at.penalise(self.lam, theta, data.d)
         return at
 

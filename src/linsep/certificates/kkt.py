@@ -23,8 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.certificates.part import Part
-from linsep.certificates.recheck import chunks, given, score, weigh
+from linsep.certificates.recheck import Part, chunks, given, score, weigh
 from linsep.certificates.verification import FloatArray
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import GroupElasticNet

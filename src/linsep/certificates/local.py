@@ -31,13 +31,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.answer import Answer
 from linsep.certificates.dependence import proven_metric
-from linsep.certificates.doubled_rows import DoubledRows
 from linsep.certificates.metric import AMPLE, bound
 from linsep.certificates.optimality import Optimality, enclose, preference
 from linsep.certificates.recheck import Dual, given, weigh
-from linsep.certificates.rows import UNDERFLOW, Rows, curved
+from linsep.certificates.rows import UNDERFLOW, Answer, DoubledRows, Rows, curved
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF
@@ -56,9 +54,9 @@ def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
     for rows, A in part.chunks():
         s, o = part.weight[rows], part.offset[rows]
         value, doubt = at.put(loss, rows, *part.margins(rows, A, theta), s)
-        g, slack = part.pull(A, part.sigma[rows] * at.push[rows])
+        g, slack = part.pull(A, part.sigma[rows] * at.slope[rows])
         at.g += g
-        at.slack += slack + ROUNDOFF * np.abs(at.g)
+        at.sum_error += slack + ROUNDOFF * np.abs(at.g)
         at.primal += value
         at.null += float(weigh(s, loss.value(o)).sum())
         at.rounding += part.chain * value + doubt
@@ -155,7 +153,7 @@ def _drop(loss: Loss, part: Rows, at: Answer) -> tuple[float, float]:
         return math.inf, math.inf
     reach = part.reach(metric)
     # The error of a slope acts along its own row; the error of adding up may act in any direction.
-    mu = (metric.dual_norm(at.g, at.slack) + float(at.wobble @ reach)) * (
+    mu = (metric.dual_norm(at.g, at.sum_error) + float(at.slope_error @ reach)) * (
         AMPLE + len(reach) * ROUNDOFF
     )
     if not 0.5 * mu * mu < max(at.primal, at.rounding):  # kappa <= 1: the bound 0 is no worse

@@ -1,8 +1,9 @@
 """The closing pass in about twice the working precision, for fits whose plain certificate drowns in rounding.
 
-Margins and v = sum s sigma u x come from ``slices``, so that cancellation between large numbers (columns far from zero,
-identifiers, timestamps, huge C) costs nothing. What remains are the errors of evaluating losses and conjugates, a few
-units roundoff of each term, and |m - m^| where the margin m is rounded to a number m^ that the loss can be given.
+Margins and v = sum s sigma u x come from ``exact.sliced``, so that cancellation between large numbers (columns with
+large means, identifiers, timestamps, huge C) costs nothing. What remains are the errors of evaluating losses and
+conjugates, a few units roundoff of each term, and |m - m^| where the margin m is rounded to a number m^ that the loss
+can be given.
 
 The intercept's condition is met in the same precision: the masses of the two sides, the factor kappa between them and
 kappa v are pairs of numbers, so the balance is off by a share of 2^-90 and not of 2^-53.
@@ -16,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.closing import BoundedSums
-from linsep.certificates.recheck import Dual, chunks, dual_point, given
-from linsep.certificates.slices import PAIR_ERROR, Pair, product, transposed_product, two_product
+from linsep.certificates.closing import BoundedSums, from_sums
+from linsep.certificates.optimality import Optimality
+from linsep.certificates.recheck import Part, chunks, dual_point, given
+from linsep.exact.sliced import PAIR_ERROR, Pair, scaled_product, transposed, two_product
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, TINY, steepest_slope
 
@@ -46,34 +48,40 @@ class _Scalar(NamedTuple):
 def margins(X: Any, sign: FloatArray, offset: FloatArray, theta: FloatArray) -> Pair:
     """sigma (x.w + b) + offset of some rows, to about twice the working precision."""
     with np.errstate(over="ignore", invalid="ignore"):
-        z = product(X, theta[:-1, None])[0]
+        z = scaled_product(X, theta[:-1, None]).column(0)
         z = z.plus(Pair.of(np.full(len(sign), theta[-1])))
         return z.signed(sign).plus(Pair.of(offset))
 
 
-def precise_sums(
-    loss: Loss,
-    X: Any,
-    sigma: FloatArray,
-    offset: FloatArray | None,
-    weight: FloatArray | None,
-    W: FloatArray,
-    dual: Dual,
-    *,
-    fit_intercept: bool,
-) -> BoundedSums:
-    """Sums of the closing pass with bounds on their errors, the two sides already balanced; W is (d+1, 1)."""
-    d, theta = X.shape[1], np.asarray(W, dtype=np.float64)[:, 0]
+def precise_certificate(part: Part) -> Optimality:
+    """The dual certificate of a pointwise loss, from sums in about twice the working precision."""
+    return from_sums(
+        precise_sums(part),
+        np.ascontiguousarray(part.W[:-1, 0]),
+        lam=part.penalty.l2,
+        l1=part.penalty.l1,
+        fit_intercept=part.fit_intercept,
+        scale=part.penalty.scale,
+        tol=part.tol,
+        rows_per_sum=0.0,
+    )
+
+
+def precise_sums(part: Part) -> BoundedSums:
+    """Sums of the closing pass with bounds on their errors, the two sides already balanced."""
+    loss, X = part.loss, part.X
+    assert isinstance(loss, Loss)
+    d, theta = X.shape[1], np.asarray(part.W, dtype=np.float64)[:, 0]
     values: list[float] = []
     conj: tuple[list[float], list[float]] = [], []
     mass: tuple[list[float], list[float]] = [], []
     v = [Pair.of(np.zeros(d)), Pair.of(np.zeros(d))]
     error = 0.0
     for rows, block in chunks(X):
-        s, o = given(weight, rows, 1.0), given(offset, rows, 0.0)
-        sign = np.asarray(sigma[rows], dtype=np.float64)
+        s, o = given(part.weight, rows, 1.0), given(part.offset, rows, 0.0)
+        sign = np.asarray(part.sigma[rows], dtype=np.float64)
         m = margins(block, sign, o, theta)
-        u = dual_point(loss, dual, rows, block, sign, o, m.hi, s)
+        u = dual_point(loss, part.dual, rows, block, sign, o, m.hi, s)
         with np.errstate(over="ignore", invalid="ignore"):
             live = s > 0.0
             value = np.where(live, s * loss.value(m.hi), 0.0)
@@ -82,19 +90,17 @@ def precise_sums(
             base, plus = s * loss.conjugate(-u), sign * u >= 0.0
             shift, shift_lo = two_product(*np.broadcast_arrays(u, o))
             terms = [base, *_exact_products(s, shift), s * shift_lo]
-            masses = _exact_products(s, sign * u)
+            masses, columns = _exact_products(s, sign * u), transposed(block)
             error += _EVALUATION * float((value + np.abs(base)).sum())
             error += PAIR_ERROR * float((s * np.abs(shift)).sum()) + TINY * float((s + 1.0).sum())
             values += value.tolist()
             for side, mask in enumerate((plus, ~plus)):
                 for term in terms:
                     conj[side].extend(term[mask].tolist())
-                p = [np.where(mask, part, 0.0) for part in masses]
-                for part in p:
-                    mass[side].extend(part.tolist())
-                for found in transposed_product(block, np.stack(p, axis=1)):
-                    v[side] = v[side].plus(found)
-    return _assemble(values, conj, mass, v, error, theta[:-1], fit_intercept)
+                for p in (np.where(mask, p, 0.0) for p in masses):
+                    mass[side].extend(p.tolist())
+                    v[side] = v[side].plus(scaled_product(columns, p[:, None]).column(0))
+    return _assemble(values, conj, mass, v, error, theta[:-1], part.fit_intercept)
 
 
 def _exact_products(a: FloatArray, b: FloatArray) -> list[FloatArray]:

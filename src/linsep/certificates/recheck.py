@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.data import Location, location_of
-from linsep.losses import Loss, zero_margin
+from linsep.losses import CoupledLoss, Loss, zero_margin
+from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import close_rows, feasible
 from linsep.problem.duality import ClosingSums
 from linsep.solution import Explicit, Linearised
@@ -29,6 +30,22 @@ Sums = TypeVar("Sums", bound=Any)
 _CHUNK = 1 << 20
 #: Rows that a chunk has in any case, where memory allows.
 _SHORT = 256
+
+
+class Part(NamedTuple):
+    """One subproblem with the coefficients and the dual point that claim to solve it."""
+
+    loss: Loss | CoupledLoss
+    penalty: ElasticNet
+    fit_intercept: bool
+    X: Any
+    sigma: Any
+    offset: FloatArray | None
+    weight: FloatArray | None
+    labels: Any
+    W: FloatArray
+    dual: Dual
+    tol: float
 
 
 def chunk_height(X: Any) -> int:

@@ -1,4 +1,4 @@
-"""Rows as the local certificate reads them: dense chunks of x~ = (x, 1), and their weighted Grams."""
+"""Rows as the local certificate reads them: dense chunks of x~ = (x, 1), their weighted Grams, what they say of w."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from linsep.certificates.metric import (
     smallest_eigenvalue,
 )
 from linsep.certificates.recheck import weigh
+from linsep.exact.sliced import product, scaled_product, two_sum
+from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 
 FloatArray = npt.NDArray[np.float64]
@@ -36,6 +38,8 @@ _GRAM_FLOOR = 0.9
 #: Smallest curvature of a row, and of a column, that sums of products hold without underflow: for every h and H_jj
 #: above it, the smallest subnormal number times |x| <= sqrt(H_jj / h) is below the rounding of H_jj.
 TINY = 1e-200
+#: Multiply-adds of one product of the rows with T up to which doubled precision is worth its time.
+DOUBLED_WORK = 4e8
 #: Largest error of a product that underflows.
 UNDERFLOW = 2.0**-1074
 
@@ -196,13 +200,13 @@ class Rows:
         e = margin_error(self.size, np.abs(A) @ np.abs(theta), o)
         return self.sigma[rows] * (A @ theta) + o, e
 
-    def pull(self, A: FloatArray, push: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sum of push x~ over these rows, and bounds on its errors: of short sums, as they grow with the length."""
+    def pull(self, A: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum of slope x~ over these rows, and bounds on its errors: of short sums, as they grow with the length."""
         total = np.zeros(self.size)
         for start in range(0, len(A), _SHORT):
-            total += A[start : start + _SHORT].T @ push[start : start + _SHORT]
+            total += A[start : start + _SHORT].T @ slope[start : start + _SHORT]
         longest = min(len(A), _SHORT) + math.ceil(len(A) / _SHORT) + 8
-        return total, longest * ROUNDOFF * (np.abs(A).T @ np.abs(push)) + len(A) * UNDERFLOW
+        return total, longest * ROUNDOFF * (np.abs(A).T @ np.abs(slope)) + len(A) * UNDERFLOW
 
     def reach(self, metric: Metric) -> FloatArray:
         """Upper bound of sqrt(x~' M^-1 x~) = |T'x~| for every row, the rounding of the product included."""
@@ -211,3 +215,119 @@ class Rows:
             Z, error = self.images(A, metric.T, sizes)
             reach[rows] = np.sqrt(np.einsum("ij,ij->i", Z, Z)) + error
         return reach * AMPLE
+
+
+@dataclass(frozen=True, eq=False)
+class DoubledRows(Rows):
+    """Rows in memory, with products in doubled precision, for data on which float64 proves nothing.
+
+    Margins, gradients and the images x~ T err by rounding in proportion to |x| |w| and |x| |T|, which for nearly
+    dependent columns is far more than their own size. Here they err in proportion to themselves.
+    """
+
+    @classmethod
+    def of(cls, part: Rows) -> DoubledRows | None:
+        """The same rows; None if there are too many of them."""
+        if part.X.shape[0] * float(part.size) ** 2 > DOUBLED_WORK:
+            return None
+        vectors = part.sigma, part.offset, part.weight
+        return cls(part.X, *vectors, part.fit_intercept, part.lam)
+
+    def some(self, rows: IntArray) -> DoubledRows:
+        """The rows of these numbers."""
+        vectors = self.sigma[rows], self.offset[rows], self.weight[rows]
+        return DoubledRows(self.X[rows], *vectors, self.fit_intercept, self.lam)
+
+    def margins(
+        self, rows: slice, A: FloatArray, theta: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Margins of these rows, and bounds on their errors."""
+        high, low, error = scaled_product(A, theta[:, None]).column(0)
+        high, low = self.sigma[rows] * high, self.sigma[rows] * low
+        total, rest = two_sum(high, self.offset[rows])
+        m = total + (rest + low)
+        small = np.abs(rest) + np.abs(low) + np.abs(m)
+        return m, 1.01 * error + 4 * ROUNDOFF * small + 8 * UNDERFLOW
+
+    def pull(self, A: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum of slope x~ over these rows, and bounds on its errors."""
+        high, low, error = product(np.ascontiguousarray(A.T), slope[:, None]).column(0)
+        return high, 1.01 * error + np.abs(low) + UNDERFLOW
+
+    def images(
+        self, A: FloatArray, T: FloatArray, sizes: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Z = x~ T for these rows, and bounds on the lengths of the errors of the rows of Z."""
+        high, low, error = scaled_product(A, T)
+        off = error + np.abs(low)
+        return high, 1.01 * np.sqrt(np.einsum("ij,ij->i", off, off)) + 8 * UNDERFLOW
+
+    def metric(self, h: FloatArray, columns: IntArray | None = None) -> Metric | None:
+        """A norm in which lam I_w + sum h x~ x~' is proven positive definite on ``columns``; None without a proof.
+
+        The first T is R^-1 of a factorisation in float64. Its images Z = x~ T are far from orthogonal where R has lost
+        its last digits, but their Gram matrix is well-conditioned and corrects T.
+        """
+        columns = np.arange(self.size) if columns is None else columns
+        T = inverse_factor(self.factor(h, columns))
+        if T is None:
+            return None
+        for _ in range(2):
+            whole = self._embedded(T, columns)
+            floor = self.rows_floor(whole, h)
+            if floor > 0.5:
+                break
+            turn = inverse_root(self.image_gram(whole, h)[0])
+            if turn is None:
+                break
+            T = T @ turn
+        else:
+            whole = self._embedded(T, columns)
+            floor = self.rows_floor(whole, h)
+        return Metric(whole, columns, floor, False) if floor > 0.0 else None
+
+
+@dataclass(eq=False)
+class Answer:
+    """Margins and slopes by row, gradient and objective, each with its rounding error."""
+
+    theta: FloatArray
+    m: FloatArray
+    e: FloatArray  #: rounding error of m
+    slope: FloatArray  #: s l'(m), by row
+    slope_error: FloatArray  #: its rounding error
+    sloped: npt.NDArray[np.bool_]  #: whether the slope may differ from 0, by row
+    g: FloatArray
+    sum_error: FloatArray  #: rounding error of g from adding up
+    primal: float = 0.0
+    null: float = 0.0  #: objective of the zero model
+    rounding: float = 0.0  #: of the primal
+
+    @classmethod
+    def empty(cls, n: int, theta: FloatArray) -> Answer:
+        """Arrays for n rows, to be filled by ``put``."""
+        m, e, slope, slope_error = np.empty((4, n))
+        g, sum_error = np.zeros((2, len(theta)))
+        return cls(theta, m, e, slope, slope_error, np.empty(n, dtype=bool), g, sum_error)
+
+    def put(
+        self, loss: Loss, rows: slice, m: FloatArray, e: FloatArray, s: FloatArray
+    ) -> tuple[float, float]:
+        """Fill in rows of margins m, known to e. The sum of their losses, and what e and underflow may change in it."""
+        slope, low, high = loss.slope(m), loss.slope(m - e), loss.slope(m + e)
+        self.m[rows], self.e[rows], self.slope[rows] = m, e, weigh(s, slope)
+        steep = np.maximum(np.abs(low), np.abs(high))
+        self.slope_error[rows] = weigh(s, high - low + 16 * ROUNDOFF * steep) + UNDERFLOW * (
+            1.0 + s
+        )
+        self.sloped[rows] = steep > 0.0
+        error = float(weigh(s, steep) @ e) * (1.0 + len(e) * ROUNDOFF)
+        return float(weigh(s, loss.value(m)).sum()), error + UNDERFLOW * (len(s) + float(s.sum()))
+
+    def penalise(self, lam: float, theta: FloatArray, d: int) -> None:
+        """Add the penalty on the d weights to the sums of the rows."""
+        penalty = 0.5 * lam * float(theta[:d] @ theta[:d])
+        self.primal += penalty
+        self.rounding += (d + 8) * ROUNDOFF * penalty
+        self.g[:d] += lam * theta[:d]
+        self.sum_error[:d] += 8 * ROUNDOFF * lam * np.abs(theta[:d])

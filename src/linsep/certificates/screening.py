@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.part import Part
-from linsep.certificates.recheck import chunks, closing_sums_numpy, given, longest_sum
+from linsep.certificates.recheck import Part, chunks, closing_sums_numpy, given, longest_sum
 from linsep.certificates.softmax import softmax_sums_numpy
 from linsep.certificates.target_units import target_units
 from linsep.certificates.verification import recheck_part, verify

@@ -61,9 +61,9 @@ _FAINT = 2.0**-1000
 class _Answer:
     """What one visit of the rows finds at the answer; class by class where that matters."""
 
-    wobble: FloatArray  #: (n, k) rounding error of the slopes
+    slope_error: FloatArray  #: (n, k) rounding error of the slopes
     g: FloatArray  #: (k, size)
-    slack: FloatArray  #: rounding error of g from adding up
+    sum_error: FloatArray  #: rounding error of g from adding up
     H: FloatArray  #: (k, size, k, size)
     shift: FloatArray  #: c, and 0 for the intercept
     e: float = 0.0  #: largest rounding error of a score
@@ -122,11 +122,13 @@ def _visit(
         e += (_EXPONENT + k) * ROUNDOFF
         slope, value = weight * loss.slope(Z, y), float(s[rows] @ loss.value(Z, y))
         # p_c and 1 - p_y change by a factor of at most exp(2 e) within the error e of the scores.
-        at.wobble[rows] = np.abs(slope) * (np.expm1(2 * e) + (k + 8) * ROUNDOFF) + _FAINT * weight
+        at.slope_error[rows] = (
+            np.abs(slope) * (np.expm1(2 * e) + (k + 8) * ROUNDOFF) + _FAINT * weight
+        )
         at.e = max(at.e, float(e.max(initial=0.0)))
         moved = A - at.shift
         at.g += slope.T @ moved
-        at.slack += chain * (np.abs(slope).T @ np.abs(moved)) + len(A) * UNDERFLOW
+        at.sum_error += chain * (np.abs(slope).T @ np.abs(moved)) + len(A) * UNDERFLOW
         at.primal += value
         at.null += float(s[rows].sum()) * math.log(k)
         steep = (np.abs(slope) * np.exp(2 * e) + _FAINT * weight) * e
@@ -137,7 +139,7 @@ def _visit(
     at.primal += penalty
     at.rounding += (d * k + 8) * ROUNDOFF * penalty
     at.g[:, :d] += lam * theta[:d].T
-    at.slack[:, :d] += 8 * ROUNDOFF * lam * np.abs(theta[:d].T)
+    at.sum_error[:, :d] += 8 * ROUNDOFF * lam * np.abs(theta[:d].T)
     if formed:
         for c in range(k):
             at.H[c, range(d), c, range(d)] += lam
@@ -167,7 +169,7 @@ def _drop(at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool) -
     whole, floor = found
     metric = Metric(whole, np.arange(len(whole)), floor, True)
     T, sizes = whole.reshape(k, size, -1), metric.row_norms.reshape(k, size)
-    mu, furthest = metric.dual_norm(at.g.ravel(), at.slack.ravel()), 0.0
+    mu, furthest = metric.dual_norm(at.g.ravel(), at.sum_error.ravel()), 0.0
     for rows, block in dense_chunks(X, fit_intercept):
         A = block - at.shift
         for c in range(k):
@@ -175,7 +177,7 @@ def _drop(at: _Answer, X: Any, s: FloatArray, lam: float, fit_intercept: bool) -
             reach = np.sqrt(np.einsum("ij,ij->i", Z, Z))
             reach = (reach + product_error(size + 1, np.abs(A) @ sizes[c])) * AMPLE
             furthest = max(furthest, float(reach.max(initial=0.0)))
-            mu += float(at.wobble[rows, c] @ reach) * (AMPLE + len(A) * ROUNDOFF)
+            mu += float(at.slope_error[rows, c] @ reach) * (AMPLE + len(A) * ROUNDOFF)
     bounded = bound(mu, lambda rho: floor * math.exp(-2.0 * (rho * furthest + at.e)) / AMPLE)
     return math.inf if bounded is None else bounded[0]
 

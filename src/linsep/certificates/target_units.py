@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from linsep.certificates.optimality import Optimality
-    from linsep.certificates.part import Part
+    from linsep.certificates.recheck import Part
     from linsep.solution import FloatArray, TraceRecord
 
 #: Targets whose largest has its exponent within these bounds keep their units: squares of residuals down to 1e-48 of

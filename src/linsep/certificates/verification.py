@@ -22,9 +22,15 @@ from linsep.certificates.group import group_certificate
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import Optimality, combine, exact_zero, preference
-from linsep.certificates.part import Part
-from linsep.certificates.precise import precise_sums
-from linsep.certificates.recheck import Dual, added, closing_sums_numpy, longest_sum, nothing_to_fit
+from linsep.certificates.precise import precise_certificate
+from linsep.certificates.recheck import (
+    Dual,
+    Part,
+    added,
+    closing_sums_numpy,
+    longest_sum,
+    nothing_to_fit,
+)
 from linsep.certificates.relaxed import relaxations
 from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
@@ -156,8 +162,10 @@ def _recheck(part: Part) -> Optimality:
     lam, l1 = part.penalty.l2, part.penalty.l1
     local_only = lam == 0.0 and l1 == 0.0
     best = None if local_only else _by_duality(part)
-    if best is not None and not best.certified and not isinstance(part.loss, CoupledLoss):
-        best = min(best, _precisely(part), key=preference)
+    pointwise = not isinstance(part.loss, CoupledLoss)
+    here = location_of(part.X) is not Location.CLUSTER
+    if best is not None and not best.certified and pointwise and here:
+        best = min(best, precise_certificate(part), key=preference)
     if local_only or (best is not None and _second_bound_pays(part, best)):
         local = _by_curvature(part)
         best = local if best is None else min(best, local, key=preference)
@@ -201,27 +209,6 @@ def _by_duality(part: Part) -> Optimality:
         )
     sums = _summed(part, closing_sums_numpy)
     return from_sums(sums, part.W[:-1, 0], l1=part.penalty.l1, **settings)
-
-
-def _precisely(part: Part) -> Optimality:
-    """The dual certificate in about twice the working precision, for rows on this machine."""
-    if location_of(part.X) is Location.CLUSTER:
-        return _by_duality(part)
-    assert isinstance(part.loss, Loss)
-    sums = precise_sums(
-        *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual),
-        fit_intercept=part.fit_intercept,
-    )
-    return from_sums(
-        sums,
-        part.W[:-1, 0],
-        lam=part.penalty.l2,
-        l1=part.penalty.l1,
-        fit_intercept=part.fit_intercept,
-        scale=part.penalty.scale,
-        tol=part.tol,
-        rows_per_sum=0.0,
-    )
 
 
 def _summed(part: Part, sums: Any) -> Any:

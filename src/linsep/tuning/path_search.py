@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
+from linsep.certificates import Optimality
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.monitoring import Job
@@ -17,6 +19,8 @@ from linsep.tuning.grid_search import examined
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import Path
 from linsep.tuning.tunable import grid_problem
+
+FloatArray = npt.NDArray[np.float64]
 
 
 def path(
@@ -52,43 +56,55 @@ def path(
     grid = grid_of(Cs)
     X, target, sample_weight = examined(estimator, X, y, sample_weight)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    here = location_of(X) is not Location.CLUSTER
-    problem = grid_problem(estimator, X, target, weight) if here else None
-    fits = None
-    if problem is not None:
-        with Job("path", total=len(grid)):
-            fits = fit_grid(problem.on(grid.tolist()))
-    if fits is not None:
-        ordered = [fits[c, -1] for c in range(len(grid))]
-        coefs = np.stack([fit.W[:-1].T for fit in ordered])
-        intercepts = np.stack([fit.W[-1] for fit in ordered])
-        proofs = tuple(fit.certificate for fit in ordered)
-        passes = float(sum(fit.n_passes for fit in ordered))
-    else:
-        model = clone(estimator)
-        if "warm_start" in model.get_params(deep=False):
-            model.set_params(warm_start=True)
-        found = []
-        with Job("path", total=len(grid)) as job:
-            for C in grid.tolist():
-                model.set_params(C=C)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                    separate.fit(model, X, target, weight, None)
-                found.append(
-                    (
-                        np.atleast_2d(model.coef_),
-                        np.atleast_1d(model.intercept_),
-                        model.certificate_,
-                        model.n_passes_,
-                    )
-                )
-                job.done += 1
-        coefs, intercepts = np.stack([m[0] for m in found]), np.stack([m[1] for m in found])
-        proofs, passes = tuple(m[2] for m in found), float(sum(m[3] for m in found))
+    with Job("path", total=len(grid)) as job:
+        models = _together(estimator, X, target, weight, grid)
+        if models is None:
+            models = _one_by_one(estimator, X, target, weight, grid, job)
+    coefs, intercepts = np.stack([m.coef for m in models]), np.stack([m.intercept for m in models])
+    proofs, passes = tuple(m.certificate for m in models), float(sum(m.passes for m in models))
     short = [proof for proof in proofs if not proof.certified]
     if short:
         worst = max(short, key=lambda proof: proof.relative_gap)
         text = f"{len(short)} of {len(proofs)} models of the path are not certified. Worst: {worst}"
         warnings.warn(ConvergenceWarning(text, worst), stacklevel=2)
     return Path(grid, coefs, intercepts, proofs, passes)
+
+
+class _Model(NamedTuple):
+    """One model of the path: coef (k, d), intercept (k,)."""
+
+    coef: FloatArray
+    intercept: FloatArray
+    certificate: Optimality
+    passes: float
+
+
+def _together(
+    estimator: Any, X: Any, y: Any, weight: FloatArray | None, grid: FloatArray
+) -> list[_Model] | None:
+    """The models of all C, fitted together; None if no engine takes them."""
+    here = location_of(X) is not Location.CLUSTER
+    problem = grid_problem(estimator, X, y, weight) if here else None
+    fits = None if problem is None else fit_grid(problem.on(grid.tolist()))
+    if fits is None:
+        return None
+    ordered = [fits[c, -1] for c in range(len(grid))]
+    return [_Model(fit.W[:-1].T, fit.W[-1], fit.certificate, fit.n_passes) for fit in ordered]
+
+
+def _one_by_one(
+    estimator: Any, X: Any, y: Any, weight: FloatArray | None, grid: FloatArray, job: Job
+) -> list[_Model]:
+    """The models of rising C, each from the one before."""
+    model = clone(estimator)
+    if "warm_start" in model.get_params(deep=False):
+        model.set_params(warm_start=True)
+    found = []
+    for C in grid.tolist():
+        model.set_params(C=C)
+        with separate.quiet():
+            separate.fit(model, X, y, weight, None)
+        W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+        found.append(_Model(W, b, model.certificate_, model.n_passes_))
+        job.done += 1
+    return found

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from linsep.certificates import slices
+from linsep.exact.sliced import scaled_product, transposed
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
@@ -25,8 +25,8 @@ def test_products_are_within_their_error_bounds(seed, storage):
     )  # to the last bit of a float the row is orthogonal to y
     rows = storage(A)
     for found, matrix, vector in (
-        (slices.product(rows, y[:, None])[0], A, y),
-        (slices.transposed_product(rows, A[:, :1])[0], A.T, A[:, 0]),
+        (scaled_product(rows, y[:, None]).column(0), A, y),
+        (scaled_product(transposed(rows), A[:, :1]).column(0), A.T, A[:, 0]),
     ):
         for hi, lo, error, row in zip(found.hi, found.lo, found.error, matrix, strict=True):
             terms = [
@@ -40,5 +40,5 @@ def test_products_are_within_their_error_bounds(seed, storage):
 
 
 def test_what_overflows_is_not_a_number():
-    found = slices.product(np.array([[1e300, 1.0]]), np.array([[1e300], [1.0]]))[0]
-    assert not np.isfinite(found.hi[0])
+    found = scaled_product(np.array([[1e300, 1.0]]), np.array([[1e300], [1.0]]))
+    assert not np.isfinite(found.hi[0, 0])
