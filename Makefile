@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
-KERNELS := $(wildcard kernels/*.hpp kernels/*.cpp)
+KERNELS := $(wildcard kernels/*/*.hpp kernels/*/*.cpp)
 BUILD_REQUIRES := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.26" "ninja>=1.11"
 READY := $(VENV)/.ready
 BUILT := $(VENV)/.built

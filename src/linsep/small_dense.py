@@ -1,9 +1,9 @@
 """The short road: a small dense table becomes a certified fit without the objects of ``train``.
 
 On a table of a hundred rows a data set, a problem, a run and what they tell each other take longer than the fit. Here
-the native fits of the solvers ``small`` and ``interior`` read the user's arrays, and kernels/enclosing.hpp puts the
-certificate together from the sums of their closing pass. The answer has the bits of the long road, which takes all that
-is not plain: other data, losses and penalties, a start, limits, a gap that does not close at the first attempt.
+the native fits of the solvers ``small`` and ``interior`` read the user's arrays, and kernels/sums/enclosure.hpp puts
+the certificate together from the sums of their closing pass. The answer has the bits of the long road, which takes all
+that is not plain: other data, losses and penalties, a start, limits, a gap that does not close at the first attempt.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def fit_small(
 
 
 def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
-    """Newton's method (kernels/newton.hpp)."""
+    """Newton's method (kernels/newton/fit.hpp)."""
     d = X.shape[1]
     theta, base, step = np.zeros(d + 1), np.empty(d + 1), np.empty(d + 1)
     sums = np.empty(8 + 2 * d)
@@ -115,7 +115,7 @@ def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _F
 
 
 def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
-    """The interior point method and its exact end (kernels/interior_fit.hpp), unless ascent is quicker."""
+    """The interior point method and its exact end (kernels/interior/fit.hpp), unless ascent is quicker."""
     (n, d), rows = X.shape, _kernels.Rows(X)
     assert loss.native is not None
     if X.size >= dual_ascent.WORTHWHILE_KINKED:

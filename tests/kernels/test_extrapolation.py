@@ -22,7 +22,7 @@ def sample(shift, seed=0, n=60, d=20):
 
 
 def state(native, sample, C, b0):
-    """u, theta, e and the slopes of F (kernels/dual_cd.hpp) by each u, from the rows themselves."""
+    """u, theta, e and the slopes of F (kernels/dual/coordinate_ascent.hpp) by each u, from the rows themselves."""
     X, e = dense(sample.X), native.e
     c = native.centre if len(native.along) else np.zeros(X.shape[1])
     w = native.theta[:-1] - e * C * c

@@ -116,7 +116,7 @@ def ridge_certificate(
     tol: float,
     rows_per_sum: float,
 ) -> Optimality:
-    """``from_sums`` of flat sums without an absolute penalty, by its native text (kernels/enclosing.hpp)."""
+    """``from_sums`` of flat sums without an absolute penalty, by its native text (kernels/sums/enclosure.hpp)."""
     lam = penalty.l2
     return enclose(
         *_kernels.enclosed(sums, theta, lam, fit_intercept, rows_per_sum),

@@ -1,7 +1,7 @@
 """The closing pass of some rows in numpy, given their margins: the header of a certificate's sums, and the masses.
 
 ``certificates/closing.py`` says what the sums are for and derives the bounds on their rounding errors;
-kernels/closing.hpp is the compiled text.
+kernels/sums/closing.hpp is the compiled text.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Composed:
         explicit: bool,
         out: FloatArray,
     ) -> None:
-        """The sums of a certificate, in the layout of kernels/closing.hpp."""
+        """The sums of a certificate, in the layout of kernels/sums/closing.hpp."""
         loss, rows = self._loss, slice(block.lo, block.hi)
         s, sign = block.weights(), block.sign[rows]
         m = block.margins(block.scores(theta))

@@ -293,7 +293,7 @@ class CoupledProblem:
 
         [loss, entropy, magnitude, absolute, mass (k), residual (k), V (d, k), M (d, k), spread, bulk], where
         residual and V are the sums of s U and of s x U', M those of s x over the rows of each class;
-        kernels/softmax_closing.hpp has the rest.
+        kernels/softmax/closing.hpp has the rest.
         """
         self.passes += 1
         at = self._padded(W)
@@ -328,7 +328,7 @@ class CoupledProblem:
     def newton(
         self, W: FloatArray, max_steps: int
     ) -> tuple[bool, FloatArray, Linearised, FloatArray]:
-        """A whole fit in one native call (kernels/softmax_newton.hpp), for one block and lam > 0.
+        """A whole fit in one native call (kernels/softmax/fit.hpp), for one block and lam > 0.
 
         Whether it ended at working precision; W, the dual point and the sums of the closing pass.
         """
@@ -360,7 +360,7 @@ class CoupledProblem:
         most: int,
         at: tuple[FloatArray, FloatArray, FloatArray, float],
     ) -> tuple[FloatArray, FloatArray, int, float, bool]:
-        """Conjugate gradients for H D = -g in one native call (kernels/softmax_steps.hpp), for rows in memory.
+        """Conjugate gradients for H D = -g in one native call (kernels/softmax/directions.hpp), for rows in memory.
 
         ``at`` is g, D, the residual R and the first rho, 0 at the beginning. D, R, the products made, rho, and
         whether more are of no use.

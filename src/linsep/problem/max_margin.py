@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class MaxMarginProblem(CoupledProblem):
-    """One objective, and the smooth ones of the proximal point method around it (crammer_singer.hpp)."""
+    """One objective, and the smooth ones of the proximal point method around it (softmax/crammer_singer.hpp)."""
 
     def room(self) -> FloatArray:
         """Zeros (n, K), where the data set keeps as much as the rows themselves may be."""
@@ -103,7 +103,7 @@ class MaxMarginProblem(CoupledProblem):
         W: FloatArray,
         state: FloatArray,
     ) -> None:
-        """Visit buckets of rows in this order by dual coordinate ascent (crammer_singer.hpp), W (d+1, K)."""
+        """Visit buckets of rows in this order by dual coordinate ascent (softmax/crammer_singer.hpp), W (d+1, K)."""
         block = self.data.whole
         assert block is not None
         _kernels.crammer_singer_ascend(

@@ -175,7 +175,7 @@ class Problem:
     def value_gradient(self, theta: FloatArray, blend: float = 0.0) -> tuple[float, FloatArray]:
         """P and its gradient; the curvatures s l'' of all rows are kept for the Hessian.
 
-        With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sweep.hpp).
+        With ``blend`` = 1 the kept curvatures are at least the secant ones (kernels/sums/sweep.hpp).
         """
         self.passes += 1
         return self._swept(theta, self.data.sums(self._sweep(theta, blend), writes=(CURVATURE,)))
@@ -330,7 +330,7 @@ class Problem:
         return Tried(at, sums, value, g, along), found
 
     def closing(self, theta: FloatArray, dual: Linearised | Explicit) -> FloatArray:
-        """The sums of a certificate: kernels/closing.hpp states their layout."""
+        """The sums of a certificate: kernels/sums/closing.hpp states their layout."""
         self.passes += 1
         base, step = self._unfolded(theta, dual)
         explicit, run = self._placed(dual), self._run

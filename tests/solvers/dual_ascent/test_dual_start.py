@@ -81,7 +81,7 @@ def test_the_start_is_the_best_multiple_of_the_slopes_at_zero(name, fit_intercep
     assert sums[X.shape[1] :] == pytest.approx(X[~positive].T @ weight[~positive])
     zeros, kernel = np.zeros(400), K.Loss(name)
     b, _ = K.best_intercept(block.targets, kernel, fit_intercept, zeros, 0.0, np.inf, 1e-6)
-    start = begun.begun
+    start = begun.class_start
     if name == "hinge" and (C == 1.0 or not fit_intercept):
         assert start is None, "the hinge begins there only if that is near"
         return
@@ -115,7 +115,7 @@ def test_regression_and_single_classes_start_from_zero():
         Sample(sp.csr_matrix((400, 5)), rows.sign),
     ):
         problem = sample.problem(get("squared_hinge"), 0.01)
-        assert ascent.Ascent(problem, np.zeros(problem.order), 0).native.begun is None
+        assert ascent.Ascent(problem, np.zeros(problem.order), 0).native.class_start is None
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -126,7 +126,7 @@ def test_strong_penalties_take_few_passes(name):
     sample = Sample(uneven.X[rows], uneven.sign[rows])
     problem = sample.problem(get(name), 0.001)
     begun = ascent.Ascent(problem, np.zeros(problem.order), 0).native
-    assert begun.begun_near and len(begun.along) == len(sample.sign)
+    assert begun.started_near and len(begun.along) == len(sample.sign)
     again = sample.problem(get(name), 0.001)
     found = dual_cd.solve(again, np.zeros(problem.order), Stop(1e-6))
     assert certify(again, found, 1e-6).certified and again.passes <= 8.0

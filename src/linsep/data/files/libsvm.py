@@ -201,7 +201,7 @@ class _Parser:
         raise _FaultInChunk(self.path, problem, 1 + chunk.count(b"\n", 0, at), column)
 
 
-# Kinds of fault, in the order of kernels/libsvm.hpp.
+# Kinds of fault, in the order of kernels/io/libsvm.hpp.
 _PROBLEMS = (
     "",
     "the label {token} is not a number; a row is 'label index:value ...', and text labels must "

@@ -59,7 +59,7 @@ def full_price(entries: float) -> float:
 
 
 def epoch_price(problem: Problem) -> float:
-    """Nanoseconds of an epoch for each row. Dense rows of mostly zeros are copied without them (compressed.hpp)."""
+    """Predicted time of an epoch [ns per row]. Dense rows of mostly zeros are compressed (dual/compressed.hpp)."""
     data = problem.data
     entries = data.n_entries / max(1, data.n)
     if data.sparse:

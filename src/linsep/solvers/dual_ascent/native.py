@@ -1,7 +1,7 @@
 """Dual coordinate ascent with an exact, unpenalised intercept: the native driver, and what Python is asked in between.
 
-kernels/ascent.hpp states the method: epochs, the intercept's multiplier, rows that leave and come back, rounds on the
-free rows. It runs until a closing pass is worth its price, progress is slow, or the limits must be looked at.
+kernels/dual/ascent.hpp states the method: epochs, the intercept's multiplier, rows that leave and come back, rounds on
+the free rows. It runs until a closing pass is worth its price, progress is slow, or the limits must be looked at.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C and limits are answered bet
 
 
 class Next(IntEnum):
-    """What ``advance`` asks for, in the order of kernels/ascent.hpp."""
+    """What ``advance`` asks for, in the order of kernels/dual/ascent.hpp."""
 
     PAUSE = 0  # a look at the limits
     CLOSE = 1  # a closing pass

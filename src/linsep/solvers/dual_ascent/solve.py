@@ -1,6 +1,6 @@
 """Dual coordinate ascent as a solver: where it is the method to take, and what becomes of a slow one.
 
-The method itself is native (kernels/ascent.hpp).
+The method itself is native (kernels/dual/ascent.hpp).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Problem, for every C and every part f::
 All these optima lie near a path of few points. At a base point on it one pass gives the loss, gradient and Hessian of
 each part; those of a model are the sums over the other parts, for any C. So its Newton step costs a small linear
 solve and no pass. From one base to the next a few rows tell how the Hessians change, where that is enough. One more
-pass, for all models together (kernels/grid_closing.hpp), gives the sums of their certificates by the Newton-dual point
+pass, for all models together (kernels/grid/closing.hpp), gives the sums of their certificates by the Newton-dual point
 of (base, step), and the scores of the rows that were held out. Models whose gap is still open get a base nearer to
 them (``grid_walk``); what a few rounds leave open is for the caller to fit on its own.
 """

@@ -54,7 +54,7 @@ class Band:
         self.linear, self.constant = np.zeros(self.problem.order), 0.0
 
     def sort(self, theta: FloatArray, tau: float, thin: Thinning | None = None) -> float:
-        """One pass: the objective at theta, and the band |v| <= tau q (kernels/interior.hpp: sort_rows).
+        """One pass: the objective at theta, and the band |v| <= tau q (kernels/interior/passes.hpp: sort_rows).
 
         Of a band that is to be thinned out the others stand for those left out, except that at theta the sums of the
         reduced problem, its value and its gradient, are those of all rows.

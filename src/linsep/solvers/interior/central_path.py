@@ -1,4 +1,4 @@
-"""The central path of the losses with one kink: its row passes and steps (kernels/interior.hpp derives them).
+"""The central path of the losses with one kink: its row passes and steps (kernels/interior/passes.hpp derives them).
 
 Problem: min lam/2 |w|^2 - c.theta + sum s l(m) with l(m) = max of u (kink - m) over lo <= u <= hi: the hinge (u in
 [0, 1], kink 1), the absolute loss ([-1, 1], 1) and the perceptron's ([0, 1], 0). Each iteration sums one weighted
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Kept = tuple[float, float, FloatArray, FloatArray]  # gap, value, theta, u
 
-PLANES = 10  # numbers per row: kernels/interior.hpp names them
+PLANES = 10  # numbers per row: kernels/interior/passes.hpp names them
 FIRST_MU = 3.0  # mu to begin with, as a multiple of the objective per row
 MAX_CORRECTORS = 2  # centrality correctors of a step
 LONG_STEP = 0.7  # that needs none
@@ -322,7 +322,7 @@ def usual_distance(v: FloatArray, weight: FloatArray | None) -> float:
 
 
 def feasible(problem: Problem, u: FloatArray) -> FloatArray:
-    """The same u, moved into its box and to sum s sigma u = 0 (kernels/crossover.hpp)."""
+    """The same u, moved into its box and to sum s sigma u = 0 (kernels/interior/crossover.hpp)."""
     data = problem.data
     targets = _kernels.Targets(data.sign, data.offset, data.weight)
     _kernels.make_feasible(targets, compiled(problem.loss), problem.fit_intercept, u)

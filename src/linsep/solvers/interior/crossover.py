@@ -1,4 +1,4 @@
-"""From a point near the optimum of a loss with a kink to the optimum itself (kernels/crossover.hpp has the method)."""
+"""Crossover from a point near the optimum of a loss with a kink to the optimum (kernels/interior/crossover.hpp)."""
 
 from __future__ import annotations
 

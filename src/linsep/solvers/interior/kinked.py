@@ -1,11 +1,11 @@
 """Mehrotra's interior point method for the losses with one kink, on all rows: the controller.
 
 ``central_path.py`` states the problem and makes the steps; ``start.py`` has the start and the answers that need
-no iteration. The end is the exact solution (kernels/crossover.hpp) where the guess of the free rows is right, or, for
-who asks for few digits, the first iterate that has them; the gap that counts is always that of the closing pass.
+no iteration. The end is the exact solution (kernels/interior/crossover.hpp) where the guess of the free rows is
+right, or, for a loose tolerance, the first iterate that meets it; the gap that counts is that of the closing pass.
 Without a penalty (the absolute loss) this is a linear programme, its exact solution a vertex.
 
-A small problem is one native call (kernels/interior_fit.hpp). Where it fails, for want of digits in the Gram,
+A small problem is one native call (kernels/interior/fit.hpp). Where it fails, for want of digits in the Gram,
 directions along which no score changes are penalised (``null_directions``), and the method is run again.
 """
 

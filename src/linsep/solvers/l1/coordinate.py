@@ -1,4 +1,4 @@
-"""Absolute penalties on many features, by the columns of X (kernels/column_newton.hpp).
+"""Absolute penalties on many features, by the columns of X (kernels/l1/column_fit.hpp).
 
 Problem: min l2/2 |w|^2 + l1 |w|_1 + sum s l(m). Coordinate descent reads the entries of one column at a time, so
 columns are stored as rows of their own: sparse data are transposed once, of dense data the chosen columns are copied.

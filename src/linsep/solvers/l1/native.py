@@ -1,4 +1,4 @@
-"""A whole fit with an absolute penalty in one native call (kernels/lasso_newton.hpp), where Python would cost too much.
+"""A whole fit with an absolute penalty in one native call (kernels/l1/fit.hpp), where Python would cost too much.
 
 Prox-Newton on the Hessian of all features, as in ``prox_newton.py``, on one block by one thread.
 """

@@ -7,7 +7,7 @@
 
 The dual is solved by the proximal point method: subtract s_i |p_i - p0_i|^2/(2 sigma), solve, let p0 be the answer,
 raise sigma. In the primal that replaces the loss by one that is smooth and made of parabolas (kernels/
-crammer_singer.hpp). Newton's method with an exact line search solves it; its Hessian,
+softmax/crammer_singer.hpp). Newton's method with an exact line search solves it; its Hessian,
 
     lam + sigma sum_i s_i (diag a_i - a_i a_i'/|a_i|) (x) (x_i, 1)(x_i, 1)',     a_i: the classes with p_ic > 0,
 

@@ -1,9 +1,9 @@
 """Dual coordinate ascent for the multiclass hinge: the beginning of fits with many features.
 
 One row after the other, its p is moved to the maximiser of the dual, a projection on the simplex
-(kernels/crammer_singer.hpp), while W = V/lam is kept in step. The intercepts are left to an augmented Lagrangian:
-scores use b = b0 + r e, with e the class sums of s (onehot(y) - p), and b0 becomes b after each epoch, so that
-e vanishes in the limit: exact intercepts, not penalised ones.
+(kernels/softmax/crammer_singer.hpp), while W = V/lam is kept in step. The intercepts are left to an augmented
+Lagrangian: scores use b = b0 + r e, with e the class sums of s (onehot(y) - p), and b0 becomes b after each epoch, so
+that e vanishes in the limit: exact intercepts, not penalised ones.
 
 An epoch adds up the slacks that the rows had when their turn came; they foretell the duality gap.
 

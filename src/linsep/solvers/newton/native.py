@@ -1,4 +1,4 @@
-"""A whole fit in one native call (kernels/newton.hpp), for problems where Python would cost more than the work.
+"""A whole fit in one native call (kernels/newton/fit.hpp), for problems where Python would cost more than the work.
 
 Newton's method with Cholesky, as in ``solve.py``, on one block, by two threads if it is large enough. It polishes:
 small problems are solved far below tol, because one more step costs microseconds and makes weight 2 = row twice

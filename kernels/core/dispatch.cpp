@@ -1,0 +1,28 @@
+// The Table of one instruction set (LINSEP_ARCH names it). This file and those it calls are compiled once per set.
+// None of them may use a template of the standard library: the linker would merge the copies of different sets.
+// The table is made when it is asked for, not when the module is loaded: a machine without the set must run none of it.
+#include "core/dispatch.hpp"
+
+#define LINSEP_TEXT_(x) #x
+#define LINSEP_TEXT(x) LINSEP_TEXT_(x)
+#define LINSEP_JOIN_(a, b) a##b
+#define LINSEP_JOIN(a, b) LINSEP_JOIN_(a, b)
+
+namespace linsep {
+
+Table LINSEP_JOIN(table_, LINSEP_ARCH)() {
+    Table table{};
+    table.name = LINSEP_TEXT(LINSEP_ARCH);
+    LINSEP_ARCH::fill_sums(table);
+    LINSEP_ARCH::fill_newton(table);
+    LINSEP_ARCH::fill_softmax(table);
+    LINSEP_ARCH::fill_interior(table);
+    LINSEP_ARCH::fill_dual(table);
+    LINSEP_ARCH::fill_l1(table);
+    LINSEP_ARCH::fill_crammer_singer(table);
+    LINSEP_ARCH::fill_grid(table);
+    LINSEP_ARCH::fill_online(table);
+    return table;
+}
+
+}  // namespace linsep

@@ -1,0 +1,213 @@
+// The losses as functions of the margin m, a chunk of rows at a time: value, slope l'(m), curvature l''(m), and the
+// convex conjugate l*(-u) at a dual point u = -slope. The text of record is src/linsep/losses/; the tests hold the
+// two equal. A loss is a struct with two vector functions; nothing here branches on a lane.
+#pragma once
+#include "core/api.hpp"
+#include "core/simd.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+struct Point {
+    vd value, slope, curvature;
+};
+// A loss L also has steepest(p, m, e): the largest |slope| on [m - e, m + e], given p = L::at(m). The rounding error e of a
+// margin changes the loss by at most e times that, whatever the dual point is.
+// l*(-u) and whether u lies in its domain; outside it the value is meaningless and must not be used.
+struct Conjugate {
+    vd value;
+    vi inside;
+};
+
+struct Logistic {
+    static Point at(vd m, Shape) {
+        const vd e = vexp(-vabs(m));
+        // log1p(e) = k ln2 + 2 atanh((e - k)/(2 + e + k)), k = [e > sqrt 2 - 1]; one division serves both quotients.
+        const vd k = select(e > 0.41421356237309503, splat(1.0), vd{});
+        const vd one = 1.0 + e, two = 2.0 + e + k;
+        const vd inverse = 1.0 / (one * two);
+        const vd r = inverse * two;  // 1 / (1 + e)
+        const vd log1p = k * 0.69314718055994530942 + twice_atanh((e - k) * (inverse * one));
+        const vd er = e * r;
+        return {vmax(-m, vd{}) + log1p, -select(m >= 0.0, er, r), er * r};
+    }
+    static vd steepest(const Point& p, vd, vd e, Shape) { return vmin(0.25 * e - p.slope, splat(1.0)); }
+    static Conjugate conjugate(vd u, Shape) {
+        // (1 - u) log(1 - u) with the digits of a small u: what rounding took from 1 - u, times the derivative 1 + log,
+        // of which the log is of the order of u
+        const vd rest = 1.0 - u;
+        const vd lost = (1.0 - rest) - u;
+        return {u * vlog(u) + (rest * vlog(rest) + lost), (u >= 0.0) & (rest >= 0.0)};
+    }
+};
+
+struct Exponential {
+    static Point at(vd m, Shape) {
+        const vd e = select(m < -709.0, splat(__builtin_inf()), vexp(-m));  // vexp itself stops short of infinity
+        return {e, -e, e};
+    }
+    // exp(e) <= 1 + 2 e for e <= 1
+    static vd steepest(const Point& p, vd, vd e, Shape) {
+        return select(e <= 1.0, -p.slope * (1.0 + 2.0 * e), splat(__builtin_inf()));
+    }
+    static Conjugate conjugate(vd u, Shape) { return {u * vlog(u) - u, u >= 0.0}; }
+};
+
+struct Squared {
+    static Point at(vd m, Shape shape) {
+        const vd r = shape.centre - m;
+        return {r * r, -2.0 * r, splat(2.0)};
+    }
+    static vd steepest(const Point& p, vd, vd e, Shape) { return vabs(p.slope) + 2.0 * e; }
+    static Conjugate conjugate(vd u, Shape shape) { return {0.25 * u * u - shape.centre * u, u == u}; }
+};
+
+struct SquaredHinge {
+    static Point at(vd m, Shape) {
+        const vd r = vmax(1.0 - m, vd{});
+        return {r * r, -2.0 * r, select(m < 1.0, splat(2.0), vd{})};
+    }
+    static vd steepest(const Point& p, vd m, vd e, Shape) { return select(m - e >= 1.0, vd{}, 2.0 * e - p.slope); }
+    static Conjugate conjugate(vd u, Shape) { return {0.25 * u * u - u, u >= 0.0}; }
+};
+
+struct HuberisedHinge {
+    static Point at(vd m, Shape shape) {
+        const double width = shape.width;
+        const vd r = vmax(1.0 - m, vd{});
+        const vd q = vmin(r, splat(width));  // the quadratic part of r
+        const vi bent = (m < 1.0) & (r <= splat(width));
+        return {q * (r - 0.5 * q) / width, -q / width, select(bent, splat(1.0 / width), vd{})};
+    }
+    static vd steepest(const Point& p, vd m, vd e, Shape shape) {
+        return select(m - e >= 1.0, vd{}, vmin(e / shape.width - p.slope, splat(1.0)));
+    }
+    static Conjugate conjugate(vd u, Shape shape) { return {0.5 * shape.width * u * u - u, (u >= 0.0) & (u <= 1.0)}; }
+};
+
+struct Huber {
+    static Point at(vd m, Shape shape) {
+        const vd r = shape.centre - m, width = splat(shape.width);
+        const vd q = vmin(vmax(r, -width), width);
+        return {q * (r - 0.5 * q), -q, select(vabs(r) <= width, splat(1.0), vd{})};
+    }
+    static Conjugate conjugate(vd u, Shape shape) {
+        return {0.5 * u * u - shape.centre * u, vabs(u) <= splat(shape.width)};
+    }
+    static vd steepest(const Point& p, vd, vd e, Shape shape) { return vmin(vabs(p.slope) + e, splat(shape.width)); }
+};
+
+struct Hinge {
+    static Point at(vd m, Shape) { return {vmax(1.0 - m, vd{}), select(m < 1.0, splat(-1.0), vd{}), vd{}}; }
+    static vd steepest(const Point&, vd m, vd e, Shape) { return select(m - e >= 1.0, vd{}, splat(1.0)); }
+    static Conjugate conjugate(vd u, Shape) { return {-u, (u >= 0.0) & (u <= 1.0)}; }
+};
+
+struct Absolute {
+    static Point at(vd m, Shape shape) {
+        const vd r = shape.centre - m;
+        return {vabs(r), select(r > 0.0, splat(-1.0), select(r < 0.0, splat(1.0), vd{})), vd{}};
+    }
+    static vd steepest(const Point&, vd, vd, Shape) { return splat(1.0); }
+    static Conjugate conjugate(vd u, Shape shape) { return {-shape.centre * u, vabs(u) <= 1.0}; }
+};
+
+struct PerceptronLoss {
+    static Point at(vd m, Shape) { return {vmax(-m, vd{}), select(m < 0.0, splat(-1.0), vd{}), vd{}}; }
+    static vd steepest(const Point&, vd m, vd e, Shape) { return select(m - e >= 0.0, vd{}, splat(1.0)); }
+    static Conjugate conjugate(vd u, Shape) { return {vd{}, (u >= 0.0) & (u <= 1.0)}; }
+};
+
+// Arrays of a chunk are padded to a multiple of VL, so loops need no tail.
+inline int padded(int n) { return (n + VL - 1) / VL * VL; }
+
+struct LossOps {
+    void (*at)(int n, Shape shape, const double* m, double* value, double* slope, double* curvature);
+    void (*conjugate)(int n, Shape shape, const double* u, double* value, double* inside);
+    void (*derivatives)(int n, Shape shape, const double* m, double* slope,
+                        double* curvature);  // of at(), these alone
+    // the value, and the steepest slope within e of m
+    void (*enclosed)(int n, Shape shape, const double* m, const double* e, double* value, double* steepest);
+};
+
+template <class L>
+void loss_at(int n, Shape shape, const double* m, double* value, double* slope, double* curvature) {
+    for (int i = 0; i < n; i += VL) {
+        const Point p = L::at(load(m + i), shape);
+        store(value + i, p.value);
+        store(slope + i, p.slope);
+        store(curvature + i, p.curvature);
+    }
+}
+template <class L>
+void loss_conjugate(int n, Shape shape, const double* u, double* value, double* inside) {
+    for (int i = 0; i < n; i += VL) {
+        const Conjugate c = L::conjugate(load(u + i), shape);
+        store(value + i, c.value);
+        store(inside + i, select(c.inside, splat(1.0), vd{}));
+    }
+}
+template <class L>
+void loss_enclosed(int n, Shape shape, const double* m, const double* e, double* value, double* steepest) {
+    for (int i = 0; i < n; i += VL) {
+        const vd at = load(m + i);
+        const Point p = L::at(at, shape);
+        store(value + i, p.value);
+        store(steepest + i, L::steepest(p, at, load(e + i), shape));
+    }
+}
+template <class L>
+void loss_derivatives(int n, Shape shape, const double* m, double* slope, double* curvature) {
+    for (int i = 0; i < n; i += VL) {
+        const Point p = L::at(load(m + i), shape);
+        store(slope + i, p.slope);
+        store(curvature + i, p.curvature);
+    }
+}
+template <class L>
+constexpr LossOps ops_of() {
+    return {loss_at<L>, loss_conjugate<L>, loss_derivatives<L>, loss_enclosed<L>};
+}
+
+inline LossOps ops(LossId id) {
+    switch (id) {
+        case LossId::logistic:
+            return ops_of<Logistic>();
+        case LossId::exponential:
+            return ops_of<Exponential>();
+        case LossId::squared:
+            return ops_of<Squared>();
+        case LossId::squared_hinge:
+            return ops_of<SquaredHinge>();
+        case LossId::huberised_hinge:
+            return ops_of<HuberisedHinge>();
+        case LossId::huber:
+            return ops_of<Huber>();
+        case LossId::hinge:
+            return ops_of<Hinge>();
+        case LossId::absolute:
+            return ops_of<Absolute>();
+        default:
+            return ops_of<PerceptronLoss>();
+    }
+}
+
+// The largest curvature of a loss; of the exponential, which has none, that at margin 0.
+inline double curvature_bound(LossSpec spec) {
+    switch (spec.id) {
+        case LossId::logistic:
+            return 0.25;
+        case LossId::squared:
+        case LossId::squared_hinge:
+            return 2.0;
+        case LossId::huberised_hinge:
+            return 1.0 / spec.shape.width;
+        default:
+            return 1.0;
+    }
+}
+
+inline bool piecewise_quadratic(LossId id) { return id != LossId::logistic && id != LossId::exponential; }
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,647 @@
+// The linear algebra of a chunk of rows, for dense and CSR storage: everything above is written once, on these.
+//   dots      z_i  = x_i . w + b
+//   reached   z = X theta + b, q = |X| |theta| + |b| and |x|^2, in one read; stepped: four numbers, the same way
+//   add       g   += sum_i a_i x_i          over a list of rows (rows with a_i = 0 are left out by the caller)
+//   dots_k    Z    = X W + b', add_k  G += X'A   for k columns at once
+#pragma once
+#include "core/api.hpp"
+#include "core/simd.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+using i64 = std::int64_t;
+constexpr int kMaxChunk = 256;
+inline i64 min64(i64 a, i64 b) { return a < b ? a : b; }
+
+// Sums over the lanes of VL vectors at once, as one vector.
+inline vd reduce(const vd* a) {
+#if defined(__AVX512F__)
+    vd b[4], c[2];
+    for (int i = 0; i < 4; ++i)
+        b[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+               __builtin_shufflevector(a[2 * i], a[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    for (int i = 0; i < 2; ++i)
+        c[i] = __builtin_shufflevector(b[2 * i], b[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
+               __builtin_shufflevector(b[2 * i], b[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    return __builtin_shufflevector(c[0], c[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(c[0], c[1], 4, 5, 6, 7, 12, 13, 14, 15);
+#elif defined(__AVX2__)
+    vd b[2];
+    for (int i = 0; i < 2; ++i)
+        b[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 4, 2, 6) +
+               __builtin_shufflevector(a[2 * i], a[2 * i + 1], 1, 5, 3, 7);
+    return __builtin_shufflevector(b[0], b[1], 0, 1, 4, 5) + __builtin_shufflevector(b[0], b[1], 2, 3, 6, 7);
+#else
+    return __builtin_shufflevector(a[0], a[1], 0, 2) + __builtin_shufflevector(a[0], a[1], 1, 3);
+#endif
+}
+
+// The last d % VL entries of a row are read as the last VL ones, against weights that are 0 on the overlap; a row
+// shorter than a vector, with zeros behind it.
+template <class T>
+inline vd tail(const T* p, i64 d) {
+    return d < VL ? load_first(p, d) : load(p + d - VL);
+}
+inline vd tail_weights(const double* w, i64 d) {
+    if (d < VL) return load_first(w, d);
+    double t[VL] = {};
+    for (i64 j = d - d % VL; j < d; ++j) t[j - (d - VL)] = w[j];
+    return load(t);
+}
+
+// A few numbers at once.
+template <class Doubles, class Floats>
+struct Piece {
+    static Doubles load(const double* p) {
+        Doubles v;
+        std::memcpy(&v, p, sizeof v);
+        return v;
+    }
+    static Doubles load(const float* p) {
+        Floats v;
+        std::memcpy(&v, p, sizeof v);
+        return __builtin_convertvector(v, Doubles);
+    }
+    static void store(double* p, Doubles v) { std::memcpy(p, &v, sizeof v); }
+    static double sum(Doubles v) {
+        if constexpr (sizeof v == 32)
+            return (v[0] + v[1]) + (v[2] + v[3]);
+        else if constexpr (sizeof v == 16)
+            return v[0] + v[1];
+        else
+            return v[0];
+    }
+};
+typedef double v4d __attribute__((vector_size(32)));
+typedef double v2d __attribute__((vector_size(16)));
+typedef double v1d __attribute__((vector_size(8)));
+typedef float v4f __attribute__((vector_size(16)));
+typedef float v2f __attribute__((vector_size(8)));
+typedef float v1f __attribute__((vector_size(4)));
+
+template <int N>
+struct Count {
+    static constexpr int value = N;
+};
+// f(Count<n>{}) for n <= 8.
+template <class F>
+void with_count(i64 n, F f) {
+    switch (n) {
+        case 0:
+            return f(Count<0>{});
+        case 1:
+            return f(Count<1>{});
+        case 2:
+            return f(Count<2>{});
+        case 3:
+            return f(Count<3>{});
+        case 4:
+            return f(Count<4>{});
+        case 5:
+            return f(Count<5>{});
+        case 6:
+            return f(Count<6>{});
+        case 7:
+            return f(Count<7>{});
+        default:
+            return f(Count<8>{});
+    }
+}
+
+template <class T>
+struct DenseRows {
+    static constexpr bool dense = true;
+    const T* x;
+    i64 n, d;
+
+    explicit DenseRows(const Rows& r) : x(static_cast<const T*>(r.values)), n(r.n), d(r.d) {}
+    const T* row(i64 i) const { return x + i * d; }
+    i64 stored() const { return n * d; }
+    int chunk() const {
+        i64 c = (i64)131072 / ((d + 1) * (i64)sizeof(T)) / 8 * 8;
+        return (int)(c < 8 ? 8 : c > kMaxChunk ? kMaxChunk : c);
+    }
+
+    // f at the columns from j on that fill no vector, in pieces of 4, 2 and 1: always the same ones, so that a load
+    // finds whole what a store has just left.
+    template <class F>
+    void leftover(i64 j, F f) const {
+        if constexpr (VL > 4)
+            if (j + 4 <= d) f(Piece<v4d, v4f>{}, j), j += 4;
+        if constexpr (VL > 2)
+            if (j + 2 <= d) f(Piece<v2d, v2f>{}, j), j += 2;
+        if (j < d) f(Piece<v1d, v1f>{}, j);
+    }
+    double dot(const T* p, const double* w) const {
+        i64 j = 0;
+        vd a[4] = {};
+        for (; j + 4 * VL <= d; j += 4 * VL)
+            for (int v = 0; v < 4; ++v) a[v] += load(p + j + v * VL) * load(w + j + v * VL);
+        for (; j + VL <= d; j += VL) a[0] += load(p + j) * load(w + j);
+        double s = 0;
+        leftover(j, [&](auto piece, i64 at) { s += piece.sum(piece.load(p + at) * piece.load(w + at)); });
+        return s + total((a[0] + a[1]) + (a[2] + a[3]));
+    }
+
+    // Products of eight rows with w, one row after the other: from memory that is two to three times as fast as going
+    // along eight of them at once, which hardware does not foresee. Up to N vectors of w stay in registers (0: none).
+    template <int N>
+    void eight(const T* p, const double* w, i64 whole, vd last, vd* a) const {
+        vd held[N ? N : 1];
+        for (int v = 0; v < N; ++v) held[v] = load(w + v * VL);
+        for (int q = 0; q < 8; ++q, p += d) {
+            vd s[4] = {};
+            i64 j = 0;
+            if constexpr (N > 0) {
+                for (int v = 0; v < N; ++v) s[v % 2] += load(p + v * VL) * held[v];
+            } else {
+                for (; j + 4 * VL <= whole; j += 4 * VL)
+                    for (int v = 0; v < 4; ++v) s[v] += load(p + j + v * VL) * load(w + j + v * VL);
+                for (; j < whole; j += VL) s[0] += load(p + j) * load(w + j);
+                s[0] += s[2], s[1] += s[3];
+            }
+            if (whole < d) s[1] += tail(p, d) * last;
+            a[q] = s[0] + s[1];
+        }
+    }
+    void dots(i64 r, int nr, const double* w, double b, double* z) const {
+        int i = 0;
+        if (nr >= 8) {
+            const i64 whole = d - d % VL;
+            const vd last = whole < d ? tail_weights(w, d) : vd{};
+            const auto all = [&](auto N) {
+                for (; i + 8 <= nr; i += 8) {
+                    vd a[8];
+                    eight<N.value>(row(r + i), w, whole, last, a);
+                    for (int q = 0; q < 8; q += VL) store(z + i + q, reduce(a + q) + b);
+                }
+            };
+            if (whole / VL <= 8)
+                with_count(whole / VL, all);
+            else
+                all(Count<0>{});
+        }
+        for (; i < nr; ++i) z[i] = dot(row(r + i), w) + b;
+    }
+
+    // K sums over the columns of each row, in one read of it: add(a, x, w) adds what its entries x give with the K
+    // weights w. sums[k] has room for whole vectors of rows; behind the last row stands the last one again.
+    // Sums beyond the K weights have none.
+    template <int K, int N, class Add>
+    void reduced(i64 r, int nr, const double* const (&weights)[K], double* const (&sums)[N], const Add& add) const {
+        static_assert(N >= K);
+        constexpr int G = VL / 2;  // rows at a time: more would not fit the registers
+        const i64 whole = d - d % VL;
+        vd last[K] = {};
+        for (int k = 0; whole < d && k < K; ++k) last[k] = tail_weights(weights[k], d);
+        vi fresh = vi{} - 1;  // of the last vector of a row, the numbers that no other has
+        for (int v = 0; whole < d && v < VL - d % VL && d >= VL; ++v) fresh[v] = 0;
+        for (int i = 0; i < nr; i += VL) {
+            vd a[N][VL];
+            for (int half = 0; half < 2; ++half) {
+                const T* p[G];
+                for (int q = 0; q < G; ++q) p[q] = row(r + (int)min64(i + half * G + q, nr - 1));
+                vd s[G][N] = {};
+                for (i64 j = 0; j < whole; j += VL) {
+                    vd w[K];
+                    for (int k = 0; k < K; ++k) w[k] = load(weights[k] + j);
+                    for (int q = 0; q < G; ++q) add(s[q], load(p[q] + j), w);
+                }
+                if (whole < d)
+                    for (int q = 0; q < G; ++q) add(s[q], select(fresh, tail(p[q], d), vd{}), last);
+                for (int q = 0; q < G; ++q)
+                    for (int k = 0; k < N; ++k) a[k][half * G + q] = s[q][k];
+            }
+            for (int k = 0; k < N; ++k) store(sums[k] + i, k < K ? reduce(a[k]) + weights[k][d] : reduce(a[k]));
+        }
+    }
+    // z = x.theta + b, q = |x|.|theta| + |b| and the squared norm |x|^2
+    void reached(i64 r, int nr, const double* theta, double* z, double* q, double* square) const {
+        reduced<1, 3>(r, nr, {theta}, {z, q, square}, [](vd* a, vd x, const vd* w) {
+            keep(x);
+            const vd xt = x * w[0];
+            a[0] += xt;
+            a[1] += vabs(xt);
+            a[2] += x * x;
+        });
+        for (int i = 0; i < nr; ++i) q[i] += __builtin_fabs(theta[d]);
+    }
+    // z = x.base + b0, dz = x.step + b1, q = |x|.size + b2 and |x|^2
+    void stepped(i64 r, int nr, const double* base, const double* step, const double* size, double* z, double* dz,
+                 double* q, double* square) const {
+        reduced<3, 4>(r, nr, {base, step, size}, {z, dz, q, square}, [](vd* a, vd x, const vd* w) {
+            keep(x);
+            a[0] += x * w[0];
+            a[1] += x * w[1];
+            a[2] += vabs(x) * w[2];
+            a[3] += x * x;
+        });
+    }
+
+    // Of up to four rows the products x_a.w, in out[a], and x_a.x_b, a < b, in out[4 + 4 a + b], over the columns [lo, hi).
+    template <int N>
+    void products_of(const i64* rows, const double* w, i64 lo, i64 hi, double* out) const {
+        const T* p[N];
+        for (int a = 0; a < N; ++a) p[a] = row(rows[a]);
+        vd s[N] = {}, g[N][N] = {};
+        i64 j = lo;
+        for (; j + VL <= hi; j += VL) {
+            vd x[N];
+            for (int a = 0; a < N; ++a) x[a] = load(p[a] + j), keep(x[a]);
+            const vd v = load(w + j);
+            for (int a = 0; a < N; ++a) {
+                s[a] += x[a] * v;
+                for (int b = a + 1; b < N; ++b) g[a][b] += x[a] * x[b];
+            }
+        }
+        for (int a = 0; a < N; ++a) {
+            out[a] = total(s[a]);
+            for (int b = a + 1; b < N; ++b) out[4 + 4 * a + b] = total(g[a][b]);
+        }
+        for (; j < hi; ++j)
+            for (int a = 0; a < N; ++a) {
+                out[a] += (double)p[a][j] * w[j];
+                for (int b = a + 1; b < N; ++b) out[4 + 4 * a + b] += (double)p[a][j] * (double)p[b][j];
+            }
+    }
+    void products(const i64* rows, int count, const double* w, i64 lo, i64 hi, double* out) const {
+        with_count(count, [&](auto N) {
+            if constexpr (N.value >= 1 && N.value <= 4) products_of<N.value>(rows, w, lo, hi, out);
+        });
+    }
+    // w += sum_a c_a x_a of up to four rows, in the columns [lo, hi)
+    void axpy_some(const i64* rows, int count, const double* c, i64 lo, i64 hi, double* w) const {
+        const T* p[4];
+        double by[4] = {};
+        int used = 0;
+        for (int a = 0; a < count; ++a)
+            if (c[a] != 0.0) p[used] = row(rows[a]), by[used++] = c[a];
+        with_count(used, [&](auto N) {
+            if constexpr (N.value >= 1 && N.value <= 4) {
+                i64 j = lo;
+                for (; j + VL <= hi; j += VL) {
+                    vd v = load(w + j);
+                    for (int a = 0; a < N.value; ++a) v += by[a] * load(p[a] + j);
+                    store(w + j, v);
+                }
+                for (; j < hi; ++j)
+                    for (int a = 0; a < N.value; ++a) w[j] += by[a] * (double)p[a][j];
+            }
+        });
+    }
+
+    // N vectors of columns from j0 on (the last one overlapping when Tail), kept in registers over the rows.
+    template <int N, bool Tail>
+    void strip(i64 r, const int* list, int count, const double* a, i64 j0, double* g) const {
+        vd acc[N] = {};
+        vd rest{};
+        for (int i = 0; i < count; ++i) {
+            const T* p = row(r + list[i]);
+            const vd s = splat(a[i]);
+            for (int v = 0; v < N; ++v) acc[v] += s * load(p + j0 + v * VL);
+            if (Tail) rest += s * load(p + d - VL);
+        }
+        for (int v = 0; v < N; ++v) store(g + j0 + v * VL, load(g + j0 + v * VL) + acc[v]);
+        if (Tail) {
+            double t[VL];
+            store(t, rest);
+            for (i64 j = d - d % VL; j < d; ++j) g[j] += t[j - (d - VL)];
+        }
+    }
+    void add(i64 r, const int* list, int count, const double* a, double* g) const {
+        if (d < VL) {
+            vd sums[4] = {};
+            int i = 0;
+            for (; i + 4 <= count; i += 4)
+                for (int v = 0; v < 4; ++v) sums[v] += a[i + v] * load_first(row(r + list[i + v]), d);
+            for (; i < count; ++i) sums[0] += a[i] * load_first(row(r + list[i]), d);
+            double t[VL];
+            store(t, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+            for (i64 j = 0; j < d; ++j) g[j] += t[j];
+            return;
+        }
+        const i64 vectors = d / VL;
+        for (i64 v = 0; v < vectors; v += 8) {
+            const int now = (int)min64(8, vectors - v);
+            with_count(now, [&](auto N) {
+                if (d % VL && v + now == vectors)
+                    strip<N.value, true>(r, list, count, a, v * VL, g);
+                else
+                    strip<N.value, false>(r, list, count, a, v * VL, g);
+            });
+        }
+    }
+
+    void add_squares(i64 i, double a, double* g) const {
+        const T* p = row(i);
+        for (i64 j = 0; j < d; ++j) g[j] += a * (double)p[j] * (double)p[j];
+    }
+    double norm2(i64 i) const {
+        const T* p = row(i);
+        vd a{};
+        i64 j = 0;
+        for (; j + VL <= d; j += VL) a += load(p + j) * load(p + j);
+        double s = 0;
+        for (; j < d; ++j) s += (double)p[j] * (double)p[j];
+        return s + total(a);
+    }
+    // sum_j scale_j (x_j - mu_j)^2
+    double spread(i64 i, const double* mu, const double* scale) const {
+        const T* p = row(i);
+        vd a{};
+        i64 j = 0;
+        for (; j + VL <= d; j += VL) {
+            const vd x = load(p + j) - load(mu + j);
+            a += x * x * load(scale + j);
+        }
+        double s = 0;
+        for (; j < d; ++j) s += ((double)p[j] - mu[j]) * ((double)p[j] - mu[j]) * scale[j];
+        return s + total(a);
+    }
+    double reach(i64 i, const double* w) const {  // |x|.|w|
+        const T* p = row(i);
+        vd a{};
+        i64 j = 0;
+        for (; j + VL <= d; j += VL) a += vabs(load(p + j) * load(w + j));
+        double s = 0;
+        for (; j < d; ++j) s += __builtin_fabs((double)p[j] * w[j]);
+        return s + total(a);
+    }
+    void axpy(i64 i, double a, double* w) const {
+        const T* p = row(i);
+        i64 j = 0;
+        for (; j + VL <= d; j += VL) store(w + j, load(w + j) + a * load(p + j));
+        leftover(j, [&](auto piece, i64 at) { piece.store(w + at, piece.load(w + at) + a * piece.load(p + at)); });
+    }
+    // w += a x_i, sum += c x_i unless null, and x_next . w with the new w, in one walk along both rows; row `ahead` is
+    // sent for on the way.
+    double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead, double c = 0.0, double* sum = nullptr) const {
+        if (a == 0.0) return walk<false, false>(i, a, w, next, ahead, c, sum);
+        return sum ? walk<true, true>(i, a, w, next, ahead, c, sum) : walk<true, false>(i, a, w, next, ahead, c, sum);
+    }
+    template <bool Add, bool Both>
+    [[gnu::always_inline]] double walk(i64 i, double a, double* w, i64 next, i64 ahead, double c, double* sum) const {
+        const T *p = row(i), *x = row(next), *far = row(ahead);
+        constexpr i64 kLine = 64 / (i64)sizeof(T);
+        i64 j = 0;
+        vd sums[4] = {};
+        const auto at = [&](i64 k) {
+            vd now = load(w + k);
+            if constexpr (Add) store(w + k, now = now + a * load(p + k));
+            if constexpr (Both) store(sum + k, load(sum + k) + c * load(p + k));
+            return load(x + k) * now;
+        };
+        for (; j + 4 * VL <= d; j += 4 * VL) {
+            for (i64 k = 0; k < 4 * VL; k += kLine) __builtin_prefetch(far + j + k, 0, 2);
+            for (int v = 0; v < 4; ++v) sums[v] += at(j + v * VL);
+        }
+        for (i64 k = j; k < d; k += kLine) __builtin_prefetch(far + k, 0, 2);
+        __builtin_prefetch(far + d - 1, 0, 2);  // rows do not begin where lines begin
+        for (; j + VL <= d; j += VL) sums[0] += at(j);
+        double s = 0;
+        leftover(j, [&](auto piece, i64 k) {
+            auto now = piece.load(w + k);
+            if constexpr (Add) piece.store(w + k, now = now + a * piece.load(p + k));
+            if constexpr (Both) piece.store(sum + k, piece.load(sum + k) + c * piece.load(p + k));
+            s += piece.sum(piece.load(x + k) * now);
+        });
+        return s + total((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    }
+    double dot_row(i64 i, const double* w) const { return dot(row(i), w); }
+
+    // k columns, k a multiple of VL: Z (nr, k) = X W + W[d]. Eight sums in registers: four rows by two vectors of columns, or eight by one.
+    template <int R, int V>
+    void tile_k(const T* p, const double* W, i64 k, i64 c, double* Z) const {
+        vd acc[R][V];
+        for (int q = 0; q < R; ++q)
+            for (int v = 0; v < V; ++v) acc[q][v] = load(W + d * k + c + v * VL);
+        for (i64 j = 0; j < d; ++j) {
+            vd wv[V];
+            for (int v = 0; v < V; ++v) wv[v] = load(W + j * k + c + v * VL);
+            for (int q = 0; q < R; ++q) {
+                const vd s = splat((double)p[q * d + j]);
+                for (int v = 0; v < V; ++v) acc[q][v] += s * wv[v];
+            }
+        }
+        for (int q = 0; q < R; ++q)
+            for (int v = 0; v < V; ++v) store(Z + q * k + c + v * VL, acc[q][v]);
+    }
+    void dots_k(i64 r, int nr, const double* W, i64 k, double* Z) const {
+        for (i64 c = 0; c < k;) {
+            const bool wide = c + 2 * VL <= k;
+            int i = 0;
+            if (!wide)
+                for (; i + 8 <= nr; i += 8) tile_k<8, 1>(row(r + i), W, k, c, Z + i * k);
+            for (; i + 4 <= nr; i += 4)
+                wide ? tile_k<4, 2>(row(r + i), W, k, c, Z + i * k) : tile_k<4, 1>(row(r + i), W, k, c, Z + i * k);
+            for (; i < nr; ++i)
+                wide ? tile_k<1, 2>(row(r + i), W, k, c, Z + i * k) : tile_k<1, 1>(row(r + i), W, k, c, Z + i * k);
+            c += wide ? 2 * VL : VL;
+        }
+    }
+    // G (d, k) += X'A, A (nr, k). J features by V vectors of columns in registers over the rows.
+    template <int J, int V>
+    void outer_k(i64 r, int nr, i64 j, const double* A, i64 k, i64 c, double* G) const {
+        vd acc[J][V] = {};
+        for (int i = 0; i < nr; ++i) {
+            const T* p = row(r + i) + j;
+            vd av[V];
+            for (int v = 0; v < V; ++v) av[v] = load(A + i * k + c + v * VL);
+            for (int q = 0; q < J; ++q) {
+                const vd s = splat((double)p[q]);
+                for (int v = 0; v < V; ++v) acc[q][v] += s * av[v];
+            }
+        }
+        for (int q = 0; q < J; ++q)
+            for (int v = 0; v < V; ++v) {
+                double* g = G + (j + q) * k + c + v * VL;
+                store(g, load(g) + acc[q][v]);
+            }
+    }
+    void add_k(i64 r, int nr, const double* A, i64 k, double* G) const {
+        for (i64 c = 0; c < k;) {
+            const bool wide = c + 2 * VL <= k;
+            i64 j = 0;
+            for (; j + 4 <= d; j += 4) wide ? outer_k<4, 2>(r, nr, j, A, k, c, G) : outer_k<4, 1>(r, nr, j, A, k, c, G);
+            for (; j < d; ++j) wide ? outer_k<1, 2>(r, nr, j, A, k, c, G) : outer_k<1, 1>(r, nr, j, A, k, c, G);
+            c += wide ? 2 * VL : VL;
+        }
+    }
+};
+
+template <class T, class I>
+struct CsrRows {
+    static constexpr bool dense = false;
+    const T* x;
+    const I* index;
+    const I* start;
+    i64 n, d;
+
+    explicit CsrRows(const Rows& r)
+        : x(static_cast<const T*>(r.values)),
+          index(static_cast<const I*>(r.indices)),
+          start(static_cast<const I*>(r.starts)),
+          n(r.n),
+          d(r.d) {}
+    int chunk() const { return 64; }
+    i64 stored() const { return start[n]; }
+
+    double dot_row(i64 i, const double* w) const {
+        double a = 0, b = 0, c = 0, e = 0;
+        i64 p = start[i];
+        const i64 end = start[i + 1];
+        for (; p + 4 <= end; p += 4) {
+            a += (double)x[p] * w[index[p]];
+            b += (double)x[p + 1] * w[index[p + 1]];
+            c += (double)x[p + 2] * w[index[p + 2]];
+            e += (double)x[p + 3] * w[index[p + 3]];
+        }
+        for (; p < end; ++p) a += (double)x[p] * w[index[p]];
+        return (a + b) + (c + e);
+    }
+    void dots(i64 r, int nr, const double* w, double b, double* z) const {
+        for (int i = 0; i < nr; ++i) z[i] = dot_row(r + i, w) + b;
+    }
+    void reached(i64 r, int nr, const double* theta, double* z, double* q, double* square) const {
+        for (int i = 0; i < nr; ++i) {
+            double a[4] = {}, s[4] = {}, n[4] = {};
+            i64 p = start[r + i];
+            const i64 end = start[r + i + 1];
+            for (; p + 4 <= end; p += 4)
+                for (int v = 0; v < 4; ++v) {
+                    const double xv = (double)x[p + v], t = xv * theta[index[p + v]];
+                    a[v] += t;
+                    s[v] += __builtin_fabs(t);
+                    n[v] += xv * xv;
+                }
+            for (; p < end; ++p) {
+                const double xv = (double)x[p], t = xv * theta[index[p]];
+                a[0] += t;
+                s[0] += __builtin_fabs(t);
+                n[0] += xv * xv;
+            }
+            square[i] = (n[0] + n[1]) + (n[2] + n[3]);
+            z[i] = (a[0] + a[1]) + (a[2] + a[3]) + theta[d];
+            q[i] = (s[0] + s[1]) + (s[2] + s[3]) + __builtin_fabs(theta[d]);
+        }
+    }
+    void stepped(i64 r, int nr, const double* base, const double* step, const double* size, double* z, double* dz,
+                 double* q, double* square) const {
+        for (int i = 0; i < nr; ++i) {
+            double a[2] = {}, b[2] = {}, c[2] = {}, n[2] = {};
+            i64 p = start[r + i];
+            const i64 end = start[r + i + 1];
+            const auto add = [&](i64 at, int v) {
+                const double xv = (double)x[at];
+                const I j = index[at];
+                a[v] += xv * base[j];
+                b[v] += xv * step[j];
+                c[v] += __builtin_fabs(xv) * size[j];
+                n[v] += xv * xv;
+            };
+            for (; p + 2 <= end; p += 2) add(p, 0), add(p + 1, 1);
+            if (p < end) add(p, 0);
+            z[i] = (a[0] + a[1]) + base[d];
+            dz[i] = (b[0] + b[1]) + step[d];
+            q[i] = (c[0] + c[1]) + size[d];
+            square[i] = n[0] + n[1];
+        }
+    }
+    void axpy(i64 i, double a, double* w) const {
+        for (i64 p = start[i]; p < start[i + 1]; ++p) w[index[p]] += a * (double)x[p];
+    }
+    // w += a x_i, sum += c x_i unless null, and x_next . w with the new w; row `ahead` is sent for.
+    double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead, double c = 0.0, double* sum = nullptr) const {
+        const i64 p = start[ahead], last = start[ahead + 1] - 1;
+        for (i64 q = p; q < last; q += 64 / (i64)sizeof(T)) __builtin_prefetch(x + q, 0, 2);
+        for (i64 q = p; q < last; q += 64 / (i64)sizeof(I)) __builtin_prefetch(index + q, 0, 2);
+        if (last >= p) __builtin_prefetch(x + last, 0, 2), __builtin_prefetch(index + last, 0, 2);
+        if (a != 0.0 && sum)
+            for (i64 q = start[i]; q < start[i + 1]; ++q) {
+                const I j = index[q];
+                w[j] += a * (double)x[q];
+                sum[j] += c * (double)x[q];
+            }
+        else if (a != 0.0)
+            axpy(i, a, w);
+        return dot_row(next, w);
+    }
+    void add(i64 r, const int* list, int count, const double* a, double* g) const {
+        for (int i = 0; i < count; ++i) axpy(r + list[i], a[i], g);
+    }
+    void add_squares(i64 i, double a, double* g) const {
+        for (i64 p = start[i]; p < start[i + 1]; ++p) g[index[p]] += a * (double)x[p] * (double)x[p];
+    }
+    double norm2(i64 i) const {
+        double s = 0;
+        for (i64 p = start[i]; p < start[i + 1]; ++p) s += (double)x[p] * (double)x[p];
+        return s;
+    }
+    // sum_j scale_j x_j^2: mu is 0 for sparse rows
+    double spread(i64 i, const double*, const double* scale) const {
+        double s = 0;
+        for (i64 p = start[i]; p < start[i + 1]; ++p) s += scale[index[p]] * (double)x[p] * (double)x[p];
+        return s;
+    }
+    double reach(i64 i, const double* w) const {  // |x|.|w|
+        double s = 0;
+        for (i64 p = start[i]; p < start[i + 1]; ++p) s += __builtin_fabs((double)x[p] * w[index[p]]);
+        return s;
+    }
+    void dots_k(i64 r, int nr, const double* W, i64 k, double* Z) const {
+        for (int i = 0; i < nr; ++i) {
+            double* z = Z + i * k;
+            if (k == 8) {  // in registers
+                constexpr int V = 8 / VL;
+                vd acc[V];
+                for (int v = 0; v < V; ++v) acc[v] = load(W + d * k + v * VL);
+                for (i64 p = start[r + i]; p < start[r + i + 1]; ++p) {
+                    const double* w = W + (i64)index[p] * k;
+                    const vd s = splat((double)x[p]);
+                    for (int v = 0; v < V; ++v) acc[v] += s * load(w + v * VL);
+                }
+                for (int v = 0; v < V; ++v) store(z + v * VL, acc[v]);
+                continue;
+            }
+            for (i64 c = 0; c < k; c += VL) store(z + c, load(W + d * k + c));
+            for (i64 p = start[r + i]; p < start[r + i + 1]; ++p) {
+                const double* w = W + (i64)index[p] * k;
+                const vd s = splat((double)x[p]);
+                for (i64 c = 0; c < k; c += VL) store(z + c, load(z + c) + s * load(w + c));
+            }
+        }
+    }
+    void add_k(i64 r, int nr, const double* A, i64 k, double* G) const {
+        for (int i = 0; i < nr; ++i) {
+            const double* a = A + i * k;
+            for (i64 p = start[r + i]; p < start[r + i + 1]; ++p) {
+                double* g = G + (i64)index[p] * k;
+                const vd s = splat((double)x[p]);
+                for (i64 c = 0; c < k; c += VL) store(g + c, load(g + c) + s * load(a + c));
+            }
+        }
+    }
+};
+
+// Runs f on the rows in their storage.
+template <class F>
+auto visit(const Rows& r, F f) {
+    switch (r.store) {
+        case Store::dense64:
+            return f(DenseRows<double>(r));
+        case Store::dense32:
+            return f(DenseRows<float>(r));
+        case Store::csr64i32:
+            return f(CsrRows<double, std::int32_t>(r));
+        case Store::csr64i64:
+            return f(CsrRows<double, std::int64_t>(r));
+        case Store::csr32i32:
+            return f(CsrRows<float, std::int32_t>(r));
+        default:
+            return f(CsrRows<float, std::int64_t>(r));
+    }
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,551 @@
+#include "dual/ascent.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace linsep {
+
+double dot(const double* a, const double* b, std::int64_t size);  // dual/dual_start.cpp
+
+namespace {
+
+using i64 = std::int64_t;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+// Ratios of steps of the multiplier: from which, how alike, how far.
+constexpr double kSlow = 0.3, kSteady = 0.1, kFar = 8.0;
+constexpr double kFine = 0.02;  // step of Newton's method for the multiplier whose square is below what an epoch leaves
+constexpr double kStay = 4.0;   // epochs over all rows, at most, before any leaves
+constexpr double kGain = 12.0;  // by which a round on the free rows divides the slacks, about
+// The pace from which the rows that move farthest, at most so many, are visited more often, and how often.
+constexpr double kSlowly = 0.7;
+constexpr i64 kAlike = 8, kRepeats = 100;
+constexpr i64 kFew = 2;  // the list is short if all rows are more than so many times as many
+// Rows that settle an intercept among themselves, and how far they move it at most.
+constexpr i64 kEnough = 32;
+constexpr double kWithin = 0.1;
+constexpr double kNear = 0.1;         // relative gap from which Newton's method gains by a start: from 0.4 on it loses
+constexpr double kInCache = 8 << 20;  // bytes of data within which visiting rows at random costs little
+constexpr double kSpare = 20.0;       // passes between closing ones while the gap is not predicted to be near tol
+constexpr i64 kSpareRounds = 4;       // epochs between them, at least, where each comes with a round on the free rows
+// Where so few rows are on the list, the gap must be predicted to be so much smaller.
+constexpr double kFewLeft = 3.0, kSurely = 1.6;
+constexpr double kStrong = 1.0;                           // hardness up to which the last move is made longer
+constexpr double kVeryStrong = 0.3, kExtrapolated = 0.4;  // and what that leaves of the gap, where it is still smaller
+constexpr double kHelped = 0.7;  // a gap as a multiple of that before, up to which it has helped to ask rows again
+constexpr double kWider =
+    2.0;  // a gap as a multiple of what was predicted, from which rows that have left are asked again
+
+double stored(const Rows& rows) {
+    switch (rows.store) {
+        case Store::dense64:
+        case Store::dense32:
+            return static_cast<double>(rows.n) * static_cast<double>(rows.d);
+        case Store::csr64i32:
+        case Store::csr32i32:
+            return static_cast<double>(static_cast<const std::int32_t*>(rows.starts)[rows.n]);
+        default:
+            return static_cast<double>(static_cast<const i64*>(rows.starts)[rows.n]);
+    }
+}
+
+}  // namespace
+
+Ascent::Ascent(const Table& table, const AscentJob& job, const double* at)
+    : patience(kInf),
+      primal(kInf),
+      table_(table),
+      job_(job),
+      t_(job.t),
+      loss_(facts(job.loss)),
+      n_(job.rows.n),
+      d_(job.rows.d),
+      lam_(job.lam),
+      helper_thread_(job.two),
+      parts_{helper_thread_.helper(), job.large},
+      compressed_(job.rows, parts_),
+      rows_of_(compressed_.rows()),
+      entries_(stored(rows_of_)),
+      far_(kInf),
+      recalled_(kInf),
+      reach_(kInf) {
+    const std::size_t n = static_cast<std::size_t>(n_);
+    for (auto* each : {&u, &z, &b}) each->resize(n);
+    norms_.resize(n);
+    theta.resize(static_cast<std::size_t>(d_) + 1);
+    room_.resize(4 * n + 64);
+    rows_.resize(n);
+    order_.resize(n);
+    // Rows that lie side by side are often alike (sorted by class, say), and to visit them in turn wastes work: rows in
+    // random order, or eights of them where memory is slower than that.
+    bucket_ = 12.0 * entries_ <= kInCache ? 1 : 8;
+    all_back();
+    begin(at);
+}
+
+double Ascent::shift(const double* w) const { return centred() ? dot(c.data(), w, d_) : 0.0; }
+
+// e and f for the u and w as they are.
+void Ascent::recount() {
+    state[0] = 0.0;
+    for (i64 i = 0; i < n_; ++i) state[0] += weight(i) * t_.sign[i] * u[static_cast<std::size_t>(i)];
+    state[3] = lam_ * shift(theta.data());
+}
+
+// w' and e from the sums (v, e), and the multiplier.
+void Ascent::take(const std::vector<double>& sums, double at) {
+    state[0] = sums.back();
+    state[3] = shift(sums.data());
+    for (std::size_t j = 0; j + 1 < sums.size(); ++j) theta[j] = sums[j] / lam_;
+    theta.back() = at;
+}
+
+void Ascent::primal_w(double* w) const {
+    std::copy(theta.begin(), theta.end() - 1, w);
+    const double share = state[0] / lam_;
+    for (i64 j = 0; centred() && j < d_; ++j) w[j] -= share * c[static_cast<std::size_t>(j)];
+}
+
+// Sum of s sign u (x, 1): v and e.
+void Ascent::combined(const double* at, std::vector<double>& sums) {
+    std::vector<double> mass(static_cast<std::size_t>(n_)), other;
+    for (i64 i = 0; i < n_; ++i) mass[static_cast<std::size_t>(i)] = weight(i) * t_.sign[i] * at[i];
+    passes += 1.0;
+    parts_.sum(n_, entries_, d_ + 1, sums, other,
+               [&](i64 lo, i64 hi, double* out) { table_.combine(rows_of_, lo, hi, mass.data(), out); });
+}
+
+void Ascent::restart(const double* at, double multiplier) {
+    std::copy(at, at + n_, u.begin());
+    std::vector<double> sums;
+    combined(at, sums);
+    take(sums, multiplier);
+    std::vector<double> w(static_cast<std::size_t>(d_));
+    primal_w(w.data());
+    theta.back() += shift(w.data());
+    steps_.clear();
+    all_back();
+}
+
+i64 Ascent::free() const {
+    i64 count = 0;
+    for (double each : u) count += each > loss_.low && each < loss_.high;
+    return count;
+}
+
+// The next epoch visits all rows, and none leaves.
+void Ascent::all_back() {
+    asked = epochs;
+    far_ = kInf;
+    stay_ = std::min(kStay, 2.0 * stay_);  // who had to be called back is not let go so soon
+    for (i64 i = 0; i < n_; ++i) rows_[static_cast<std::size_t>(i)] = i;
+    count_ = n_;
+    visit_only();
+}
+
+void Ascent::visit_only() {
+    buckets_ = (count_ + bucket_ - 1) / bucket_;
+    for (i64 k = 0; k < buckets_; ++k) order_[static_cast<std::size_t>(k)] = k;
+}
+
+// The next epoch visits the rows that are not at rest where w is now (one read of X). Those that have left the list were
+// asked where w was then.
+void Ascent::recall() {
+    std::vector<double> at(static_cast<std::size_t>(d_) + 1);
+    primal_w(at.data());
+    at.back() = -shift(at.data());
+    parts_.each(n_, entries_, [&](i64 lo, i64 hi, int) { table_.scores(rows_of_, lo, hi, at.data(), z.data() + lo); });
+    passes += 0.5;
+    stale_ = true;
+    asked = epochs;
+    refresh();
+    std::fill(b.begin(), b.end(), best);
+    // of a kink, the row that gives the best intercept has slope 0 but for rounding: it is not at rest
+    const double far = std::max(far_ < kInf ? far_ : 0.0, 1e-10 * (1.0 + std::fabs(best)));
+    count_ = 0;
+    for (i64 i = 0; i < n_; ++i) {
+        const std::size_t k = static_cast<std::size_t>(i);
+        const double m = t_.sign[i] * (z[k] + best) + (t_.offset ? t_.offset[i] : 0.0),
+                     slope = loss_.kink - m - loss_.bend * u[k];
+        const bool rests = (u[k] <= loss_.low && slope < -far) || (u[k] >= loss_.high && slope > far);
+        rows_[static_cast<std::size_t>(count_)] = i;
+        count_ += !rests;
+    }
+    visit_only();
+}
+
+double Ascent::share() const { return static_cast<double>(count_) / static_cast<double>(std::max<i64>(1, n_)); }
+
+// One visit to every row of the list, in a new order, then the new multiplier.
+void Ascent::set_out() {
+    ++epochs;
+    visited += share();
+    state[1] = state[2] = 0.0;
+    const std::size_t done = slacks.size();
+    slowly_ = lately() > 3 && slacks[done - 1] > kSlowly * slacks[done - 2];
+    if (slowly_) before_ = u;
+    walking_ = {order_.data(), buckets_, bucket_, 0, rows_.data(), count_, far_};
+    arrange_walk();
+}
+
+void Ascent::arrange_walk() {
+    const std::uint64_t seed = job_.seed * 0x9E3779B1u + ++walks_;
+    i64 spare[256];
+    if (walking_.bucket == 1 && walking_.list)
+        table_.arrange(rows_of_, walking_.size, walking_.list, seed, walking_.order, spare);
+    else
+        table_.shuffle(walking_.size, seed, walking_.order);
+    const i64 rows = walking_.list ? walking_.count : walking_.size;
+    passes += static_cast<double>(rows) / static_cast<double>(std::max<i64>(1, n_));
+}
+
+// Whether the walk has come to its end; it is cut where the entries are used up.
+bool Ascent::walk(double* entries) {
+    const i64 rows = walking_.list ? walking_.count : walking_.size;
+    const double each =
+        entries_ * static_cast<double>(rows) / static_cast<double>(std::max<i64>(1, n_ * walking_.size));  // per bucket
+    while (walking_.at < walking_.size) {
+        if (!(*entries > 0.0)) return false;
+        const double room = *entries / std::max(each, 1e-9);
+        const i64 left = walking_.size - walking_.at;
+        const i64 step = room < static_cast<double>(left) ? std::max<i64>(1, static_cast<i64>(room)) : left;
+        const CdJob job{lam_,
+                        stiffness,
+                        walking_.order,
+                        walking_.bucket,
+                        walking_.list,
+                        walking_.list ? walking_.count : n_,
+                        walking_.list ? walking_.far : kInf,
+                        centred() ? along.data() : nullptr,
+                        centred() ? c_size_ : 0.0,
+                        helper_thread_.helper()};
+        table_.dual_cd(rows_of_, walking_.at, walking_.at + step, t_, job_.loss, job, norms_.data(), u.data(), z.data(),
+                       b.data(), theta.data(), state);
+        walking_.at += step;
+        *entries -= each * static_cast<double>(step);
+    }
+    return true;
+}
+
+// Visits the few rows that moved farthest, again and again: rows that are nearly alike trade their u in small steps, and
+// keep all others waiting until they have done.
+void Ascent::revisit() {
+    const auto moved = [&](i64 i) {  // those that leave are negative, and have not moved
+        const std::size_t k = static_cast<std::size_t>(i);
+        return i < 0 ? 0.0 : std::fabs(u[k] - before_[k]);
+    };
+    double most = 0;
+    for (i64 k = 0; k < count_; ++k) most = std::max(most, moved(rows_[static_cast<std::size_t>(k)]));
+    std::vector<i64> few;
+    for (i64 k = 0; k < count_ && static_cast<i64>(few.size()) <= kAlike; ++k) {
+        const i64 i = rows_[static_cast<std::size_t>(k)];
+        if (moved(i) >= 0.25 * most && i >= 0) few.push_back(i);
+    }
+    const i64 count = static_cast<i64>(few.size());
+    if (count < 2 || count > kAlike) return;
+    std::vector<i64> order;
+    for (i64 k = 0; k < kRepeats * kAlike / count; ++k) order.insert(order.end(), few.begin(), few.end());
+    const double slack = state[1], slope = state[2];
+    double entries = kInf;
+    walking_ = {order.data(), static_cast<i64>(order.size()), 1, 0, nullptr, n_, kInf};
+    arrange_walk();
+    walk(&entries);
+    state[1] = slack, state[2] = slope;
+}
+
+void Ascent::finish_epoch() {
+    if (slowly_) revisit();
+    if (strong()) went_on_ = extrapolation_.go(view(), z.data(), b.data());
+    const double before = theta.back();
+    if (far_ < kInf) {
+        count_ = table_.remaining(count_, rows_.data());
+        const i64 buckets = (count_ + bucket_ - 1) / bucket_;
+        if (buckets < buckets_) visit_only();
+    }
+    settle_intercept(before + stiffness * state[0]);
+    extrapolate(theta.back() - before);
+    slacks.push_back(state[1]);
+    if (loss_.rests && static_cast<double>(lately()) >= stay_)
+        far_ = job_.leave * state[2] + 0.5 * std::fabs(theta.back() - before);
+}
+
+// Whether few epochs will do, of a loss whose conjugate is a parabola.
+bool Ascent::strong() const { return hardness <= kStrong && loss_.smooth && job_.loss.id != LossId::logistic; }
+
+void Ascent::halt() {
+    if (phase_ != Phase::walk) return;
+    slowly_ = false;
+    finish_epoch();
+    phase_ = Phase::epoch;
+}
+
+// The multiplier becomes the best intercept at the scores z. Of few rows on the list: the best while the u of the others
+// stay, unless that leads far. Else the primal value there is noted.
+void Ascent::settle_intercept(double at) {
+    stale_ = kFew * count_ < n_ && count_ >= kEnough;
+    if (stale_) {
+        best = table_
+                   .best_among(rows_.data(), count_, t_, job_.loss, job_.intercept, z.data(), u.data(), state[0], at,
+                               reach_, kFine, room_.data())
+                   .b;
+        stale_ = std::fabs(best - at) <= kWithin * (1.0 + std::fabs(at));
+    }
+    if (!stale_) settle(at);
+    reach_ = 2.0 * std::fabs(best - at);
+    theta.back() = best;
+}
+
+// The best intercept and the primal value with regard to all rows, if they are not.
+void Ascent::refresh() {
+    if (!stale_) return;
+    stale_ = false;
+    settle(best);
+}
+
+void Ascent::settle(double at) {
+    const Settled found =
+        table_.best_intercept(n_, t_, job_.loss, job_.intercept, z.data(), at, reach_, kFine, room_.data());
+    best = found.b;
+    double size = dot(theta.data(), theta.data(), d_);
+    if (centred()) {
+        const double e = state[0] / lam_;
+        size += e * (e * c_size_ - 2.0 * state[3] / lam_);
+    }
+    primal = found.loss + 0.5 * lam_ * size;
+}
+
+double Ascent::jump(double first, double second, double third) {
+    if (first == 0.0 || second == 0.0 || third == 0.0) return 0.0;
+    const double ratio = third / second;
+    const bool steady = kSlow < ratio && ratio < 1.0 && std::fabs(ratio - second / first) < kSteady;
+    return steady ? third * std::min(kFar, third / (second - third)) : 0.0;
+}
+
+// Where the steps of the multiplier shrink slowly and steadily, make the rest of them at once.
+void Ascent::extrapolate(double step) {
+    if (steps_.size() == 3) steps_.erase(steps_.begin());
+    steps_.push_back(step);
+    const double rest = steps_.size() < 3 ? 0.0 : jump(steps_[0], steps_[1], steps_[2]);
+    if (rest == 0.0) return;
+    theta.back() += rest;
+    steps_.clear();  // three plain steps before the next guess
+}
+
+// The duality gap now, as guessed from the slacks of the last epoch and how fast they shrink. The first epoch starts
+// from afar: its slacks tell nothing, but the hardness does.
+double Ascent::predicted_gap() const {
+    const std::size_t count = slacks.size();
+    if (count < 2) return count ? 0.1 * hardness * primal : kInf;
+    const double before = slacks[count - 2], last = slacks[count - 1];
+    if (count == 2) {
+        if (started_near && loss_.smooth)  // measured at k = 0.01 and 0.08
+            return last * std::min(0.3, std::max(1e-4, 5.0 * hardness * hardness));
+        return last * std::min(0.3, std::max(loss_.smooth ? 0.03 : 0.3, 0.1 * hardness));
+    }
+    const double shrinking = before > 0.0 ? std::min(1.0, std::max(0.05, last / before)) : 1.0;
+    // it slows down at first
+    return last * shrinking * (count == 3 ? 2.0 : 1.15) * (went_on_ && hardness <= kVeryStrong ? kExtrapolated : 1.0);
+}
+
+// Epochs until the gap is that small, if it goes on falling as in the last half of them.
+double Ascent::epochs_to(double gap) const {
+    const i64 span = std::max<i64>(3, lately() / 2), count = static_cast<i64>(slacks.size());
+    const double now = predicted_gap(), last = slacks.back();
+    if (now <= gap) return 0.0;
+    const double before = slacks[static_cast<std::size_t>(std::max<i64>(0, count - 1 - span))];
+    const bool falling = 0.0 < last && last < before && gap > 0.0;
+    return falling ? static_cast<double>(span) * std::log(now / gap) / std::log(before / last) : kInf;
+}
+
+// Whether a round on the free rows is worth more than the epochs that take as long, and that many are left.
+bool Ascent::many_more() const {
+    const std::size_t count = slacks.size();
+    if (lately() < 3 || count < 3) return false;
+    const double before = slacks[count - 3], last = slacks[count - 1], goal = job_.tol * primal;
+    if (last <= goal) return false;
+    const double share = static_cast<double>(free()) / static_cast<double>(std::max<i64>(1, count_));
+    const double few = 0.5 * FreeRound::price(share);  // the pace of two epochs
+    return before <= last || few * std::log(before / last) < std::log(std::min(kGain, last / goal));
+}
+
+// Whether more epochs are predicted than are worth it, and a few more would not help Newton either.
+bool Ascent::hopeless() const {
+    if (!finite()) return true;
+    if (lately() < std::max<i64>(6, epochs / 3)) return visited > 3.0 * patience;  // too early to tell
+    const double left = share() * epochs_to(job_.tol * primal);
+    if (left <= patience && visited <= 3.0 * patience) return false;
+    const double near = kNear * primal;
+    return predicted_gap() <= near || epochs_to(near) > 10.0;
+}
+
+// 50 epochs for nothing, or 200 in which rows came back.
+bool Ascent::stalled(const double* slacks, i64 count, i64 lately) {
+    const auto least = [&](i64 from, i64 to) { return *std::min_element(slacks + from, slacks + to); };
+    if (count > 400 && least(count - 200, count) > 0.9 * least(0, count - 200)) return true;
+    if (lately <= 100 || count <= 50) return false;  // who came back brings slacks along
+    return least(count - 50, count) > 0.9 * least(std::max<i64>(0, count - lately), count - 50);
+}
+
+bool Ascent::finite() const { return std::isfinite((slacks.empty() ? 0.0 : slacks.back()) + primal + theta.back()); }
+
+void Ascent::point(double* at, double* dual) {
+    refresh();
+    primal_w(at);
+    at[d_] = best - shift(at);
+    std::copy(u.begin(), u.end(), dual);
+    if (job_.intercept && n_ > 0) table_.balance(n_, t_, job_.loss, z.data(), b.data(), dual, room_.data());
+}
+
+// Whether the gap is predicted to be near tol.
+bool Ascent::near_now() {
+    double gap = bias_ * predicted_gap();
+    if (kFewLeft * share() < 1.0) gap *= kSurely;  // one more epoch costs less than a closing pass in vain
+    if (stale_ && gap <= job_.tol * primal) refresh();
+    return gap <= job_.tol * primal;
+}
+
+// ... or the gap has not been looked at for long.
+bool Ascent::due() {
+    if (near_now()) return true;
+    return passes - closed_at_ >= kSpare && !(slow_ && epochs - closed_epochs_ < kSpareRounds);
+}
+
+// The gap is wider than predicted: rows that have left and are not at rest come back, or all if that did not help before.
+void Ascent::missed(double gap) {
+    const double guess = predicted_gap(), ratio = gap / (guess != 0.0 ? guess : 1.0);
+    if (share() < 1.0 && (near_ || ratio > kWider)) {
+        if (gap <= kHelped * recalled_)
+            recall();
+        else
+            all_back();
+        recalled_ = gap;
+    }
+    bias_ = std::min(4.0, std::max(0.7, ratio));
+}
+
+FreeView Ascent::view() {
+    return {table_,
+            rows_of_,
+            t_,
+            parts_,
+            loss_.low,
+            loss_.high,
+            loss_.bend,
+            loss_.kink,
+            lam_,
+            stiffness,
+            centred() ? c_size_ : 0.0,
+            entries_,
+            norms_.data(),
+            centred() ? along.data() : nullptr,
+            u.data(),
+            theta.data(),
+            state};
+}
+
+// The free rows are gathered for a round; false if there are too few.
+bool Ascent::begin_round() {
+    const double slack = slacks.empty() || slacks.back() == 0.0 ? 1.0 : slacks.back();
+    const bool some = round_.begin(view(), 0.3 * job_.tol * primal / slack);
+    passes += round_.spent();
+    visits_ = 0;
+    return some;
+}
+
+bool Ascent::solve_round(double* entries) {
+    const bool done = round_.solve(view(), entries);
+    if (done) round_.move(view());
+    passes += round_.spent();
+    return done;
+}
+
+// One visit to the free rows alone; the multiplier stays.
+void Ascent::visit_free() {
+    own_ = round_.list();
+    walking_ = {own_.data(), static_cast<i64>(own_.size()), 1, 0, nullptr, n_, kInf};
+    arrange_walk();
+}
+
+void Ascent::epoch() {
+    double entries = kInf;
+    set_out();
+    walk(&entries);
+    finish_epoch();
+}
+
+void Ascent::improve() {
+    double entries = kInf;
+    if (!begin_round()) return;
+    solve_round(&entries);
+    for (int k = 0; k < FreeRound::kEpochs; ++k) {
+        visit_free();
+        walk(&entries);
+    }
+}
+
+// The point is worth a closing pass.
+Next Ascent::to_close() {
+    near_ = near_now();
+    closed_at_ = passes;
+    closed_epochs_ = epochs;
+    return Next::close;
+}
+
+Next Ascent::advance(double entries, double limit) {
+    for (;;) {
+        const bool enough = !(entries > 0.0) || passes >= limit;
+        switch (phase_) {
+            case Phase::first:
+                phase_ = Phase::epoch;
+                if (there) return to_close();
+                break;
+            case Phase::epoch:
+                if (enough) return Next::pause;
+                set_out();
+                phase_ = Phase::walk;
+                break;
+            case Phase::walk:
+                if (!walk(&entries)) return Next::pause;
+                finish_epoch();
+                last_ = (most < 0 ? hopeless() : epochs >= most);
+                last_ = last_ || stalled(slacks.data(), static_cast<i64>(slacks.size()), lately());
+                if (!finite()) return Next::broken;
+                phase_ = Phase::after;
+                if (due() || last_) return to_close();
+                break;
+            case Phase::after:
+                if (last_) return Next::end;
+                phase_ = Phase::round;
+                if (loss_.rests && !slow_ && many_more()) {
+                    slow_ = true;
+                    return Next::slow;
+                }
+                break;
+            case Phase::round:
+                phase_ = slow_ && begin_round() ? Phase::solve : Phase::epoch;
+                break;
+            case Phase::solve: {
+                double left = std::min(entries, 2.0 * entries_ * (limit - passes));
+                const double had = left;
+                const bool done = solve_round(&left);
+                entries -= had - left;
+                if (!done) return Next::pause;
+                phase_ = Phase::some;
+                break;
+            }
+            case Phase::some:
+                if (enough) return Next::pause;
+                phase_ = visits_ < FreeRound::kEpochs ? Phase::visit : Phase::epoch;
+                if (phase_ == Phase::visit) visit_free();
+                break;
+            case Phase::visit:
+                if (!walk(&entries)) return Next::pause;
+                ++visits_;
+                phase_ = Phase::some;
+                break;
+        }
+    }
+}
+
+}  // namespace linsep

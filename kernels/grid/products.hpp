@@ -1,0 +1,143 @@
+// The matrix products of a grid (grid/closing.hpp): rows by their numbers, with a column for every model.
+#pragma once
+#include "core/rows.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+// Z (R rows, V vectors of columns) = X W + W[d]
+template <int R, int V, class T>
+inline void score_tile(const T* const* rows, i64 d, const double* W, i64 k, i64 c, double* Z) {
+    vd acc[R][V];
+    for (int q = 0; q < R; ++q)
+        for (int v = 0; v < V; ++v) acc[q][v] = load(W + d * k + c + v * VL);
+    for (i64 j = 0; j < d; ++j) {
+        vd wv[V];
+        for (int v = 0; v < V; ++v) {
+            wv[v] = load(W + j * k + c + v * VL);
+            if (VL == 8) keep(wv[v]);
+        }
+        for (int q = 0; q < R; ++q) {
+            vd s = splat((double)rows[q][j]);
+            if (VL == 8) keep(s);
+            for (int v = 0; v < V; ++v) acc[q][v] += s * wv[v];
+        }
+    }
+    for (int q = 0; q < R; ++q)
+        for (int v = 0; v < V; ++v) store(Z + q * k + c + v * VL, acc[q][v]);
+}
+template <int V, class T>
+void score_columns(const T* const* rows, int nr, i64 d, const double* W, i64 k, i64 c, double* Z) {
+    int i = 0;
+    for (; i + 4 <= nr; i += 4) score_tile<4, V>(rows + i, d, W, k, c, Z + i * k);
+    for (; i < nr; ++i) score_tile<1, V>(rows + i, d, W, k, c, Z + i * k);
+}
+// Rows that are wanted soon come from memory while others are worked on.
+template <class T>
+inline void fetch_row(const T* p, i64 d) {
+    for (i64 j = 0; j < d; j += 64 / (i64)sizeof(T)) __builtin_prefetch(p + j, 0, 2);
+    __builtin_prefetch(p + d - 1, 0, 2);
+}
+// more: how many rows follow in the list.
+template <class T>
+void list_scores(const DenseRows<T>& X, const i64* list, int nr, i64 more, const double* W, i64 k, double* Z) {
+    const T* rows[kGridRows];
+    for (int i = 0; i < nr; ++i) rows[i] = X.row(list[i]);
+    for (int i = 0; i < nr && i < more; ++i) fetch_row(X.row(list[nr + i]), X.d);
+    constexpr int most = VL == 8 ? 4 : 3;  // vectors of a tile
+    i64 c = 0;
+    for (; c + most * VL <= k; c += most * VL) score_columns<most>(rows, nr, X.d, W, k, c, Z);
+    for (; c + 2 * VL <= k; c += 2 * VL) score_columns<2>(rows, nr, X.d, W, k, c, Z);
+    if (c < k) score_columns<1>(rows, nr, X.d, W, k, c, Z);
+}
+template <class T, class I>
+void list_scores(const CsrRows<T, I>& X, const i64* list, int nr, i64, const double* W, i64 k, double* Z) {
+    for (int i = 0; i < nr; ++i) X.dots_k(list[i], 1, W, k, Z + i * k);
+}
+
+// G (J features from j, V vectors of columns) += X'A
+template <int J, int V, class T>
+inline void outer_tile(const T* const* rows, int nr, i64 j, const double* A, i64 k, i64 c, double* G) {
+    vd acc[J][V] = {};
+    for (int i = 0; i < nr; ++i) {
+        const T* p = rows[i] + j;
+        vd av[V];
+        for (int v = 0; v < V; ++v) av[v] = load(A + i * k + c + v * VL);
+        for (int q = 0; q < J; ++q) {
+            const vd s = splat((double)p[q]);
+            for (int v = 0; v < V; ++v) acc[q][v] += s * av[v];
+        }
+    }
+    for (int q = 0; q < J; ++q)
+        for (int v = 0; v < V; ++v) {
+            double* g = G + (j + q) * k + c + v * VL;
+            store(g, load(g) + acc[q][v]);
+        }
+}
+template <int V, class T>
+void outer_columns(const T* const* rows, int nr, i64 d, const double* A, i64 k, i64 c, double* G) {
+    i64 j = 0;
+    for (; j + 6 <= d; j += 6) outer_tile<6, V>(rows, nr, j, A, k, c, G);
+    for (; j + 2 <= d; j += 2) outer_tile<2, V>(rows, nr, j, A, k, c, G);
+    if (j < d) outer_tile<1, V>(rows, nr, j, A, k, c, G);
+}
+template <class T>
+void add_list(const DenseRows<T>& X, const i64* list, int nr, const double* A, i64 k, double* G) {
+    const T* rows[kGridRows];
+    for (int i = 0; i < nr; ++i) rows[i] = X.row(list[i]);
+    i64 c = 0;
+    for (; c + 3 * VL <= k && c + 4 * VL != k; c += 3 * VL) outer_columns<3>(rows, nr, X.d, A, k, c, G);
+    for (; c + 2 * VL <= k; c += 2 * VL) outer_columns<2>(rows, nr, X.d, A, k, c, G);
+    if (c < k) outer_columns<1>(rows, nr, X.d, A, k, c, G);
+}
+template <class T, class I>
+void add_list(const CsrRows<T, I>& X, const i64* list, int nr, const double* A, i64 k, double* G) {
+    for (int i = 0; i < nr; ++i) X.add_k(list[i], 1, A + i * k, k, G);
+}
+
+// VL vectors of VL numbers, rows and columns exchanged.
+inline void transpose(vd* a) {
+#if defined(__AVX512F__)
+    vd b[8], c[8];
+    for (int i = 0; i < 8; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int v = 0; v < 2; ++v) {
+            c[i + v] = __builtin_shufflevector(b[i + v], b[i + v + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            c[i + v + 2] = __builtin_shufflevector(b[i + v], b[i + v + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int v = 0; v < 4; ++v) {
+        a[v] = __builtin_shufflevector(c[v], c[v + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        a[v + 4] = __builtin_shufflevector(c[v], c[v + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+#elif defined(__AVX2__)
+    vd b[4];
+    for (int i = 0; i < 4; i += 2) {
+        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 4, 2, 6);
+        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 5, 3, 7);
+    }
+    for (int v = 0; v < 2; ++v) {
+        a[v] = __builtin_shufflevector(b[v], b[v + 2], 0, 1, 4, 5);
+        a[v + 2] = __builtin_shufflevector(b[v], b[v + 2], 2, 3, 6, 7);
+    }
+#else
+    const vd b = __builtin_shufflevector(a[0], a[1], 0, 2);
+    a[1] = __builtin_shufflevector(a[0], a[1], 1, 3);
+    a[0] = b;
+#endif
+}
+// to (b, a) = from (a, b) transposed, both multiples of VL; rows are apart by the strides.
+inline void transposed(i64 a, i64 b, const double* from, i64 from_stride, double* to, i64 to_stride) {
+    for (i64 q = 0; q < b; q += VL)
+        for (i64 i = 0; i < a; i += VL) {
+            vd t[VL];
+            for (int v = 0; v < VL; ++v) t[v] = load(from + (i + v) * from_stride + q);
+            transpose(t);
+            for (int v = 0; v < VL; ++v) store(to + (q + v) * to_stride + i, t[v]);
+        }
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,243 @@
+// From a point near the optimum to the optimum itself, for the losses with one kink (interior/passes.hpp states the problem).
+//
+// Rows are guessed to be free (v = 0, u inside the box) or fixed (u at an end). The equations of the guess,
+//
+//     lam w = c + sum s sign u x,   c_b + sum s sign u = 0,   v = 0 on the free rows F,
+//
+// are solved by the method of multipliers (Hestenes 1969, Powell 1969): with H = lam I_w + rho sum_F s x~x~',
+//
+//     theta += H^-1 (c + sum s sign u x~ - lam w - rho sum_F s sign v x~),     u_F -= rho v_F.
+//
+// Stationarity then holds at every step, and v_F shrinks by about lam / rho|x|^2 each time; free rows that depend on each
+// other are no obstacle. A wrong guess shows. If u would leave the box, it goes as far as the first row that blocks, and
+// that row becomes fixed; if a fixed row is on the wrong side, the worst one becomes free: an active set method.
+// Without a penalty no theta may have v = 0 on all rows taken for free. The steps then stand still in theta and drift in u, along
+// sum s sign v x~ = 0: feasible, and uphill in the dual as far as the first row that blocks.
+#pragma once
+#include "interior/passes.hpp"
+#include "newton/fit.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+template <class R>
+struct Crossover {
+    const R& X;
+    Targets t;
+    Box box;
+    double lam;
+    bool intercept;
+    const double* c;  // linear term [d + 1], or null
+    double *theta, *u, *v, *h, *before, *base, *g, *delta, *res, *mu, *H, *pack;
+    Cholesky chol;
+    double farthest = 0;  // of the margins from the kink
+    int grams = 0, sweeps = 0;
+
+    Crossover(const R& rows, Targets targets, Box b, double l, bool icpt, const double* linear, double* th,
+              double* dual, double* margins, double* at)
+        : X(rows), t(targets), box(b), lam(l), intercept(icpt), c(linear), theta(th), u(dual), v(margins) {
+        const i64 order = X.d + 1;
+        const auto take = [&at](i64 size) {
+            double* p = at;
+            at += size;
+            return p;
+        };
+        h = take(X.n);
+        before = take(X.n);
+        base = take(order + 8);
+        g = take(order + 8);
+        delta = take(order + 8);
+        res = take(order + 8);
+        mu = take(order + 8);
+        chol.scale = take(order + 8);
+        H = take(order * order);
+        chol.U = take(order * order);
+        chol.n = order;
+        pack = at;
+    }
+
+    double weight(i64 i) const { return t.weight ? t.weight[i] : 1.0; }
+
+    // A row is free if it is nearer to the kink than to the ends of the box, as shares of what is usual.
+    void guess() {
+        double& most = farthest;
+        for (i64 i = 0; i < X.n; ++i)
+            if (weight(i) > 0.0 && __builtin_fabs(v[i]) > most) most = __builtin_fabs(v[i]);
+        for (i64 i = 0; i < X.n; ++i) {
+            const double a = u[i] - box.lo, b = box.hi - u[i], inside = (a < b ? a : b) / box.width();
+            const bool free = weight(i) > 0.0 && inside * most > __builtin_fabs(v[i]);
+            h[i] = free ? weight(i) : 0.0;
+            if (!free) u[i] = v[i] > 0.0 ? box.lo : v[i] < 0.0 ? box.hi : a < b ? box.lo : box.hi;
+        }
+    }
+
+    // H for the free rows; false if there are none.
+    bool factor(double* rho) {
+        double mass = 0, trace = 0;
+        for (i64 i = 0; i < X.n; ++i) mass += h[i];
+        const i64 d = X.d, order = d + 1;
+        if (!(mass > 0.0)) return false;
+        hessian(X, h, 0.0, intercept, mu, H, pack);
+        ++grams;
+        for (i64 j = 0; j < d; ++j) trace += H[j * order + j];
+        const double size = trace > 0.0 ? trace / mass : 1.0;
+        // Without a penalty any rho ends in two steps; in this one v moves about as far as u does, as shares.
+        *rho = lam > 0.0 ? 1e5 * lam / size : farthest > 0.0 ? 1.0 / farthest : 1.0;
+        for (i64 j = 0; j < order * order; ++j) H[j] *= *rho;
+        for (i64 j = 0; j < d; ++j) H[j * order + j] += lam;
+        chol.factor(H, lam == 0.0);
+        return true;
+    }
+
+    // base += sign of t * s sign u x~ of row k
+    void shift_base(i64 k, double times) {
+        const double mass = times * weight(k) * t.sign[k] * u[k];
+        X.axpy(k, mass, base);
+        base[X.d] += mass;
+    }
+    double margin(i64 k) const {
+        return t.sign[k] * (X.dot_row(k, theta) + theta[X.d]) + (t.offset ? t.offset[k] : 0.0) - box.kink;
+    }
+
+    // One step of the method of multipliers, which only looks at the free rows. Returns the largest change of u.
+    double multiply(double rho) {
+        const i64 d = X.d, order = d + 1;
+        for (i64 j = 0; j < order; ++j) g[j] = base[j] - (j < d ? lam * theta[j] : 0.0);
+        for (i64 k = 0; k < X.n; ++k) {
+            if (!(h[k] > 0.0)) continue;
+            const double mass = h[k] * t.sign[k] * (u[k] - rho * v[k]);
+            X.axpy(k, mass, g);
+            g[d] += mass;
+        }
+        if (!intercept) g[d] = 0.0;
+        for (i64 j = 0; j < d; ++j) g[j] -= mu[j] * g[d];
+        chol.solve_refined(H, g, delta, res);
+        if (intercept) delta[d] -= dot_n(mu, delta, d);
+        for (i64 j = 0; j < order; ++j) theta[j] += delta[j];
+        double most = 0;
+        for (i64 k = 0; k < X.n; ++k) {
+            if (!(h[k] > 0.0)) continue;
+            v[k] = margin(k);
+            const double change = rho * v[k];
+            u[k] -= change;
+            if (!(__builtin_fabs(change) <= most)) most = __builtin_fabs(change);
+        }
+        return most;
+    }
+
+    // If u has left the box: back to where the first row left it, which becomes fixed there.
+    bool blocked() {
+        double length = 1.0;
+        i64 first = -1;
+        for (i64 k = 0; k < X.n; ++k) {
+            if (!(h[k] > 0.0) || (u[k] >= box.lo - 1e-12 && u[k] <= box.hi + 1e-12)) continue;
+            const double end = u[k] < box.lo ? box.lo : box.hi, part = (end - before[k]) / (u[k] - before[k]);
+            if (first < 0 || part < length) length = part, first = k;
+        }
+        if (first < 0) return false;
+        if (length < 0.0) length = 0.0;
+        const double end = u[first] < box.lo ? box.lo : box.hi;
+        for (i64 k = 0; k < X.n; ++k)
+            if (h[k] > 0.0) u[k] = before[k] + length * (u[k] - before[k]);
+        u[first] = end;
+        h[first] = 0.0;
+        shift_base(first, 1.0);
+        return true;
+    }
+
+    // If u is in the box, it follows the drift until some row leaves it.
+    void drift() {
+        double most = 0;
+        for (i64 k = 0; k < X.n; ++k) {
+            if (!(h[k] > 0.0)) continue;
+            if (u[k] < box.lo - 1e-12 || u[k] > box.hi + 1e-12) return;
+            if (__builtin_fabs(v[k]) > most) most = __builtin_fabs(v[k]);
+        }
+        if (!(most > 1e-10 * farthest)) return;  // rounding
+        const double far = 3.0 * box.width() / most;
+        for (i64 k = 0; k < X.n; ++k) {
+            if (!(h[k] > 0.0)) continue;
+            before[k] = u[k];
+            u[k] -= far * v[k];
+        }
+    }
+
+    // The margins of all rows; the fixed row farthest on the wrong side becomes free.
+    bool admitted() {
+        double z[kRoom], most = 0;
+        for (i64 r = 0; r < X.n; r += X.chunk()) {
+            const int nr = (int)min64(X.chunk(), X.n - r);
+            X.dots(r, nr, theta, theta[X.d], z);
+            beyond(t, box.kink, r, nr, z, v + r);
+        }
+        ++sweeps;
+        for (i64 i = 0; i < X.n; ++i)
+            if (weight(i) > 0.0 && __builtin_fabs(v[i]) > most) most = __builtin_fabs(v[i]);
+        double wrong_by = 1e-11 * most;
+        i64 wrong = -1;
+        for (i64 i = 0; i < X.n; ++i) {
+            if (h[i] > 0.0 || !(weight(i) > 0.0)) continue;
+            const double by = u[i] == box.lo ? -v[i] : v[i];
+            if (by > wrong_by) wrong_by = by, wrong = i;
+        }
+        if (wrong < 0) return false;
+        shift_base(wrong, -1.0);
+        h[wrong] = weight(wrong);
+        return true;
+    }
+
+    // Whether the exact solution was found. v must hold the margins at theta.
+    bool run(int rounds) {
+        guess();
+        for (i64 j = 0; j <= X.d; ++j) base[j] = c ? c[j] : 0.0;
+        for (i64 k = 0; k < X.n; ++k)
+            if (!(h[k] > 0.0) && u[k] != 0.0 && weight(k) > 0.0) shift_base(k, 1.0);
+        ++sweeps;
+        for (int k = 0; k < rounds; ++k) {
+            double rho = 1.0, change = 1.0, last = __builtin_inf();
+            if (!factor(&rho)) return false;
+            for (i64 i = 0; i < X.n; ++i) before[i] = u[i];
+            for (int q = 0; q < 12 && change > 1e-13; ++q, last = change) {
+                change = multiply(rho);
+                if (!(change <= 1e12)) return false;
+                if (q > 1 && change > 0.5 * last) {  // no theta has v = 0 on all free rows
+                    if (lam == 0.0) drift();
+                    break;
+                }
+            }
+            if (!blocked() && !admitted()) return change <= 1e-6;
+        }
+        return false;
+    }
+};
+
+// Moves u into the box and to sum s sign u = 0, by shares of the room that each row has; where that is not enough,
+// the heavier side shrinks (0 is in every box).
+inline void make_feasible(i64 n, const Targets& t, Box box, bool intercept, double* u) {
+    for (i64 i = 0; i < n; ++i) u[i] = u[i] < box.lo ? box.lo : u[i] > box.hi ? box.hi : u[i];
+    for (int k = 0; intercept && k < 4; ++k) {
+        double side[2] = {0, 0}, room = 0;
+        for (i64 i = 0; i < n; ++i) {
+            const double s = t.weight ? t.weight[i] : 1.0, a = u[i] - box.lo, b = box.hi - u[i];
+            const double mass = s * t.sign[i] * u[i];
+            side[mass < 0.0] += __builtin_fabs(mass);
+            room += s * (a < b ? a : b);
+        }
+        const double e = side[0] - side[1];
+        if (e == 0.0) return;
+        const bool shrink = !(__builtin_fabs(e) <= room);
+        const double share = e / room, factor = e > 0.0 ? side[1] / side[0] : side[0] / side[1];
+        for (i64 i = 0; i < n; ++i) {
+            if (shrink) {
+                if ((t.sign[i] * u[i] > 0.0) == (e > 0.0)) u[i] *= factor;
+                continue;
+            }
+            const double a = u[i] - box.lo, b = box.hi - u[i];
+            const double moved = u[i] - t.sign[i] * share * (a < b ? a : b);
+            u[i] = moved < box.lo ? box.lo : moved > box.hi ? box.hi : moved;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

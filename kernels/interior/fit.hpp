@@ -1,0 +1,368 @@
+// A whole fit of a loss with one kink in one call: interior/passes.hpp has the method, interior/crossover.hpp the last step.
+//
+// Start: the minimiser of the squared loss of the same kind (squared hinge, or least squares), and the point of the
+// central path above it for mu = width * median |v|. It halves the iterations of a cold start. Who asks for few digits
+// gets the first iterate that has them, its rows moved to the ends of their boxes where they will end. Otherwise the
+// iteration ends far below tol, because from there the exact solution is one small linear system away.
+// src/linsep/solvers/interior.py is the same method over many blocks.
+#pragma once
+#include "interior/crossover.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+constexpr double kShare = 0.995;  // of the way to the boundary
+constexpr double kMost = 3.0;     // mu to begin with, as a multiple of the objective per row
+// Centrality correctors: at most so many, for steps below kLong, that aim at a step of longer() and must gain a share of
+// the difference.
+constexpr int kCorrectors = 2;
+constexpr double kLong = 0.7, kGain = 0.1;
+inline double longer(double step) {
+    const double more = step + 0.3 > 1.08 * step + 0.08 ? step + 0.3 : 1.08 * step + 0.08;
+    return more < 1.0 ? more : 1.0;
+}
+
+constexpr int kRounds = 40;        // of the crossover
+constexpr double kExact = 1e-12;   // relative gap below which no better point is looked for
+constexpr double kRough = 1e-4;    // relative gap from which no exact point is looked for
+constexpr double kVertex = 1e-11;  // and above which a vertex is not the optimal one
+
+// Median of |v| over some rows that count; 0 if there are none.
+inline double usual_distance(i64 n, const Targets& t, const double* v) {
+    constexpr int most = 512;
+    double some[most];
+    int count = 0;
+    const i64 stride = (n + most - 1) / most;
+    for (i64 i = 0; i < n; i += stride) {
+        if (t.weight && !(t.weight[i] > 0.0)) continue;
+        const double x = __builtin_fabs(v[i]);
+        some[count++] = x;
+    }
+    for (int gap = 121; gap > 0; gap /= 3)  // shell sort: 121, 40, 13, 4, 1
+        for (int i = gap; i < count; ++i) {
+            const double x = some[i];
+            int j = i;
+            for (; j >= gap && some[j - gap] > x; j -= gap) some[j] = some[j - gap];
+            some[j] = x;
+        }
+    return count ? some[count / 2] : 0.0;
+}
+
+template <class R>
+struct InteriorFit {
+    const R& X;
+    Targets t;
+    LossSpec spec;
+    Box box;
+    InteriorJob job;
+    i64 n, d, order;
+    State s;
+    double *theta, *delta, *along, *rhs, *centred, *res, *mu, *sums, *h, *H, *pack;
+    double *middle, *spread;  // lam = 0: the mean of the rows, sqrt(sum s sum s (x - middle)^2)
+    double *kept_theta, *kept_u, *kept_out, *margins, *spare;  // the best point so far; room for start and crossover
+    Cholesky chol;
+    double P = 0, gap = 0, step = 0, least = __builtin_inf(), mass = 0;
+    InteriorReport report{};
+
+    InteriorFit(const R& rows, Targets targets, LossSpec l, InteriorJob j, double* th, double* at, i64 packing)
+        : X(rows),
+          t(targets),
+          spec(l),
+          box(box_of(l)),
+          job(j),
+          n(rows.n),
+          d(rows.d),
+          order(rows.d + 1),
+          s(at, rows.n),
+          theta(th) {
+        at += kPlanes * n;
+        const auto take = [&at](i64 size) {
+            double* p = at;
+            at += size;
+            return p;
+        };
+        delta = take(order + 8);
+        along = take(order + 8);
+        rhs = take(order + 8);
+        centred = take(order + 8);
+        res = take(order + 8);
+        mu = take(order + 8);
+        middle = take(order + 8);
+        spread = take(order + 8);
+        sums = take(2 * order + 8);
+        chol.scale = take(order + 8);
+        h = take(n);
+        H = take(order * order);
+        chol.U = take(order * order);
+        chol.n = order;
+        pack = take(packing);
+        kept_theta = take(order);
+        kept_u = take(n);
+        kept_out = take(8 + 2 * order);
+        margins = take(n);
+        spare = at;
+    }
+
+    static void clear(double* a, i64 size) {
+        for (i64 j = 0; j < size; ++j) a[j] = 0.0;
+    }
+    static void copy(const double* from, double* to, i64 size) {
+        for (i64 j = 0; j < size; ++j) to[j] = from[j];
+    }
+
+    // The minimiser of the squared loss with the same kink.
+    void start() {
+        Targets shifted = t;
+        const bool even = box.lo < 0.0;
+        if (!even && box.kink != 1.0) {
+            for (i64 i = 0; i < n; ++i) margins[i] = (t.offset ? t.offset[i] : 0.0) + 1.0 - box.kink;
+            shifted.offset = margins;
+        }
+        const LossSpec squared{even ? LossId::squared : LossId::squared_hinge, {1.0, box.kink}};
+        const NewtonJob easy{job.lam, 1e-2, 40, job.intercept, 0};
+        NewtonFit fit(X, shifted, squared, easy, theta, spare);
+        const NewtonReport found = fit.run(rhs, centred, kept_out);
+        report.sweeps += found.sweeps;
+        report.grams += found.grams;
+        double finite = 0;
+        for (i64 j = 0; j < order; ++j) finite += theta[j] - theta[j];
+        if (finite != 0.0) clear(theta, order);
+    }
+
+    // The state at theta, on the central path.
+    void place(bool cold) {
+        clear(sums, 1);
+        kink_margins(X, 0, n, t, box, theta, s.v, sums);
+        ++report.sweeps;
+        double usual = usual_distance(n, t, s.v), mean = 0;
+        mass = 0;
+        for (i64 i = 0; i < n; ++i) {
+            const double w = t.weight ? t.weight[i] : 1.0;
+            mean += w * __builtin_fabs(s.v[i]);
+            mass += w;
+        }
+        mean = mass > 0.0 ? mean / mass : 0.0;
+        if (cold || usual < 1e-3 * mean) usual = 0.5 * mean;
+        if (!(usual > 1e-100)) usual = 1e-8;
+        // No mu whose gap, 2 mu per row, is many times the objective: src/linsep/solvers/central_path.py.
+        const double most = kMost * (sums[0] + 0.5 * job.lam * dot_n(theta, theta, d)) / mass;
+        double begin = box.width() * usual;
+        if (!cold && most > 0.0 && begin > most) begin = most;
+        central(0, n, box, begin, s);
+        step = 0;
+    }
+
+    // Without a penalty the dual needs sum s sign u x~ = 0. How far r is from 0, as a share of what it could be: scales
+    // of the columns do not matter, and neither does a constant column, which is the intercept over again.
+    void measure_spread() {
+        double total = 0;
+        for (i64 i = 0; i < n; ++i) total += h[i] = t.weight ? t.weight[i] : 1.0;
+        hessian(X, h, 0.0, job.intercept, middle, H, pack);
+        ++report.grams;
+        for (i64 j = 0; j < d; ++j) spread[j] = __builtin_sqrt(total * H[j * order + j]);
+        spread[d] = total;
+    }
+    double imbalance(const double* r, double rb) const {
+        double most = job.intercept && spread[d] > 0.0 ? __builtin_fabs(rb) / spread[d] : 0.0;
+        for (i64 j = 0; j < d; ++j) {
+            const double share = spread[j] > 0.0 ? __builtin_fabs(r[j] - middle[j] * rb) / spread[j] : 0.0;
+            if (!(share <= most)) most = share;
+        }
+        return most;
+    }
+
+    // Makes the last step; the gap has no negative terms, so nothing cancels in it.
+    void measure() {
+        clear(sums, 3 + 2 * order);
+        gather(X, 0, n, t, box, step, s, h, sums);
+        step = 0;
+        double r2 = 0;
+        for (i64 j = 0; j < d; ++j) {
+            const double r = sums[3 + j] - job.lam * theta[j];
+            r2 += r * r;
+        }
+        P = sums[0] + 0.5 * job.lam * dot_n(theta, theta, d);
+        gap = sums[1];
+        if (job.lam > 0.0) {
+            gap += 0.5 * r2 / job.lam;
+            if (job.intercept) gap += __builtin_fabs(sums[3 + d] * theta[d]);
+        } else {
+            gap += P * imbalance(sums + 3, sums[3 + d]);
+        }
+        ++report.sweeps;
+    }
+
+    // delta = H^-1 rhs, in the user's coordinates.
+    void direction() {
+        for (i64 j = 0; j < d; ++j) centred[j] = rhs[j] - mu[j] * rhs[d];
+        centred[d] = rhs[d];
+        chol.solve_refined(H, centred, delta, res);
+        if (job.intercept) delta[d] -= dot_n(mu, delta, d);
+    }
+
+    // One step, from the sums of measure; false if it is of no use.
+    bool advance() {
+        const double complement = sums[2];
+        for (i64 j = 0; j < order; ++j) rhs[j] = sums[3 + j] - sums[3 + order + j] - (j < d ? job.lam * theta[j] : 0.0);
+        if (!job.intercept) rhs[d] = 0.0;
+        hessian(X, h, job.lam, job.intercept, mu, H, pack);
+        chol.factor(H, job.lam == 0.0);
+        ++report.grams;
+        direction();
+        clear(sums, 1 + 2 * order);
+        const double far = predict(X, 0, n, t, delta, s, sums);
+        const double mu_now = complement / (2.0 * mass), target = mu_now * centring(far, complement, sums[0]);
+        for (i64 j = 0; j < order; ++j) rhs[j] += target * sums[1 + j] + sums[1 + order + j];
+        if (!job.intercept) rhs[d] = 0.0;
+        direction();
+        copy(delta, along, order);
+        double reach = correct(X, 0, n, t, delta, target, s);
+        report.sweeps += 2;
+        for (int k = 0; k < kCorrectors && recentred(target, &reach); ++k);
+        step = reach > kShare ? kShare / reach : 1.0;
+        for (i64 j = 0; j < order; ++j) theta[j] += step * along[j];
+        return step > 1e-8 && reach - reach == 0.0;
+    }
+    // A centrality corrector, if the step is short and it makes it longer.
+    bool recentred(double target, double* reach) {
+        const double length = kShare / *reach, goal = longer(length);
+        if (!(length < kLong)) return false;
+        clear(rhs, order);
+        recentre(X, 0, n, t, goal, target, s, rhs);
+        if (!job.intercept) rhs[d] = 0.0;
+        direction();
+        const double found = attempt(X, 0, n, t, delta, goal, target, s);
+        report.sweeps += 2;
+        if (!(kShare / found >= length + kGain * (goal - length))) return false;
+        adopt(0, n, t, goal, target, s);
+        for (i64 j = 0; j < order; ++j) along[j] += delta[j];
+        *reach = found;
+        return true;
+    }
+    // Mehrotra's rule: the cube of what the predictor would leave.
+    static double centring(double far, double complement, double second) {
+        const double length = far > 1.0 ? 1.0 / far : 1.0;
+        const double left = 1.0 - length + length * length * second / complement;
+        const double cube = left * left * left;
+        return cube > 1e-6 ? (cube < 1.0 ? cube : 1.0) : 1e-6;
+    }
+
+    // Iterates until gap <= target * P; false if it no longer falls.
+    bool descend(double target, int limit) {
+        double landmark = __builtin_inf();
+        for (int idle = 0; idle < 12; ++report.steps) {
+            measure();
+            if (!(gap - gap == 0.0)) return false;
+            if (gap <= target * P) return true;
+            idle = gap < 0.9 * landmark ? 0 : idle + 1;  // slow progress is progress
+            if (idle == 0) landmark = gap;
+            if (report.steps >= limit || !advance()) return false;
+            if (report.steps % 8 == 7) {  // against drift
+                measure();
+                clear(sums, 1);
+                kink_margins(X, 0, n, t, box, theta, s.v, sums);
+                ++report.sweeps;
+            }
+        }
+        return false;
+    }
+
+    // Keeps (theta, u) if its relative gap, by the closing pass, is the least so far, or if it is the exact point.
+    void keep(double* u, double* out, bool exact) {
+        make_feasible(n, t, box, job.intercept, u);
+        clear(out, 8 + 2 * d);
+        closing(X, 0, n, t, spec, theta, theta, theta, u, out, nullptr);
+        ++report.sweeps;
+        double primal;
+        double found = gap_of(out, d, job.lam, theta, job.intercept, &primal);
+        if (job.lam == 0.0) {  // first of all the dual point must be feasible
+            for (i64 j = 0; j < d; ++j) res[j] = out[8 + j] + out[8 + d + j];
+            found = __builtin_fabs(primal + out[1] + out[2]) +
+                    out[6] * imbalance(res, job.intercept ? out[3] - out[4] : 0.0);
+        }
+        found /= primal > 0.0 ? primal : 1e-300;
+        if (job.lam == 0.0 && !(found <= kVertex)) exact = false;
+        if (!(found < least || (exact && found <= job.tol))) return;
+        least = found;
+        report.exact = exact;
+        report.primal = primal;
+        copy(theta, kept_theta, order);
+        copy(u, kept_u, n);
+        copy(out, kept_out, 8 + 2 * d);
+    }
+
+    bool cross(double* u, double* out) {
+        copy(theta, rhs, order);
+        copy(s.v, margins, n);
+        Crossover<R> over(X, t, box, job.lam, job.intercept, nullptr, theta, u, margins, spare);
+        const bool right = over.run(kRounds);
+        report.sweeps += over.sweeps;
+        report.grams += over.grams;
+        keep(u, out, right);
+        copy(rhs, theta, order);
+        return least <= job.tol && ((right && report.exact) || least <= kExact);
+    }
+
+    // The iterate with every row at an end of its box that is nearer to it than to the kink, as shares of what is usual.
+    // Whether that closes the gap: then the support is as small as at the optimum.
+    bool enough(double* u, double* out) {
+        if (step > 0.0) measure();
+        double most = 0;
+        for (i64 i = 0; i < n; ++i) most = __builtin_fabs(s.v[i]) > most ? __builtin_fabs(s.v[i]) : most;
+        for (i64 i = 0; i < n; ++i) {
+            const double a = s.a[i], t = s.t[i], far = __builtin_fabs(s.v[i]) * box.width();
+            if (a < t)
+                u[i] = a * most <= far ? box.lo : box.lo + a;
+            else
+                u[i] = t * most <= far ? box.hi : box.hi - t;
+        }
+        keep(u, out, false);
+        return least <= job.tol;
+    }
+
+    InteriorReport answer(double* u, double* out) {
+        copy(kept_theta, theta, order);
+        copy(kept_u, u, n);
+        copy(kept_out, out, 8 + 2 * d);
+        report.status = least <= job.tol ? 1 : 2;
+        return report;
+    }
+
+    // status: 1 gap <= tol, 2 not, 3 no point at all. theta is the start (if warm) and becomes the answer, with u and the closing sums.
+    InteriorReport run(double* u, double* out) {
+        if (!job.warm) start();
+        if (job.lam == 0.0) measure_spread();
+        place(false);
+        const bool rough = job.lam > 0.0 && job.tol >= kRough;
+        constexpr double shares[] = {4.0, 0.5};
+        for (const double share : shares)  // rows at their ends leave less of a gap than the iterate has, as a rule
+            if (rough && descend(share * job.tol, job.max_steps) && enough(u, out)) return answer(u, out);
+        double target = job.tol < 1e-8 ? 0.1 * job.tol : 1e-9;
+        bool falling = descend(target, job.max_steps);
+        if (!falling && !(gap <= 1e-3 * P)) {
+            clear(theta, order);
+            place(true);
+            falling = descend(target, 2 * job.max_steps);
+        }
+        for (int trial = 0; trial < 3; ++trial, target *= 1e-2) {
+            if (trial > 0) falling = falling && descend(target, 2 * job.max_steps);
+            if (step > 0.0) measure();
+            for (int exact = 1; exact >= 0; --exact) {
+                for (i64 i = 0; i < n; ++i) u[i] = s.a[i] < s.t[i] ? box.lo + s.a[i] : box.hi - s.t[i];
+                if (!exact)
+                    keep(u, out, false);
+                else if (cross(u, out))
+                    break;
+            }
+            if (report.exact || least <= kExact || !falling) break;
+        }
+        if (!(least < __builtin_inf())) {
+            report.status = 3;
+            return report;
+        }
+        return answer(u, out);
+    }
+};
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,211 @@
+// Prox-Newton for an absolute penalty on a few of many features, by the columns of X.
+//
+// Problem  min  sum s l(m) + l2/2 |w|^2 + l1 |w|_1  over the weights of `count` features and the intercept. Each step
+// minimises the quadratic model of the losses plus the penalty (l1/column_model.hpp). The Newton-dual point (sums/closing.hpp) of
+// the last step is then feasible but for the residual of the model, which is what `eta` bounds; the fit ends on the
+// duality gap of these features.
+#pragma once
+#include "l1/column_model.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+constexpr double kFar = 0.3;   // breach of the conditions, as a share of l1, above which a model is solved roughly
+constexpr double kFlat = 0.1;  // of its bound: curvature to go by where there is none
+constexpr int kHalvings = 30;
+
+template <class R>
+struct ColumnFit {
+    const R& X;
+    Targets t;
+    LossSpec spec;
+    ColumnJob job;
+    i64 n, k;
+    double *w, *z;  // the caller's: weights and intercept [k + 1], scores [n]
+    ColumnModel<R> model;
+    double *q, *h, *x;  // of the model: slopes and curvatures of the rows, its minimum
+    double* dz;         // change of the scores
+    double P = 0, damping = 0;
+    int stalls = 0;
+    ColumnReport report{};
+
+    ColumnFit(const R& columns, Targets targets, LossSpec s, ColumnJob j, double* weights, double* scores, double* at,
+              i64* lists)
+        : X(columns),
+          t(targets),
+          spec(s),
+          job(j),
+          n(columns.d),
+          k(j.count),
+          w(weights),
+          z(scores),
+          model(columns, j, weights, at, lists),
+          q(model.q),
+          h(model.h),
+          x(model.x),
+          dz(at) {}
+
+    double penalty(const double* v) const {
+        double sum = 0;
+        for (i64 a = 0; a < k; ++a) sum += job.l1 * __builtin_fabs(v[a]) + 0.5 * job.l2 * v[a] * v[a];
+        return sum;
+    }
+
+    // Sum of the losses at z + step (dz + beta); with slopes and curvatures if wanted. Rows far on their side have no
+    // curvature left, and a step that follows such a model goes far too far. When P would not fall, every curvature is
+    // held above a share of its bound: with the whole of it the model lies above P.
+    double losses(double step, bool derivatives) {
+        Chunk c;
+        double sum = 0;
+        const LossOps loss = ops(spec.id);
+        for (i64 i0 = 0; i0 < n; i0 += kMaxChunk) {
+            const int nr = (int)min64(kMaxChunk, n - i0), np = padded(nr);
+            if (step == 0.0)
+                for (int i = 0; i < nr; ++i) c.m[i] = z[i0 + i];
+            else
+                for (int i = 0; i < nr; ++i) c.m[i] = z[i0 + i] + step * (dz[i0 + i] + model.beta);
+            margins(c, t, i0, nr);
+            loss.at(np, spec.shape, c.m, c.value, c.slope, c.curvature);
+            sum += weighted_total(c.value, c.weight, np) + not_finite(c.m, np);
+            if (derivatives && damping > 0.0)
+                for (int i = 0; i < nr; ++i) c.curvature[i] = larger(c.curvature[i], damping * curvature_bound(spec));
+            if (derivatives)
+                for (int i = 0; i < nr; ++i) {
+                    q[i0 + i] = c.weight[i] * t.sign[i0 + i] * c.slope[i];
+                    h[i0 + i] = c.weight[i] * c.curvature[i];
+                }
+        }
+        return sum;
+    }
+
+    // The bound that the Newton-dual point of this model proves on these features; -1 where it is infeasible.
+    double dual_bound() {
+        Chunk c;
+        double u[kRoom], conj[kRoom], inside[kRoom], sum = 0;
+        const LossOps loss = ops(spec.id);
+        for (i64 i0 = 0; i0 < n; i0 += kMaxChunk) {
+            const int nr = (int)min64(kMaxChunk, n - i0), np = padded(nr);
+            for (int i = 0; i < np; ++i) u[i] = c.weight[i] = 0.0;
+            for (int i = 0; i < nr; ++i) {
+                c.weight[i] = t.weight ? t.weight[i0 + i] : 1.0;
+                const double v = t.sign[i0 + i] * c.weight[i];
+                u[i] = v != 0.0 ? -(q[i0 + i] + h[i0 + i] * model.beta) / v : 0.0;
+            }
+            loss.conjugate(np, spec.shape, u, conj, inside);
+            for (int i = 0; i < nr; ++i) {
+                if (c.weight[i] == 0.0) continue;
+                if (inside[i] == 0.0) return -1.0;
+                sum += c.weight[i] * (conj[i] + (t.offset ? u[i] * t.offset[i0 + i] : 0.0));
+            }
+        }
+        double most = job.l1, squares = 0;
+        for (i64 a = 0; a < k; ++a) {
+            const double v = __builtin_fabs(X.dot_row(job.list[a], q) + model.beta * model.hx[a]), over = v - job.l1;
+            most = larger(most, v);
+            if (over > 0.0) squares += over * over;
+        }
+        return job.l2 > 0.0 ? -sum - 0.5 * squares / job.l2 : -sum * (job.l1 / most);
+    }
+
+    // base and step [k + 1] become those of the Newton-dual point of the last step.
+    // status: 0 step limit, 1 gap <= tol, 2 no more to gain, 4 not finite
+    ColumnReport run(double* base, double* step) {
+        P = losses(0.0, true) + penalty(w);
+        double best = 1e300;
+        for (report.steps = 0; report.steps < job.max_steps && model.work < kBudget; ++report.steps) {
+            if (!(P - P == 0.0)) return finish(4);
+            double share = model.pose() / job.l1;
+            if (damping == 0.0 && model.flat()) {
+                damping = kFlat;
+                losses(0.0, true);
+                share = model.pose() / job.l1;
+            }
+            const double eta = larger(0.25 * job.tol, share < 1.0 ? 0.1 * share : 0.1);
+            model.minimise(eta, share > kFar);
+            const double decrease = -model.slope_b * model.beta - penalty_change();
+            for (i64 a = 0; a < k; ++a) model.move[a] = x[a] - w[a], model.order[a] = a;
+            model.combine(model.order, k, model.move, dz);
+            const bool near = damping == 0.0 && decrease <= 0.1 * P;
+            const double bound = near ? dual_bound() : -1.0;
+            const double next = losses(1.0, true) + penalty(x);
+            if (bound > 0.0 && next - bound <= job.tol * next) {
+                report.gap = best = (next - bound) / next;
+                keep(base, step);
+                advance(1.0);
+                P = next;
+                return finish(1);
+            }
+            if (bound > 0.0 && next - bound < best * next) report.gap = best = (next - bound) / next;
+            keep(base, step);
+            if (next < P && next <= P - 1e-4 * decrease) {
+                advance(1.0);
+                P = next;
+                if (damping > 0.0) {
+                    damping = damping > 1e-3 ? 0.1 * damping : 0.0;
+                    losses(0.0, true);
+                }
+                continue;
+            }
+            if (!(decrease > 1e-14 * P)) {  // P can tell no more
+                if (!(next <= P * (1.0 + 1e-14)))
+                    losses(0.0, true);
+                else
+                    advance(1.0), P = next;
+                if (++stalls > 3) return finish(2);
+                continue;
+            }
+            if (!shorter(decrease)) {
+                if (damping >= 1e6) return finish(2);
+                damping = larger(10.0 * damping, 1e-3);
+                losses(0.0, true);
+            }
+        }
+        return finish(0);
+    }
+
+    // What the model promises the penalised part to change by, its slope at w taken: l1 and g
+    double penalty_change() const {
+        double sum = 0;
+        for (i64 a = 0; a < k; ++a)
+            sum += model.g[a] * (x[a] - w[a]) + job.l1 * (__builtin_fabs(x[a]) - __builtin_fabs(w[a]));
+        return sum;
+    }
+    void keep(double* base, double* step) const {
+        for (i64 a = 0; a < k; ++a) base[a] = w[a], step[a] = x[a] - w[a];
+        base[k] = w[k];
+        step[k] = model.beta;
+    }
+    void advance(double length) {
+        for (i64 a = 0; a < k; ++a) w[a] = length == 1.0 ? x[a] : w[a] + length * (x[a] - w[a]);
+        for (i64 i = 0; i < n; ++i) z[i] += length * (dz[i] + model.beta);
+        w[k] += length * model.beta;
+    }
+    // The first of some shorter steps at which P is low enough; false if it is so short that the model must be wrong.
+    bool shorter(double decrease) {
+        double length = 0.5;
+        for (int half = 0; half < kHalvings; ++half, length *= 0.5) {
+            double part = losses(length, false);
+            for (i64 a = 0; a < k; ++a) {
+                const double v = w[a] + length * (x[a] - w[a]);
+                part += job.l1 * __builtin_fabs(v) + 0.5 * job.l2 * v * v;
+            }
+            if (part < P && part <= P - 1e-4 * length * decrease) {
+                advance(length);
+                losses(0.0, true);
+                P = part;
+                return true;
+            }
+            if (length < 0.1) return false;
+        }
+        return false;
+    }
+    ColumnReport finish(int status) {
+        report.status = status;
+        report.primal = P;
+        report.sweeps = model.sweeps, report.solves = model.solves, report.gradients = model.gradients;
+        return report;
+    }
+};
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,328 @@
+// The quadratic model of a prox-Newton step, by the columns of X.
+//
+//   min over x  (x - w)'g + (x - w)'H(x - w)/2 + l1 |x|_1,   H = X_c' diag(h) X_c + l2,   X_c centred by the intercept
+//
+// The rows of the template argument R are the columns of X (CSC is CSR of the transpose). Coordinate descent works on the
+// slopes q = s sign l' + h x.(step): a visit costs the entries of one column. The intercept is eliminated: after every
+// move of a coordinate it is at the minimum of the model, for the price of one multiplication. Once descent has found who
+// takes part, conjugate gradients on the support finish, and where they would change a sign the step ends at the minimum
+// on the way. When they have cost about as much as a factor of the Hessian of the support would, that is made, and
+// preconditions them from then on.
+//
+// References: Yuan, Ho and Lin, An improved GLMNET, 2012; Lee, Battle, Raina and Ng, feature-sign search, 2007.
+#pragma once
+#include <cstdlib>
+
+#include "core/block_cholesky.hpp"
+#include "dual/coordinate_ascent.hpp"
+#include "l1/line_minimum.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+template <class T, class F>
+inline void each_entry(const DenseRows<T>& X, i64 j, F f) {
+    const T* x = X.row(j);
+    for (i64 i = 0; i < X.d; ++i) f(i, (double)x[i]);
+}
+template <class T, class I, class F>
+inline void each_entry(const CsrRows<T, I>& X, i64 j, F f) {
+    for (i64 p = X.start[j]; p < X.start[j + 1]; ++p) f((i64)X.index[p], (double)X.x[p]);
+}
+
+template <class T>
+inline i64 entries_of(const DenseRows<T>& X, i64) {
+    return X.d;
+}
+template <class T, class I>
+inline i64 entries_of(const CsrRows<T, I>& X, i64 j) {
+    return X.start[j + 1] - X.start[j];
+}
+
+constexpr int kModelRounds = 60;   // of descent and conjugate gradients for one model
+constexpr int kSupportSweeps = 5;  // of descent over the support before conjugate gradients
+constexpr int kGradients = 150;    // steps of conjugate gradients in a round
+constexpr int kFarRounds = 3;      // of descent alone while the model is not worth more
+constexpr i64 kFactor = 2000;      // features of a support that is factored
+constexpr double kBudget = 3e8;    // entries to visit, after which the call returns at the next step
+
+template <class R>
+struct ColumnModel {
+    const R& X;
+    ColumnJob job;
+    i64 n, k;
+    const double* w;                                         // where the model is made
+    double *q, *h, *y;                                       // per row
+    double *x, *g, *hx, *curve, *r, *p, *sp, *move, *start;  // per feature
+    i64 *on, *order, *place;                                 // place: of a feature in the factor, or -1
+    Cholesky chol{0, nullptr, nullptr, 0.0};
+    double *room = nullptr, *rhs = nullptr, *solved = nullptr;  // of the factor
+    double spent = 0;                                           // work of conjugate gradients since it was made
+    double mass = 0, slope_b = 0, beta = 0;
+    double work = 0;  // entries visited
+    int sweeps = 0, solves = 0, gradients = 0;
+
+    ColumnModel(const R& columns, ColumnJob j, const double* weights, double*& at, i64* lists)
+        : X(columns), job(j), n(columns.d), k(j.count), w(weights) {
+        const auto take = [&at](i64 count) {
+            double* from = at;
+            at += count + 8;
+            return from;
+        };
+        q = take(n), h = take(n), y = take(n);
+        x = take(k), g = take(k), hx = take(k), curve = take(k);
+        r = take(k), p = take(k), sp = take(k), move = take(k), start = take(k);
+        on = lists, order = lists + k, place = lists + 2 * k;
+    }
+    ~ColumnModel() { std::free(room); }
+    ColumnModel(const ColumnModel&) = delete;
+    ColumnModel& operator=(const ColumnModel&) = delete;
+
+    // Gradient and diagonal of the model at w; returns the largest breach of the optimality conditions there.
+    double pose() {
+        mass = slope_b = 0.0;
+        if (job.intercept)
+            for (i64 i = 0; i < n; ++i) mass += h[i], slope_b += q[i];
+        double most = 0;
+        for (i64 a = 0; a < k; ++a) {
+            double first = 0, mixed = 0, second = 0;
+            each_entry(X, job.list[a], [&](i64 i, double v) {
+                const double hv = h[i] * v;
+                first += v * q[i];
+                mixed += hv;
+                second += hv * v;
+            });
+            g[a] = first + job.l2 * w[a];
+            hx[a] = mass > 0.0 ? mixed : 0.0;
+            const double centred = second - (mass > 0.0 ? mixed * mixed / mass : 0.0);
+            curve[a] = (centred > 1e-12 * second ? centred : 1e-12 * second) + job.l2;
+            most = larger(most, breach(w[a], g[a]));
+        }
+        beta = mass > 0.0 ? -slope_b / mass : 0.0;
+        for (i64 a = 0; a < k; ++a) x[a] = w[a];
+        return most;
+    }
+    // Whether a feature wants in whose rows are all on straight pieces of the loss: the model does not say how far.
+    bool flat() const {
+        for (i64 a = 0; a < k; ++a)
+            if (!(curve[a] > 0.0) && breach(w[a], g[a]) > 0.0) return true;
+        return false;
+    }
+    double breach(double at, double slope) const { return breach_of(at, slope, job.l1); }
+    double slope_at(i64 a) const { return X.dot_row(job.list[a], q) + beta * hx[a] + job.l2 * x[a]; }
+
+    // One coordinate to its minimum, the intercept following; returns the breach it found.
+    double settle(i64 a) {
+        work += (double)entries_of(X, job.list[a]);
+        const double slope = slope_at(a), found = breach(x[a], slope);
+        if (found == 0.0 || (!(curve[a] > 0.0) && __builtin_fabs(slope) > job.l1)) return 0.0;
+        // without curvature |slope| <= l1 leads straight to 0
+        const double at = curve[a] * x[a] - slope, over = __builtin_fabs(at) - job.l1;
+        const double to = over > 0.0 && curve[a] > 0.0 ? (at > 0.0 ? over : -over) / curve[a] : 0.0;
+        const double step = to - x[a];
+        if (step == 0.0) return 0.0;
+        x[a] = to;
+        double* slopes = q;
+        const double* curvatures = h;
+        each_entry(X, job.list[a], [=](i64 i, double v) { slopes[i] += step * curvatures[i] * v; });
+        if (mass > 0.0) beta -= step * hx[a] / mass;
+        return found;
+    }
+
+    void minimise(double eta, bool far) {
+        const double enough = eta * job.l1;
+        const int rounds = far ? kFarRounds : kModelRounds;
+        for (int round = 0; round < rounds && (round == 0 || work < kBudget); ++round) {
+            double most = 0;
+            for (i64 a = 0; a < k; ++a) {
+                if (a + kAhead < k) fetch_row(X, job.list[a + kAhead]);
+                most = larger(most, settle(a));
+            }
+            ++sweeps;
+            if (most <= enough) return;
+            bool settled = false;
+            const int most_sweeps = chol.n > 0 ? 1 : kSupportSweeps;  // with a factor, gradients are the quicker
+            for (int sweep = 0; sweep < most_sweeps && !settled; ++sweep) {
+                double inner = 0;
+                for (i64 a = 0; a < k; ++a)
+                    if (x[a] != 0.0) inner = larger(inner, settle(a));
+                settled = inner <= 0.3 * enough;
+            }
+            if (!settled && !far) conjugate_gradients(0.2 * enough);
+        }
+    }
+
+    // out = sum of the columns times v, over the features of the list
+    void combine(const i64* list, i64 count, const double* v, double* out) {
+        for (i64 i = 0; i < n; ++i) out[i] = 0.0;
+        for (i64 c = 0; c < count; ++c) {
+            if (c + kAhead < count) fetch_row(X, job.list[list[c + kAhead]]);
+            if (v[c] != 0.0) X.axpy(job.list[list[c]], v[c], out);
+        }
+    }
+
+    // p = M^-1 r over the support: by the last factor where it knows the feature, by the diagonal elsewhere.
+    void precondition(i64 m, double* out) {
+        for (i64 c = 0; c < m; ++c) out[c] = r[c] / curve[on[c]];
+        if (chol.n == 0) return;
+        for (i64 f = 0; f < chol.n; ++f) rhs[f] = 0.0;
+        for (i64 c = 0; c < m; ++c)
+            if (place[on[c]] >= 0) rhs[place[on[c]]] = r[c];
+        chol.solve(rhs, solved);
+        for (i64 c = 0; c < m; ++c)
+            if (place[on[c]] >= 0) out[c] = solved[place[on[c]]];
+    }
+    // The Hessian of the model on the support into the upper triangle of S. Sparse columns are turned into rows first:
+    // these are short where columns are many.
+    void assemble(i64 m, double* S) {
+        for (i64 c = 0; c < m * m; ++c) S[c] = 0.0;
+        if constexpr (R::dense) {
+            for (i64 c = 0; c < m; ++c) {
+                each_entry(X, job.list[on[c]], [&](i64 i, double v) { y[i] = h[i] * v; });
+                for (i64 e = c; e < m; ++e) S[c * m + e] = X.dot_row(job.list[on[e]], y);
+            }
+        } else {
+            i64 entries = 0;
+            for (i64 c = 0; c < m; ++c) entries += entries_of(X, job.list[on[c]]);
+            i64* first = static_cast<i64*>(std::malloc(sizeof(i64) * (size_t)(n + 2 + entries)));
+            double* value = static_cast<double*>(std::malloc(sizeof(double) * (size_t)(entries + 1)));
+            if (first && value) by_rows(m, first, first + n + 2, value, S);
+            std::free(first);
+            std::free(value);
+        }
+        for (i64 c = 0; c < m; ++c) {
+            const double share = mass > 0.0 ? hx[on[c]] / mass : 0.0;
+            for (i64 e = c; e < m; ++e) S[c * m + e] -= share * hx[on[e]];
+            S[c * m + c] = curve[on[c]] * (1.0 + 1e-10);
+        }
+    }
+    void by_rows(i64 m, i64* first, i64* index, double* value, double* S) {
+        for (i64 i = 0; i < n + 2; ++i) first[i] = 0;
+        for (i64 c = 0; c < m; ++c) each_entry(X, job.list[on[c]], [&](i64 i, double) { ++first[i + 2]; });
+        for (i64 i = 0; i < n; ++i) first[i + 2] += first[i + 1];
+        for (i64 c = 0; c < m; ++c)
+            each_entry(X, job.list[on[c]], [&](i64 i, double v) {
+                const i64 at = first[i + 1]++;
+                index[at] = c;
+                value[at] = v;
+            });
+        for (i64 i = 0; i < n; ++i)
+            for (i64 a = first[i]; a < first[i + 1]; ++a) {
+                double* row = S + index[a] * m;
+                const double hv = h[i] * value[a];
+                for (i64 b = a + 1; b < first[i + 1]; ++b) row[index[b]] += hv * value[b];
+            }
+    }
+    // What a factor costs, in visits of entries.
+    double price(i64 m, double entries) const {
+        const double pairs = R::dense ? 0.5 * (double)m * entries : entries * entries / (double)n;
+        return pairs + (double)m * (double)m * (1.0 + (double)m / 50.0);
+    }
+    void factor(i64 m) {
+        std::free(room);
+        room = static_cast<double*>(std::malloc(sizeof(double) * (size_t)(m * m + 3 * m + block_pack(m))));
+        spent = 0.0;
+        chol.n = 0;
+        if (!room) return;
+        chol.U = room;
+        chol.scale = room + m * m, rhs = chol.scale + m, solved = rhs + m;
+        for (i64 a = 0; a < k; ++a) place[a] = -1;
+        for (i64 c = 0; c < m; ++c) place[on[c]] = c;
+        assemble(m, room);
+        chol.n = m;
+        factor_in_blocks(chol, solved + m);
+    }
+
+    // The minimum of the model among the weights with this support and these signs, as far as the signs hold.
+    void conjugate_gradients(double enough) {
+        i64 m = 0;
+        for (i64 a = 0; a < k; ++a)
+            if (x[a] != 0.0) on[m++] = a;
+        if (m == 0) return;
+        double entries = (double)n, norm = 0;
+        for (i64 c = 0; c < m; ++c) {
+            const i64 a = on[c];
+            r[c] = start[c] = -(slope_at(a) + (x[a] > 0.0 ? job.l1 : -job.l1));
+            move[c] = 0.0;
+            entries += (double)entries_of(X, job.list[a]);
+        }
+        bool fresh = true;  // begin anew, with the present preconditioner
+        for (int step = 0; step < kGradients && work < 1.5 * kBudget; ++step) {
+            double most = 0;
+            for (i64 c = 0; c < m; ++c) most = larger(most, __builtin_fabs(r[c]));
+            if (most <= enough) break;
+            if (m <= kFactor && spent > 0.5 * price(m, entries)) {
+                factor(m);
+                fresh = true;
+            }
+            if (fresh) {
+                precondition(m, p);
+                norm = dot_n(r, p, m);
+                fresh = false;
+            }
+            combine(on, m, p, y);
+            double sum = 0;
+            for (i64 i = 0; i < n; ++i) sum += h[i] * y[i];
+            const double mean = mass > 0.0 ? sum / mass : 0.0;
+            for (i64 i = 0; i < n; ++i) y[i] = h[i] * (y[i] - mean);
+            double curved = 0, length = 0;
+            for (i64 c = 0; c < m; ++c) {
+                const i64 a = on[c];
+                if (c + kAhead < m) fetch_row(X, job.list[on[c + kAhead]]);
+                sp[c] = X.dot_row(job.list[a], y) + job.l2 * p[c];
+                curved += p[c] * sp[c];
+                length += p[c] * p[c] * curve[a];
+            }
+            spent += 2.0 * entries;
+            work += 2.0 * entries;
+            ++gradients;
+            if (!(curved > 1e-14 * length)) {  // flat: go as far as the kinks allow
+                if (step == 0)
+                    for (i64 c = 0; c < m; ++c) move[c] = p[c];
+                break;
+            }
+            const double alpha = norm / curved;
+            for (i64 c = 0; c < m; ++c) {
+                move[c] += alpha * p[c];
+                r[c] -= alpha * sp[c];
+            }
+            precondition(m, sp);
+            const double now = dot_n(r, sp, m), ratio = now / norm;
+            for (i64 c = 0; c < m; ++c) p[c] = sp[c] + ratio * p[c];
+            norm = now;
+            if (!(now > 0.0)) break;
+        }
+        ++solves;
+        along_kinks(m);
+    }
+
+    // Moves the support along `move`, the way found by conjugate gradients, to the minimum of the model on that way.
+    void along_kinks(i64 m) {
+        double slope = 0, curved = 0;
+        Kinks kinks{p, order};
+        for (i64 c = 0; c < m; ++c) {
+            slope -= start[c] * move[c];
+            curved += move[c] * (start[c] - r[c]);
+            if (move[c] * x[on[c]] < 0.0) kinks.add(-x[on[c]] / move[c], c);
+        }
+        if (!(slope < 0.0)) return;
+        const Landing end = minimum_along(kinks, move, slope, larger(curved, 0.0), job.l1);
+        for (i64 c = 0; c < m; ++c) {
+            const i64 a = on[c];
+            const double to = c == end.who ? 0.0 : x[a] + end.length * move[c];
+            move[c] = to - x[a];
+            x[a] = to;
+        }
+        combine(on, m, move, y);
+        double sum = 0;
+        for (i64 i = 0; i < n; ++i) {
+            const double change = h[i] * y[i];
+            q[i] += change;
+            sum += change;
+        }
+        if (mass > 0.0) beta -= sum / mass;
+    }
+};
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,295 @@
+// A whole fit with an absolute penalty in one call, on features few enough for a Hessian.
+//
+// Problem  min  sum s l(m) + l2/2 |w|^2 + l1 |w|_1. A prox-Newton step minimises the quadratic model of the smooth part
+// plus the penalty (l1/quadratic_cd.hpp), the intercept eliminated from it. So the Newton-dual point (sums/closing.hpp) satisfies
+// the optimality conditions up to what the model was left with, and the gap is the Fenchel-Young slack of the losses.
+// src/linsep/solvers/prox_newton.py is the same method over many blocks, with more patience.
+//
+// Reference: Lee, Sun and Saunders, Proximal Newton-type methods for minimizing composite functions, 2014.
+#pragma once
+#include <cstdlib>
+
+#include "l1/quadratic_cd.hpp"
+#include "newton/fit.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+constexpr double kTinyCurve = 1e-12;  // of the diagonal, added where columns may be dependent
+constexpr double kPolishTol = 1e-5;   // who asks for less wants no digits
+constexpr double kPolishWork = 3e6;   // multiply-adds of one Hessian below which one more is free
+constexpr int kLassoPolishes = 4;     // steps beyond what P can tell
+
+// Primal minus dual value from the sums of a closing pass (src/linsep/solvers/run.py: gap_of).
+inline double lasso_gap(const double* c, i64 d, double l1, double l2, const double* theta, bool intercept,
+                        double* primal) {
+    const double plus = intercept && c[3] > c[4] ? c[4] / c[3] : 1.0;
+    const double minus = intercept && c[4] > c[3] ? c[3] / c[4] : 1.0;
+    double most = l1, squares = 0, penalty = 0;
+    for (i64 j = 0; j < d; ++j) {
+        const double v = __builtin_fabs(plus * c[8 + j] + minus * c[8 + d + j]), over = larger(v - l1, 0.0);
+        most = larger(most, v);
+        squares += over * over;
+        penalty += l1 * __builtin_fabs(theta[j]) + 0.5 * l2 * theta[j] * theta[j];
+    }
+    const double conj = plus * c[1] + minus * c[2];
+    *primal = c[0] + penalty;
+    return *primal + (l2 > 0.0 ? conj + 0.5 * squares / l2 : conj * (l1 / most));
+}
+
+template <class R>
+struct LassoFit {
+    const R& X;
+    Targets t;
+    LossSpec spec;
+    LassoJob job;
+    i64 n, d, order;
+    double *theta, *trial, *delta, *g, *mu, *reach, *h, *z, *dz, *H, *pack;
+    SparseQuadratic model;
+    double P = 0, share = 0, damping = 0;
+    double inner;       // breach that is left to a model near the end, as a share of l1
+    double near;        // decrease, as a share of P, from which a closing pass may find the gap closed
+    bool exact;         // Grams in double precision from now on
+    bool last = false;  // the step that polishes: a model is then left with no more than `inner`
+    NewtonReport report{};
+
+    LassoFit(const R& rows, Targets targets, LossSpec s, LassoJob j, double* th, double* at, i64* lists)
+        : X(rows),
+          t(targets),
+          spec(s),
+          job(j),
+          n(rows.n),
+          d(rows.d),
+          order(rows.d + 1),
+          theta(th),
+          model(rows.d, j.l1, at, lists) {
+        at += quadratic_doubles(d);
+        const auto take = [&at](i64 size) {
+            double* p = at;
+            at += size + 8;
+            return p;
+        };
+        trial = take(order), delta = take(order), g = take(order + 1), mu = take(order), reach = take(order);
+        h = take(n), z = take(n), dz = take(n);
+        H = at, at += order * order;
+        pack = at;
+        inner = 0.25 * job.tol;
+        near = larger(__builtin_sqrt(10.0 * job.tol) < 0.3 ? __builtin_sqrt(10.0 * job.tol) : 0.3, 1e-9);
+        exact = !R::dense || d < kSingleFrom;
+    }
+
+    double penalty(const double* w) const {
+        double sum = 0;
+        for (i64 j = 0; j < d; ++j) sum += job.l1 * __builtin_fabs(w[j]) + 0.5 * job.l2 * w[j] * w[j];
+        return sum;
+    }
+
+    // Rows far on their side have no curvature left, and a step that follows such a model goes far too far. When P would
+    // not fall, every curvature is held above a share of its bound: with the whole of it the model lies above P.
+    double value_and_gradient(const double* at) {
+        for (i64 j = 0; j <= order; ++j) g[j] = 0.0;
+        sweep(X, 0, n, t, spec, at, g, h, true);
+        ++report.sweeps;
+        if (damping > 0.0)
+            for (i64 i = 0; i < n; ++i)
+                h[i] = larger(h[i], damping * curvature_bound(spec) * (t.weight ? t.weight[i] : 1.0));
+        for (i64 j = 0; j < d; ++j) g[1 + j] += job.l2 * at[j];
+        if (!job.intercept) g[1 + d] = 0.0;
+        return g[0] + penalty(at);
+    }
+
+    bool settled() const {
+        for (i64 j = 0; j < d; ++j)
+            if (breach_of(theta[j], g[1 + j], job.l1) > 0.0) return false;
+        return true;
+    }
+
+    // The model at theta: S and the slope, the intercept at its best for any weights.
+    void pose() {
+        hessian(X, h, job.l2, job.intercept, mu, H, pack, exact);
+        ++report.grams;
+        const double corner = H[d * order + d], gb = g[1 + d];
+        const double inverse = corner > 0.0 ? 1.0 / corner : 0.0;
+        share = 0.0;
+        for (i64 j = 0; j < d; ++j) {
+            const double cross = H[j * order + d] * inverse;
+            double* row = model.S + j * d;
+            for (i64 e = 0; e < d; ++e) row[e] = H[j * order + e] - cross * H[e * order + d];
+            if (job.l2 == 0.0) row[j] *= 1.0 + kTinyCurve;
+            model.x[j] = theta[j];
+            model.slope[j] = g[1 + j] - (mu[j] + cross) * gb;
+            share = larger(share, breach_of(theta[j], model.slope[j], job.l1) / job.l1);
+        }
+    }
+
+    // delta to the minimum of the model; returns the decrease of P that its slope promises.
+    double direction() {
+        for (;;) {
+            pose();
+            const double eta = last ? inner : larger(inner, share < 1.0 ? 0.01 * share * share : 0.01);
+            model.minimise(eta * job.l1);
+            double decrease = 0, crossed = 0, shifted = 0;
+            for (i64 j = 0; j < d; ++j) {
+                delta[j] = model.x[j] - theta[j];
+                decrease -= g[1 + j] * delta[j] + job.l1 * (__builtin_fabs(model.x[j]) - __builtin_fabs(theta[j]));
+                crossed += H[j * order + d] * delta[j];
+                shifted += mu[j] * delta[j];
+            }
+            const double corner = H[d * order + d];
+            delta[d] = corner > 0.0 ? -(g[1 + d] + crossed) / corner - shifted : 0.0;
+            decrease -= g[1 + d] * delta[d];
+            if (exact || (!blurred(decrease) && decrease - decrease == 0.0)) return decrease;
+            exact = true;
+        }
+    }
+
+    // Whether single precision may show in the gap: it leaves about 2e-7 sqrt(H_jj) |diag(H)^1/2 delta| in v_j, which
+    // is to be small beside l1 (or, with l2 > 0, its square beside l2 P).
+    bool blurred(double decrease) const {
+        if (!(decrease <= near * P)) return false;
+        double most = 0, length = 0;
+        for (i64 j = 0; j < d; ++j) {
+            most = larger(most, H[j * order + j]);
+            length += H[j * order + j] * delta[j] * delta[j];
+        }
+        return 2e-7 * __builtin_sqrt(most * length) > 0.1 * job.tol * job.l1;
+    }
+
+    bool closes(const double* at, const double* base, const double* step, double* out) {
+        for (i64 j = 0; j < 8 + 2 * d; ++j) out[j] = 0.0;
+        closing(X, 0, n, t, spec, base, step, at, nullptr, out, reach);
+        ++report.sweeps;
+        double primal;
+        const double gap = lasso_gap(out, d, job.l1, job.l2, at, job.intercept, &primal);
+        report.primal = primal;
+        report.dual = primal - gap;
+        return gap <= job.tol * primal;
+    }
+
+    // The first of some shorter steps at which P is low enough; false if it is so short that the model must be wrong.
+    bool shorter(double decrease) {
+        Chunk c;
+        const LossOps loss = ops(spec.id);
+        for (i64 r = 0; r < n; r += X.chunk()) {
+            const int nr = (int)min64(X.chunk(), n - r);
+            X.dots(r, nr, theta, theta[d], z + r);
+            X.dots(r, nr, delta, delta[d], dz + r);
+        }
+        ++report.sweeps;
+        for (double length = 0.5; length > 0.1; length *= 0.5) {
+            for (i64 j = 0; j < order; ++j) trial[j] = theta[j] + length * delta[j];
+            double value = penalty(trial);
+            for (i64 r = 0; r < n; r += kMaxChunk) {
+                const int nr = (int)min64(kMaxChunk, n - r), np = padded(nr);
+                for (int i = 0; i < nr; ++i) c.m[i] = z[r + i] + length * dz[r + i];
+                margins(c, t, r, nr);
+                loss.at(np, spec.shape, c.m, c.value, c.slope, c.curvature);
+                value += weighted_total(c.value, c.weight, np) + not_finite(c.m, np);
+            }
+            if (value <= P - 1e-4 * length * decrease) return true;
+        }
+        return false;
+    }
+
+    void move_to(double value) {
+        for (i64 j = 0; j < order; ++j) theta[j] = trial[j];
+        P = value;
+    }
+
+    // One step along delta, shortened or damped if it must be; false if P cannot be made to fall.
+    bool advance(double decrease) {
+        for (i64 j = 0; j < order; ++j) trial[j] = theta[j] + delta[j];
+        double next = value_and_gradient(trial);
+        if (!(next <= P - 1e-4 * decrease)) {
+            if (!shorter(decrease)) {
+                if (damping >= 1e6) return false;
+                damping = larger(10.0 * damping, 1e-3);
+                value_and_gradient(theta);
+                return true;
+            }
+            next = value_and_gradient(trial);
+        }
+        move_to(next);
+        if (damping > 0.0) {
+            damping = damping > 1e-3 ? 0.1 * damping : 0.0;
+            value_and_gradient(theta);
+        }
+        return true;
+    }
+
+    i64 stored() const {
+        if constexpr (R::dense)
+            return n * d;
+        else
+            return X.stored();
+    }
+    // One more step where it costs next to nothing: the conditions of optimality then hold to more digits than P shows.
+    void polish(double* base, double* step, double* out) {
+        const size_t length = (size_t)(8 + 2 * d + 2 * order);
+        double* kept = static_cast<double*>(std::malloc(sizeof(double) * length));
+        if (!kept) return;
+        double* const parts[3] = {out, base, step};
+        const i64 sizes[3] = {8 + 2 * d, order, order};
+        const double before = report.primal - report.dual;
+        for (int p = 0, at = 0; p < 3; at += (int)sizes[p++])
+            for (i64 j = 0; j < sizes[p]; ++j) kept[at + j] = parts[p][j];
+        value_and_gradient(theta);
+        exact = last = true;
+        inner = 1e-12;
+        direction();
+        for (i64 j = 0; j < order; ++j) base[j] = theta[j], step[j] = delta[j], trial[j] = theta[j] + delta[j];
+        closes(trial, base, step, out);
+        if (report.primal - report.dual <= before) {
+            move_to(report.primal);
+        } else {
+            for (int p = 0, at = 0; p < 3; at += (int)sizes[p++])
+                for (i64 j = 0; j < sizes[p]; ++j) parts[p][j] = kept[at + j];
+        }
+        std::free(kept);
+    }
+
+    // theta is the start and becomes the answer; base, step and out describe its dual point.
+    // status: 0 step limit, 1 gap <= tol, 2 no more to gain, 4 not finite
+    NewtonReport run(double* base, double* step, double* out) {
+        P = value_and_gradient(theta);
+        if (settled()) {  // nobody wants in: no Hessian is needed to say so
+            for (i64 j = 0; j < order; ++j) base[j] = theta[j], step[j] = delta[j] = 0.0;
+            if (closes(theta, base, step, out)) return finish(1);
+        }
+        int polished = 0;
+        for (report.steps = 0; report.steps < job.max_steps; ++report.steps) {
+            if (!(P - P == 0.0)) return finish(4);
+            const double decrease = direction();
+            if (!(decrease - decrease == 0.0)) return finish(4);
+            const bool tiny = !(decrease > 1e-13 * P);
+            if (damping == 0.0 && decrease <= near * P) {
+                for (i64 j = 0; j < order; ++j) {
+                    base[j] = theta[j], step[j] = delta[j];
+                    trial[j] = theta[j] + delta[j];
+                }
+                if (closes(trial, base, step, out)) {
+                    move_to(report.primal);
+                    if (job.tol <= kPolishTol && (double)stored() * (double)(d + 8) <= kPolishWork)
+                        polish(base, step, out);
+                    return finish(1);
+                }
+                if (decrease <= job.tol * P) inner *= 0.1, exact = true;
+                if (tiny) {  // P can tell no more, but shorter steps err less
+                    if (++polished > kLassoPolishes) return finish(2);
+                    move_to(value_and_gradient(trial));
+                    continue;
+                }
+            }
+            if (!advance(decrease)) return finish(2);
+        }
+        return finish(0);
+    }
+    NewtonReport finish(int status) {
+        report.status = status;
+        report.primal = P;
+        return report;
+    }
+};
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,148 @@
+// The closing pass of the softmax loss: the sums from which a certificate is assembled (src/linsep/simplex.py).
+//
+// Dual point U = onehot(y) - p~ with p~ in the simplex. The Newton-dual one: with p the softmax at the base point and
+// dz the score change of the step,  p~ = p + (diag p - p p') dz; by the Newton equations X'(sU) = lam (W0 + step) up to
+// the residual of the linear solve. Rows where p~ leaves the simplex take the softmax at W, and NaN as their entropy if
+// that is not in it either. An explicit U may be given.
+//
+// out: loss, entropy, magnitude, absolute, spread, bulk, fallbacks; mass [K] = weight of each class;
+//      (d + 1, K) = sum s (x, 1) U'; (k, d) = sum of s x over the rows of each class.
+//   magnitude >= sum s |U_c| (|x|.|w_c| + |b_c|), the same with the slopes at W in place of U, absolute = sum of
+//   |terms|, spread = sum s |U| |x| and bulk = sum s |x| bound the rounding errors. certificates/softmax.py derives how.
+//   absolute counts 1 - p_y as well, kSteep times where p_y is small: there -p_y log p_y magnifies its rounding.
+#pragma once
+#include "softmax/passes.hpp"
+#include "sums/sweep.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+constexpr int kSoftmaxHeader = 7;
+constexpr double kSteep = 16.0, kSmall = 0x1p-7;
+
+// s |U| |x| and s |x| for lengths |U| and |x| whose squares may have underflowed, as may s U: the products are bounds
+// all the same. A square loses at most 2^-1074, so a length of m numbers sqrt(m) 2^-537.
+struct Lengths {
+    double of_x, of_u, lost;
+    Lengths(i64 d, i64 k)
+        : of_x(__builtin_sqrt((double)d) * 0x1p-537),
+          of_u(__builtin_sqrt((double)k) * 0x1p-537),
+          lost((double)k * 0x1p-1010) {}
+    void add(double s, double x_squared, double u_squared, double* spread, double* bulk) const {
+        const double x = __builtin_sqrt(x_squared) + of_x;
+        *spread += x * (s * (__builtin_sqrt(u_squared) + of_u) + lost);
+        *bulk += s * x;
+    }
+};
+
+// Plane 0 becomes the proposed p~ off the label.
+template <class R>
+void propose(SoftmaxChunk<R>& c, const double* dual) {
+    const i64 k = c.y.k;
+    if (dual) {
+        for (int i = 0; i < c.np; ++i)
+            for (i64 a = 0; a < k; ++a) c.plane(0, a)[i] = i < c.nr ? -dual[(c.first + i) * k + a] : 0.0;
+        return;
+    }
+    c.scores(1, 0);
+    c.softmax(0);
+    c.scores(2, 1);
+    for (int i = 0; i < c.np; i += VL) {
+        vd q{};
+        for (i64 a = 0; a < k; ++a) q += load(c.plane(0, a) + i) * load(c.plane(1, a) + i);
+        for (i64 a = 0; a < k; ++a)
+            store(c.plane(0, a) + i, load(c.plane(0, a) + i) * (1.0 + (load(c.plane(1, a) + i) - q)));
+    }
+}
+
+// Rows of plane 0 outside the simplex take plane 2; rest becomes the sum off the label, NaN if plane 2 is outside, too.
+template <class R>
+int keep_feasible(SoftmaxChunk<R>& c) {
+    const double most = 1.0 + 8.0 * (double)c.y.k * 0x1p-53;
+    int outside = 0;
+    for (int i = 0; i < c.np; i += VL) {
+        vd sum{}, least{};
+        for (i64 a = 0; a < c.y.k; ++a) {
+            const vd v = c.put(0, a, i, load(c.plane(0, a) + i));
+            sum += v;
+            least = vmin(v, least);
+        }
+        store(c.rest + i, sum);
+        const unsigned inside = bits((least >= 0.0) & (sum <= 1.0));
+        for (int q = i; q < i + VL && q < c.nr; ++q) {
+            if (inside >> (q - i) & 1u) continue;
+            double again = 0.0, lowest = 0.0;
+            for (i64 a = 0; a < c.y.k; ++a) {
+                const double v = c.plane(0, a)[q] = a == c.label[q] ? 0.0 : c.plane(2, a)[q];
+                again += v;
+                lowest = v < lowest ? v : lowest;
+            }
+            c.rest[q] = !(again <= most && lowest >= 0.0) ? __builtin_nan("") : again < 1.0 ? again : 1.0;
+            ++outside;
+        }
+    }
+    for (int i = c.nr; i < c.np; ++i) c.rest[i] = 0.0;
+    return outside;
+}
+
+template <class R>
+void softmax_closing(const R& X, i64 lo, i64 hi, const Classes& y, const double* base, const double* step,
+                     const double* W, const double* bound, const double* dual, double* out, double* scratch) {
+    const i64 K = padded_classes(y.k);
+    double* mass = out + kSoftmaxHeader;
+    double* V = mass + K;
+    double* features = V + (X.d + 1) * K;
+    SoftmaxChunk c(X, y, V, scratch);
+    const double score_error = (double)(X.d + 6) * 0x1p-53;
+    const Lengths sizes(X.d, y.k);
+    double loss[kMaxChunk], rest1[kMaxChunk], entropy[kMaxChunk], pull[kMaxChunk], scores[kRoom], reach[kRoom],
+        norms2[kRoom];
+    c.products.take(0, W);
+    if (!dual) c.products.take(1, base), c.products.take(2, step);
+    for (i64 r = lo; r < hi; r += c.step()) {
+        c.open(r, (int)min64(c.step(), hi - r));
+        c.scores(0, 2);
+        c.softmax(2);
+        for (int i = 0; i < c.np; ++i) loss[i] = c.loss[i], rest1[i] = c.rest[i];
+        propose(c, dual);
+        out[6] += keep_feasible(c);
+        X.reached(r, c.nr, bound, scores, reach, norms2);
+        for (int i = c.nr; i < c.np; ++i) reach[i] = 0.0;
+        double square[kMaxChunk];
+        for (int i = 0; i < c.np; i += VL) {
+            const vd rest = load(c.rest + i);
+            vd h = entropy_of_rest(rest), squares = rest * rest;
+            for (i64 a = 0; a < y.k; ++a) {
+                const vd v = load(c.plane(0, a) + i);
+                h -= v * vlog(v);
+                squares += v * v;
+                store(c.plane(0, a) + i, -v);
+            }
+            store(entropy + i, h);
+            store(square + i, squares);
+        }
+        out[0] += c.weighted_total(loss);
+        out[1] += c.weighted_total(entropy);
+        for (int i = 0; i < c.np; i += VL) {
+            const vd far = load(reach + i), grown = load(rest1 + i) * vexp(2.0 * score_error * far);
+            const vd slope = vmin(grown, splat(1.0));  // NaN remains NaN; where exp is cut off, `grown` is above 1
+            store(pull + i, 2.0 * far * vmax(slope, load(c.rest + i)));
+            const vd rest = load(c.rest + i), count = select(1.0 - rest < kSmall, splat(kSteep), splat(1.0));
+            store(rest1 + i, load(loss + i) + vabs(load(entropy + i)) + count * rest);
+        }
+        out[2] += c.weighted_total(pull);
+        out[3] += c.weighted_total(rest1);
+        for (int i = 0; i < c.nr; ++i) {
+            const double s = c.weight[i];
+            sizes.add(s, norms2[i], square[i], out + 4, out + 5);
+            mass[c.label[i]] += s;
+            if (s != 0.0) X.axpy(r + i, s, features + c.label[i] * X.d);
+        }
+        c.weigh_zero_sum(0);
+        c.add(0);
+    }
+    c.close();
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

@@ -1,0 +1,120 @@
+// The Newton system of the softmax loss, H D = -g, by conjugate gradients in one call, for problems so small that Python
+// between two products would cost as much as a product. src/linsep/solvers/coupled_directions.py is the same method for
+// problems of any size, and says what it does.
+//
+// All of g, D, R, .. are (d + 1, K). M^-1 is one block for each class, or one for all, in the coordinates (x - mu, 1),
+// each by its factor (core/cholesky.hpp).
+#pragma once
+#include "core/cholesky.hpp"
+#include "core/halves.hpp"
+#include "softmax/passes.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+template <class R>
+struct SoftmaxSteps {
+    const R& X;
+    Classes y;
+    StepJob job;
+    i64 d, order, k, K, size;
+    Halves rows;
+    double *Q, *Y, *HQ, *other, *from, *to, *work;
+
+    SoftmaxSteps(const R& table, const Classes& classes, const StepJob& j, double* scratch)
+        : X(table),
+          y(classes),
+          job(j),
+          d(table.d),
+          order(table.d + 1),
+          k(classes.k),
+          K(padded_classes(classes.k)),
+          size(order * K),
+          rows(table, j.helper),
+          Q(scratch),
+          Y(Q + size),
+          HQ(Y + size),
+          other(HQ + size),
+          from(other + size),
+          to(from + order),
+          work(to + order) {}
+
+    void zero_sum(double* a) const {
+        for (i64 j = 0; j < order; ++j) {
+            double sum = 0;
+            for (i64 c = 0; c < k; ++c) sum += a[j * K + c];
+            for (i64 c = 0; c < k; ++c) a[j * K + c] -= sum / (double)k;
+        }
+    }
+    // Y = M^-1 r, projected
+    void precondition(const double* r) {
+        for (i64 j = 0; j < size; ++j) Y[j] = 0.0;
+        for (i64 c = 0; c < k; ++c) {
+            const i64 block = job.blocks > 1 ? c : 0;
+            const double b = r[d * K + c];
+            for (i64 j = 0; j < d; ++j) from[j] = r[j * K + c] - job.mu[j] * b;
+            from[d] = b;
+            Cholesky{order, const_cast<double*>(job.U) + block * order * order,
+                     const_cast<double*>(job.scale) + block * order, 0.0}
+                .solve(from, to);
+            for (i64 j = 0; j < order; ++j) Y[j * K + c] = to[j];
+            Y[d * K + c] -= dot_n(job.mu, to, d);
+        }
+        zero_sum(Y);
+    }
+    // HQ = H Q
+    void product(const double* p, i64 stride) {
+        const i64 room = softmax_scratch(R::dense, d, k);
+        rows.sum(HQ, other, size, [&](i64 lo, i64 hi, double* out, int part) {
+            softmax_hess_vec(X, lo, hi, y, p, stride, Q, out, work + part * room);
+        });
+        for (i64 j = 0; j < d * K; ++j) HQ[j] += job.lam * Q[j];
+        for (i64 c = 0; c < K && !job.intercept; ++c) HQ[d * K + c] = 0.0;
+    }
+    bool enough(const double* r, double decrement, double rho) const {
+        if (rho > job.rough) return false;
+        if (rho <= job.fine || !(decrement <= job.near)) return true;
+        double left = 0;  // as it will be when the intercepts have been solved for
+        for (i64 j = 0; j < d; ++j)
+            for (i64 c = 0; c < k; ++c) {
+                const double v = r[j * K + c] - job.mu[j] * r[d * K + c];
+                left += v * v;
+            }
+        const double share = decrement / job.value, slack = 0.7 * job.tol - share * share;
+        const double most = slack > 0.2 * job.tol ? slack : 0.2 * job.tol;
+        return left <= 2.0 * job.lam * job.value * (job.to_the_end ? 0.0 : most);
+    }
+
+    // From D and its residual Rs on; first (0 at the beginning) is the first rho. Returns the products made;
+    // done says whether more are of no use.
+    int run(const double* p, i64 stride, const double* g, double* D, double* Rs, double* first, bool* done) {
+        precondition(Rs);
+        double rho = dot_n(Rs, Y, size);
+        if (*first == 0.0) *first = rho;
+        for (i64 j = 0; j < size; ++j) Q[j] = Y[j];
+        *done = true;
+        int products = 0;
+        while (rho > 1e-28 * *first && products < job.most) {
+            product(p, stride);
+            ++products;
+            const double curve = dot_n(Q, HQ, size);
+            if (!(curve > 0.0)) return products;
+            const double step = rho / curve;
+            for (i64 j = 0; j < size; ++j) {
+                D[j] += step * Q[j];
+                Rs[j] -= step * HQ[j];
+            }
+            zero_sum(Rs);
+            precondition(Rs);
+            const double next = dot_n(Rs, Y, size);
+            if (enough(Rs, -dot_n(g, D, size), next / *first)) return products;
+            for (i64 j = 0; j < size; ++j) Q[j] = Y[j] + next / rho * Q[j];
+            rho = next;
+        }
+        *done = !(rho > 1e-28 * *first);
+        return products;
+    }
+};
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH
