@@ -8,17 +8,21 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
-KERNELS := $(wildcard kernels/*/*.hpp kernels/*/*.cpp)
+SOURCES := $(wildcard kernels/*/*.hpp kernels/*/*.cpp)
+KERNELS := $(SOURCES) $(wildcard kernels/*/*.def)
 BUILD_REQUIRES := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.26" "ninja>=1.11"
 READY := $(VENV)/.ready
 BUILT := $(VENV)/.built
+DEMO_READY := $(VENV)/.demo-ready
+# Developers see warnings as errors; users with a newer compiler must not.
+STRICT := --config-settings=cmake.define.LINSEP_WERROR=ON
 DOCS_READY := $(VENV)/.docs-ready
 BENCH := .venv-bench/bin
 BENCH_READY := .venv-bench/.ready
 BENCH_BUILT := .venv-bench/.built
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-slow browser-test lint format bench docs wheel clean
+.PHONY: help setup build stub demo test test-slow browser-test lint format bench docs wheel clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,7 +31,11 @@ setup: $(BUILT) ## create .venv with everything a developer needs
 
 build: $(BUILT) ## recompile the kernels that changed
 
-demo: $(BUILT) ## train, tune, certify and report on a bundled real table
+stub: $(BUILT) ## write the types of the kernels, src/linsep/_kernels.pyi, from their bindings
+	$(BIN)/python -m nanobind.stubgen -q -m linsep._kernels -o src/linsep/_kernels.pyi
+
+# The demo needs no development tools, and kernels for this machine alone; a full set-up serves as well.
+demo: $(if $(wildcard $(BUILT)),$(BUILT),$(DEMO_READY)) ## train, tune, certify and report on a bundled real table
 	$(BIN)/linsep demo build/demo
 	@echo "open build/demo/penguins.html"
 
@@ -47,12 +55,12 @@ lint: $(BUILT) ## check format, style, types, import layers
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/clang-format --dry-run -Werror $(KERNELS)
+	$(BIN)/clang-format --dry-run -Werror $(SOURCES)
 
 format: $(BUILT) ## rewrite the files in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(KERNELS)
+	$(BIN)/clang-format -i $(SOURCES)
 
 .PHONY: bench-full bench-check
 bench: $(BENCH_BUILT) ## time linsep and its peers at equal certified suboptimality, under ten minutes
@@ -90,16 +98,24 @@ clean: ## remove everything that was built, and the virtual environment
 $(READY): pyproject.toml CMakeLists.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet $(BUILD_REQUIRES)
-	$(PIP) install --quiet --no-build-isolation --editable ".[dev]"
+	$(PIP) install --quiet --no-build-isolation $(STRICT) --editable ".[dev]"
+	touch $@
+
+# A build directory of its own: `make test` afterwards compiles all instruction sets.
+$(DEMO_READY): pyproject.toml CMakeLists.txt $(KERNELS)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet $(BUILD_REQUIRES)
+	$(PIP) install --quiet --no-build-isolation --editable ".[cli]" \
+	  --config-settings=cmake.define.LINSEP_NATIVE=ON --config-settings=build-dir=build/native
 	touch $@
 
 # The kernels: incremental, because the build directory under build/ persists.
 $(BUILT): $(READY) $(KERNELS)
-	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+	$(PIP) install --quiet --no-build-isolation --no-deps $(STRICT) --editable .
 	touch $@
 
 $(DOCS_READY): $(BUILT) pyproject.toml
-	$(PIP) install --quiet --no-build-isolation --editable ".[docs]"
+	$(PIP) install --quiet --no-build-isolation $(STRICT) --editable ".[docs]"
 	touch $@
 
 # The rivals live in an environment of their own. One that cannot be installed is left out of the race.

@@ -13,16 +13,24 @@ namespace linsep {
 Table LINSEP_JOIN(table_, LINSEP_ARCH)() {
     Table table{};
     table.name = LINSEP_TEXT(LINSEP_ARCH);
-    LINSEP_ARCH::fill_sums(table);
-    LINSEP_ARCH::fill_newton(table);
-    LINSEP_ARCH::fill_softmax(table);
-    LINSEP_ARCH::fill_interior(table);
     LINSEP_ARCH::fill_dual(table);
-    LINSEP_ARCH::fill_l1(table);
-    LINSEP_ARCH::fill_crammer_singer(table);
     LINSEP_ARCH::fill_grid(table);
+    LINSEP_ARCH::fill_interior(table);
+    LINSEP_ARCH::fill_l1(table);
+    LINSEP_ARCH::fill_newton(table);
     LINSEP_ARCH::fill_online(table);
+    LINSEP_ARCH::fill_softmax(table);
+    LINSEP_ARCH::fill_crammer_singer(table);
+    LINSEP_ARCH::fill_sums(table);
     return table;
 }
 
+namespace LINSEP_ARCH {
+
+const Table& own_table() {
+    static const Table table = LINSEP_JOIN(table_, LINSEP_ARCH)();
+    return table;
+}
+
+}  // namespace LINSEP_ARCH
 }  // namespace linsep

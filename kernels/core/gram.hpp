@@ -123,7 +123,7 @@ void gram(const DenseRows<T>& X, i64 lo, i64 hi, const double* h, const double* 
 }
 template <class T>
 void gram_single(const DenseRows<T>& X, i64 lo, i64 hi, const double* h, const double* mu, double* out, double* pack,
-                 bool one) {
+                 bool one = true) {
     packed_gram(X, lo, hi, h, mu, out, reinterpret_cast<float*>(pack), one);
 }
 
@@ -146,7 +146,7 @@ void gram(const CsrRows<T, I>& X, i64 lo, i64 hi, const double* h, const double*
 // Sparse rows have nothing to gain from it.
 template <class T, class I>
 void gram_single(const CsrRows<T, I>& X, i64 lo, i64 hi, const double* h, const double* mu, double* out,
-                 double* scratch, bool) {
+                 double* scratch, bool = true) {
     gram(X, lo, hi, h, mu, out, scratch);
 }
 

@@ -1,8 +1,13 @@
-// A second thread for as long as one native call lasts. Woken at its first task; between tasks, which follow each other
-// within microseconds, it spins for a while and then sleeps.
+// A second thread for as long as one native call, or one Ascent, lasts. It starts with its first task; between tasks,
+// which follow each other within microseconds, it spins for a while and then sleeps.
+//
+// After a fork the child has no such thread: it starts one of its own with its next task.
 #pragma once
+#include <unistd.h>
+
 #include <atomic>
-#include <system_error>
+#include <exception>
+#include <new>
 #include <thread>
 
 #include "core/api.hpp"
@@ -15,8 +20,8 @@ class HelperThread {
     HelperThread(const HelperThread&) = delete;
     HelperThread& operator=(const HelperThread&) = delete;
     ~HelperThread() {
-        if (!thread_.joinable()) return;
-        state_.store(kGoHome, std::memory_order_release);
+        if (!runs()) return;
+        state_.store(kEnd, std::memory_order_release);
         state_.notify_one();
         thread_.join();
     }
@@ -24,20 +29,22 @@ class HelperThread {
     Helper helper() { return {this, wanted_ ? start : nullptr, wait}; }
 
   private:
-    static constexpr int kIdle = 0, kBusy = 1, kGoHome = 2, kPatience = 4000;
+    static constexpr int kIdle = 0, kBusy = 1, kEnd = 2, kSpins = 4000;
 
     static void start(void* self, void (*task)(void*), void* with) {
         HelperThread& thread = *static_cast<HelperThread*>(self);
+        const bool runs = thread.runs();
         thread.task_ = task;
         thread.with_ = with;
         thread.state_.store(kBusy, std::memory_order_release);
-        if (thread.thread_.joinable()) {
+        if (runs) {
             thread.state_.notify_one();
             return;
         }
         try {
             thread.thread_ = std::thread([&thread] { thread.work(); });
-        } catch (const std::system_error&) {  // no thread to be had: the caller does it all
+            thread.process_ = getpid();
+        } catch (const std::exception&) {  // no thread or no memory to be had: the caller does it all
             task(with);
             thread.state_.store(kIdle, std::memory_order_release);
         }
@@ -45,16 +52,21 @@ class HelperThread {
     static void wait(void* self) {
         const HelperThread& thread = *static_cast<HelperThread*>(self);
         for (int spins = 0; thread.state_.load(std::memory_order_acquire) == kBusy; ++spins)
-            spins < kPatience ? pause() : std::this_thread::yield();
+            spins < kSpins ? pause() : std::this_thread::yield();
     }
     void work() {
         for (;;) {
             for (int spins = 0; state_.load(std::memory_order_acquire) == kIdle; ++spins)
-                spins < kPatience ? pause() : state_.wait(kIdle, std::memory_order_acquire);
-            if (state_.load(std::memory_order_acquire) == kGoHome) return;
+                spins < kSpins ? pause() : state_.wait(kIdle, std::memory_order_acquire);
+            if (state_.load(std::memory_order_acquire) == kEnd) return;
             task_(with_);
             state_.store(kIdle, std::memory_order_release);
         }
+    }
+    // Whether the thread runs in this process. That of the parent can be neither joined nor detached: it is forgotten.
+    bool runs() {
+        if (thread_.joinable() && process_ != getpid()) ::new (static_cast<void*>(&thread_)) std::thread;
+        return thread_.joinable();
     }
     static void pause() {
 #if defined(__x86_64__)
@@ -66,6 +78,7 @@ class HelperThread {
     std::atomic<int> state_{kIdle};
     void (*task_)(void*) = nullptr;
     void* with_ = nullptr;
+    pid_t process_ = 0;
     std::thread thread_;
 };
 

@@ -5,6 +5,7 @@
 #pragma once
 #include <cmath>
 
+#include "core/arena.hpp"
 #include "core/rows.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -37,11 +38,12 @@ struct Nnls {
     static constexpr double kDependent = 1e-12;  // part of a row outside the span of those in use that counts as none
     static constexpr double kFlat = 1e-14;       // cosine between a row and the residual that counts as none
 
-    Nnls(i64 m_, i64 p_, const double* A_, const double* f_, double* x_, double* r_, double* room)
+    Nnls(i64 m_, i64 p_, const double* A_, const double* f_, double* x_, double* r_, Arena* arena)
         : m(m_), p(p_), cap(m_ < p_ ? m_ : p_), A(A_), f(f_), x(x_), r(r_) {
-        Q = room, R = Q + cap * p, c = R + cap * cap, z = c + cap, norm = z + cap, slope = norm + m;
-        used = reinterpret_cast<i64*>(slope + m);
-        blocked = reinterpret_cast<char*>(used + cap);
+        Q = arena->take(cap * p), R = arena->take(cap * cap), c = arena->take(cap), z = arena->take(cap);
+        norm = arena->take(m), slope = arena->take(m);
+        used = arena->take_ids(cap);
+        blocked = reinterpret_cast<char*>(arena->take((m + 7) / 8));
     }
 
     void residual() {
@@ -160,6 +162,12 @@ struct Nnls {
         }
     }
 };
+
+inline NewtonReport nnls(i64 m, i64 p, const double* A, const double* f, double tol, int max_steps, double* x,
+                         double* r, Arena* arena) {
+    Nnls fit(m, p, A, f, x, r, arena);
+    return arena->counts() ? NewtonReport{} : fit.run(tol, max_steps);
+}
 
 }  // namespace
 }  // namespace linsep::LINSEP_ARCH

@@ -6,11 +6,11 @@
 #pragma once
 #include "core/api.hpp"
 #include "core/simd.hpp"
+#include "core/two_parts.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-using i64 = std::int64_t;
 constexpr int kMaxChunk = 256;
 inline i64 min64(i64 a, i64 b) { return a < b ? a : b; }
 
@@ -623,6 +623,14 @@ struct CsrRows {
         }
     }
 };
+
+// The rows in two halves, the first of whole chunks, if a pass over them is work enough for two threads.
+template <class R>
+TwoParts halves(const R& X, Helper helper) {
+    const double entries = (double)X.stored();
+    const bool two = X.n && worth_halving(entries, entries / (double)X.n);
+    return {X.n, two ? X.n / 2 / kMaxChunk * kMaxChunk : X.n, helper};
+}
 
 // Runs f on the rows in their storage.
 template <class F>

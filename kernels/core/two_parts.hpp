@@ -1,67 +1,45 @@
-// Work on 0 .. n-1 in two parts that two threads may make at once. Where the cut is depends on the data alone, so that the
-// bits do not depend on the number of threads. Like core/halves.hpp, for files that are compiled once.
+// Work on 0 .. n-1 in two parts, which two threads may do at once. Where the cut is depends on the data alone, and the
+// sums of the second part are added to those of the first: the bits do not depend on the number of threads.
 #pragma once
-#include <memory>
-#include <new>
-#include <vector>
-
 #include "core/api.hpp"
 
 namespace linsep {
-
-// Room for numbers that are written before they are read: large ones cost their pages when they are set to 0.
-template <class T>
-struct Unset : std::allocator<T> {
-    template <class U>
-    struct rebind {
-        using other = Unset<U>;
-    };
-    template <class U>
-    void construct(U* at) noexcept {
-        ::new (static_cast<void*>(at)) U;
-    }
-    template <class U, class V>
-    void construct(U* at, V&& value) {
-        ::new (static_cast<void*>(at)) U(static_cast<V&&>(value));
-    }
-};
-template <class T>
-using Room = std::vector<T, Unset<T>>;
+namespace {  // one copy for each file: instruction sets must not share code
 
 struct TwoParts {
+    i64 n = 0, cut = 0;  // cut = n: one part
     Helper helper{};
 
-    double large = 500'000;  // stored numbers that the work reads: a thread costs 30 us
+    bool two() const { return cut < n; }
 
     // f(lo, hi, part)
     template <class F>
-    void each(std::int64_t n, double entries, const F& f) const {
-        const std::int64_t cut = entries >= large ? n / 2 : n;
+    void each(const F& f) const {
         struct Task {
             const F* f;
-            std::int64_t lo, hi;
+            i64 lo, hi;
         } second{&f, cut, n};
         const auto make = [](void* at) {
             const Task* task = static_cast<const Task*>(at);
             (*task->f)(task->lo, task->hi, 1);
         };
-        const bool helped = cut < n && helper.start;
+        const bool helped = two() && helper.start;
         if (helped) helper.start(helper.self, make, &second);
-        f(std::int64_t{0}, cut, 0);
+        f(i64{0}, cut, 0);
         if (helped)
             helper.wait(helper.self);
-        else if (cut < n)
+        else if (two())
             make(&second);
     }
-    // f(lo, hi, out) adds to `size` numbers; the sums of the second part are added to those of the first.
-    template <class V, class F>
-    void sum(std::int64_t n, double entries, std::int64_t size, V& out, V& other, const F& f) const {
-        out.assign(static_cast<std::size_t>(size), 0.0);
-        const bool two = entries >= large && n > 1;
-        if (two) other.assign(static_cast<std::size_t>(size), 0.0);
-        each(n, entries, [&](std::int64_t lo, std::int64_t hi, int part) { f(lo, hi, (part ? other : out).data()); });
-        for (std::size_t j = 0; two && j < static_cast<std::size_t>(size); ++j) out[j] += other[j];
+    // out = f(lo, hi, out, 0) + f(lo, hi, other, 1), where f adds to what it is given
+    template <class F>
+    void sum(double* out, double* other, i64 size, const F& f) const {
+        for (i64 j = 0; j < size; ++j) out[j] = 0.0;
+        for (i64 j = 0; two() && j < size; ++j) other[j] = 0.0;
+        each([&](i64 lo, i64 hi, int part) { f(lo, hi, part ? other : out, part); });
+        for (i64 j = 0; two() && j < size; ++j) out[j] += other[j];
     }
 };
 
+}  // namespace
 }  // namespace linsep

@@ -74,7 +74,7 @@ Ascent::Ascent(const Table& table, const AscentJob& job, const double* at)
     for (auto* each : {&u, &z, &b}) each->resize(n);
     norms_.resize(n);
     theta.resize(static_cast<std::size_t>(d_) + 1);
-    room_.resize(4 * n + 64);
+    room_.resize(static_cast<std::size_t>(std::max(intercept_scratch(n_), among_scratch(n_ / kFew))));
     rows_.resize(n);
     order_.resize(n);
     // Rows that lie side by side are often alike (sorted by class, say), and to visit them in turn wastes work: rows in

@@ -168,7 +168,7 @@ class Ascent {
     const std::int64_t n_, d_;
     const double lam_;
     HelperThread helper_thread_;
-    TwoParts parts_;
+    LargeWork parts_;
     const Compressed compressed_;
     const Rows& rows_of_;
     double entries_;  // stored numbers

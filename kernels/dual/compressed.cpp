@@ -37,7 +37,7 @@ double kept_share(const Rows& rows) {
     return share <= kSparse ? share : 1.0;
 }
 
-Compressed::Compressed(const Rows& from, const TwoParts& parts) : rows_(from) {
+Compressed::Compressed(const Rows& from, const LargeWork& parts) : rows_(from) {
     if (kept_share(from) == 1.0) return;
     if (from.store == Store::dense64)
         copy<double>(parts);
@@ -46,7 +46,7 @@ Compressed::Compressed(const Rows& from, const TwoParts& parts) : rows_(from) {
 }
 
 template <class T>
-void Compressed::copy(const TwoParts& parts) {
+void Compressed::copy(const LargeWork& parts) {
     const i64 n = rows_.n, d = rows_.d;
     const T* X = static_cast<const T*>(rows_.values);
     const double entries = static_cast<double>(n) * static_cast<double>(d);

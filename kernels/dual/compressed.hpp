@@ -3,13 +3,13 @@
 // Ascent reads the rows many times. If a sample of them has few enough numbers other than 0 they are copied once, to CSR,
 // in two reads; each epoch then takes the time of the numbers that are left.
 #pragma once
-#include "core/two_parts.hpp"
+#include "dual/large_work.hpp"
 
 namespace linsep {
 
 class Compressed {
   public:
-    Compressed(const Rows& from, const TwoParts& parts);
+    Compressed(const Rows& from, const LargeWork& parts);
     Compressed(const Compressed&) = delete;
     Compressed& operator=(const Compressed&) = delete;
 
@@ -18,7 +18,7 @@ class Compressed {
 
   private:
     template <class T>
-    void copy(const TwoParts& parts);
+    void copy(const LargeWork& parts);
 
     Rows rows_;
     Room<char> values_;

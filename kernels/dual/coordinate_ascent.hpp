@@ -16,7 +16,6 @@
 // Hsieh et al. 2008 (the method, and how rows leave), Yu, Huang, Lin 2011 (logistic), Shalev-Shwartz, Zhang 2013 (rates).
 // The intercept's multiplier b0 is moved between epochs by dual/ascent.cpp.
 #pragma once
-#include "core/halves.hpp"
 #include "sums/sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -263,10 +262,7 @@ void ascend_by_fours(const DenseRows<T>& X, i64 k0, i64 k1, const Walk<L>& from,
     i64 entry[kRows], rows[kRows];
     double weight[kRows];
     int count = 0;
-    Halves columns;
-    columns.n = columns.cut = X.d;
-    if (X.d >= kVeryLongRow) columns.cut = X.d / 2 / VL * VL;
-    columns.helper = walk.job.helper;
+    const TwoParts columns{X.d, X.d >= kVeryLongRow ? X.d / 2 / VL * VL : X.d, walk.job.helper};
     const auto all_move = [&] {
         double sums[2][kRows + kRows * kRows] = {}, steps[kRows];
         columns.each([&](i64 lo, i64 hi, int part) { X.products(rows, count, theta, lo, hi, sums[part]); });

@@ -16,7 +16,8 @@
 #pragma once
 #include <vector>
 
-#include "core/two_parts.hpp"
+#include "core/kernels.hpp"
+#include "dual/large_work.hpp"
 
 namespace linsep {
 
@@ -25,7 +26,7 @@ struct FreeView {
     const Table& table;
     const Rows& rows;
     const Targets& t;
-    const TwoParts& parts;
+    const LargeWork& parts;
     double low, high, bend, kink;  // of the loss
     double lam, stiffness, centre, entries;
     const double *norms, *along;  // along: null without a centre

@@ -13,7 +13,7 @@ namespace linsep::LINSEP_ARCH {
 namespace {
 
 // The least t among x with  sum of weight over x <= t  at least target, by partition; x and weight are permuted.
-// A target beyond the total gives the largest x of positive weight.
+// A target beyond the total gives the largest x of positive weight; a NaN that is taken for a pivot is the answer.
 inline double quantile(i64 n, double* x, double* weight, double target) {
     i64 lo = 0, hi = n;
     const auto swap = [&](i64 a, i64 b) {
@@ -24,6 +24,7 @@ inline double quantile(i64 n, double* x, double* weight, double target) {
     while (hi - lo > 1) {
         const double a = x[lo], b = x[lo + (hi - lo) / 2], c = x[hi - 1];
         const double pivot = a < b ? (b < c ? b : a < c ? c : a) : (a < c ? a : b < c ? c : b);
+        if (pivot != pivot) return pivot;
         i64 below = lo, equal = lo, above = hi;  // [lo, below) < pivot, [below, equal) = pivot, [above, hi) > pivot
         double low = 0, mid = 0;
         while (equal < above) {
@@ -205,7 +206,7 @@ inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, co
 inline Settled best_intercept(i64 n, const Targets& t, LossSpec spec, bool free, const double* z, double b,
                               double reach, double fine, double* room, double rest = 0.0) {
     if (!has_kink(spec.id)) return best_smooth(n, t, spec, free, z, b, fine, rest);
-    if (free && n > 0) b = BreakPoints{n, t, box_of(spec), z}.best(b, reach, rest, room);
+    if (free && n > 0) b = BreakPoints{n, t, Box(spec), z}.best(b, reach, rest, room);
     double sums[3] = {};
     shifted(0, n, t, spec, z, b, sums);
     return {b, sums[0]};
@@ -230,7 +231,7 @@ inline Settled best_among(const i64* rows, i64 count, const Targets& t, LossSpec
 // u with e = 0. Losses with curvature: u_i is the slope at z_i + seen_i, and those at z_i + seen_i + b add up to 0.
 inline void balance(i64 n, const Targets& t, LossSpec spec, const double* z, const double* seen, double* u,
                     double* room) {
-    if (has_kink(spec.id)) return BreakPoints{n, t, box_of(spec), z}.balance(u, room);
+    if (has_kink(spec.id)) return BreakPoints{n, t, Box(spec), z}.balance(u, room);
     for (i64 i = 0; i < n; ++i) room[i] = z[i] + seen[i];
     const double b = best_smooth(n, t, spec, true, room, 0.0, 1e-9).b;
     const LossOps loss = ops(spec.id);

@@ -7,6 +7,7 @@
 #pragma once
 #include <type_traits>
 
+#include "core/arena.hpp"
 #include "grid/products.hpp"
 #include "grid/taylor.hpp"
 #include "sums/closing.hpp"
@@ -28,20 +29,20 @@ struct GridRoom {
     double heavy, longest;  // the sum of the weights of the chunk, and its largest norm
     bool light;             // whether a weight is so small that products with it may underflow
 
-    GridRoom(const GridJob& job, i64 d, double* scratch, i64* lists) : width(grid_width(job)) {
+    GridRoom(const GridJob& job, i64 d, i64 rows, Arena* arena) : width(job.padded_bases + job.padded_models) {
         for (i64 e = 0; e < (d + 1) * job.padded_models; ++e) plain &= job.steps[e] == 0.0;
         for (i64 q = 0; q < job.models && !plain; ++q) bases = job.base_of[q] < bases ? bases : job.base_of[q] + 1;
-        W = scratch + (64 - (reinterpret_cast<std::uintptr_t>(scratch) & 63)) / 8 % 8;
-        rowwise = W + (d + 1) * width;
-        planes = rowwise + kGridRows * width;
-        base = planes + kGridRows * width;
-        G[0] = base + bases * kBasePlanes * kGridRows;
-        G[1] = G[0] + d * width;
-        sums = G[1] + d * width;
-        for (i64 v = 0; v < kGridSums * VL * job.models; ++v) sums[v] = 0.0;
-        models = lists;
-        starts = models + job.models;
-        order = starts + 2 * (job.parts + 1) + 1;
+        arena->align();
+        W = arena->take((d + 1) * width);
+        rowwise = arena->take(kGridRows * width);
+        planes = arena->take(kGridRows * width);
+        base = arena->take(bases * kBasePlanes * kGridRows);
+        G[0] = arena->take(d * width);
+        G[1] = arena->take(d * width);
+        sums = arena->take(kGridSums * VL * job.models);
+        models = arena->take_ids(job.models);
+        starts = arena->take_ids(2 * (job.parts + 1) + 1);
+        order = arena->take_ids(rows);
     }
     static i64 padded_to_vectors(i64 n) { return (n + VL - 1) / VL * VL; }
     i64 active_columns() const { return padded_to_vectors(active); }
@@ -261,11 +262,13 @@ inline int series_order(const GridJob& job, const GridRoom& room, i64 d, i64 c, 
 // The closing pass of all models. out: the header of sums/closing.hpp (8, K), v+ (d, K), v- (d, K) and (K) the rows held out
 // that are on the wrong side, K = padded_models.
 template <class L, class R>
-void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const GridJob& job, double* out,
-                  double* scratch, i64* lists) {
+void close_grid(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const GridJob& job, double* out,
+                Arena* arena) {
     constexpr bool two_sided = std::is_same_v<L, Squared> || std::is_same_v<L, Huber> || std::is_same_v<L, Absolute>;
     constexpr bool one_sided = !two_sided;  // u >= 0: the side of a row is its sign
-    GridRoom room(job, X.d, scratch, lists);
+    GridRoom room(job, X.d, hi - lo, arena);
+    if (arena->counts()) return;
+    for (i64 v = 0; v < kGridSums * VL * job.models; ++v) room.sums[v] = 0.0;
     const bool series = std::is_same_v<L, Logistic> && !t.offset && !room.plain;
     room.sort_rows(job, t, one_sided, lo, hi);
     double* v[2] = {out + 8 * job.padded_models, out + (8 + X.d) * job.padded_models};

@@ -20,9 +20,8 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-template <class R>
 struct Crossover {
-    const R& X;
+    const AnyRows& X;
     Targets t;
     Box box;
     double lam;
@@ -33,27 +32,22 @@ struct Crossover {
     double farthest = 0;  // of the margins from the kink
     int grams = 0, sweeps = 0;
 
-    Crossover(const R& rows, Targets targets, Box b, double l, bool icpt, const double* linear, double* th,
-              double* dual, double* margins, double* at)
+    Crossover(const AnyRows& rows, Targets targets, Box b, double l, bool icpt, const double* linear, double* th,
+              double* dual, double* margins, Arena* arena)
         : X(rows), t(targets), box(b), lam(l), intercept(icpt), c(linear), theta(th), u(dual), v(margins) {
         const i64 order = X.d + 1;
-        const auto take = [&at](i64 size) {
-            double* p = at;
-            at += size;
-            return p;
-        };
-        h = take(X.n);
-        before = take(X.n);
-        base = take(order + 8);
-        g = take(order + 8);
-        delta = take(order + 8);
-        res = take(order + 8);
-        mu = take(order + 8);
-        chol.scale = take(order + 8);
-        H = take(order * order);
-        chol.U = take(order * order);
+        h = arena->take(X.n);
+        before = arena->take(X.n);
+        base = arena->take(order + 8);
+        g = arena->take(order + 8);
+        delta = arena->take(order + 8);
+        res = arena->take(order + 8);
+        mu = arena->take(order + 8);
+        chol.scale = arena->take(order + 8);
+        H = arena->take(order * order);
+        chol.U = arena->take(order * order);
         chol.n = order;
-        pack = at;
+        pack = arena->take(gram_scratch(X.rows));
     }
 
     double weight(i64 i) const { return t.weight ? t.weight[i] : 1.0; }
@@ -165,9 +159,9 @@ struct Crossover {
     // The margins of all rows; the fixed row farthest on the wrong side becomes free.
     bool admitted() {
         double z[kRoom], most = 0;
-        for (i64 r = 0; r < X.n; r += X.chunk()) {
-            const int nr = (int)min64(X.chunk(), X.n - r);
-            X.dots(r, nr, theta, theta[X.d], z);
+        for (i64 r = 0; r < X.n; r += kMaxChunk) {
+            const int nr = (int)min64(kMaxChunk, X.n - r);
+            X.dots(r, nr, theta, z);
             beyond(t, box.kink, r, nr, z, v + r);
         }
         ++sweeps;
@@ -237,6 +231,13 @@ inline void make_feasible(i64 n, const Targets& t, Box box, bool intercept, doub
             u[i] = moved < box.lo ? box.lo : moved > box.hi ? box.hi : moved;
         }
     }
+}
+
+// Whether the exact solution was found.
+inline bool crossover(const AnyRows& X, Targets t, LossSpec spec, double lam, bool intercept, const double* linear,
+                      int rounds, double* theta, double* u, double* v, Arena* arena) {
+    Crossover over(X, t, Box(spec), lam, intercept, linear, theta, u, v, arena);
+    return !arena->counts() && over.run(rounds);
 }
 
 }  // namespace

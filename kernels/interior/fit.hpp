@@ -48,59 +48,59 @@ inline double usual_distance(i64 n, const Targets& t, const double* v) {
     return count ? some[count / 2] : 0.0;
 }
 
-template <class R>
 struct InteriorFit {
-    const R& X;
+    const AnyRows& X;
     Targets t;
     LossSpec spec;
     Box box;
     InteriorJob job;
     i64 n, d, order;
+    RowState state;
     State s;
     double *theta, *delta, *along, *rhs, *centred, *res, *mu, *sums, *h, *H, *pack;
     double *middle, *spread;  // lam = 0: the mean of the rows, sqrt(sum s sum s (x - middle)^2)
-    double *kept_theta, *kept_u, *kept_out, *margins, *spare;  // the best point so far; room for start and crossover
+    double *kept_theta, *kept_u, *kept_out, *margins;  // the best point so far
+    Arena spare;                                       // for the start, and then for the crossover
     Cholesky chol;
     double P = 0, gap = 0, step = 0, least = __builtin_inf(), mass = 0;
     InteriorReport report{};
 
-    InteriorFit(const R& rows, Targets targets, LossSpec l, InteriorJob j, double* th, double* at, i64 packing)
+    InteriorFit(const AnyRows& rows, Targets targets, LossSpec l, InteriorJob j, double* th, Arena* arena)
         : X(rows),
           t(targets),
           spec(l),
-          box(box_of(l)),
+          box(l),
           job(j),
           n(rows.n),
           d(rows.d),
           order(rows.d + 1),
-          s(at, rows.n),
+          state{arena->take(kPlanes * rows.n), rows.n},
+          s(state),
           theta(th) {
-        at += kPlanes * n;
-        const auto take = [&at](i64 size) {
-            double* p = at;
-            at += size;
-            return p;
-        };
-        delta = take(order + 8);
-        along = take(order + 8);
-        rhs = take(order + 8);
-        centred = take(order + 8);
-        res = take(order + 8);
-        mu = take(order + 8);
-        middle = take(order + 8);
-        spread = take(order + 8);
-        sums = take(2 * order + 8);
-        chol.scale = take(order + 8);
-        h = take(n);
-        H = take(order * order);
-        chol.U = take(order * order);
+        delta = arena->take(order + 8);
+        along = arena->take(order + 8);
+        rhs = arena->take(order + 8);
+        centred = arena->take(order + 8);
+        res = arena->take(order + 8);
+        mu = arena->take(order + 8);
+        middle = arena->take(order + 8);
+        spread = arena->take(order + 8);
+        sums = arena->take(2 * order + 8);
+        chol.scale = arena->take(order + 8);
+        h = arena->take(n);
+        H = arena->take(order * order);
+        chol.U = arena->take(order * order);
         chol.n = order;
-        pack = take(packing);
-        kept_theta = take(order);
-        kept_u = take(n);
-        kept_out = take(8 + 2 * order);
-        margins = take(n);
-        spare = at;
+        pack = arena->take(gram_scratch(X.rows));
+        kept_theta = arena->take(order);
+        kept_u = arena->take(n);
+        kept_out = arena->take(8 + 2 * order);
+        margins = arena->take(n);
+        spare = *arena;
+        Arena for_start = spare, for_end = spare;
+        NewtonFit(X, t, spec, NewtonJob{}, theta, &for_start);
+        Crossover(X, t, box, job.lam, job.intercept, nullptr, theta, kept_u, margins, &for_end);
+        arena->cover(for_start, for_end);
     }
 
     static void clear(double* a, i64 size) {
@@ -120,7 +120,8 @@ struct InteriorFit {
         }
         const LossSpec squared{even ? LossId::squared : LossId::squared_hinge, {1.0, box.kink}};
         const NewtonJob easy{job.lam, 1e-2, 40, job.intercept, 0};
-        NewtonFit fit(X, shifted, squared, easy, theta, spare);
+        Arena room = spare;
+        NewtonFit fit(X, shifted, squared, easy, theta, &room);
         const NewtonReport found = fit.run(rhs, centred, kept_out);
         report.sweeps += found.sweeps;
         report.grams += found.grams;
@@ -132,7 +133,7 @@ struct InteriorFit {
     // The state at theta, on the central path.
     void place(bool cold) {
         clear(sums, 1);
-        kink_margins(X, 0, n, t, box, theta, s.v, sums);
+        X.kink_margins(0, n, t, spec, theta, s.v, sums);
         ++report.sweeps;
         double usual = usual_distance(n, t, s.v), mean = 0;
         mass = 0;
@@ -148,7 +149,7 @@ struct InteriorFit {
         const double most = kMost * (sums[0] + 0.5 * job.lam * dot_n(theta, theta, d)) / mass;
         double begin = box.width() * usual;
         if (!cold && most > 0.0 && begin > most) begin = most;
-        central(0, n, box, begin, s);
+        ipm_central(0, n, box, begin, s);
         step = 0;
     }
 
@@ -174,7 +175,7 @@ struct InteriorFit {
     // Makes the last step; the gap has no negative terms, so nothing cancels in it.
     void measure() {
         clear(sums, 3 + 2 * order);
-        gather(X, 0, n, t, box, step, s, h, sums);
+        X.ipm_gather(0, n, t, spec, step, state, h, sums);
         step = 0;
         double r2 = 0;
         for (i64 j = 0; j < d; ++j) {
@@ -210,13 +211,13 @@ struct InteriorFit {
         ++report.grams;
         direction();
         clear(sums, 1 + 2 * order);
-        const double far = predict(X, 0, n, t, delta, s, sums);
+        const double far = X.ipm_predict(0, n, t, delta, state, sums);
         const double mu_now = complement / (2.0 * mass), target = mu_now * centring(far, complement, sums[0]);
         for (i64 j = 0; j < order; ++j) rhs[j] += target * sums[1 + j] + sums[1 + order + j];
         if (!job.intercept) rhs[d] = 0.0;
         direction();
         copy(delta, along, order);
-        double reach = correct(X, 0, n, t, delta, target, s);
+        double reach = X.ipm_correct(0, n, t, delta, target, state);
         report.sweeps += 2;
         for (int k = 0; k < kCorrectors && recentred(target, &reach); ++k);
         step = reach > kShare ? kShare / reach : 1.0;
@@ -228,13 +229,13 @@ struct InteriorFit {
         const double length = kShare / *reach, goal = longer(length);
         if (!(length < kLong)) return false;
         clear(rhs, order);
-        recentre(X, 0, n, t, goal, target, s, rhs);
+        X.ipm_recentre(0, n, t, goal, target, state, rhs);
         if (!job.intercept) rhs[d] = 0.0;
         direction();
-        const double found = attempt(X, 0, n, t, delta, goal, target, s);
+        const double found = X.ipm_attempt(0, n, t, delta, goal, target, state);
         report.sweeps += 2;
         if (!(kShare / found >= length + kGain * (goal - length))) return false;
-        adopt(0, n, t, goal, target, s);
+        ipm_adopt(0, n, t, goal, target, s);
         for (i64 j = 0; j < order; ++j) along[j] += delta[j];
         *reach = found;
         return true;
@@ -260,7 +261,7 @@ struct InteriorFit {
             if (report.steps % 8 == 7) {  // against drift
                 measure();
                 clear(sums, 1);
-                kink_margins(X, 0, n, t, box, theta, s.v, sums);
+                X.kink_margins(0, n, t, spec, theta, s.v, sums);
                 ++report.sweeps;
             }
         }
@@ -271,7 +272,7 @@ struct InteriorFit {
     void keep(double* u, double* out, bool exact) {
         make_feasible(n, t, box, job.intercept, u);
         clear(out, 8 + 2 * d);
-        closing(X, 0, n, t, spec, theta, theta, theta, u, out, nullptr);
+        X.closing(0, n, t, spec, theta, theta, theta, u, out, nullptr, nullptr);
         ++report.sweeps;
         double primal;
         double found = gap_of(out, d, job.lam, theta, job.intercept, &primal);
@@ -294,7 +295,8 @@ struct InteriorFit {
     bool cross(double* u, double* out) {
         copy(theta, rhs, order);
         copy(s.v, margins, n);
-        Crossover<R> over(X, t, box, job.lam, job.intercept, nullptr, theta, u, margins, spare);
+        Arena room = spare;
+        Crossover over(X, t, box, job.lam, job.intercept, nullptr, theta, u, margins, &room);
         const bool right = over.run(kRounds);
         report.sweeps += over.sweeps;
         report.grams += over.grams;
@@ -363,6 +365,12 @@ struct InteriorFit {
         return answer(u, out);
     }
 };
+
+inline InteriorReport interior(const AnyRows& X, Targets t, LossSpec spec, InteriorJob job, double* theta, double* u,
+                               double* closing, Arena* arena) {
+    InteriorFit fit(X, t, spec, job, theta, arena);
+    return arena->counts() ? InteriorReport{} : fit.run(u, closing);
+}
 
 }  // namespace
 }  // namespace linsep::LINSEP_ARCH

@@ -27,26 +27,27 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
+// The interval of u, and where the kink is.
 struct Box {
     double lo, hi, kink;
+    Box(LossSpec spec) : lo(spec.id == LossId::absolute ? -1.0 : 0.0), hi(1.0), kink(kink_of(spec)) {}
     double width() const { return hi - lo; }
 };
-inline Box box_of(LossSpec spec) { return {spec.id == LossId::absolute ? -1.0 : 0.0, 1.0, kink_of(spec)}; }
 
 // The numbers of a row that survive from pass to pass, a plane of `stride` numbers for each; row 0 first.
 struct State {
     double *a, *t, *p, *q, *v, *dv, *du, *dp, *dq, *more;
-    State(double* at, i64 stride)
-        : a(at),
-          t(at + stride),
-          p(at + 2 * stride),
-          q(at + 3 * stride),
-          v(at + 4 * stride),
-          dv(at + 5 * stride),
-          du(at + 6 * stride),
-          dp(at + 7 * stride),
-          dq(at + 8 * stride),
-          more(at + 9 * stride) {}
+    State(RowState s)
+        : a(s.at),
+          t(s.at + s.stride),
+          p(s.at + 2 * s.stride),
+          q(s.at + 3 * s.stride),
+          v(s.at + 4 * s.stride),
+          dv(s.at + 5 * s.stride),
+          du(s.at + 6 * s.stride),
+          dp(s.at + 7 * s.stride),
+          dq(s.at + 8 * s.stride),
+          more(s.at + 9 * s.stride) {}
 };
 
 // Up to VL numbers; missing ones read as `other` and are not written.
@@ -137,7 +138,7 @@ void sort_rows(const R& X, i64 lo, i64 hi, const Targets& t, Box box, const doub
 
 // The point of the central path that belongs to mu, for rows whose v is given:
 // p = (2 mu + vW + R)/(2W), q = (2 mu - vW + R)/(2W), R^2 = 4 mu^2 + v^2 W^2, without cancellation.
-inline void central(i64 lo, i64 hi, Box box, double mu, State s) {
+inline void ipm_central(i64 lo, i64 hi, Box box, double mu, State s) {
     const double width = box.width();
     for (i64 i = lo; i < hi; ++i) {
         const double far = __builtin_fabs(s.v[i]) * width;
@@ -156,7 +157,7 @@ inline void central(i64 lo, i64 hi, Box box, double mu, State s) {
 // slack = sum s (l(m) - u (kink - m)), no term of which is negative; complement = sum s (a p + t q).
 // Moves the rows by `step` first; h gets s D.
 template <class R>
-void gather(const R& X, i64 lo, i64 hi, const Targets& tg, Box box, double step, State s, double* h, double* out) {
+void ipm_gather(const R& X, i64 lo, i64 hi, const Targets& tg, Box box, double step, State s, double* h, double* out) {
     const i64 order = X.d + 1;
     double push[kRoom], pull[kRoom];
     int list[kRoom];
@@ -201,7 +202,7 @@ void gather(const R& X, i64 lo, i64 hi, const Targets& tg, Box box, double step,
 // The predictor. out: sum s du (dp - dq), then sum s sign D (1/a - 1/t) x~ and -sum s sign D f x~ [d + 1 each].
 // Returns the largest r for which a step of 1/r stays inside.
 template <class R>
-double predict(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dtheta, State s, double* out) {
+double ipm_predict(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dtheta, State s, double* out) {
     const i64 order = X.d + 1;
     double dz[kRoom], push[kRoom], pull[kRoom];
     int list[kRoom];
@@ -241,7 +242,7 @@ double predict(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dthe
 
 // The corrected step towards mu (gather makes it). Returns the largest r for which a step of 1/r stays inside.
 template <class R>
-double correct(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dtheta, double mu, State s) {
+double ipm_correct(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dtheta, double mu, State s) {
     double dz[kRoom];
     vd far{};
     for (i64 r = lo; r < hi; r += X.chunk()) {
@@ -290,7 +291,7 @@ inline Wanted wanted(State s, i64 k, int left, double step, double mu) {
 
 // The right-hand side of a centrality corrector for a step of that length: out += sum s sign D (r1/a - r2/t) x~.
 template <class R>
-void recentre(const R& X, i64 lo, i64 hi, const Targets& tg, double step, double mu, State s, double* out) {
+void ipm_recentre(const R& X, i64 lo, i64 hi, const Targets& tg, double step, double mu, State s, double* out) {
     double push[kRoom];
     int list[kRoom];
     for (i64 r = lo; r < hi; r += X.chunk()) {
@@ -311,7 +312,7 @@ void recentre(const R& X, i64 lo, i64 hi, const Targets& tg, double step, double
 }
 
 // The direction with its corrector: returns the largest r for which a step of 1/r stays inside, and keeps dv alone.
-// adopt() makes it the direction.
+// ipm_adopt() makes it the direction.
 struct Moved {
     vd du, dp, dq;
 };
@@ -327,7 +328,8 @@ inline Moved corrected(const Targets& tg, State s, i64 k, int left, double step,
             load_some(s.dq + k, left, 0.0) + select(live, (x.r2 + q * du) / t, vd{})};
 }
 template <class R>
-double attempt(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dtheta, double step, double mu, State s) {
+double ipm_attempt(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dtheta, double step, double mu,
+                   State s) {
     double dz[kRoom];
     vd far{};
     for (i64 r = lo; r < hi; r += X.chunk()) {
@@ -345,7 +347,7 @@ double attempt(const R& X, i64 lo, i64 hi, const Targets& tg, const double* dthe
     }
     return largest(far);
 }
-inline void adopt(i64 lo, i64 hi, const Targets& tg, double step, double mu, State s) {
+inline void ipm_adopt(i64 lo, i64 hi, const Targets& tg, double step, double mu, State s) {
     for (i64 k = lo; k < hi; k += VL) {
         const int left = (int)min64(VL, hi - k);
         const Moved d = corrected(tg, s, k, left, step, mu);

@@ -29,8 +29,7 @@ struct ColumnFit {
     int stalls = 0;
     ColumnReport report{};
 
-    ColumnFit(const R& columns, Targets targets, LossSpec s, ColumnJob j, double* weights, double* scores, double* at,
-              i64* lists)
+    ColumnFit(const R& columns, Targets targets, LossSpec s, ColumnJob j, double* weights, double* scores, Arena* arena)
         : X(columns),
           t(targets),
           spec(s),
@@ -39,11 +38,11 @@ struct ColumnFit {
           k(j.count),
           w(weights),
           z(scores),
-          model(columns, j, weights, at, lists),
+          model(columns, j, weights, arena),
           q(model.q),
           h(model.h),
           x(model.x),
-          dz(at) {}
+          dz(arena->take(columns.d + 8)) {}
 
     double penalty(const double* v) const {
         double sum = 0;
@@ -206,6 +205,13 @@ struct ColumnFit {
         return report;
     }
 };
+
+template <class R>
+ColumnReport column_newton(const R& columns, Targets t, LossSpec spec, ColumnJob job, double* theta, double* z,
+                           double* base, double* step, Arena* arena) {
+    ColumnFit fit(columns, t, spec, job, theta, z, arena);
+    return arena->counts() ? ColumnReport{} : fit.run(base, step);
+}
 
 }  // namespace
 }  // namespace linsep::LINSEP_ARCH

@@ -13,6 +13,7 @@
 #pragma once
 #include <cstdlib>
 
+#include "core/arena.hpp"
 #include "core/block_cholesky.hpp"
 #include "dual/coordinate_ascent.hpp"
 #include "l1/line_minimum.hpp"
@@ -62,17 +63,13 @@ struct ColumnModel {
     double work = 0;  // entries visited
     int sweeps = 0, solves = 0, gradients = 0;
 
-    ColumnModel(const R& columns, ColumnJob j, const double* weights, double*& at, i64* lists)
+    ColumnModel(const R& columns, ColumnJob j, const double* weights, Arena* arena)
         : X(columns), job(j), n(columns.d), k(j.count), w(weights) {
-        const auto take = [&at](i64 count) {
-            double* from = at;
-            at += count + 8;
-            return from;
-        };
+        const auto take = [arena](i64 count) { return arena->take(count + 8); };
         q = take(n), h = take(n), y = take(n);
         x = take(k), g = take(k), hx = take(k), curve = take(k);
         r = take(k), p = take(k), sp = take(k), move = take(k), start = take(k);
-        on = lists, order = lists + k, place = lists + 2 * k;
+        on = arena->take_ids(k), order = arena->take_ids(k), place = arena->take_ids(k);
     }
     ~ColumnModel() { std::free(room); }
     ColumnModel(const ColumnModel&) = delete;

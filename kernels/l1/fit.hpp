@@ -37,9 +37,8 @@ inline double lasso_gap(const double* c, i64 d, double l1, double l2, const doub
     return *primal + (l2 > 0.0 ? conj + 0.5 * squares / l2 : conj * (l1 / most));
 }
 
-template <class R>
 struct LassoFit {
-    const R& X;
+    const AnyRows& X;
     Targets t;
     LossSpec spec;
     LassoJob job;
@@ -53,7 +52,7 @@ struct LassoFit {
     bool last = false;  // the step that polishes: a model is then left with no more than `inner`
     NewtonReport report{};
 
-    LassoFit(const R& rows, Targets targets, LossSpec s, LassoJob j, double* th, double* at, i64* lists)
+    LassoFit(const AnyRows& rows, Targets targets, LossSpec s, LassoJob j, double* th, Arena* arena)
         : X(rows),
           t(targets),
           spec(s),
@@ -62,20 +61,15 @@ struct LassoFit {
           d(rows.d),
           order(rows.d + 1),
           theta(th),
-          model(rows.d, j.l1, at, lists) {
-        at += quadratic_doubles(d);
-        const auto take = [&at](i64 size) {
-            double* p = at;
-            at += size + 8;
-            return p;
-        };
+          model(rows.d, j.l1, arena) {
+        const auto take = [arena](i64 size) { return arena->take(size + 8); };
         trial = take(order), delta = take(order), g = take(order + 1), mu = take(order), reach = take(order);
         h = take(n), z = take(n), dz = take(n);
-        H = at, at += order * order;
-        pack = at;
+        H = arena->take(order * order);
+        pack = arena->take(gram_scratch(X.rows));
         inner = 0.25 * job.tol;
         near = larger(__builtin_sqrt(10.0 * job.tol) < 0.3 ? __builtin_sqrt(10.0 * job.tol) : 0.3, 1e-9);
-        exact = !R::dense || d < kSingleFrom;
+        exact = !X.dense || d < kSingleFrom;
     }
 
     double penalty(const double* w) const {
@@ -88,7 +82,7 @@ struct LassoFit {
     // not fall, every curvature is held above a share of its bound: with the whole of it the model lies above P.
     double value_and_gradient(const double* at) {
         for (i64 j = 0; j <= order; ++j) g[j] = 0.0;
-        sweep(X, 0, n, t, spec, at, g, h, true);
+        X.sweep(0, n, t, spec, at, g, h, true, 0.0);
         ++report.sweeps;
         if (damping > 0.0)
             for (i64 i = 0; i < n; ++i)
@@ -157,7 +151,7 @@ struct LassoFit {
 
     bool closes(const double* at, const double* base, const double* step, double* out) {
         for (i64 j = 0; j < 8 + 2 * d; ++j) out[j] = 0.0;
-        closing(X, 0, n, t, spec, base, step, at, nullptr, out, reach);
+        X.closing(0, n, t, spec, base, step, at, nullptr, out, reach, nullptr);
         ++report.sweeps;
         double primal;
         const double gap = lasso_gap(out, d, job.l1, job.l2, at, job.intercept, &primal);
@@ -170,11 +164,8 @@ struct LassoFit {
     bool shorter(double decrease) {
         Chunk c;
         const LossOps loss = ops(spec.id);
-        for (i64 r = 0; r < n; r += X.chunk()) {
-            const int nr = (int)min64(X.chunk(), n - r);
-            X.dots(r, nr, theta, theta[d], z + r);
-            X.dots(r, nr, delta, delta[d], dz + r);
-        }
+        X.dots(0, n, theta, z);
+        X.dots(0, n, delta, dz);
         ++report.sweeps;
         for (double length = 0.5; length > 0.1; length *= 0.5) {
             for (i64 j = 0; j < order; ++j) trial[j] = theta[j] + length * delta[j];
@@ -217,12 +208,6 @@ struct LassoFit {
         return true;
     }
 
-    i64 stored() const {
-        if constexpr (R::dense)
-            return n * d;
-        else
-            return X.stored();
-    }
     // One more step where it costs next to nothing: the conditions of optimality then hold to more digits than P shows.
     void polish(double* base, double* step, double* out) {
         const size_t length = (size_t)(8 + 2 * d + 2 * order);
@@ -269,7 +254,7 @@ struct LassoFit {
                 }
                 if (closes(trial, base, step, out)) {
                     move_to(report.primal);
-                    if (job.tol <= kPolishTol && (double)stored() * (double)(d + 8) <= kPolishWork)
+                    if (job.tol <= kPolishTol && (double)X.stored() * (double)(d + 8) <= kPolishWork)
                         polish(base, step, out);
                     return finish(1);
                 }
@@ -290,6 +275,12 @@ struct LassoFit {
         return report;
     }
 };
+
+inline NewtonReport lasso_newton(const AnyRows& X, Targets t, LossSpec spec, LassoJob job, double* theta, double* base,
+                                 double* step, double* closing, Arena* arena) {
+    LassoFit fit(X, t, spec, job, theta, arena);
+    return arena->counts() ? NewtonReport{} : fit.run(base, step, closing);
+}
 
 }  // namespace
 }  // namespace linsep::LINSEP_ARCH

@@ -5,6 +5,7 @@
 // make it exact (feature-sign search: Lee, Battle, Raina and Ng 2007): where the solution of the signs at hand would
 // change some, the step ends at the minimum on the way there.
 #pragma once
+#include "core/arena.hpp"
 #include "core/cholesky.hpp"
 #include "l1/line_minimum.hpp"
 
@@ -73,16 +74,12 @@ struct SparseQuadratic {
     double l1;
     Cholesky chol;
 
-    SparseQuadratic(i64 size, double penalty, double* at, i64* lists) : k(size), l1(penalty) {
-        const auto take = [&at](i64 count) {
-            double* from = at;
-            at += count;
-            return from;
-        };
+    SparseQuadratic(i64 size, double penalty, Arena* arena) : k(size), l1(penalty) {
+        const auto take = [arena](i64 count) { return arena->take(count); };
         S = take(k * k), part = take(k * k), chol.U = take(k * k);
         chol.scale = take(k), x = take(k), slope = take(k);
         rhs = take(k), move = take(k), spare = take(k), lengths = take(k);
-        on = lists, who = lists + k;
+        on = arena->take_ids(k), who = arena->take_ids(k);
     }
 
     double settle(i64 j) {

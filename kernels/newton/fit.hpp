@@ -9,21 +9,21 @@
 // The Gram is made in single precision as long as its error, 1e-7 of the diagonal, is neither larger than the smallest
 // pivot allows nor seen in the gap. To polish is to go on with the last factor (chord steps, a sweep each).
 #pragma once
+#include "core/any_rows.hpp"
+#include "core/arena.hpp"
 #include "core/cholesky.hpp"
-#include "core/gram.hpp"
-#include "core/halves.hpp"
-#include "sums/closing.hpp"
+#include "sums/sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
 // The mean of the rows weighted by their curvatures h: outliers that have run away do not count. 0 if sparse. Returns
 // the sum of h.
-template <class R>
-double centre(const R& X, const Halves& rows, const double* h, bool intercept, double* mu, double* other) {
+inline double centre(const AnyRows& X, const TwoParts& rows, const double* h, bool intercept, double* mu,
+                     double* other) {
     for (i64 j = 0; j < X.d; ++j) mu[j] = 0.0;
-    if (!intercept || !R::dense) return 0.0;
-    rows.sum(mu, other, X.d + 1, [&](i64 lo, i64 hi, double* out, int) { combine(X, lo, hi, h, out); });
+    if (!intercept || !X.dense) return 0.0;
+    rows.sum(mu, other, X.d + 1, [&](i64 lo, i64 hi, double* out, int) { X.combine(lo, hi, h, out); });
     const double sum = mu[X.d];
     for (i64 j = 0; j < X.d; ++j) mu[j] /= sum > 0.0 ? sum : 1.0;
     return sum;
@@ -32,23 +32,22 @@ double centre(const R& X, const Halves& rows, const double* h, bool intercept, d
 // H = lam I_w + sum h (x - mu, 1)(x - mu, 1)', both triangles, about the mean mu weighted by h: rows centred there are
 // orthogonal to the column of ones. In single precision unless `exact`. mu has room for d + 1 numbers; H and pack, the
 // scratch of a Gram, of each half.
-template <class R>
-void hessian(const R& X, const Halves& rows, const double* h, double lam, bool intercept, double* mu,
-             double* const (&H2)[2], double* const (&pack)[2], bool exact) {
+inline void hessian(const AnyRows& X, const TwoParts& rows, const double* h, double lam, bool intercept, double* mu,
+                    double* const (&H2)[2], double* const (&pack)[2], bool exact) {
     const i64 d = X.d, order = d + 1;
     double* H = H2[0];
     const double sum = centre(X, rows, h, intercept, mu, H2[1]);
     rows.sum(H, H2[1], order * order, [&](i64 lo, i64 hi, double* out, int part) {
         if (exact)
-            gram(X, lo, hi, h, mu, out, pack[part], !R::dense);
+            X.gram(lo, hi, h, mu, out, pack[part], !X.dense);
         else
-            gram_single(X, lo, hi, h, mu, out, pack[part], !R::dense);
+            X.gram_single(lo, hi, h, mu, out, pack[part], !X.dense);
     });
-    if (R::dense) H[d * order + d] = sum;
+    if (X.dense) H[d * order + d] = sum;
     for (i64 i = 0; i < order; ++i)
         for (i64 j = i + 1; j < order; ++j) {
             // dense kernels fill the upper triangle, sparse ones either: the other entry is 0
-            const double both = R::dense ? H[i * order + j] : H[i * order + j] + H[j * order + i];
+            const double both = X.dense ? H[i * order + j] : H[i * order + j] + H[j * order + i];
             H[i * order + j] = H[j * order + i] = both;
         }
     for (i64 j = 0; j < d; ++j) {
@@ -60,12 +59,9 @@ void hessian(const R& X, const Halves& rows, const double* h, double lam, bool i
     if (!intercept)
         for (i64 j = 0; j < order; ++j) H[j * order + d] = H[d * order + j] = 0.0;
 }
-template <class R>
-void hessian(const R& X, const double* h, double lam, bool intercept, double* mu, double* H, double* pack,
-             bool exact = true) {
-    Halves whole;
-    whole.n = whole.cut = X.n;
-    hessian(X, whole, h, lam, intercept, mu, {H, nullptr}, {pack, nullptr}, exact);
+inline void hessian(const AnyRows& X, const double* h, double lam, bool intercept, double* mu, double* H, double* pack,
+                    bool exact = true) {
+    hessian(X, TwoParts{X.n, X.n}, h, lam, intercept, mu, {H, nullptr}, {pack, nullptr}, exact);
 }
 
 // Primal minus dual value from the closing sums (src/linsep/certificates/closing.py has the text with the rounding allowance).
@@ -87,14 +83,13 @@ inline double gap_of(const double* c, i64 d, double lam, const double* theta, bo
 
 constexpr i64 kSingleFrom = 12;  // columns from which single precision pays
 
-template <class R>
 struct NewtonFit {
-    const R& X;
+    const AnyRows& X;
     Targets t;
     LossSpec spec;
     NewtonJob job;
     i64 n, d, order;
-    Halves rows;
+    TwoParts rows;
     double *theta, *trial, *delta, *g, *rhs, *res, *mu, *h, *z, *dz, *sums, *H, *other, *pack[2];
     Cholesky chol;
     double P = 0, closed = 0;
@@ -106,31 +101,34 @@ struct NewtonFit {
     double near;
     NewtonReport report{};
 
-    NewtonFit(const R& all, Targets targets, LossSpec s, NewtonJob j, double* th, double* at)
-        : X(all), t(targets), spec(s), job(j), n(all.n), d(all.d), order(all.d + 1), rows(all, j.helper), theta(th) {
-        const auto take = [&at](i64 size) {
-            double* p = at;
-            at += size;
-            return p;
-        };
-        trial = take(order + 8);
-        delta = take(order + 8);
-        g = take(order + 8);
-        rhs = take(order + 8);
-        res = take(order + 8);
-        mu = take(order + 8);
-        chol.scale = take(order + 8);
-        h = take(n + 8);
-        z = take(n + 8);
-        dz = take(n + 8);
-        sums = take(2 * order + 8);
-        H = take(order * order);
-        other = rows.two() ? take(order * order) : nullptr;
-        chol.U = take(order * order);
+    NewtonFit(const AnyRows& all, Targets targets, LossSpec s, NewtonJob j, double* th, Arena* arena)
+        : X(all),
+          t(targets),
+          spec(s),
+          job(j),
+          n(all.n),
+          d(all.d),
+          order(all.d + 1),
+          rows(halves(all, j.helper)),
+          theta(th) {
+        trial = arena->take(order + 8);
+        delta = arena->take(order + 8);
+        g = arena->take(order + 8);
+        rhs = arena->take(order + 8);
+        res = arena->take(order + 8);
+        mu = arena->take(order + 8);
+        chol.scale = arena->take(order + 8);
+        h = arena->take(n + 8);
+        z = arena->take(n + 8);
+        dz = arena->take(n + 8);
+        sums = arena->take(2 * order + 8);
+        H = arena->take(order * order);
+        other = rows.two() ? arena->take(order * order) : nullptr;
+        chol.U = arena->take(order * order);
         chol.n = order;
-        pack[0] = at;
-        pack[1] = at + (R::dense ? dense_gram_scratch(d) : 0);
-        exact = !R::dense || job.lam == 0.0 || d < kSingleFrom;
+        pack[0] = arena->take(gram_scratch(X.rows));
+        pack[1] = rows.two() ? arena->take(gram_scratch(X.rows)) : nullptr;
+        exact = !X.dense || job.lam == 0.0 || d < kSingleFrom;
         near = __builtin_sqrt(10.0 * job.tol) < 0.3 ? __builtin_sqrt(10.0 * job.tol) : 0.3;
     }
 
@@ -138,7 +136,7 @@ struct NewtonFit {
 
     void value_and_gradient(const double* at) {
         rows.sum(g, sums, order + 1,
-                 [&](i64 lo, i64 hi, double* out, int) { sweep(X, lo, hi, t, spec, at, out, h, true, blend); });
+                 [&](i64 lo, i64 hi, double* out, int) { X.sweep(lo, hi, t, spec, at, out, h, true, blend); });
         ++report.sweeps;
     }
 
@@ -201,11 +199,8 @@ struct NewtonFit {
     }
     // Root of the derivative along the step in (0, 1): regula falsi (Illinois), which bisection guards.
     double exact_step() {
-        for (i64 r = 0; r < n; r += X.chunk()) {
-            const int nr = (int)min64(X.chunk(), n - r);
-            X.dots(r, nr, theta, theta[d], z + r);
-            X.dots(r, nr, delta, delta[d], dz + r);
-        }
+        X.dots(0, n, theta, z);
+        X.dots(0, n, delta, dz);
         double a = 0, b = 1, fa = slope_at(0), fb = slope_at(1);
         if (!(fa < 0)) return 0.0;
         if (!(fb > 0)) return fb <= 0 ? 1.0 : 0.5;
@@ -229,13 +224,10 @@ struct NewtonFit {
 
     double smallest_margin() {
         double least = 1e300;
-        for (i64 r = 0; r < n; r += X.chunk()) {
-            const int nr = (int)min64(X.chunk(), n - r);
-            X.dots(r, nr, theta, theta[d], z + r);
-            for (int i = 0; i < nr; ++i) {
-                const double m = t.sign[r + i] * z[r + i] + (t.offset ? t.offset[r + i] : 0.0);
-                if ((!t.weight || t.weight[r + i] > 0.0) && !(m >= least)) least = m;
-            }
+        X.dots(0, n, theta, z);
+        for (i64 i = 0; i < n; ++i) {
+            const double m = t.sign[i] * z[i] + (t.offset ? t.offset[i] : 0.0);
+            if ((!t.weight || t.weight[i] > 0.0) && !(m >= least)) least = m;
         }
         return least;
     }
@@ -309,7 +301,7 @@ struct NewtonFit {
 
     bool closes(const double* base, const double* step, const double* at, double* out) {
         rows.sum(out, sums, 8 + 2 * d, [&](i64 lo, i64 hi, double* to, int part) {
-            closing(X, lo, hi, t, spec, base, step, at, nullptr, to, part ? rhs : res);
+            X.closing(lo, hi, t, spec, base, step, at, nullptr, to, part ? rhs : res, nullptr);
         });
         ++report.sweeps;
         double primal;
@@ -330,7 +322,7 @@ struct NewtonFit {
 
     // Whether short steps are so dear that another method is to go on (src/linsep/solvers/slack_path.py).
     bool stalled() const {
-        return spec.id == LossId::squared_hinge && R::dense && job.lam > 0.0 && n * d * (d + 8) > 4'000'000;
+        return spec.id == LossId::squared_hinge && X.dense && job.lam > 0.0 && n * d * (d + 8) > 4'000'000;
     }
 
     // status: 0 step limit or many short steps, 1 gap <= tol, 2 working precision, 3 separable (theta separates), 4 not finite
@@ -400,6 +392,12 @@ struct NewtonFit {
         return report;
     }
 };
+
+inline NewtonReport newton(const AnyRows& X, Targets t, LossSpec spec, NewtonJob job, double* theta, double* base,
+                           double* step, double* closing, Arena* arena) {
+    NewtonFit fit(X, t, spec, job, theta, arena);
+    return arena->counts() ? NewtonReport{} : fit.run(base, step, closing);
+}
 
 }  // namespace
 }  // namespace linsep::LINSEP_ARCH

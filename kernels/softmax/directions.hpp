@@ -5,23 +5,23 @@
 // All of g, D, R, .. are (d + 1, K). M^-1 is one block for each class, or one for all, in the coordinates (x - mu, 1),
 // each by its factor (core/cholesky.hpp).
 #pragma once
+#include "core/any_rows.hpp"
+#include "core/arena.hpp"
 #include "core/cholesky.hpp"
-#include "core/halves.hpp"
 #include "softmax/passes.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-template <class R>
 struct SoftmaxSteps {
-    const R& X;
+    const AnyRows& X;
     Classes y;
     StepJob job;
     i64 d, order, k, K, size;
-    Halves rows;
+    TwoParts rows;
     double *Q, *Y, *HQ, *other, *from, *to, *work;
 
-    SoftmaxSteps(const R& table, const Classes& classes, const StepJob& j, double* scratch)
+    SoftmaxSteps(const AnyRows& table, const Classes& classes, const StepJob& j, Arena* arena)
         : X(table),
           y(classes),
           job(j),
@@ -30,14 +30,14 @@ struct SoftmaxSteps {
           k(classes.k),
           K(padded_classes(classes.k)),
           size(order * K),
-          rows(table, j.helper),
-          Q(scratch),
-          Y(Q + size),
-          HQ(Y + size),
-          other(HQ + size),
-          from(other + size),
-          to(from + order),
-          work(to + order) {}
+          rows(halves(table, j.helper)),
+          Q(arena->take(size)),
+          Y(arena->take(size)),
+          HQ(arena->take(size)),
+          other(arena->take(size)),
+          from(arena->take(order)),
+          to(arena->take(order)),
+          work(arena->take(2 * softmax_scratch(X.rows, k))) {}
 
     void zero_sum(double* a) const {
         for (i64 j = 0; j < order; ++j) {
@@ -64,9 +64,9 @@ struct SoftmaxSteps {
     }
     // HQ = H Q
     void product(const double* p, i64 stride) {
-        const i64 room = softmax_scratch(R::dense, d, k);
+        const i64 room = softmax_scratch(X.rows, k);
         rows.sum(HQ, other, size, [&](i64 lo, i64 hi, double* out, int part) {
-            softmax_hess_vec(X, lo, hi, y, p, stride, Q, out, work + part * room);
+            X.softmax_hess_vec(lo, hi, y, p, stride, Q, out, work + part * room);
         });
         for (i64 j = 0; j < d * K; ++j) HQ[j] += job.lam * Q[j];
         for (i64 c = 0; c < K && !job.intercept; ++c) HQ[d * K + c] = 0.0;
@@ -115,6 +115,12 @@ struct SoftmaxSteps {
         return products;
     }
 };
+
+inline int softmax_steps(const AnyRows& X, const Classes& y, const StepJob& job, const double* p, i64 stride,
+                         const double* g, double* D, double* residual, double* first, bool* done, Arena* arena) {
+    SoftmaxSteps steps(X, y, job, arena);
+    return arena->counts() ? 0 : steps.run(p, stride, g, D, residual, first, done);
+}
 
 }  // namespace
 }  // namespace linsep::LINSEP_ARCH

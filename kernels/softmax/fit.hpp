@@ -12,9 +12,8 @@
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-template <class R>
 struct SoftmaxNewton {
-    const R& X;
+    const AnyRows& X;
     Classes y;
     NewtonJob job;
     i64 n, d, order, k, K, size;
@@ -23,7 +22,7 @@ struct SoftmaxNewton {
     double value = 0;
     NewtonReport report{};
 
-    SoftmaxNewton(const R& rows, const Classes& classes, NewtonJob j, double* start, double* at)
+    SoftmaxNewton(const AnyRows& rows, const Classes& classes, NewtonJob j, double* start, Arena* arena)
         : X(rows),
           y(classes),
           job(j),
@@ -34,11 +33,7 @@ struct SoftmaxNewton {
           K(padded_classes(classes.k)),
           size(order * k),
           W(start) {
-        const auto take = [&at](i64 count) {
-            double* here = at;
-            at += count;
-            return here;
-        };
+        const auto take = [arena](i64 count) { return arena->take(count); };
         trial = take(order * K);
         D = take(order * K);
         sums = take(3 + order * K);
@@ -52,20 +47,20 @@ struct SoftmaxNewton {
         pairs = take(k * (k + 1) / 2 * order * order);
         H = take(size * size);
         chol.U = take(size * size);
-        work = take(softmax_scratch(R::dense, d, k));
-        pack = at;
+        work = take(softmax_scratch(X.rows, k));
+        pack = take(gram_rows<double>(d) + gram_scratch(X.rows));
     }
 
     void centre() {
         for (i64 j = 0; j < d; ++j) mu[j] = 0.0;
-        if (!job.intercept || !R::dense) return;
+        if (!job.intercept || !X.dense) return;
         for (i64 r = 0; r < n; ++r) X.axpy(r, 1.0 / (double)n, mu);
     }
 
     // P; sums gets the gradient of the losses, p the probabilities.
     double evaluate(const double* at) {
         for (i64 j = 0; j < 3 + order * K; ++j) sums[j] = 0.0;
-        softmax_sweep(X, 0, n, y, at, sums, p, n, work);
+        X.softmax_sweep(0, n, y, at, sums, p, n, work);
         ++report.sweeps;
         return sums[0] + 0.5 * job.lam * dot_n(at, at, d * K);
     }
@@ -73,7 +68,7 @@ struct SoftmaxNewton {
     // H by classes; sums over the classes, which no step should have, are held at zero by a term of their own.
     void assemble() {
         for (i64 j = 0; j < k * (k + 1) / 2 * order * order; ++j) pairs[j] = 0.0;
-        softmax_hessian(X, 0, n, y, p, n, mu, pairs, pack);
+        X.softmax_hessian(0, n, y, p, n, mu, pairs, pack);
         ++report.grams;
         const double* G = pairs;
         for (i64 a = 0; a < k; ++a)
@@ -81,7 +76,7 @@ struct SoftmaxNewton {
                 for (i64 i = 0; i < order; ++i)
                     for (i64 j = i; j < order; ++j) {
                         double v = G[i * order + j];
-                        if (!R::dense && i != j) v += G[j * order + i];
+                        if (!X.dense && i != j) v += G[j * order + i];
                         if (a != b) v = -v;
                         if (!job.intercept && j == d) v = 0.0;
                         if (a == b && i == j && i < d) v += job.lam;
@@ -172,10 +167,16 @@ struct SoftmaxNewton {
             x[j] = 0.0;
             for (i64 c = 0; c < k; ++c) x[j] = __builtin_fmax(x[j], __builtin_fabs(W[j * K + c]));
         }
-        softmax_closing(X, 0, n, y, base, step, W, x, nullptr, out, work);
+        X.softmax_closing(0, n, y, base, step, W, x, nullptr, out, work);
         ++report.sweeps;
     }
 };
+
+inline NewtonReport softmax_newton(const AnyRows& X, const Classes& y, NewtonJob job, double* W, double* base,
+                                   double* step, double* closing, Arena* arena) {
+    SoftmaxNewton fit(X, y, job, W, arena);
+    return arena->counts() ? NewtonReport{} : fit.run(base, step, closing);
+}
 
 }  // namespace
 }  // namespace linsep::LINSEP_ARCH

@@ -49,7 +49,7 @@ def test_csr_needs_matching_kinds_and_columns():
         K.Rows(ints, ints, np.array([0, 1], np.int32), 1)
     with pytest.raises(ValueError, match="out of range"):
         csr([1], [0], [0, 1], columns=0)
-    with pytest.raises(ValueError, match="1-D"):
+    with pytest.raises(ValueError, match="columns"):
         csr([], [], [0], columns=-1)
     unused = csr([1, 2, np.nan], [0, 1, 99], [0, 2])  # entries beyond the last row are nobody's
     z = np.zeros(1)
@@ -134,19 +134,6 @@ def test_lengths_are_checked():
         for args in calls:
             with pytest.raises(ValueError, match=r"has|have|differ|out of range|no native loss"):
                 kernel(*args)
-
-
-@pytest.mark.parametrize(
-    "out", [np.zeros(5, np.float32), np.zeros(10)[::2]], ids=["float32", "strided"]
-)
-def test_an_output_is_never_written_to_a_copy(out):
-    """A result must not vanish in a converted copy of the array that was passed."""
-    rows, targets = K.Rows(np.ones((5, 3))), K.Targets(np.ones(5))
-    try:
-        K.sweep(rows, targets, K.Loss("squared"), 0, 5, np.zeros(4), out)
-    except TypeError:
-        return
-    assert out[0] == 5.0
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 33])

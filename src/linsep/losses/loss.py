@@ -33,7 +33,7 @@ class Loss(ABC):
     probabilistic: ClassVar[bool] = False  #: its scores map to probabilities
     #: The slope is negative at every margin: separable rows leave no minimiser without a penalty.
     recedes: ClassVar[bool] = False
-    #: The compiled dual coordinate ascent (kernels/dual_cd.hpp) has a step for this kernel.
+    #: The compiled dual coordinate ascent (kernels/dual/coordinate_ascent.hpp) has a step for this kernel.
     native_ascent: ClassVar[bool] = False
 
     @property

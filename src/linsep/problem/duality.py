@@ -36,7 +36,7 @@ kappa p, whose entropy is at least kappa entropy(p), because entropy is concave 
 
 Nothing else in Python makes a primal or a dual value of closing sums. Solvers compare the two to decide when to stop;
 the certificates bound what rounding may have done to them (``certificates.closing``, ``certificates.softmax``).
-kernels/enclosing.hpp is the compiled text for a ridge penalty.
+kernels/sums/enclosure.hpp is the compiled text for a ridge penalty.
 """
 
 from __future__ import annotations

@@ -1,0 +1,133 @@
+// The objects that every kernel reads: rows, targets, losses, classes.
+#include "bindings/types.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+
+namespace linsep::python {
+
+void need(bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(what);
+}
+void vector_of(const In& v, int64_t size, const char* what) { need(length(v) == size, what); }
+void vector_of(const Out& v, int64_t size, const char* what) { need(length(v) >= size, what); }
+void in_range(const Ids& a, int64_t lo, int64_t hi, const char* what) {
+    for (int64_t i = 0; i < length(a); ++i) need(lo <= a.data()[i] && a.data()[i] < hi, what);
+}
+std::unique_ptr<double[]> scratch(int64_t size) {
+    return std::unique_ptr<double[]>(new double[static_cast<std::size_t>(size)]);
+}
+
+namespace {
+
+// Whether 0 <= index < bound for all. One of x and bound - 1 - x is negative where that does not hold: an "or" of all of
+// them, which every instruction set does on whole vectors, tells by its sign.
+template <class I>
+bool all_within(const I* indices, int64_t count, int64_t bound) {
+    using U = std::make_unsigned_t<I>;
+    const U last = static_cast<U>(std::min<int64_t>(bound, std::numeric_limits<I>::max()) - 1);
+    U found = 0;
+    for (int64_t p = 0; p < count; ++p) found |= static_cast<U>(indices[p]) | (last - static_cast<U>(indices[p]));
+    return static_cast<I>(found) >= 0 && (count == 0 || bound > 0);
+}
+
+template <class I>
+bool never_falls(const I* starts, int64_t n) {
+    I found = 0;
+    for (int64_t i = 0; i < n; ++i) found |= starts[i + 1] < starts[i];
+    return found == 0;
+}
+
+}  // namespace
+
+template <class I>
+const char* csr_fault(const I* starts, const I* indices, int64_t n, int64_t d, int64_t stored) {
+    if (n > 0 && starts[0] != 0) return "CSR: indptr must begin with 0";
+    if (!never_falls(starts, n)) return "CSR: indptr must not decrease";
+    if (static_cast<int64_t>(starts[n]) > stored) return "CSR: indptr ends beyond the stored entries";
+    if (!all_within(indices, static_cast<int64_t>(starts[n]), d)) return "CSR: a column index is out of range";
+    return nullptr;
+}
+template const char* csr_fault(const std::int32_t*, const std::int32_t*, int64_t, int64_t, int64_t);
+template const char* csr_fault(const int64_t*, const int64_t*, int64_t, int64_t, int64_t);
+
+namespace {
+
+// Matrices of order d + 1 are counted in 64 bits.
+void few_enough(int64_t d) { need(0 <= d && d < (int64_t{1} << 31) - 1, "rows have fewer than 2^31 - 1 columns"); }
+
+}  // namespace
+
+PyRows::PyRows(AnyArray x) : values(x) {
+    need(x.ndim() == 2, "dense rows need a 2-D array");
+    const bool f64 = x.dtype() == nb::dtype<double>(), f32 = x.dtype() == nb::dtype<float>();
+    need(f64 || f32, "dense rows are float32 or float64");
+    few_enough(width(x));
+    rows = {f64 ? Store::dense64 : Store::dense32, length(x), width(x), x.data(), nullptr, nullptr};
+}
+
+PyRows::PyRows(AnyArray x, AnyArray index, AnyArray start, int64_t d) : values(x), indices(index), starts(start) {
+    const bool f64 = x.dtype() == nb::dtype<double>(), f32 = x.dtype() == nb::dtype<float>();
+    const bool i32 = index.dtype() == nb::dtype<std::int32_t>(), i64 = index.dtype() == nb::dtype<int64_t>();
+    need(f64 || f32, "CSR values are float32 or float64");
+    need((i32 || i64) && index.dtype() == start.dtype(), "CSR indices and indptr are both int32 or int64");
+    need(x.ndim() == 1 && index.ndim() == 1 && start.ndim() == 1 && start.shape(0) >= 1, "CSR needs three 1-D arrays");
+    need(x.shape(0) == index.shape(0), "CSR: data and indices differ in length");
+    few_enough(d);
+    const Store store = f64 ? (i32 ? Store::csr64i32 : Store::csr64i64) : (i32 ? Store::csr32i32 : Store::csr32i64);
+    rows = {store, length(start) - 1, d, x.data(), index.data(), start.data()};
+    const auto fault = [&]<class I>(const I* p) {
+        return csr_fault(p, static_cast<const I*>(rows.indices), rows.n, d, length(x));
+    };
+    nb::gil_scoped_release release;
+    const char* what =
+        i32 ? fault(static_cast<const std::int32_t*>(rows.starts)) : fault(static_cast<const int64_t*>(rows.starts));
+    need(!what, what);
+}
+
+PyTargets::PyTargets(In s, std::optional<In> o, std::optional<In> w) : sign(s), offset(o), weight(w) {
+    need(!o || o->shape(0) == s.shape(0), "offset and sign differ in length");
+    need(!w || w->shape(0) == s.shape(0), "weight and sign differ in length");
+    view = {s.data(), data(o), data(w)};
+}
+
+PyLoss::PyLoss(const std::string& name, double width, double centre) : spec{LossId::logistic, {width, centre}} {
+    static const char* names[] = {"logistic", "exponential", "squared",  "squared_hinge", "huberised_hinge",
+                                  "huber",    "hinge",       "absolute", "perceptron"};
+    for (int i = 0; i < 9; ++i)
+        if (name == names[i]) {
+            spec.id = static_cast<LossId>(i);
+            return;
+        }
+    throw std::invalid_argument("no native loss named '" + name + "'");
+}
+
+PyClasses::PyClasses(Ids l, std::optional<In> w, int64_t k) : label(l), weight(w) {
+    need(k >= 2, "at least two classes are needed");
+    need(!w || w->shape(0) == l.shape(0), "weight and labels differ in length");
+    in_range(l, 0, k, "labels are 0 .. k - 1");
+    view = {l.data(), data(w), k};
+}
+
+void bind_types(nb::module_& m) {
+    using namespace nb::literals;
+    nb::class_<PyRows>(m, "Rows", "Rows of data: a dense array, or the three arrays of a CSR matrix, which it holds.")
+        .def(nb::init<AnyArray>(), "x"_a)
+        .def(nb::init<AnyArray, AnyArray, AnyArray, int64_t>(), "data"_a, "indices"_a, "indptr"_a, "n_columns"_a)
+        .def_prop_ro("n", &PyRows::n, "Number of rows.")
+        .def_prop_ro("d", &PyRows::d, "Number of columns.");
+    nb::class_<PyTargets>(m, "Targets",
+                          "Signs, offsets and weights of the rows: row i has margin sign (x.w + b) + offset and counts "
+                          "weight times.")
+        .def(nb::init<In, std::optional<In>, std::optional<In>>(), "sign"_a, "offset"_a.none() = nb::none(),
+             "weight"_a.none() = nb::none());
+    nb::class_<PyLoss>(m, "Loss", "A native loss by its name, with its two parameters.")
+        .def(nb::init<const std::string&, double, double>(), "name"_a, "width"_a = 1.0, "centre"_a = 1.0);
+    nb::class_<PyClasses>(m, "Classes", "Labels 0 .. k - 1 and weights of the rows.")
+        .def(nb::init<Ids, std::optional<In>, int64_t>(), "labels"_a, "weight"_a.none(), "k"_a)
+        .def_prop_ro("padded", &PyClasses::padded, "k, padded to a multiple of 8: the columns of a weight matrix.");
+}
+
+}  // namespace linsep::python

@@ -1,0 +1,172 @@
+// What all bindings share: the array types that state the contract, the objects that hold arrays, and checks of sizes.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "core/arena.hpp"
+#include "core/kernels.hpp"
+
+namespace nb = nanobind;
+
+namespace linsep::python {
+
+using std::int64_t;
+
+// An array that is taken as it is. Its caster never makes a converted copy, whatever the binding says: what a kernel
+// writes to it reaches the caller, and an array of another type is a TypeError.
+template <class Array>
+struct AsGiven : Array {
+    AsGiven() = default;
+    AsGiven(Array array) : Array(std::move(array)) {}
+};
+
+template <class T, int dimensions = 1>
+using Array = nb::ndarray<T, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
+
+using In = Array<const double>;  // an input, converted to float64 if need be
+using In2 = Array<const double, 2>;
+using View = AsGiven<In>;  // an input that must be float64 already: a copy would cost more than the kernel
+using View2 = AsGiven<In2>;
+using Ids = Array<const int64_t>;  // numbers of rows, columns or classes
+using IdView = AsGiven<Ids>;
+template <class T, int dimensions = 1>
+using OutOf = AsGiven<Array<T, dimensions>>;
+using Out = OutOf<double>;
+using Out2 = OutOf<double, 2>;
+using IdOut = OutOf<int64_t>;
+// one row per class or quantity, perhaps part of a longer one
+using InPlanes = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+using OutPlanes = AsGiven<nb::ndarray<double, nb::ndim<2>, nb::device::cpu>>;
+using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;  // of several types: the binding asks which
+
+// The table of the instruction set in use (bindings/instruction_sets.cpp).
+extern const Table* const table;
+
+// Throws a ValueError.
+void need(bool ok, const char* what);
+
+template <class A>
+int64_t length(const A& array) {
+    return static_cast<int64_t>(array.shape(0));
+}
+template <class A>
+int64_t width(const A& array) {
+    return static_cast<int64_t>(array.shape(1));
+}
+template <class A>
+auto data(const std::optional<A>& array) {
+    return array ? array->data() : nullptr;
+}
+
+// Inputs have the size that is asked for, outputs may be longer.
+void vector_of(const In& v, int64_t size, const char* what);
+void vector_of(const Out& v, int64_t size, const char* what);
+template <class A>
+void matrix_of(const A& a, int64_t rows, int64_t columns, const char* what) {
+    need(length(a) == rows && width(a) == columns, what);
+}
+// lo <= a < hi for all entries
+void in_range(const Ids& a, int64_t lo, int64_t hi, const char* what);
+
+std::unique_ptr<double[]> scratch(int64_t size);
+// run(arena) twice: once to count its scratch memory, once to work. Whole vectors may be read beyond the last array.
+template <class F>
+auto in_arena(const F& run) {
+    constexpr int64_t beyond = 64;
+    Arena arena;
+    run(&arena);
+    const std::unique_ptr<std::byte[]> room(
+        new std::byte[sizeof(double) * static_cast<std::size_t>(arena.used + beyond)]);
+    arena = {reinterpret_cast<double*>(room.get()), 0};
+    return run(&arena);
+}
+
+// Whether the pointers of a CSR matrix begin with 0, never fall and end within what is stored, and all indices are below
+// the bound; the text says what is wrong, null if nothing is.
+template <class I>
+const char* csr_fault(const I* starts, const I* indices, int64_t n, int64_t d, int64_t stored);
+
+// Holds references to the arrays it points into. CSR indices are checked once, here: whoever writes to them later, while
+// the object lives, has kernels read beyond the arrays.
+struct PyRows {
+    Rows rows;
+    AnyArray values, indices, starts;
+
+    explicit PyRows(AnyArray x);
+    PyRows(AnyArray x, AnyArray index, AnyArray start, int64_t d);
+    int64_t n() const { return rows.n; }
+    int64_t d() const { return rows.d; }
+    void range(int64_t lo, int64_t hi) const { need(0 <= lo && lo <= hi && hi <= rows.n, "rows out of range"); }
+};
+
+struct PyTargets {
+    In sign;
+    std::optional<In> offset, weight;
+    Targets view;
+
+    PyTargets(In s, std::optional<In> o, std::optional<In> w);
+    int64_t n() const { return length(sign); }
+    void match(const PyRows& x) const { need(n() == x.n(), "targets and rows differ in length"); }
+};
+
+struct PyLoss {
+    LossSpec spec;
+    PyLoss(const std::string& name, double width, double centre);
+};
+
+struct PyClasses {
+    Ids label;
+    std::optional<In> weight;
+    Classes view;
+
+    PyClasses(Ids l, std::optional<In> w, int64_t k);
+    int64_t n() const { return length(label); }
+    int64_t padded() const { return padded_classes(view.k); }
+    void match(const PyRows& x) const { need(n() == x.n(), "labels and rows differ in length"); }
+    template <class P>
+    void match_planes(const P& p) const {
+        need(length(p) == view.k && width(p) == n() && p.stride(1) == 1,
+             "probabilities have a contiguous plane of n entries per class");
+    }
+};
+
+// One function for each folder of kernels.
+void bind_instruction_sets(nb::module_& m);
+void bind_types(nb::module_& m);
+void bind_io(nb::module_& m);
+void bind_sums(nb::module_& m);
+void bind_newton(nb::module_& m);
+void bind_interior(nb::module_& m);
+void bind_dual(nb::module_& m);
+void bind_l1(nb::module_& m);
+void bind_softmax(nb::module_& m);
+void bind_grid(nb::module_& m);
+void bind_online(nb::module_& m);
+
+}  // namespace linsep::python
+
+template <class Array>
+struct nanobind::detail::type_caster<linsep::python::AsGiven<Array>> {
+    NB_TYPE_CASTER(linsep::python::AsGiven<Array>, make_caster<Array>::Name)
+
+    template <class Flags>
+    bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+        make_caster<Array> as_given;
+        constexpr auto convert = static_cast<Flags>(cast_flags::convert);
+        if (!as_given.from_python(source, static_cast<Flags>(flags & static_cast<Flags>(~convert)), cleanup))
+            return false;
+        value = std::move(as_given.value);
+        return true;
+    }
+};

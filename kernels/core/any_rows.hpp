@@ -1,0 +1,51 @@
+// Rows of any storage, for whole fits: their loops are over iterations, so they are compiled once per instruction set,
+// and every pass goes through the Table. X.sweep(lo, hi, ...) is the kernel sweep on these rows.
+#pragma once
+#include "core/kernels.hpp"
+#include "core/rows.hpp"
+
+namespace linsep::LINSEP_ARCH {
+
+// The Table of this instruction set (core/dispatch.cpp).
+const Table& own_table();
+
+namespace {
+
+struct AnyRows {
+    Rows rows;
+    const Table* table;
+    i64 n, d;
+    bool dense;
+
+    AnyRows(const Rows& r)
+        : rows(r), table(&own_table()), n(r.n), d(r.d), dense(r.store == Store::dense64 || r.store == Store::dense32) {}
+
+    i64 stored() const {
+        return visit(rows, [](const auto& X) { return (i64)X.stored(); });
+    }
+    // z[i] = x_i . w + b for rows r ... r + nr - 1
+    void dots(i64 r, i64 nr, const double* theta, double* z) const { table->scores(rows, r, r + nr, theta, z); }
+    double dot_row(i64 i, const double* w) const {
+        double z;
+        table->list_dots(rows, &i, 1, w, &z);
+        return z;
+    }
+    void axpy(i64 i, double a, double* out) const { table->list_add(rows, &i, 1, &a, out); }
+
+#define KERNEL(name, ...)
+#define DRIVER(name, ...)
+#define ROWS_KERNEL(name, ...)                  \
+    template <class... A>                       \
+    auto name(A... arguments) const {           \
+        return table->name(rows, arguments...); \
+    }
+#include "interior/kernels.def"
+#include "softmax/kernels.def"
+#include "sums/kernels.def"
+#undef ROWS_KERNEL
+#undef DRIVER
+#undef KERNEL
+};
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH

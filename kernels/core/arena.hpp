@@ -1,0 +1,25 @@
+// Scratch memory that is sized by the code that uses it: a driver takes all its arrays when it is made. Made without
+// memory it only counts, made again with as much it works (bindings/types.hpp: in_arena).
+#pragma once
+#include "core/api.hpp"
+
+namespace linsep {
+
+struct Arena {
+    double* at = nullptr;  // null: count
+    i64 used = 0;
+
+    bool counts() const { return !at; }
+    double* take(i64 size) {
+        double* here = at ? at + used : nullptr;
+        used += size;
+        return here;
+    }
+    i64* take_ids(i64 size) { return reinterpret_cast<i64*>(take(size)); }
+    // The next array begins a cache line.
+    void align() { used += at ? (8 - static_cast<i64>(reinterpret_cast<std::uintptr_t>(at + used) / 8 % 8)) % 8 : 7; }
+    // Memory of which the users take what they need one after the other: `first` and `second` began as copies of this.
+    void cover(const Arena& first, const Arena& second) { used = first.used > second.used ? first.used : second.used; }
+};
+
+}  // namespace linsep

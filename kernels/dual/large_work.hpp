@@ -1,0 +1,52 @@
+// Work of the driver of dual ascent that is cut in two where it is large, and vectors for it.
+#pragma once
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "core/two_parts.hpp"
+
+namespace linsep {
+
+// Numbers that are written before they are read: large vectors cost their pages when they are set to 0.
+template <class T>
+struct Unset : std::allocator<T> {
+    template <class U>
+    struct rebind {
+        using other = Unset<U>;
+    };
+    template <class U>
+    void construct(U* at) noexcept {
+        ::new (static_cast<void*>(at)) U;
+    }
+    template <class U, class V>
+    void construct(U* at, V&& value) {
+        ::new (static_cast<void*>(at)) U(static_cast<V&&>(value));
+    }
+};
+template <class T>
+using Room = std::vector<T, Unset<T>>;
+
+struct LargeWork {
+    Helper helper{};
+    double large = 500'000;  // stored numbers that the work reads: a thread costs 30 us
+
+    // f(lo, hi, part) on 0 .. n-1
+    template <class F>
+    void each(i64 n, double entries, const F& f) const {
+        cut(n, entries).each(f);
+    }
+    // f(lo, hi, out) adds to `size` numbers
+    template <class V, class F>
+    void sum(i64 n, double entries, i64 size, V& out, V& other, const F& f) const {
+        const TwoParts parts = cut(n, entries);
+        out.resize(static_cast<std::size_t>(size));
+        if (parts.two()) other.resize(static_cast<std::size_t>(size));
+        parts.sum(out.data(), other.data(), size, [&](i64 lo, i64 hi, double* to, int) { f(lo, hi, to); });
+    }
+
+  private:
+    TwoParts cut(i64 n, double entries) const { return {n, entries >= large ? n / 2 : n, helper}; }
+};
+
+}  // namespace linsep
