@@ -8,6 +8,7 @@ Cholesky factor of their inner products.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,9 +17,9 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
-from linsep import _kernels
 from linsep.data.row_access import row_blocks
 from linsep.separability.cone import witness_or_separator
+from linsep.separability.perceptron import passes as perceptron_passes
 from linsep.separability.search import (
     Meeting,
     Separator,
@@ -34,7 +35,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _PERCEPTRON_PASSES = 100  # a sixth of what least squares may take
-_ENTRIES_PER_CALL = 4_000_000  # Ctrl-C is answered between calls
 _LSMR_STEPS = 300
 _FIRST, _MORE, _MOST = 600, 300, 3000  # rows of the working set
 _MEETS = 1e-6  # residual that inner products cannot tell from zero
@@ -77,49 +77,17 @@ def search(signed: SignedRows, seed: int) -> Separator | Meeting | Stuck:
 
 
 def perceptron(signed: SignedRows, seed: int) -> FloatArray | None:
-    """theta once no row is on the wrong side, all visited in one random order after the other (Rosenblatt 1958).
+    """A separating theta, found by some passes of the perceptron; None if all of them make updates.
 
-    None if that takes long, or if rows are not in memory or do not all count. Updates are divided by the row's length.
+    None also if rows are not in memory or do not all count.
     """
-    data = signed.data
-    block = data.whole
-    if block is None or len(signed.counted) < data.n:
+    if len(signed.counted) < signed.data.n:
         return None
-    theta, lengths, order = np.zeros(data.d + 1), np.zeros(data.n), np.arange(data.n)
-    _kernels.row_norms(block.rows, 0, data.n, lengths)
-    lengths += float(signed.fit_intercept)
-    if not (np.isfinite(lengths).all() and lengths.all()):
-        return None
-    counts, numbers = np.array([0, 0, 0, 0, -1]), np.zeros(2)
-    at_once = max(1, _ENTRIES_PER_CALL * data.n // max(1, data.n_entries))
-    started = 0
-    while counts[3] < _PERCEPTRON_PASSES * data.n:
-        if counts[0] in (0, data.n):
-            _kernels.shuffle(order, seed + started)
-            counts[:2] = 0
-            started += 1
-        _kernels.perceptron(
-            block.rows,
-            data.sign,
-            lengths,
-            select="listed",
-            normalised=True,
-            intercept=signed.fit_intercept,
-            online=False,
-            max_updates=2**62,
-            budget=min(at_once, data.n - int(counts[0]) % data.n),
-            order=order,
-            theta=theta,
-            counts=counts,
-            numbers=numbers,
-            updated=np.zeros(0, np.int64),
-            norms=np.zeros(0),
-            sum=None,
-        )
-        if counts[1] >= data.n:
-            signed.passes += started
+    passes = perceptron_passes(signed.data, signed.fit_intercept, seed)
+    for updates, theta in itertools.islice(passes, _PERCEPTRON_PASSES):
+        signed.passes += 1
+        if updates == 0:
             return theta
-    signed.passes += started
     return None
 
 

@@ -32,7 +32,7 @@ from linsep.data import Location
 from linsep.errors import BadInput, Refused
 from linsep.losses import names_with
 from linsep.problem import CoupledProblem, MaxMarginProblem
-from linsep.solvers import plan
+from linsep.solvers import plan, sampling
 from linsep.solvers.dual_ascent import solve as ascent
 from linsep.solvers.hard_margin import nnls
 from linsep.solvers.interior import kinked, sifting
@@ -79,7 +79,7 @@ _NO_L1 = Need("l1_ratio=0", lambda p: p.penalty.l1_ratio == 0.0)
 _L1 = Need("l1_ratio > 0 and a finite C", lambda p: p.penalty.l1 > 0.0)
 _SMALL = Need(
     f"one block in memory of at most {native_newton.ENTRIES:,} entries (twice as many with "
-    f"{native_newton.WORTH_A_PILOT} rows per feature) and {native_newton.FEATURES} features, and a compiled loss",
+    f"{sampling.ROWS_PER_FEATURE} rows per feature) and {native_newton.FEATURES} features, and a compiled loss",
     native_newton.fits,
 )
 _SMALL_L1 = Need(

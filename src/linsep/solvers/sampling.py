@@ -7,7 +7,8 @@ at random from each stretch); a class with a small share is drawn more densely, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,13 +23,23 @@ if TYPE_CHECKING:
     from linsep.data import Dataset
     from linsep.solution import FloatArray
 
+    IntArray = npt.NDArray[np.int64]
+
 MOST_ENTRIES = 1 << 27  # of a pilot, which lies in memory wherever the rows are: 1 GiB
 KEPT = 40.0  # bytes for each row that a fit keeps in memory, wherever the rows are
 RARE = 0.1  # a class with a smaller share of the rows is drawn separately
+ROWS_PER_FEATURE = 200  # from which on a pilot saves more than it costs
+PILOT_SHARE, PILOT_ROWS_PER_FEATURE, PILOT_LEAST = (
+    0.05,
+    20,
+    1000,
+)  # size of a pilot: see ``pilot_size``
 
 
-def _spread(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _spread(n: int, m: int, rng: np.random.Generator) -> IntArray:
     """m of n row numbers, one from each of m equal stretches."""
+    if m == 0:
+        return np.zeros(0, dtype=np.int64)
     edges = np.linspace(0, n, m + 1)
     rows = (edges[:-1] + rng.random(m) * np.diff(edges)).astype(np.int64)
     np.minimum(rows, n - 1, out=rows)
@@ -43,7 +54,7 @@ def evenly(n: int, m: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     return shelf.on_shelf(_spread(stretches, m, rng)) if m <= stretches else _spread(n, m, rng)
 
 
-def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
+def draw(data: Dataset, m: int, seed: int) -> tuple[IntArray, FloatArray]:
     """Row numbers (ascending) and the number of rows that each stands for."""
     n = data.n
     if m >= n:
@@ -54,13 +65,40 @@ def draw(data: Dataset, m: int, seed: int) -> tuple[npt.NDArray[np.int64], Float
     if not 0 < rare < RARE * n:
         rows = evenly(n, m, rng)
         return rows, np.full(len(rows), n / len(rows))
-    ranks = [_spread(int(k), max(1, min(int(k), m // 2)), rng) for k in counts[::-1]][::-1]
+    sizes = [max(1, min(int(k), m // 2)) for k in counts]
+    return draw_by_class(data, counts[::-1], sizes[::-1], rng, last_first=True)
+
+
+def draw_by_class(
+    data: Dataset,
+    counts: npt.NDArray[Any],
+    sizes: Sequence[int],
+    rng: np.random.Generator,
+    last_first: bool = False,
+) -> tuple[IntArray, FloatArray]:
+    """So many rows of each class, evenly through the class, as ``draw`` returns them.
+
+    ``last_first``: counts and sizes begin with the last class.
+    """
+    ranks = [_spread(int(k), m, rng) for k, m in zip(counts, sizes, strict=True)]
+    stands = [np.full(len(r), k / max(1, len(r))) for r, k in zip(ranks, counts, strict=True)]
+    if last_first:
+        ranks, stands = ranks[::-1], stands[::-1]
     rows = np.concatenate(data.find(ranks))
-    share = np.concatenate(
-        [np.full(len(r), k / len(r)) for r, k in zip(ranks, counts, strict=True)]
-    )
-    order = np.argsort(rows)
-    return rows[order], share[order]
+    order = np.argsort(rows, kind="stable")
+    return rows[order], np.concatenate(stands)[order]
+
+
+def many_rows(data: Size) -> bool:
+    """Whether there are so many rows per feature that a pilot saves more than it costs."""
+    return data.n >= ROWS_PER_FEATURE * data.d
+
+
+def pilot_size(
+    data: Size, share: float = PILOT_SHARE, rows_per_feature: int = PILOT_ROWS_PER_FEATURE
+) -> int:
+    """Rows of a pilot: a share of all, so many per feature at least, and never fewer than PILOT_LEAST."""
+    return int(max(share * data.n, rows_per_feature * data.d, PILOT_LEAST))
 
 
 class Size(Protocol):

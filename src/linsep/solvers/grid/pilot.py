@@ -18,6 +18,7 @@ import numpy as np
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
+from linsep.solvers import sampling
 from linsep.solvers.cost.model import row_norms
 from linsep.solvers.grid import kinks as grid_kinks
 from linsep.solvers.grid.newton import Base, Grid, Move
@@ -38,7 +39,7 @@ class Pilot:
     """A few of the rows: their optimum, to three digits, and how gradient and Hessian change along the path."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
-        self._sub = native_newton.pilot_of(problem, seed)
+        self._sub = sampling.sub_problem(problem, sampling.pilot_size(problem.data), seed)
         self._squares: FloatArray | None = None  # |x|^2 of its rows
         self._exact = np.zeros(0)  # their curvatures, where all rows were summed up last
 

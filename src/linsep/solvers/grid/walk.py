@@ -9,10 +9,10 @@ import numpy as np
 
 from linsep.monitoring import advance, note
 from linsep.problem import Problem
+from linsep.solvers import sampling
 from linsep.solvers.grid import kinks as grid_kinks
 from linsep.solvers.grid.newton import Base, Grid, GridModel, Plan
 from linsep.solvers.grid.pilot import Pilot, noisy
-from linsep.solvers.newton import native as native_newton
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def solve(
 
 def _many_rows(problem: Problem) -> bool:
     """Whether a pilot costs little beside all rows."""
-    return problem.data.n >= native_newton.WORTH_A_PILOT * problem.data.d
+    return sampling.many_rows(problem.data)
 
 
 def _along_all_rows(grid: Grid, near: float, run: Run[Problem], seed: int) -> list[Plan]:

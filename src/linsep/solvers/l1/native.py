@@ -11,7 +11,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.solution import Linearised
-from linsep.solvers.newton import native as native_newton
+from linsep.solvers import sampling
 from linsep.solvers.run import SAFETY, Run
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ENTRIES = 1_000_000  # stored numbers of X; more are better shared by threads
 _STEPS = 100
 _GAP_CLOSED = 1
 # A pilot of sparse rows must be large, because columns are rare; where the penalty is weak, larger still.
-_SPARSE_WORTH, _SPARSE_SHARE, _LARGE_SHARE = 100, 0.1, 0.3
+_SPARSE_ROWS_PER_FEATURE, _SPARSE_SHARE, _LARGE_SHARE = 100, 0.1, 0.3
 _WEAK = (
     20.0  # times the penalty: the largest wish of a feature at the start, above which it is weak
 )
@@ -57,16 +57,17 @@ def _from_a_pilot(problem: Problem, null: FloatArray, seed: int) -> FloatArray:
     under each.
     """
     data, l1 = problem.data, problem.penalty.l1
-    if data.n < (_SPARSE_WORTH if data.sparse else native_newton.WORTH_A_PILOT) * data.d:
+    if not (
+        data.n >= _SPARSE_ROWS_PER_FEATURE * data.d if data.sparse else sampling.many_rows(data)
+    ):
         return null
-    sub = native_newton.pilot_of(
-        problem, seed, _rows(problem, _SPARSE_SHARE) if data.sparse else None
-    )
+    share = _SPARSE_SHARE if data.sparse else sampling.PILOT_SHARE
+    sub = sampling.sub_problem(problem, sampling.pilot_size(data, share), seed)
     wish = _largest_wish(sub, null)
     if not wish > l1:
         return null
     if data.sparse and wish > _WEAK * l1:
-        sub = native_newton.pilot_of(problem, seed, _rows(problem, _LARGE_SHARE))
+        sub = sampling.sub_problem(problem, sampling.pilot_size(data, _LARGE_SHARE), seed)
     at, falling = null, _largest_wish(sub, null) / _STRIDE
     while falling > 1.3 * l1:
         status, at, _, _ = _native(sub, at, falling, _STRIDE_TOL, 1)
@@ -76,10 +77,6 @@ def _from_a_pilot(problem: Problem, null: FloatArray, seed: int) -> FloatArray:
     status, at, _, _ = _native(sub, at, l1, _PILOT_TOL, _STEPS)
     problem.passes += sub.passes * sub.data.n / data.n
     return at if status == _GAP_CLOSED else null
-
-
-def _rows(problem: Problem, share: float) -> int:
-    return int(max(share * problem.data.n, 20 * problem.data.d, 1000))
 
 
 def _largest_wish(problem: Problem, null: FloatArray) -> float:

@@ -37,10 +37,8 @@ ALL_SPARSE = 500  # the same if rows are short
 CHEAP_ROW = 40  # entries
 FIRST = 40  # of the working set to begin with, at least
 ROUNDS = 60
-WORTH_A_PILOT = 200  # rows per feature
 CURVED = 0.5  # share of the greatest curvature, below which Newton's method has too little to go by
 FEW_STEPS = 20  # of Newton's method, before the central path is tried
-_PILOT = 0.05
 
 
 def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
@@ -212,8 +210,8 @@ def _on(
     if not whole:
         sub = Problem(problem.loss, problem.penalty, data.columns(chosen), problem.fit_intercept)
     start = np.append(theta[chosen], theta[-1])
-    if not start[:-1].any() and data.n >= WORTH_A_PILOT * max(1, len(chosen)):
-        few = sampling.sub_problem(sub, int(max(_PILOT * data.n, 20 * len(chosen), 1000)), seed)
+    if not start[:-1].any() and data.n >= sampling.ROWS_PER_FEATURE * max(1, len(chosen)):
+        few = sampling.sub_problem(sub, sampling.pilot_size(sub.data), seed)
         start = prox_newton.solve(few, start, 1e-3, run.check_limits).theta
     before = sub.passes
     found = prox_newton.solve(sub, start, tol, run.check_limits)

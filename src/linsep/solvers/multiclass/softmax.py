@@ -33,7 +33,7 @@ from linsep.solvers.multiclass.softmax_directions import (
 )
 from linsep.solvers.multiclass.softmax_recession import refuse_separable, shortest
 from linsep.solvers.run import LimitReached, Run
-from linsep.solvers.sampling import bounded, evenly
+from linsep.solvers.sampling import bounded, draw_by_class, evenly
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
@@ -83,17 +83,8 @@ def sample(problem: CoupledProblem, m: int, seed: int) -> CoupledProblem:
         stands = counts / np.maximum(1, drawn.counts(problem.k))
         drawn = drawn.reweighted(stands[drawn.labels])
         return CoupledProblem(problem.loss, problem.penalty, drawn, problem.fit_intercept)
-    ranks, share = [], []
-    for count in counts:
-        size = min(int(count), max(_PER_CLASS, round(m * int(count) / problem.data.n)))
-        at = np.zeros(0, dtype=np.int64)
-        if size:
-            at = ((np.arange(size) + rng.random(size)) * (count / size)).astype(np.int64)
-            share.append(np.full(size, count / size))
-        ranks.append(np.minimum(at, count - 1))
-    chosen = np.concatenate(data.find(ranks))
-    ascending = np.argsort(chosen, kind="stable")
-    data = data.sample(chosen[ascending], np.concatenate(share)[ascending])
+    sizes = [min(int(k), max(_PER_CLASS, round(m * int(k) / data.n))) for k in counts]
+    data = data.sample(*draw_by_class(data, counts, sizes, rng))
     return CoupledProblem(problem.loss, problem.penalty, data, problem.fit_intercept)
 
 

@@ -70,7 +70,7 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     data, mu = problem.data, None
     m = pilot_rows(data)
     if not theta.any():
-        first = native_newton.pilot_of(problem, seed, m)
+        first = sampling.sub_problem(problem, m, seed)
         tol = stop.tol if m >= data.n else PILOT_TOL
         theta, mu = native_newton.pilot_optimum(first, theta, tol), first.centre()
     mu = problem.centre() if mu is None else mu

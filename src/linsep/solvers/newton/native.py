@@ -36,11 +36,10 @@ STEPS = 200
 _SECONDS = 2.0  # longer than any native fit takes
 # Entries from which on a pilot saves more than it costs, given many rows per feature.
 PILOT_ENTRIES = 400_000
-_PILOT_SHARE, _PILOT_ROWS, _PILOT_TOL = 0.05, 20, 1e-3  # of the rows; per feature, at least
-WORTH_A_PILOT = 200  # rows per feature
+_PILOT_TOL = 1e-3
 # Sparse columns are often rare, and where the penalty is weak a pilot makes too much of the few rows that have them.
 # Then it has more rows; for the logistic loss, slow to take back large weights, many more, or is left out.
-_SPARSE_WORTH = 150
+_SPARSE_ROWS_PER_FEATURE = 150
 _WEAK, _WEAK_ROWS, _WEAKER, _MANY_ROWS = 1.0, 60, 100.0, 100
 _UNFINISHED, GAP_CLOSED, _PRECISION, _SEPARABLE = 0, 1, 2, 3
 
@@ -93,7 +92,7 @@ def run_native(
 
 def _many_rows(problem: Problem) -> bool:
     data = problem.data
-    return data.n >= (_SPARSE_WORTH if data.sparse else WORTH_A_PILOT) * data.d
+    return data.n >= _SPARSE_ROWS_PER_FEATURE * data.d if data.sparse else sampling.many_rows(data)
 
 
 def _pilot_rows(problem: Problem) -> int:
@@ -101,21 +100,13 @@ def _pilot_rows(problem: Problem) -> int:
     data = problem.data
     if problem.lam == 0.0 or not _many_rows(problem):
         return 0
-    share, per_feature = _PILOT_SHARE * data.n, _PILOT_ROWS
-    if data.sparse and share < _MANY_ROWS * data.d and data.whole is not None:
+    per_feature, enough = sampling.PILOT_ROWS_PER_FEATURE, _MANY_ROWS * data.d
+    if data.sparse and sampling.PILOT_SHARE * data.n < enough and data.whole is not None:
         hard = hardness(problem, sampled_mean(problem))
         if hard > _WEAKER and problem.loss.recedes:
             return 0
-        per_feature = _WEAK_ROWS if hard > _WEAK else _PILOT_ROWS
-    return int(max(share, per_feature * data.d, 1000))
-
-
-def pilot_of(problem: Problem, seed: int, m: int | None = None) -> Problem:
-    """The same problem on a few of the rows: m of them, or as many as strong penalties need."""
-    data = problem.data
-    if m is None:
-        m = int(max(_PILOT_SHARE * data.n, _PILOT_ROWS * data.d, 1000))
-    return sampling.sub_problem(problem, m, seed)
+        per_feature = _WEAK_ROWS if hard > _WEAK else per_feature
+    return sampling.pilot_size(data, rows_per_feature=per_feature)
 
 
 def pilot_optimum(sub: Problem, theta: FloatArray, tol: float = _PILOT_TOL) -> FloatArray:
@@ -130,14 +121,14 @@ def pilot_optimum(sub: Problem, theta: FloatArray, tol: float = _PILOT_TOL) -> F
 def worthy_pilot(problem: Problem, seed: int) -> Problem | None:
     """A small pilot; None if it is not worth its price."""
     m = _pilot_rows(problem)
-    return pilot_of(problem, seed, m) if m else None
+    return sampling.sub_problem(problem, m, seed) if m else None
 
 
 def penalised_pilot(problem: Problem, seed: int) -> Problem | None:
     """A pilot of a problem without a penalty, with one: few rows may be separable where all are not."""
     if not problem.loss.recedes or problem.data.sparse or not _many_rows(problem):
         return None
-    sub = pilot_of(problem, seed)
+    sub = sampling.sub_problem(problem, sampling.pilot_size(problem.data), seed)
     return Problem(sub.loss, ElasticNet(1.0), sub.data, sub.fit_intercept)
 
 

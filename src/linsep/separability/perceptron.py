@@ -1,0 +1,64 @@
+"""Passes of the perceptron over rows in memory: a cheap test whether two classes are linearly separable.
+
+A row on the wrong side, or on the plane, adds its signed unit vector to theta. Each pass visits all rows in a new
+random order; the first pass without an update has found a separating hyperplane.
+
+Reference: Rosenblatt, The perceptron: a probabilistic model for information storage and organization in the
+brain, 1958.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+
+if TYPE_CHECKING:
+    from linsep.data import Dataset
+    from linsep.solution import FloatArray
+
+_ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C is answered between calls
+
+
+def passes(data: Dataset, fit_intercept: bool, seed: int) -> Iterator[tuple[int, FloatArray]]:
+    """The number of updates of each pass, and theta after it.
+
+    No pass is made if the rows are not in one block of memory, or if a row is zero or too large to square.
+    """
+    block = data.whole
+    if block is None:
+        return
+    theta, lengths, order = np.zeros(data.d + 1), np.zeros(data.n), np.arange(data.n)
+    _kernels.row_norms(block.rows, 0, data.n, lengths)
+    lengths += float(fit_intercept)
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        return
+    counts = np.array([0, 0, 0, 0, -1])  # place, visits since the last update, updates, visits
+    at_once = max(1, _ENTRIES_PER_CALL * data.n // max(1, data.n_entries))
+    while True:
+        _kernels.shuffle(order, seed)
+        before, counts[:2], end = int(counts[2]), 0, int(counts[3]) + data.n
+        while counts[3] < end:
+            _kernels.perceptron(
+                block.rows,
+                data.sign,
+                lengths,
+                select="listed",
+                normalised=True,
+                intercept=fit_intercept,
+                online=False,
+                max_updates=2**62,
+                budget=min(at_once, end - int(counts[3])),
+                order=order,
+                theta=theta,
+                counts=counts,
+                numbers=np.zeros(2),
+                updated=np.zeros(0, np.int64),
+                norms=np.zeros(0),
+                sum=None,
+            )
+        yield int(counts[2]) - before, theta
+        seed += 1
