@@ -6,6 +6,7 @@ stochastic descent end there, with a certificate made by ``linsep.certificates``
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linsep.certificates import Optimality, explain, prove
+from linsep.certificates import LossFactor, Optimality, explain, prove
 from linsep.data import Dataset, Location
 from linsep.errors import BadInput, ConvergenceWarning, Refused
 from linsep.losses import CoupledLoss
@@ -28,7 +29,7 @@ from linsep.solvers.group import block_newton, reduction
 from linsep.solvers.newton.recession import refuse_unpenalised_separation, refuse_without_minimiser
 from linsep.solvers.null_model import null_model
 
-__all__ = ["Fit", "Proposed", "Recipe", "conclude", "reproducible_fields", "train"]
+__all__ = ["Fit", "Proposed", "Recipe", "conclude", "reproducible_fields", "train", "with_factor"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,26 @@ def conclude(
         seconds,
         solution.trace,
         solver,
+    )
+
+
+def with_factor(factor: LossFactor, found: Fit, recipe: Recipe) -> Fit:
+    """The fit of the plain loss as that of the scaled loss which ``recipe`` asks for."""
+    if factor.plain:
+        return found if found.recipe is recipe else replace(found, recipe=recipe)
+    certificate, status = factor.certificate(found.certificate, recipe.tol), found.status
+    if certificate.certified:
+        status = Status.CERTIFIED
+    elif status is Status.CERTIFIED:
+        out_of_range = not math.isfinite(certificate.gap)
+        status = Status.OUT_OF_RANGE if out_of_range else Status.WORKING_PRECISION
+    return replace(
+        found,
+        recipe=recipe,
+        dual=factor.user_dual(found.dual),
+        certificate=certificate,
+        status=status,
+        trace=factor.user_trace(found.trace),
     )
 
 

@@ -5,7 +5,7 @@ A model whose proof falls short of tol gets a fit of its own, from where the eng
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -14,7 +14,7 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates import fragile
+from linsep.certificates import fragile, loss_factor
 from linsep.certificates.closing import ridge_certificate
 from linsep.certificates.gram import Spanned, from_gram
 from linsep.data import Memory, recorded
@@ -27,7 +27,7 @@ from linsep.solution import Explicit, Solution, Status
 from linsep.solvers.cost.model import sampled_mean
 from linsep.solvers.grid import ENGINES, warm_start
 from linsep.solvers.grid.problem import GridEngine, GridProblem, HeldOut, Proposal, SpanProposal
-from linsep.train import Fit, conclude, train
+from linsep.train import Fit, conclude, train, with_factor
 
 FloatArray = npt.NDArray[np.float64]
 Fits = dict[tuple[int, int], Fit]
@@ -45,13 +45,33 @@ def fit_grid(
     Fits are keyed by (number of C, part), part -1 if there are none. Without ``in_order`` no engine is taken that
     fits the models one after another.
     """
-    held = HeldOut() if held is None else held
+    wanted = HeldOut() if held is None else held
+    return fit_without_factor(problem, lambda plain: _fit_plain(plain, wanted, in_order))
+
+
+def _fit_plain(problem: GridProblem, held: HeldOut, in_order: bool) -> Fits | None:
+    """``fit_grid`` of a loss that is not scaled."""
     for engine in ENGINES:
         if engine.applies(problem):
             return fit_by_engine(problem, engine, held)
     if in_order and warm_start.applies(problem):
         return fit_in_order(problem, held)
     return None
+
+
+def fit_without_factor(
+    problem: GridProblem, fit: Callable[[GridProblem], Fits | None]
+) -> Fits | None:
+    """Fit the plain loss with C times the factor of a scaled one, and read the fits as those of the problem."""
+    recipes = [problem.recipe_of(c) for c in range(len(problem.Cs))]
+    factors = [loss_factor(recipe.loss, recipe.penalty) for recipe in recipes]
+    if all(factor.plain for factor in factors):
+        return fit(problem)
+    own = replace(problem.recipe, loss=factors[0].loss, tol=factors[0].tol(problem.recipe.tol))
+    fits = fit(replace(problem, recipe=own).on([f.penalty.C for f in factors], problem.part))
+    if fits is None:
+        return None
+    return {(c, f): with_factor(factors[c], fits[c, f], recipes[c]) for c, f in fits}
 
 
 def fit_by_engine(problem: GridProblem, engine: GridEngine, held: HeldOut) -> Fits:

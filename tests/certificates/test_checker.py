@@ -74,6 +74,12 @@ def test_imports_the_standard_library_only():
 MODELS = {
     "logistic": ("two", lambda: linsep.LogisticRegression(C=2.0)),
     "base 2": ("two", lambda: linsep.LinearClassifier(losses.LOGISTIC_BASE_2)),
+    "scaled hinge": ("two", lambda: linsep.LinearClassifier(losses.Scaled(losses.Hinge(), 0.3))),
+    "scaled, C=inf": ("two", lambda: linsep.LinearClassifier(losses.LOGISTIC_BASE_2, C=math.inf)),
+    "scaled, hard margin": (
+        "apart",
+        lambda: linsep.LinearClassifier(losses.Scaled(losses.Hinge(), 3.0), C=math.inf),
+    ),
     "exponential": ("two", lambda: linsep.LinearClassifier("exponential")),
     "squared hinge": ("two", lambda: linsep.LinearSVC(loss="squared_hinge")),
     "huberised": ("two", lambda: linsep.LinearClassifier(losses.HuberisedHinge(0.5))),

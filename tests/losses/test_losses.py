@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linsep import LinearClassifier, losses
+from linsep import losses
 from linsep.data import Memory
 from linsep.errors import BadInput, Refused
 from linsep.losses import Huber, HuberisedHinge, Loss, Multinomial, Scaled, ZeroOne
@@ -383,17 +383,6 @@ class TestChecks:
 
 
 class TestScaled:
-    def test_it_is_the_same_problem_at_another_strength(self):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(60, 3))
-        y = X[:, 0] + rng.logistic(size=60) > 0
-        scaled = LinearClassifier(losses.LOGISTIC_BASE_2, C=0.5).fit(X, y)
-        plain = LinearClassifier("logistic", C=0.5 / math.log(2)).fit(X, y)
-        assert scaled.certificate_.certified
-        error = scaled.certificate_.coef_error + plain.certificate_.coef_error
-        assert np.linalg.norm(scaled.coef_ - plain.coef_) <= error
-        np.testing.assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), atol=error * 10)
-
     def test_facts_and_copies(self):
         loss = losses.LOGISTIC_BASE_2
         assert loss.name == "1.4427 logistic"

@@ -7,6 +7,7 @@ from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.kkt import KKT, kkt
 from linsep.certificates.local import local_certificate
+from linsep.certificates.loss_factor import LossFactor, loss_factor
 from linsep.certificates.optimality import Optimality, combine
 from linsep.certificates.recheck import Part, closing_sums_numpy
 from linsep.certificates.relaxed import relaxations
@@ -22,6 +23,7 @@ __all__ = [
     "KKT",
     "ClosingSums",
     "CoupledSums",
+    "LossFactor",
     "Optimality",
     "Part",
     "Screening",
@@ -37,6 +39,7 @@ __all__ = [
     "from_sums",
     "kkt",
     "local_certificate",
+    "loss_factor",
     "prove",
     "recheck_part",
     "relaxations",

@@ -136,9 +136,8 @@ class PointwiseRows(_Rows):
     ) -> None:
         super().__init__(X, weight, W)
         self.given_loss = loss
-        while isinstance(loss, Scaled):  # factor * l of weight s is l of weight factor * s
-            self.factor *= loss.factor
-            loss = loss.loss
+        if isinstance(loss, Scaled):  # factor * l of weight s is l of weight factor * s
+            self.factor, loss = loss.factor, loss.plain
         self.loss, self.formula = loss, formula_of(loss)
         self.sigma = np.asarray(sigma, dtype=np.float64)
         self.offset = given(offset, slice(0, self.n), 0.0)

@@ -1,13 +1,14 @@
-"""Bounds from a simpler problem: for regressions in which the penalty, or the width of the Huber loss, hardly counts.
+"""Bounds from a simpler problem: for regressions in which the penalty, or the curved part of the loss, hardly counts.
 
 Where a term of the objective is smaller than the rounding errors of the others, no solver and no dual point can follow
 it. The problem without that term can be solved, and what its certificate says carries over. In internal units, with
 L(w) = sum s l and S = sum s,
 
     without the penalty:        min L  <=  P*,                    P(w) = L(w) + penalty(w),
-    Huber of width q as q |r|:  min A - S q^2/2  <=  P*,          P(w) <= A(w),
+    tails of slope h as h |r|:  min A - S q h^2  <=  P*,          P(w) <= A(w),
 
-where A has q |r| in place of the Huber loss, which lies between q |r| - q^2/2 and q |r|.
+where A has h |r| in place of a loss with straight tails, as Huber's, which lies between h |r| - q h^2 and h |r|. q is
+its ``conjugate_quadratic``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.certificates.optimality import Optimality, enclose
-from linsep.losses import Absolute, Huber, Loss, Squared, zero_margin
+from linsep.losses import Absolute, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit, Linearised
@@ -42,11 +43,11 @@ class Relaxation:
     @property
     def _width(self) -> float:
         """Factor from the values of the simpler loss to those of the original."""
-        return self.original.width if isinstance(self.original, Huber) and self._kinked else 1.0
+        return self.original.domain[1] if self._kinked else 1.0
 
     @property
     def _kinked(self) -> bool:
-        return isinstance(self.loss, Absolute) and not isinstance(self.original, Absolute)
+        return self.loss.piecewise_linear and not self.original.piecewise_linear
 
     def dual(self, given: Dual) -> Dual | None:
         """A dual point of the original problem as one of the simpler; None if it is none."""
@@ -74,7 +75,9 @@ class Relaxation:
         doubt = (len(w) + 16) * ROUNDOFF
         slack = 0.0
         if self._kinked:
-            slack = 0.5 * mass * self._width * self._width * (1.0 + doubt)
+            q = self.original.conjugate_quadratic
+            assert q is not None
+            slack = q * mass * self._width * self._width * (1.0 + doubt)
         penalty = 0.0
         if math.isinf(self.penalty.C):
             penalty = self.original_penalty.value(w)
@@ -92,14 +95,15 @@ class Relaxation:
 
 def relaxations(loss: Loss, penalty: ElasticNet) -> list[Relaxation]:
     """Simpler problems that may stand for a regression with this loss and penalty."""
-    if type(loss) not in (Squared, Absolute, Huber) or zero_margin(loss) != 0.0:
+    if loss.degree is None:
         return []
     found = []
     free = ElasticNet(math.inf)
     if math.isfinite(penalty.C):
         found.append(Relaxation(loss, free, loss, penalty))
     ridge = penalty.uniform and penalty.l1_ratio == 0.0
-    if isinstance(loss, Huber) and ridge and penalty.C * loss.width > 0.0:
-        kinked = Absolute(centre=loss.centre)
-        found.append(Relaxation(kinked, ElasticNet(penalty.C * loss.width), loss, penalty))
+    straight = loss.straight_tails and not loss.piecewise_linear
+    if straight and ridge and penalty.C * loss.domain[1] > 0.0:
+        steep = ElasticNet(penalty.C * loss.domain[1])
+        found.append(Relaxation(Absolute(centre=0.0), steep, loss, penalty))
     return found

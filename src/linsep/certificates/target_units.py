@@ -23,7 +23,7 @@ import numpy as np
 
 from linsep.data.cluster import RowVector
 from linsep.errors import NonFinite
-from linsep.losses import Absolute, CoupledLoss, Huber, Loss, Squared, zero_margin
+from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet, GroupElasticNet, RescaledElasticNet
 from linsep.solution import Explicit, Linearised
 
@@ -41,7 +41,6 @@ _ORDINARY = 340
 _MOST = 1000
 #: Exponents of the least and the largest number of full precision.
 _LEAST_NORMAL, _LARGEST = -1021, 1024
-_DEGREES: dict[type[Any], int] = {Squared: 2, Huber: 2, Absolute: 1}
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,8 @@ class TargetUnits:
 
     @property
     def _degree(self) -> int:
-        return _DEGREES[type(self.loss)]
+        assert isinstance(self.loss, Loss) and self.loss.degree is not None
+        return self.loss.degree
 
     def user_coefficients(self, W: FloatArray) -> FloatArray:
         """W of these units in those of the user."""
@@ -151,21 +151,20 @@ def target_units(loss: Loss | CoupledLoss, penalty: ElasticNet, offset: Any) -> 
     plain = TargetUnits(loss, penalty)
     if offset is None or isinstance(loss, CoupledLoss):
         return plain
-    degree = _DEGREES.get(type(loss))
-    if degree is None or zero_margin(loss) != 0.0:
+    degree, steepest = loss.degree, loss.domain[1]
+    if degree is None:
         return plain
     exponent = math.frexp(_largest(offset))[1]
     if abs(exponent) <= _ORDINARY:
         return plain
     k = exponent
-    if isinstance(loss, Huber):
-        # Far beyond the width the loss is about width |r|, and then neither factor should leave the range.
-        k = (exponent + min(exponent, math.frexp(loss.width)[1])) // 2
+    if degree == 2 and math.isfinite(steepest):
+        # Where the loss is about steepest |r|, neither factor should leave the range.
+        k = (exponent + min(exponent, math.frexp(steepest)[1])) // 2
     k = _representable(loss, penalty, degree, k)
     if k == 0:
         return plain
-    scaled = replace(loss, width=math.ldexp(loss.width, -k)) if isinstance(loss, Huber) else loss
-    return TargetUnits(scaled, *_in_units(penalty, degree, k))
+    return TargetUnits(loss.in_units(k), *_in_units(penalty, degree, k))
 
 
 def _largest(offset: Any) -> float:
@@ -208,8 +207,8 @@ def _representable(loss: Loss, penalty: ElasticNet, degree: int, k: int) -> int:
         keep(penalty.C, degree - (1 if penalty.l1_ratio == 1.0 else 2))
         if 0.0 < penalty.l1_ratio < 1.0:
             keep(penalty.l1_ratio / penalty.C, 1 - degree)
-    if isinstance(loss, Huber):
-        keep(loss.width, -1)
+    if degree == 2 and math.isfinite(loss.domain[1]):
+        keep(loss.domain[1], -1)
     return max(low, min(high, k)) if low <= high else 0
 
 

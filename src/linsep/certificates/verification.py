@@ -20,6 +20,7 @@ from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import group_certificate
 from linsep.certificates.local import LARGEST, local_certificate
+from linsep.certificates.loss_factor import loss_factor
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import Optimality, combine, exact_zero, preference
 from linsep.certificates.precise import precise_certificate
@@ -102,6 +103,9 @@ def verify(
 
 def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.inf) -> Optimality:
     """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the gap claimed."""
+    factor = loss_factor(part.loss, part.penalty)
+    if not (factor.plain or exact):  # exact arithmetic multiplies every weight by the factor
+        return factor.certificate(recheck_part(factor.part(part)), part.tol)
     units = target_units(part.loss, part.penalty, part.offset)
     if not units.plain:
         return units.certificate(recheck_part(units.part(part), exact=exact))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import certificates
-from linsep.certificates import TargetUnits
+from linsep.certificates import LossFactor, TargetUnits
 from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Location, dataset, location_of, recorded
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
@@ -32,7 +32,7 @@ from linsep.monitoring import Job, advance
 from linsep.penalties import ElasticNet
 from linsep.small_dense import fit_small
 from linsep.solution import Status, TraceRecord
-from linsep.train import Fit, Recipe, reproducible_fields, train
+from linsep.train import Fit, Recipe, reproducible_fields, train, with_factor
 
 # Exponents of weights, and of C, whose squares and products with the data are numbers of full precision.
 _ORDINARY_WEIGHT, _ORDINARY_C = 340, 900
@@ -136,8 +136,9 @@ def _train(
             share = _share_limits(recipe, fits, perf_counter() - began, count - done)
         columns = slice(at, at + part.width)
         at = columns.stop
-        units = certificates.target_units(part.loss, recipe.penalty, part.offset)
-        own, offset = _recipe_in(units, share), units.offset(part.offset)
+        factor = certificates.loss_factor(part.loss, recipe.penalty)
+        units = certificates.target_units(factor.loss, factor.penalty, part.offset)
+        own, offset = _recipe_in(units, factor, share), units.offset(part.offset)
         before = units.start(None if start is None else start[:, columns])
         found = None
         if before is None:
@@ -148,14 +149,17 @@ def _train(
             found = _trained(own, data, before, part.title)
         if offset is not None and not found.certificate.certified:
             found = _by_relaxation(found, X, (part.sigma, offset, weight))
-        fits.append(_in_user_units(units, found, share))
+        fits.append(with_factor(factor, _in_user_units(units, found, own), share))
         if count > 1:
             advance(len(fits))
     return fits
 
 
-def _recipe_in(units: TargetUnits, recipe: Recipe) -> Recipe:
-    return recipe if units.plain else replace(recipe, loss=units.loss, penalty=units.penalty)
+def _recipe_in(units: TargetUnits, factor: LossFactor, recipe: Recipe) -> Recipe:
+    if units.plain and factor.plain:
+        return recipe
+    tol = factor.tol(recipe.tol)
+    return replace(recipe, loss=units.loss, penalty=units.penalty, tol=tol)
 
 
 def _in_user_units(units: TargetUnits, found: Fit, recipe: Recipe) -> Fit:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.certificates import certify
+from linsep.certificates import certify, loss_factor
 from linsep.data import Memory
 from linsep.errors import BadInput, NonFinite
 from linsep.estimators.finite import refuse_nonfinite
@@ -27,6 +27,7 @@ class SgdCertifier:
     def __init__(self, recipe: Recipe, data: Memory, k: int) -> None:
         assert data.labels is not None
         self._recipe, self._data = recipe, data
+        self.factor = loss_factor(recipe.loss, recipe.penalty)
         self._positive = [1] if k == 2 else list(range(k))
         self.passes = 0.0
         self.total = float(data.n if data.weight is None else data.weight.sum())
@@ -49,7 +50,7 @@ class SgdCertifier:
         """One Fit for each column of W; the first carries the trace of all."""
         share = done.passes / max(1, done.n_steps)
         trace = tuple(
-            TraceRecord(passes=share * step, seconds=at, primal=float(P.sum()), dual=0.0)
+            TraceRecord(share * step, at, self.factor.objective * float(P.sum()), 0.0)
             for step, at, P in zip(
                 done.curves.steps, done.curves.seconds, done.curves.best, strict=True
             )
@@ -62,16 +63,17 @@ class SgdCertifier:
     def _fit(
         self, c: int, theta: FloatArray, trace: tuple[TraceRecord, ...], seconds: float
     ) -> Fit:
-        recipe, data = self._recipe, self._data
-        assert not isinstance(recipe.loss, CoupledLoss)
+        recipe, data, factor = self._recipe, self._data, self.factor
+        assert not isinstance(factor.loss, CoupledLoss)
         assert data.labels is not None
         sign = np.where(data.labels == self._positive[c], 1.0, -1.0)
         W = theta[:, None]
         dual = Linearised(W, np.zeros_like(W))  # the slopes at W itself
         with closing(Memory(data.X, sign, weight=data.weight, n_threads=data.n_threads)) as rows:
-            problem = Problem(recipe.loss, recipe.penalty, rows, recipe.fit_intercept)
+            problem = Problem(factor.loss, factor.penalty, rows, recipe.fit_intercept)
             solution = Solution(W, dual, Status.PASS_LIMIT, 0.0, seconds, trace)
-            certificate = certify(problem, solution, recipe.tol)
+            found = certify(problem, solution, factor.tol(recipe.tol))
+            certificate = factor.certificate(found, recipe.tol)
         self.passes += problem.passes
         return conclude(recipe, solution, certificate, "sgd", problem.passes, seconds)
 
@@ -99,7 +101,7 @@ def refuse_divergence(done: Descent, keep: str) -> None:
     )
 
 
-def curve(values: Sequence[FloatArray]) -> FloatArray:
-    """(points,) for one problem, (points, k) for several."""
-    found = np.array(values)
+def curve(values: Sequence[FloatArray], scale: float) -> FloatArray:
+    """``scale`` times the values, (points,) for one problem, (points, k) for several."""
+    found = scale * np.array(values)
     return found[:, 0] if found.shape[1] == 1 else found

@@ -52,7 +52,7 @@ def opened(
 
 def _ahead(recipe: Recipe, sizes: Sequence[int], d: int) -> Any:
     """Numbers of the rows that a fit of that many will ask for first."""
-    how = recipe.loss, recipe.penalty, recipe.solver
+    how = recipe.loss.plain, recipe.penalty, recipe.solver
     return cluster_prefetch.pilot_rows(*how, sizes, d, recipe.seed or 0)
 
 

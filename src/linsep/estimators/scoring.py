@@ -73,7 +73,7 @@ def predicted_probabilities(model: Any, X: Any) -> FloatArray:
 
 
 def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
-    loss = model._fits[0].recipe.loss
+    loss = model._fits[0].recipe.loss.plain
     rows = native_rows(X)
     k = len(model.coef_)
     if rows is not None and k == 1 and isinstance(loss, Logistic):
@@ -179,10 +179,10 @@ def log_probabilities(loss: Loss | Multinomial, Z: FloatArray) -> FloatArray:
     """Logarithm of ``probabilities``, without their underflow if the loss is minus a log."""
     if isinstance(loss, Multinomial):
         return np.asarray(log_softmax(Z, axis=1))
-    if isinstance(loss, Logistic):  # log P(+1 | z) = -log(1 + e^-z) = -l(z)
+    if isinstance(loss.plain, Logistic):  # log P(+1 | z) = -log(1 + e^-z) = -l(z)
         if Z.shape[1] == 1:
-            return -loss.value(np.hstack([-Z, Z]))
-        return np.asarray(log_softmax(-loss.value(Z), axis=1))
+            return -loss.plain.value(np.hstack([-Z, Z]))
+        return np.asarray(log_softmax(-loss.plain.value(Z), axis=1))
     with np.errstate(divide="ignore"):
         return np.log(probabilities(loss, Z))
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from linsep.certificates import loss_factor
 from linsep.data import Memory, readable
 from linsep.errors import BadInput, LinsepError, Refused
 from linsep.estimators import fitting, inputs, judging, labels, parameters, streaming
@@ -19,7 +20,7 @@ from linsep.estimators.classification import ByScores, subproblems
 from linsep.estimators.inputs import FloatArray
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, probabilities, scores
-from linsep.losses import Loss
+from linsep.losses import CoupledLoss, Loss
 from linsep.online import KEEPS, Plan, descend
 from linsep.online.schedules import known
 from linsep.penalties import ElasticNet
@@ -202,7 +203,7 @@ feature_names_in_
             fits = court.fits(done, perf_counter() - began)
         finally:
             data.close()
-        curves = done.curves
+        curves, scale = done.curves, court.factor.objective
         fitting.store(
             self,
             fits,
@@ -210,9 +211,9 @@ feature_names_in_
             classes_=known_labels.classes,
             history_=SGDHistory(
                 np.array(curves.steps, dtype=np.int64),
-                judging.curve(curves.last),
-                judging.curve(curves.best),
-                judging.curve(curves.averaged) if self.keep == "average" else None,
+                judging.curve(curves.last, scale),
+                judging.curve(curves.best, scale),
+                judging.curve(curves.averaged, scale) if self.keep == "average" else None,
             ),
             eta0_=done.step_sizes.eta0,
             n_steps_=done.n_steps,
@@ -289,9 +290,11 @@ feature_names_in_
                 "it by eta0 there, and leave both at 'auto'."
             )
         whole = isinstance(self.batch_size, str) and self.batch_size == "all"
+        factor = loss_factor(self._convex_loss(), ElasticNet(parameters.number("C", self.C)))
+        assert not isinstance(factor.loss, CoupledLoss)
         return Plan(
-            loss=self._convex_loss(),
-            C=ElasticNet(parameters.number("C", self.C)).C,
+            loss=factor.loss,
+            C=factor.penalty.C,
             schedule=self.schedule,
             eta0=parameters.positive_or("eta0", self.eta0, "auto"),
             decay=parameters.positive_or("decay", self.decay, "auto"),

@@ -65,7 +65,7 @@ def _link(model: Any) -> str | None:
     """How the model's predict_proba works, if it has one."""
     if not hasattr(model, "predict_proba"):
         return None
-    loss = model._fits[0].recipe.loss
+    loss = model._fits[0].recipe.loss.plain
     if isinstance(loss, Multinomial):
         return "softmax"
     if not isinstance(loss, Logistic):

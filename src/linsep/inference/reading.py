@@ -56,7 +56,8 @@ def summary(
             f"{type(model).__name__} minimises no likelihood and no sum of smooth losses, so its coefficients have no "
             "standard errors; use LogisticRegression with C=inf."
         )
-    parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
+    given = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
+    parts = [part._replace(loss=part.loss.plain) for part in given]  # a factor is no likelihood's
     names = _names(model, parts[0].W.shape[0] - 1)
     reason = refusal(parts[0])
     tables: dict[str, tuple[Coefficient, ...]] = {}
@@ -75,7 +76,7 @@ def summary(
         facts.update(_held_out(model, *held_out, level=level))
     weight = parts[0].weight
     return Summary(
-        title=f"{type(model).__name__}, {parts[0].loss.name} loss, C = {parts[0].penalty.C:g}",
+        title=f"{type(model).__name__}, {given[0].loss.name} loss, C = {parts[0].penalty.C:g}",
         rows=float(parts[0].X.shape[0] if weight is None else weight.sum()),
         objective=str(model.certificate_),
         coefficients=tables,

@@ -31,6 +31,11 @@ class CoupledLoss(ABC):
     regression: ClassVar[bool] = False
     probabilistic: ClassVar[bool] = False
 
+    @property
+    def plain(self) -> CoupledLoss:
+        """The loss itself: losses that couple classes have no factor."""
+        return self
+
     def __post_init__(self) -> None:
         if self.k < 2:
             raise BadInput(f"{self.name}: at least 2 classes are needed, got {self.k}.")

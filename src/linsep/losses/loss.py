@@ -95,6 +95,20 @@ class Loss(ABC):
             return (1.0 if width is None else float(width), centre)
         return () if width is None else (float(width),)
 
+    @property
+    def plain(self) -> Loss:
+        """The loss without a factor, see :class:`linsep.losses.Scaled`: most often the loss itself."""
+        return self
+
+    @property
+    def degree(self) -> int | None:
+        """p, if l(2^k r) = 2^(p k) l'(r) for the residual r = -m, with l' = ``in_units(k)``; None if there is none."""
+        return None
+
+    def in_units(self, exponent: int) -> Loss:
+        """The loss l' of residuals over 2^exponent, see ``degree``."""
+        return self
+
     def for_targets(self) -> Loss:
         """The loss that regression minimises: with centre 0, if it has a field ``centre``.
 
@@ -167,6 +181,13 @@ class ResidualLoss(Loss):
         names += ["centre"] if self.centre != 1.0 else []
         given = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
         return f"{type(self).__name__}({given})"
+
+    @property
+    def degree(self) -> int | None:
+        """1 for a piecewise linear loss, 2 for a piecewise quadratic one, of residuals about 0."""
+        if self.centre != 0.0 or self.conjugate_quadratic is None:
+            return None
+        return 1 if self.piecewise_linear else 2
 
     def residual(self, m: FloatArray) -> FloatArray:
         """r = centre - m."""

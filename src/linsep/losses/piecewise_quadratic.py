@@ -6,7 +6,7 @@ The conjugate of each is a parabola on an interval: see ``Loss.conjugate_quadrat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -167,6 +167,9 @@ class Huber(ResidualLoss):
     @property
     def conjugate_quadratic(self) -> float:
         return 0.5
+
+    def in_units(self, exponent: int) -> Huber:
+        return replace(self, width=math.ldexp(self.width, -exponent))
 
     @property
     def domain(self) -> tuple[float, float]:

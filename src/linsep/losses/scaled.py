@@ -17,7 +17,10 @@ _INHERITED = ("smooth", "convex", "classification", "regression", "probabilistic
 
 @dataclass(frozen=True)
 class Scaled(Loss):
-    """factor * loss(m). With strength C it is the problem of the loss itself with factor * C."""
+    """factor * loss(m): with C it is the problem of the loss itself with factor * C, and is solved as that.
+
+    ``Scaled(Scaled(loss, a), b)`` is ``Scaled(loss, b * a)``.
+    """
 
     loss: Loss
     factor: float
@@ -25,6 +28,10 @@ class Scaled(Loss):
     def __post_init__(self) -> None:
         if not 0 < self.factor < math.inf:
             raise BadInput(f"scaled loss: factor must be positive and finite, got {self.factor!r}.")
+        if isinstance(self.loss, Scaled):
+            inner = Scaled(self.loss.loss, self.factor * self.loss.factor)
+            object.__setattr__(self, "loss", inner.loss)
+            object.__setattr__(self, "factor", inner.factor)
         for fact in _INHERITED:
             object.__setattr__(self, fact, getattr(self.loss, fact))
         object.__setattr__(self, "name", f"{self.factor:.6g} {self.loss.name}")
@@ -33,6 +40,17 @@ class Scaled(Loss):
     def centre(self) -> float:
         """Margin at which the residual of the loss is 0."""
         return zero_margin(self.loss)
+
+    @property
+    def plain(self) -> Loss:
+        return self.loss
+
+    @property
+    def degree(self) -> int | None:
+        return self.loss.degree
+
+    def in_units(self, exponent: int) -> Scaled:
+        return Scaled(self.loss.in_units(exponent), self.factor)
 
     def for_targets(self) -> Scaled:
         return Scaled(self.loss.for_targets(), self.factor)

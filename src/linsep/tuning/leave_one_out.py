@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +23,10 @@ import scipy.sparse as sp
 from linsep.data import dataset
 from linsep.errors import Refused
 from linsep.losses import CoupledLoss
-from linsep.penalties import ElasticNet
 from linsep.solvers.grid import smooth
 from linsep.solvers.grid.problem import GridProblem, HeldOut
 from linsep.train import Fit, train
-from linsep.train_grid import fit_by_engine
+from linsep.train_grid import Fits, fit_by_engine, fit_without_factor
 from linsep.tuning.splits import LEAVE_ONE_OUT
 
 if TYPE_CHECKING:
@@ -41,25 +39,25 @@ _DROP = 1e-13  # relative eigenvalue below which nothing curves
 
 def refuse(given: GridProblem | None) -> None:
     """Say why a problem has no approximate leave-one-out, if so."""
-    wish = f"cv={LEAVE_ONE_OUT!r} needs"
+    needs = f"cv={LEAVE_ONE_OUT!r} needs"
     if given is None:
         raise Refused(
-            f"{wish} two classes (or a regression), class_weight other than 'balanced', and neither penalty_factor nor "
-            "feature_groups: it takes one column of weights and one weight for each row. Use cv=5."
+            f"{needs} two classes (or a regression), class_weight other than 'balanced', and neither penalty_factor "
+            "nor feature_groups: it takes one column of weights and one weight for each row. Use cv=5."
         )
     loss = given.recipe.loss
     if isinstance(loss, CoupledLoss) or not loss.smooth:
         raise Refused(
-            f"{wish} a smooth loss: the {loss.name} loss has no curvature to take a Newton step with. Use cv=5, or "
+            f"{needs} a smooth loss: the {loss.name} loss has no curvature to take a Newton step with. Use cv=5, or "
             "the logistic or squared_hinge loss."
         )
     if given.recipe.penalty.l1_ratio:
         raise Refused(
-            f"{wish} l1_ratio=0: with absolute penalties the support may change. Use cv=5."
+            f"{needs} l1_ratio=0: with absolute penalties the support may change. Use cv=5."
         )
     if given.rows.shape[1] > LARGEST:
         raise Refused(
-            f"{wish} at most {LARGEST:,} features, got {given.rows.shape[1]:,}: a matrix of that order is decomposed "
+            f"{needs} at most {LARGEST:,} features, got {given.rows.shape[1]:,}: a matrix of that order is decomposed "
             "for each C. Use cv=5."
         )
 
@@ -67,16 +65,22 @@ def refuse(given: GridProblem | None) -> None:
 def fits_of(given: GridProblem, Cs: Sequence[float]) -> list[Fit]:
     """A fit to all rows for each C, rising."""
     grid = given.on(Cs)
+    found = fit_without_factor(grid, _fit_all)
+    assert found is not None
+    return [found[c, -1] for c in range(len(Cs))]
+
+
+def _fit_all(grid: GridProblem) -> Fits:
+    """A fit to all rows for each C, together or one after another."""
     if smooth.applies(grid):
-        found = fit_by_engine(grid, smooth, HeldOut())
-        return [found[c, -1] for c in range(len(Cs))]
+        return fit_by_engine(grid, smooth, HeldOut())
     fits: list[Fit] = []
-    for C in Cs:
-        recipe = replace(given.recipe, penalty=ElasticNet(C))
-        data = dataset(given.rows, given.sigma, given.offset, given.weight, None, recipe.n_threads)
+    for c in range(len(grid.Cs)):
+        recipe = grid.recipe_of(c)
+        data = dataset(grid.rows, grid.sigma, grid.offset, grid.weight, None, recipe.n_threads)
         with closing(data):
             fits.append(train(recipe, data, fits[-1].W if fits else None, warn=False))
-    return fits
+    return {(c, -1): fit for c, fit in enumerate(fits)}
 
 
 def scores(given: GridProblem, fit: Fit) -> FloatArray:
