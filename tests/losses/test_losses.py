@@ -230,6 +230,26 @@ class TestFacts:
             with pytest.raises(Refused, match="one of the losses"):
                 train(recipe, data)
 
+    @each(ALL)
+    def test_degree_is_how_values_follow_the_unit_of_the_residual(self, loss):
+        about_zero, r = loss.for_targets(), np.linspace(-5.0, 5.0, 41)
+        p = about_zero.degree
+        assert (p is not None) == loss.regression
+        for k in (-3, 4) if p is not None else ():
+            smaller = about_zero.in_units(k)
+            np.testing.assert_array_equal(
+                about_zero.value(-(2.0**k) * r), 2.0 ** (p * k) * smaller.value(-r)
+            )
+        if loss.regression:
+            assert loss.degree is None  # about centre 1 the unit of the residual is fixed
+
+    @each(ALL)
+    def test_a_loss_is_a_multiple_of_its_plain_loss(self, loss):
+        m = np.linspace(-3.0, 3.0, 25)
+        factor = loss.factor if isinstance(loss, Scaled) else 1.0
+        assert loss.plain.plain is loss.plain
+        np.testing.assert_array_equal(loss.value(m), factor * loss.plain.value(m))
+
     def test_names_with_a_fact(self):
         assert losses.names_with("piecewise_linear") == ("absolute", "hinge", "perceptron")
         assert losses.names_with("recedes") == ("logistic", "exponential")
