@@ -65,7 +65,7 @@ def test_code_outside_data_asks_where_rows_are_and_not_what_type_they_have():
         for path, text in modules().items()
         if not path.startswith("data/")
     }
-    assert sum(found.values()) <= 12, {path: count for path, count in found.items() if count}
+    assert sum(found.values()) <= 2, {path: count for path, count in found.items() if count}
 
 
 def strings(node):

@@ -19,9 +19,9 @@ import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, separate
 from linsep.data import Location, Memory, location_of
 from linsep.data.cluster import Cluster
+from linsep.data.entrance import partitions
 from linsep.data.layout import longest_ordered, ordered
 from linsep.errors import BadInput, CertificateError, ClusterError, Refused
-from linsep.estimators import remote
 from linsep.losses import Huber, Multinomial, get
 from linsep.penalties import ElasticNet
 from linsep.train import Recipe, train
@@ -80,9 +80,9 @@ def test_two_classes_have_the_bits_of_the_same_partitions_in_memory(
     y = names_of(z, np.random.default_rng(1))
     weight = np.random.default_rng(2).integers(0, 3, N) / 2.0
     A = sp.csr_matrix(np.where(np.abs(X) > 1, X, 0.0)) if sparse else X
-    opened = remote.opened(pieces(A), y, weight, "test", numbers=False)
-    known = remote.encode(opened, "test")
-    data = Cluster(opened, known.signs(), weight=remote.weights(opened))
+    opened = partitions.open_partitions(pieces(A), y, weight, "test", numbers=False)
+    known = partitions.encode(opened, "test")
+    data = Cluster(opened, known.signs(), weight=partitions.weights(opened))
     text = Partitioned(A, CUTS, np.where(y == "yes", 1.0, -1.0), weight=weight)
     recipe = Recipe(get(loss), ElasticNet(0.5), solver=solver, tol=1e-6)
     here, there = train(recipe, text, warn=False), train(recipe, data, warn=False)
@@ -95,8 +95,8 @@ def test_two_classes_have_the_bits_of_the_same_partitions_in_memory(
 def test_several_classes_have_the_bits_of_the_same_partitions_in_memory(client, rows):
     X, z, _ = rows
     y = np.digitize(z + np.random.default_rng(3).logistic(size=N), [-1.0, 1.0])
-    opened = remote.opened(cut(X), cut(y), None, "test", numbers=False)
-    known = remote.encode(opened, "test")
+    opened = partitions.open_partitions(cut(X), cut(y), None, "test", numbers=False)
+    known = partitions.encode(opened, "test")
     data = Cluster(opened, labels=known.codes)
     text = Partitioned(X, CUTS, labels=y.astype(np.int64))
     recipe = Recipe(Multinomial(3), ElasticNet(1.0))
@@ -108,7 +108,7 @@ def test_several_classes_have_the_bits_of_the_same_partitions_in_memory(client, 
 def test_numbers_have_the_bits_of_the_same_partitions_in_memory(client, rows):
     X, z, _ = rows
     t = z + np.random.default_rng(4).standard_t(2, N)
-    opened = remote.opened(cut(X), cut(t), None, "test", numbers=True)
+    opened = partitions.open_partitions(cut(X), cut(t), None, "test", numbers=True)
     data = Cluster(opened, offset=opened.offsets(0.0))
     text = Partitioned(X, CUTS, offset=-t)
     recipe = Recipe(Huber(centre=0.0), ElasticNet(10.0))
@@ -341,9 +341,9 @@ def test_rounds_are_few_and_traffic_is_little(client, monkeypatch, what, d, most
     rows, cut = da.from_array(X, chunks=(12_000, d)), lambda y: da.from_array(y, chunks=12_000)
     if isinstance(what, str) and "separable" in what:
         opened = []
-        open_rows = remote.open_rows
+        open_rows = partitions.open_rows
         monkeypatch.setattr(
-            remote, "open_rows", lambda *a, **k: opened.append(open_rows(*a, **k)) or opened[0]
+            partitions, "open_rows", lambda *a, **k: opened.append(open_rows(*a, **k)) or opened[0]
         )
         answer = separate(rows, cut((z if what == "separable" else y) > 0))
         assert answer.separable == (what == "separable")
@@ -427,7 +427,7 @@ def test_without_a_client_there_is_a_way_out(monkeypatch):
 
 def test_a_cluster_is_not_sent_to_itself(client, rows):
     X, z, _ = rows
-    opened = remote.opened(cut(X), cut(z), None, "test", numbers=True)
+    opened = partitions.open_partitions(cut(X), cut(z), None, "test", numbers=True)
     data = Cluster(opened)
     with pytest.raises(TypeError, match="must not hold them"):
         data.sum(lambda b, o: data.n, 1)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from linsep.data.entrance.labels import Labels, encode, encode_as, weigh
 from linsep.errors import BadInput
-from linsep.estimators.labels import Labels, encode, encode_as, weigh
 
 TWO = {
     "0 and 1": np.array([0, 1, 1, 0]),

@@ -4,6 +4,7 @@ from linsep.data.block import Block
 from linsep.data.cluster import Cluster
 from linsep.data.dataset import Dataset
 from linsep.data.disk import Disk
+from linsep.data.entrance.opened import Opened, open
 from linsep.data.journal import checkpoint
 from linsep.data.location import Location, location_of
 from linsep.data.memory import Memory, readable
@@ -20,12 +21,14 @@ __all__ = [
     "Disk",
     "Location",
     "Memory",
+    "Opened",
     "Scan",
     "StoredRows",
     "Targets",
     "checkpoint",
     "dataset",
     "location_of",
+    "open",
     "readable",
     "recorded",
     "scan",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 
 class Location(Enum):
     """Where rows are stored, and what one pass over them costs."""
@@ -22,6 +24,8 @@ def location_of(X: Any) -> Location:
     Classes of linsep declare it as a class attribute ``location``. Dask collections, and lists of delayed or
     future partitions, are on a cluster. Everything else is in memory.
     """
+    if type(X) is np.ndarray:
+        return Location.MEMORY
     known = getattr(type(X), "location", None)
     if isinstance(known, Location):
         return known

@@ -122,7 +122,8 @@ class LocalDataset(Dataset):
         """Rows first .. first + rows.n as a block, numbered from ``origin``."""
         part = slice(first, first + rows.n)
         state = partial(state_of_rows, self._state, self.n, allocate, part)
-        return Block.of(rows, self.targets.take(part), origin + first, state)
+        targets = self.targets if rows.n == self.n else self.targets.take(part)
+        return Block.of(rows, targets, origin + first, state)
 
 
 class Memory(LocalDataset):

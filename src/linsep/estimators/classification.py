@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from linsep.data import Location, Scan, location_of
+from linsep import data
+from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
-from linsep.estimators import fitting, inputs, labels, parameters, remote
+from linsep.data.entrance import inputs, labels, partitions
+from linsep.data.entrance.inputs import FloatArray
+from linsep.estimators import fitting, parameters
 from linsep.estimators.fitting import Subproblem
-from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import scores
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 from linsep.solvers.grid.problem import GridProblem
@@ -91,15 +93,9 @@ class Classification(ByScores):
         owner = type(self).__name__
         recipe = parameters.recipe(self, self._two_class_loss())
         scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
-        if location_of(X) is Location.CLUSTER:
-            rows = remote.opened(X, y, sample_weight, owner, numbers=False, recipe=recipe)
-            names, known = rows.names, remote.encode(rows, owner)
-            weight = remote.weigh(known, self.class_weight, owner)
-        else:
-            rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
-            known = labels.encode(y, rows.shape[0], owner)
-            given = inputs.weights(sample_weight, rows.shape[0])
-            weight = labels.weigh(known, given, self.class_weight, owner)
+        opened = data.open(X, y, sample_weight, owner, prefetch=fitting.prefetch(recipe))
+        rows, names, known = opened.rows, opened.names, opened.labels()
+        weight = opened.class_weights(known, self.class_weight)
         recipe = parameters.for_features(self, recipe, rows.shape[1], names)
         count = 1 if len(known.classes) == 2 else len(known.classes)
         if scheme in _COUPLED and count > 1:
@@ -108,18 +104,15 @@ class Classification(ByScores):
         start = self._start(known.classes, rows.shape[1])
         fits = fitting.solve(recipe, parts, count, rows, names, weight, start)
         own = self._own_answers(fits, rows, known, weight)
-        if location_of(rows) is Location.CLUSTER:
-            own["traffic_"] = rows.traffic
-        fitting.store(
-            self, fits, names, classes_=known.classes, _class_weight=self.class_weight, **own
-        )
+        settled = {"classes_": known.classes, "_class_weight": self.class_weight}
+        fitting.store(self, fits, names, **settled, **own, **opened.fitted)
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of the rows whose class is predicted, weighted; a scan may bring y and the weights along."""
+        """Weighted accuracy of the predictions; a scan may have y and weights of its own."""
         if location_of(X) is Location.CLUSTER:
-            return remote.share_right(self, X, y, sample_weight)
-        if isinstance(X, Scan):
+            return partitions.accuracy(self, X, y, sample_weight)
+        if location_of(X) is Location.DISK:
             y, sample_weight = X.given(y, sample_weight, type(self).__name__)
         return float(super().score(X, y, sample_weight))
 
@@ -172,19 +165,11 @@ class Classification(ByScores):
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """What an independent check needs, for each subproblem in turn."""
         owner = type(self).__name__
-        if location_of(X) is Location.CLUSTER:
-            rows = remote.again(self, X, y, sample_weight, numbers=False)
-            known = remote.encode(rows, owner, self.classes_)
-            weight = remote.weigh(known, self._class_weight, owner)
-        else:
-            rows = inputs.rows_again(self, X)
-            if isinstance(X, Scan):
-                _, _, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
-            known = labels.encode_as(self.classes_, y, rows.shape[0], owner)
-            given = inputs.weights(sample_weight, rows.shape[0])
-            weight = labels.weigh(known, given, self._class_weight, owner)
+        opened = data.open(X, y, sample_weight, owner, model=self)
+        known = opened.labels(self.classes_)
+        weight = opened.class_weights(known, self._class_weight)
         parts = subproblems(self._fits[0].recipe.loss, known)
-        yield from fitting.verification_parts(self, parts, rows, weight)
+        yield from fitting.verification_parts(self, parts, opened.rows, weight)
 
 
 def subproblems(loss: Loss | CoupledLoss, known: Any) -> Iterator[Subproblem]:

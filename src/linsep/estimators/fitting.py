@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -23,15 +23,16 @@ from linsep import certificates
 from linsep.certificates import LossFactor, TargetUnits
 from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Location, dataset, location_of, recorded
+from linsep.data.entrance.dataframes import Names
+from linsep.data.entrance.finite import refuse_nonfinite
+from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
-from linsep.estimators.finite import refuse_nonfinite
-from linsep.estimators.frames import Names
-from linsep.estimators.inputs import FloatArray
 from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import Job, advance
 from linsep.penalties import ElasticNet
 from linsep.small_dense import fit_small
 from linsep.solution import Status, TraceRecord
+from linsep.solvers.cluster_prefetch import pilot_rows
 from linsep.train import Fit, Recipe, reproducible_fields, train, with_factor
 
 # Exponents of weights, and of C, whose squares and products with the data are numbers of full precision.
@@ -56,6 +57,12 @@ class Subproblem:
     def width(self) -> int:
         """Number of columns of its W."""
         return self.loss.k if isinstance(self.loss, CoupledLoss) else 1
+
+
+def prefetch(recipe: Recipe) -> Callable[[Sequence[int], int], Any]:
+    """Function of the sizes of partitions and d: the numbers of the rows that a fit on a cluster requests first."""
+    how = recipe.loss.plain, recipe.penalty, recipe.solver
+    return lambda sizes, d: pilot_rows(*how, sizes, d, recipe.seed or 0)
 
 
 def solve(

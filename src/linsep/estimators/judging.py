@@ -10,10 +10,10 @@ import numpy as np
 
 from linsep.certificates import certify, loss_factor
 from linsep.data import Memory
+from linsep.data.entrance.dataframes import Names
+from linsep.data.entrance.finite import refuse_nonfinite
+from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput, NonFinite
-from linsep.estimators.finite import refuse_nonfinite
-from linsep.estimators.frames import Names
-from linsep.estimators.inputs import FloatArray
 from linsep.losses import CoupledLoss
 from linsep.online import Curves, Descent
 from linsep.problem import Problem

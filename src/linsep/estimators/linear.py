@@ -10,14 +10,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 
+from linsep import data
 from linsep.certificates import target_units
-from linsep.data import Location, Scan, location_of
+from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
+from linsep.data.entrance import inputs, partitions
+from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import LinsepError
-from linsep.estimators import fitting, inputs, parameters, remote
+from linsep.estimators import fitting, parameters
 from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem
-from linsep.estimators.inputs import FloatArray
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss, zero_margin
@@ -215,18 +217,16 @@ warm_start, random_state
         """
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         owner = type(self).__name__
-        if location_of(X) is Location.CLUSTER:
-            rows = remote.opened(X, y, sample_weight, owner, numbers=True, recipe=recipe)
-            names = rows.names
-        else:
-            rows, names, y, sample_weight = inputs.opened(X, y, sample_weight, owner)
+        opened = data.open(
+            X, y, sample_weight, owner, numbers=True, prefetch=fitting.prefetch(recipe)
+        )
+        rows, names = opened.rows, opened.names
         recipe = parameters.for_features(self, recipe, rows.shape[1], names)
-        part, weight = self._subproblem(recipe.loss, rows, y, sample_weight)
+        part, weight = _subproblem(recipe.loss, opened), opened.weights()
         start = fitting.earlier(self, (rows.shape[1] + 1, 1))
         fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
         w, b = fits[0].W[:-1, 0].copy(), float(fits[0].W[-1, 0])
-        own = {"traffic_": rows.traffic} if location_of(rows) is Location.CLUSTER else {}
-        fitting.store(self, fits, names, coef_=w, intercept_=b, **own)
+        fitting.store(self, fits, names, coef_=w, intercept_=b, **opened.fitted)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -236,10 +236,10 @@ warm_start, random_state
         return scores(self, X)[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R squared of the predictions, weighted; a scan may bring y and the weights along."""
+        """R squared of the predictions, weighted; a scan may have y and weights of its own."""
         if location_of(X) is Location.CLUSTER:
-            return remote.r_squared(self, X, y, sample_weight)
-        if isinstance(X, Scan):
+            return partitions.r_squared(self, X, y, sample_weight)
+        if location_of(X) is Location.DISK:
             y, sample_weight = X.given(y, sample_weight, type(self).__name__)
         return float(super().score(X, y, sample_weight))
 
@@ -247,17 +247,6 @@ warm_start, random_state
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _subproblem(
-        self, loss: Any, rows: Any, y: Any, sample_weight: Any
-    ) -> tuple[Subproblem, FloatArray | None]:
-        """Margins m = z + centre - t, so that centre - m is the residual t - z; the losses of linsep have centre 0."""
-        centre = zero_margin(loss)
-        if location_of(rows) is Location.CLUSTER:
-            return Subproblem(loss, offset=rows.offsets(centre)), remote.weights(rows)
-        n = rows.shape[0]
-        t = inputs.targets(y, n, type(self).__name__)
-        return Subproblem(loss, np.ones(n), centre - t), inputs.weights(sample_weight, n)
 
     def _read_targets(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray]:
         """Rows, names of the columns, and targets, as fit reads them."""
@@ -269,11 +258,11 @@ warm_start, random_state
         if parameters.uneven(self):
             return None
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
-        rows, _ = inputs.stored_or_rows(X, type(self).__name__)
-        part, weight = self._subproblem(recipe.loss, rows, y, weight)
+        opened = data.open(X, y, weight, type(self).__name__, numbers=True)
+        part, weight = _subproblem(recipe.loss, opened), opened.weights()
         if not target_units(recipe.loss, recipe.penalty, part.offset).plain:
             return None  # the grids know no units: each model is fitted on its own
-        return GridProblem(recipe, rows, part.sigma, part.offset, weight)
+        return GridProblem(recipe, opened.rows, part.sigma, part.offset, weight)
 
     def _scoring_model(self, problem: GridProblem, fit: Fit) -> LinearRegressor:
         """A fitted model whose one feature is the prediction of another one."""
@@ -283,11 +272,12 @@ warm_start, random_state
 
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """Everything an independent check needs: recipe, W, dual point, certificate."""
-        if location_of(X) is Location.CLUSTER:
-            rows = remote.again(self, X, y, sample_weight, numbers=True)
-        else:
-            rows = inputs.rows_again(self, X)
-        if isinstance(X, Scan):
-            _, _, y, sample_weight = inputs.opened(X, y, sample_weight, type(self).__name__)
-        part, weight = self._subproblem(self._fits[0].recipe.loss, rows, y, sample_weight)
-        yield from fitting.verification_parts(self, [part], rows, weight)
+        owner = type(self).__name__
+        opened = data.open(X, y, sample_weight, owner, numbers=True, model=self)
+        part = _subproblem(self._fits[0].recipe.loss, opened)
+        yield from fitting.verification_parts(self, [part], opened.rows, opened.weights())
+
+
+def _subproblem(loss: Any, opened: data.Opened) -> Subproblem:
+    """Margins m = z + centre - t, so that centre - m is the residual t - z; the losses of linsep have centre 0."""
+    return Subproblem(loss, *opened.regression(zero_margin(loss)))

@@ -8,10 +8,11 @@ import numpy as np
 
 from linsep.bounds import MistakeBounds, best_mistake_bounds
 from linsep.data import Memory, readable
+from linsep.data.entrance import inputs, labels
+from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput
-from linsep.estimators import inputs, labels, parameters
+from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
-from linsep.estimators.inputs import FloatArray
 from linsep.estimators.judging import finite_or_refused
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.streaming import portion

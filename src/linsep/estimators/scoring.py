@@ -13,12 +13,12 @@ from scipy.special import log_softmax
 from linsep import _kernels
 from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
+from linsep.data.entrance import inputs
+from linsep.data.entrance.finite import refuse_nonfinite
+from linsep.data.entrance.inputs import FloatArray
 from linsep.data.row_access import row_blocks
 from linsep.data.threads import in_parallel
 from linsep.errors import BadInput, NonFinite
-from linsep.estimators import inputs
-from linsep.estimators.finite import refuse_nonfinite
-from linsep.estimators.inputs import FloatArray
 from linsep.losses import Logistic, Loss, Multinomial
 
 _BLOCK = 1 << 19  # elements converted to float64 together

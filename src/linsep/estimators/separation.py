@@ -7,10 +7,11 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from linsep.data import Dataset, Location, dataset, location_of
+from linsep.data import Dataset, Location, dataset
+from linsep.data import open as open_data
+from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.errors import BadInput
-from linsep.estimators import inputs, labels, parameters, remote
-from linsep.estimators.finite import refuse_nonfinite
+from linsep.estimators import parameters
 from linsep.monitoring import Job
 from linsep.separability import METHODS, WIDE, Inseparable, Separable, Undecided, decide
 
@@ -66,30 +67,23 @@ def separate(
     """
     parameters.one_of("method", method, METHODS)
     affine = parameters.flag("fit_intercept", fit_intercept)
-    rows: Any
-    weight: Any
-    if location_of(X) is Location.CLUSTER:
-        rows, names = remote.opened(X, y, None, "separate", numbers=False), None
-        known, weight = remote.encode(rows, "separate"), remote.weights(rows)
-    else:
-        rows, names, y, weight = inputs.opened(X, y, None, "separate")
-        weight = inputs.weights(weight, rows.shape[0])
-        known = labels.encode(y, rows.shape[0], "separate")
+    opened = open_data(X, y, None, "separate")
+    rows, known, weight = opened.rows, opened.labels(), opened.weights()
     if len(known.classes) > 2:
         shown = known.classes[0].item() if hasattr(known.classes[0], "item") else known.classes[0]
         raise BadInput(
             f"separate compares two classes, y holds {len(known.classes)}; ask for one class against the others, "
             f"for instance separate(X, y == {shown!r}), or for the rows of two classes."
         )
-    if location_of(rows) is not Location.CLUSTER:
-        refuse_nonfinite(rows, names)
+    if opened.location is not Location.CLUSTER:
+        refuse_nonfinite(rows, opened.names)
     if sp.issparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
     data: Dataset = dataset(
         rows, known.signs(), weight=weight, n_threads=parameters.threads(n_threads)
     )
-    data = _brought_here(data, method) if data.location is Location.CLUSTER else data
+    data = _where_decidable(data, method) if data.location is Location.CLUSTER else data
     with closing(data), Job("separate"):
         return decide(
             data,
@@ -100,8 +94,8 @@ def separate(
         )
 
 
-def _brought_here(data: Dataset, method: str) -> Dataset:
-    """The rows on their workers, or here if the question cannot be asked there."""
+def _where_decidable(data: Dataset, method: str) -> Dataset:
+    """Rows on a cluster, copied to memory if the question cannot be decided there."""
     if data.d <= WIDE and method != "lp" and not data.sparse:
         return data
     return data.to_memory()

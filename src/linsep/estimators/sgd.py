@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from linsep.certificates import loss_factor
 from linsep.data import Memory, readable
+from linsep.data.entrance import inputs, labels
+from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput, LinsepError, Refused
-from linsep.estimators import fitting, inputs, judging, labels, parameters, streaming
+from linsep.estimators import fitting, judging, parameters, streaming
 from linsep.estimators.classification import ByScores, subproblems
-from linsep.estimators.inputs import FloatArray
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, probabilities, scores
 from linsep.losses import CoupledLoss, Loss

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data import Memory, readable
+from linsep.data.entrance import inputs, labels
+from linsep.data.entrance.finite import refuse_nonfinite
+from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput
-from linsep.estimators import inputs, labels
-from linsep.estimators.finite import refuse_nonfinite
-from linsep.estimators.inputs import FloatArray
 from linsep.online import Descent, Plan, Scaling, StepSizes, choose_steps, make_steps
 
 _ONLY_AFTER_FIT = ("certificate_", "history_", "trace_", "n_passes_", "solver_", "_fits")

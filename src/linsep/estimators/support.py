@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data import Disk, Location, location_of
-from linsep.estimators.inputs import FloatArray
+from linsep.data.entrance.inputs import FloatArray
 from linsep.estimators.scoring import by_pieces, native_rows, product
 from linsep.losses import Loss
 from linsep.problem import dot, hard_margin

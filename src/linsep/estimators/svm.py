@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from linsep import certificates
+from linsep.data.entrance import labels
+from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput
-from linsep.estimators import labels, parameters, support
+from linsep.estimators import parameters, support
 from linsep.estimators.classification import Classification, subproblems
-from linsep.estimators.inputs import FloatArray
 from linsep.estimators.keywords import explain_keywords
 from linsep.losses import CoupledLoss, Hinge, Loss, SquaredHinge
 from linsep.solution import Explicit

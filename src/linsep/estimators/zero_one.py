@@ -13,11 +13,12 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from linsep.data import Memory
+from linsep.data.entrance import inputs, labels
+from linsep.data.entrance.finite import refuse_nonfinite
+from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
-from linsep.estimators import inputs, labels, parameters
+from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
-from linsep.estimators.finite import refuse_nonfinite
-from linsep.estimators.inputs import FloatArray
 from linsep.estimators.scoring import scores
 from linsep.losses import get
 from linsep.monitoring import Job

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
+from linsep.data.entrance import inputs, labels
 from linsep.errors import BadInput
-from linsep.estimators import inputs, labels
 from linsep.losses import Loss, Multinomial
 from linsep.tables import Encoder, Table
 

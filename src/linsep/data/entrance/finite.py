@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data import Location, location_of
+from linsep.data.location import Location, location_of
 from linsep.errors import NonFinite
 
 _BLOCK = 1 << 18  # elements looked at together: the scratch stays in cache

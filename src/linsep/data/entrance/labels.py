@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.data.entrance.finite import refuse_nonfinite_vector
+from linsep.data.entrance.inputs import LARGEST_WEIGHT, FloatArray, column
 from linsep.errors import BadInput
-from linsep.estimators.finite import refuse_nonfinite_vector
-from linsep.estimators.inputs import LARGEST_WEIGHT, FloatArray, column
 
 _FEW = 16  # classes that are worth a vectorised comparison each
 _MISSING_TYPES = ("NAType", "NaTType")  # pandas' own words for missing

@@ -1,4 +1,4 @@
-"""The border: whatever the user holds becomes rows, numbers and weights, or is refused.
+"""The entrance: arrays, frames and scans become rows, numbers and weights, or are refused.
 
 Plain float arrays pass untouched and at once. Everything else is converted here, once, and every
 refusal says what was given, where, and what to do.
@@ -15,11 +15,11 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from linsep.data import Scan
+from linsep.data.entrance.dataframes import Names, open_frame
+from linsep.data.entrance.finite import refuse_nonfinite_vector
+from linsep.data.entrance.sparse_rows import to_csr
+from linsep.data.location import Location, location_of
 from linsep.errors import BadInput
-from linsep.estimators.finite import refuse_nonfinite_vector
-from linsep.estimators.frames import Names, open_frame
-from linsep.estimators.sparse_rows import to_csr
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -57,7 +57,7 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     """
     if is_plain(X) and X.size:
         return X, None
-    if isinstance(X, Scan):
+    if location_of(X) is Location.DISK:
         raise BadInput(
             f"X is a scan of files, and this use of {owner} needs the rows in memory; fit, predict and verify "
             "take a scan. Load the rows, or some of them, for instance scan.rows[:100_000]."
@@ -91,19 +91,8 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
 
 def stored_or_rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     """``rows``, or those of a scan on disk."""
-    return (X.rows, X.feature_names) if isinstance(X, Scan) else rows(X, owner)
-
-
-def opened(X: Any, y: Any, sample_weight: Any, owner: str) -> tuple[Any, Names | None, Any, Any]:
-    """Rows, names of the columns, y and weights; a scan brings its own."""
-    if not isinstance(X, Scan):
-        return *rows(X, owner), y, sample_weight
-    return X.rows, X.feature_names, *X.given(y, sample_weight, owner)
-
-
-def _stored_again(model: Any, X: Scan) -> Any:
-    refuse_other_columns(model, X.shape[1], X.feature_names)
-    return X.rows
+    on_disk = location_of(X) is Location.DISK
+    return (X.rows, X.feature_names) if on_disk else rows(X, owner)
 
 
 def refuse_other_columns(model: Any, found: int, names: Any) -> None:
@@ -126,8 +115,9 @@ def refuse_other_columns(model: Any, found: int, names: Any) -> None:
 def rows_again(model: Any, X: Any) -> Any:
     """Rows of X for a fitted model: the same number of columns, the same names in the same order."""
     check_is_fitted(model, "coef_")
-    if isinstance(X, Scan):
-        return _stored_again(model, X)
+    if location_of(X) is Location.DISK:
+        refuse_other_columns(model, X.shape[1], X.feature_names)
+        return X.rows
     values, _ = rows(X, type(model).__name__)
     validate_data(model, X, reset=False, skip_check_array=True)
     return values

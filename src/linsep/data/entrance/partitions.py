@@ -1,15 +1,12 @@
-"""Rows on a cluster at the border: each worker reads its partition as ``fit`` reads an array."""
+"""Rows on a cluster at the entrance: each worker checks its partition as an array in memory is checked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data import readable
 from linsep.data.cluster import (
     ClusterRows,
     ClusterScan,
@@ -18,42 +15,35 @@ from linsep.data.cluster import (
     open_rows,
     partition_results,
 )
+from linsep.data.cluster.dask_input import Prefetch
 from linsep.data.cluster.partition import Task, length, naming
+from linsep.data.entrance import inputs, labels
+from linsep.data.entrance.finite import refuse_nonfinite
+from linsep.data.memory import readable
 from linsep.errors import BadInput
-from linsep.estimators import inputs, labels
-from linsep.estimators.finite import refuse_nonfinite
-from linsep.solvers import cluster_prefetch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from linsep.estimators.inputs import FloatArray
-    from linsep.train import Recipe
+    from linsep.data.entrance.inputs import FloatArray
 
 
-def opened(
-    X: Any, y: Any, sample_weight: Any, owner: str, numbers: bool, recipe: Recipe | None = None
+def open_partitions(
+    X: Any, y: Any, weight: Any, owner: str, numbers: bool, prefetch: Prefetch | None = None
 ) -> ClusterRows:
     """Rows, labels (or targets, if they are ``numbers``) and weights on the workers.
 
-    The rows come along that a fit by the ``recipe`` will ask for first.
+    ``prefetch(sizes, d)`` returns the numbers of the rows that a fit requests first.
     """
     if y is None and not isinstance(X, ClusterScan):
         raise BadInput(f"This {owner} estimator requires y to be passed, but the target y is None.")
-    ahead = None if recipe is None else partial(_ahead, recipe)
-    rows = open_rows(X, y, sample_weight, prepare, ahead, owner=owner, numbers=numbers)
+    rows = open_rows(X, y, weight, prepare, prefetch, owner=owner, numbers=numbers)
     if rows.weighted and max(fact.weight[1] for fact in rows.facts if fact.weight) == 0.0:
         raise BadInput(
             "sample_weight is zero in every row, so nothing is left to learn from; give at least "
             "one row of each class a positive weight."
         )
     return rows
-
-
-def _ahead(recipe: Recipe, sizes: Sequence[int], d: int) -> Any:
-    """Numbers of the rows that a fit of that many will ask for first."""
-    how = recipe.loss.plain, recipe.penalty, recipe.solver
-    return cluster_prefetch.pilot_rows(*how, sizes, d, recipe.seed or 0)
 
 
 def prepare(
@@ -104,7 +94,7 @@ def _some(part: Partition, rows: npt.NDArray[np.int64]) -> Partition:
 
 
 class RemoteLabels:
-    """As ``labels.Labels``, with the codes on the workers."""
+    """Labels of rows on a cluster, as ``labels.Labels``, with the codes on the workers."""
 
     def __init__(self, rows: ClusterRows, classes: npt.NDArray[Any]) -> None:
         self.rows, self.classes = rows, classes
@@ -164,16 +154,8 @@ def weights(rows: ClusterRows) -> Any:
     return rows.vector() if rows.weighted else None
 
 
-def again(model: Any, X: Any, y: Any, sample_weight: Any, numbers: bool) -> ClusterRows:
-    """Rows for a fitted model: the same number of columns, the same names in the same order."""
-    check_is_fitted(model, "coef_")
-    rows = opened(X, y, sample_weight, type(model).__name__, numbers)
-    inputs.refuse_other_columns(model, rows.shape[1], rows.names)
-    return rows
-
-
-def share_right(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    """The share of the rows on a cluster whose class is predicted, weighted (one round, only sums travel)."""
+def accuracy(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """Weighted accuracy on rows on a cluster (one round; only sums are sent)."""
     _refuse_missing(model, X, y)
     right, total = np.sum(partition_results(_right, model, X, y, sample_weight), axis=0)
     return float(right / total)
@@ -185,7 +167,7 @@ def _right(model: Any, x: Any, y: Any, s: FloatArray) -> FloatArray:
 
 
 def r_squared(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    """1 - sum s (y - z)^2 / sum s (y - mean)^2 of rows on a cluster (one round, only sums travel)."""
+    """1 - sum s (y - z)^2 / sum s (y - mean)^2 of rows on a cluster (one round; only sums are sent)."""
     _refuse_missing(model, X, y)
     found = np.array(partition_results(_deviations, model, X, y, sample_weight))
     mass, means, within, left = found[found[:, 0] > 0.0].T

@@ -1,0 +1,125 @@
+"""``open``: rows with column names, labels or targets, and weights, wherever they are stored."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from linsep.data.cluster import ClusterRows
+from linsep.data.cluster.dask_input import Prefetch
+from linsep.data.entrance import inputs, labels, partitions
+from linsep.data.entrance.dataframes import Names
+from linsep.data.entrance.labels import Labels
+from linsep.data.location import Location, location_of
+
+
+class Opened(Protocol):
+    """Rows, checked, with what the user knows of each of them."""
+
+    rows: Any  #: an array, a CSR matrix, rows on disk or rows on a cluster
+    names: Names | None  #: of the columns
+    location: Location
+    fitted: dict[str, Any]  #: fitted attributes that tell how the rows were reached
+
+    def labels(self, classes: Any = None) -> Any:
+        """Class labels, in terms of the ``classes`` of a fitted model if there is one."""
+
+    def weights(self) -> Any:
+        """Sample weights; None means ones."""
+
+    def class_weights(self, known: Any, class_weight: Any) -> Any:
+        """Sample weights times class weights; None means ones."""
+
+    def regression(self, centre: float) -> tuple[Any, Any]:
+        """Signs and offsets with margins z + centre - t for targets t; signs None means ones."""
+
+
+class _Local:
+    """Rows in memory or on disk."""
+
+    def __init__(self, rows: Any, names: Names | None, y: Any, weight: Any, owner: str) -> None:
+        self.rows, self.names, self._y, self._weight, self._owner = rows, names, y, weight, owner
+        self.location = location_of(rows)
+        self.fitted: dict[str, Any] = {}
+
+    def labels(self, classes: Any = None) -> Labels:
+        n = self.rows.shape[0]
+        if classes is None:
+            return labels.encode(self._y, n, self._owner)
+        return labels.encode_as(classes, self._y, n, self._owner)
+
+    def weights(self) -> Any:
+        return inputs.weights(self._weight, self.rows.shape[0])
+
+    def class_weights(self, known: Labels, class_weight: Any) -> Any:
+        return labels.weigh(known, self.weights(), class_weight, self._owner)
+
+    def regression(self, centre: float) -> tuple[Any, Any]:
+        n = self.rows.shape[0]
+        return np.ones(n), centre - inputs.targets(self._y, n, self._owner)
+
+
+class _OnCluster:
+    """Rows on the workers of a cluster; labels and weights stay with them."""
+
+    location = Location.CLUSTER
+
+    def __init__(self, rows: ClusterRows, owner: str) -> None:
+        self.rows, self.names, self._owner = rows, rows.names, owner
+        self.fitted = {"traffic_": rows.traffic}
+
+    def labels(self, classes: Any = None) -> Any:
+        return partitions.encode(self.rows, self._owner, classes)
+
+    def weights(self) -> Any:
+        return partitions.weights(self.rows)
+
+    def class_weights(self, known: Any, class_weight: Any) -> Any:
+        return partitions.weigh(known, class_weight, self._owner)
+
+    def regression(self, centre: float) -> tuple[Any, Any]:
+        return None, self.rows.offsets(centre)
+
+
+def open(
+    X: Any,
+    y: Any,
+    weight: Any,
+    owner: str,
+    *,
+    numbers: bool = False,
+    model: Any = None,
+    prefetch: Prefetch | None = None,
+) -> Opened:
+    """Open X with targets and weights; a scan may have its own.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame, scan or Dask collection
+    y, weight : array, Dask collection or None
+    owner : str
+        Who asks, for messages.
+    numbers : bool
+        Whether y holds numbers to predict and not class labels.
+    model : fitted estimator, optional
+        X must have the columns that it was fitted to.
+    prefetch : function of (sizes of the partitions, d), optional
+        Numbers of the rows that a fit requests first; a cluster sends them when it opens the partitions.
+    """
+    if model is not None:
+        check_is_fitted(model, "coef_")
+    where = location_of(X)
+    if where is Location.CLUSTER:
+        found = partitions.open_partitions(X, y, weight, owner, numbers, prefetch)
+        if model is not None:
+            inputs.refuse_other_columns(model, found.shape[1], found.names)
+        return _OnCluster(found, owner)
+    if model is None:
+        rows, names = inputs.stored_or_rows(X, owner)
+    else:
+        rows, names = inputs.rows_again(model, X), None
+    if where is Location.DISK:
+        y, weight = X.given(y, weight, owner)
+    return _Local(rows, names, y, weight, owner)
