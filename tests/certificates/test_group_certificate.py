@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linsep.certificates import Part, recheck_part
-from linsep.certificates.exact_group import enclosed_norm
+from linsep.certificates.exact.group import enclosed_norm
 from linsep.data import Memory
 from linsep.losses import get
 from linsep.penalties import GroupElasticNet

@@ -15,13 +15,12 @@ from linsep.errors import BadInput
 from linsep.exact.dyadic import DyadicRows
 from linsep.hyperplane import Hyperplane
 from linsep.separability.integers import common_denominator, null_vector
-from linsep.separability.rows import TINIEST, exact_margins
+from linsep.separability.rows import ROUNDOFF, TINIEST, exact_margins
 from linsep.separability.witness import balances, round_to, underflows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-ROUNDOFF = 2.0**-53
 _CHUNK = 1 << 18  # numbers of X looked at together
 _TOUCH = 1e-8  # ratio of a margin that counts as zero in a float check
 

@@ -5,7 +5,7 @@ In the units that users read, with r = l1_ratio, the factors p_j and the weights
     P = sum_j (1 - r)/2 p_j w_j^2 + r sum_g q_g |w_g| + C sum s l(m)
     D = -C sum s (l*(-u) + u offset) - sum_g max(C |v_g| - r q_g, 0)^2/(2 (1 - r) p_g).
 
-v_j = 0 is needed where p_j = 0, and reached exactly by changing u in a few rows (``exact_dual``); with r = 1 all
+v_j = 0 is needed where p_j = 0, and reached exactly by changing u in a few rows (``dual``); with r = 1 all
 C |v_g| <= q_g is reached by shrinking u. Norms of several numbers are enclosed by rational numbers.
 """
 
@@ -17,8 +17,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from linsep.certificates.exact_dual import Rows, Target, candidates, without_residual
-from linsep.certificates.exact_losses import Interval
+from linsep.certificates.exact.dual import Rows, Target, candidates, without_residual
+from linsep.certificates.exact.losses import Interval
 from linsep.certificates.recheck import Dual
 from linsep.penalties import ElasticNet, GroupElasticNet
 

@@ -22,7 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg as sl
 
-from linsep.certificates.exact_rows import CoupledRows, CoupledSums, Point, PointwiseRows, SideSums
+from linsep.certificates.exact.coupled import ClassSums, CoupledRows
+from linsep.certificates.exact.points import Point
+from linsep.certificates.exact.pointwise import PointwiseRows, SideSums
 from linsep.exact.rational import solve_rational
 
 FloatArray = npt.NDArray[np.float64]
@@ -68,7 +70,7 @@ class Target:
 
 
 Rows = PointwiseRows | CoupledRows
-Sums = SideSums | CoupledSums
+Sums = SideSums | ClassSums
 
 
 def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, Any]]:
@@ -150,7 +152,7 @@ def _clear(
 
 
 def _clear_classes(
-    rows: CoupledRows, point: Point, sums: CoupledSums, fit_intercept: bool, rank: float
+    rows: CoupledRows, point: Point, sums: ClassSums, fit_intercept: bool, rank: float
 ) -> Point | None:
     """Class by class, at the expense of the largest one; rows of U add up to 0, so that its sums vanish at last."""
     to = max(range(rows.k), key=lambda c: sums.mass[c])

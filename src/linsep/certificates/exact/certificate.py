@@ -1,7 +1,7 @@
 """The duality gap without rounding, for every loss and penalty.
 
 Floats are dyadic rationals, and so are then margins, and for losses made of parabolas and lines all sums; the
-logistic, exponential and softmax losses are enclosed by balls (see ``exact_losses``). In the units that users
+logistic, exponential and softmax losses are enclosed by balls (see ``losses``). In the units that users
 read, with r = l1_ratio,
 
     P = (1 - r)/2 |w|^2 + r |w|_1 + C sum s l(m)
@@ -9,7 +9,7 @@ read, with r = l1_ratio,
 
 where v = sum s sigma u x. Any u inside the domain of the conjugate proves a bound, however it was found. It must suit
 a free intercept (``balanced``); with r = 1 all C |v_j| <= 1 is reached by shrinking u; with C = inf, where P and D
-lose the terms of the penalty and the factor C, v must be zero. ``exact_dual`` finds such points.
+lose the terms of the penalty and the factor C, v must be zero. ``dual`` finds such points.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.exact_dual import Rows, Target, candidates, without_residual
-from linsep.certificates.exact_group import GroupTerms
-from linsep.certificates.exact_losses import Interval
-from linsep.certificates.exact_rows import CoupledRows, PointwiseRows
+from linsep.certificates.exact.coupled import CoupledRows
+from linsep.certificates.exact.dual import Rows, Target, candidates, without_residual
+from linsep.certificates.exact.group import GroupTerms
+from linsep.certificates.exact.losses import Interval
+from linsep.certificates.exact.pointwise import PointwiseRows
 from linsep.certificates.optimality import EXACT_FIT, Optimality
 from linsep.certificates.recheck import Dual
 from linsep.losses import CoupledLoss, Loss
@@ -124,7 +125,7 @@ class _Terms:
         if r == 1:
             return gain * flat / max([*v, flat])
         cost = sum((max(x - flat, Fraction(0)) ** 2 for x in v), Fraction(0)) / (1 - r)
-        # A dual point that is too long is shrunk to the best multiple of itself, as in closing.shrinkage.
+        # A dual point that is too long is shrunk to the best multiple of itself, as in problem.duality.
         shorter = r == 0 and 0 < gain < cost
         return gain * gain / (2 * cost) if shorter else gain - cost / 2
 

@@ -1,0 +1,7 @@
+"""Certificates without rounding: rational numbers, and balls where a loss has no rational values."""
+
+from __future__ import annotations
+
+from linsep.certificates.exact.certificate import exact_certificate
+
+__all__ = ["exact_certificate"]

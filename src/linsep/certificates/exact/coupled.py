@@ -1,0 +1,238 @@
+"""Sums of a loss that couples the classes without rounding, and the directions in which a dual point may move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates.exact.losses import NOTHING, Interval, coupled_formula_of
+from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
+from linsep.certificates.recheck import Dual, score
+from linsep.exact.dyadic import Dyadic, DyadicRows
+from linsep.losses import CoupledLoss, Multinomial
+from linsep.solution import Explicit
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Distance from the end of an interval below which a dual variable of a kinked loss is taken for the end itself.
+_AT_THE_END = 1e-10
+
+
+@dataclass(eq=False)
+class ClassSums:
+    """Sums of a loss that couples k classes; lists of lists are (k, d)."""
+
+    entropy: Interval
+    mass: list[Fraction]
+    residual: list[Fraction]
+    v: list[list[Fraction]]
+    features: list[list[Fraction]]
+    spread: Any  #: minus the sum of the conjugates if every row had p = r
+
+    def gradient(self) -> list[Fraction]:
+        """V flattened as W is, class sums last."""
+        flat = [x for row in zip(*self.v, strict=True) for x in row]
+        return flat + self.residual
+
+    def plain(self) -> tuple[Interval, list[Fraction]]:
+        """Minus the conjugates, and V."""
+        return self.entropy, self.gradient()[: -len(self.mass)]
+
+    def balanced(self) -> tuple[Interval, list[Fraction]]:
+        """The same once all p are mixed with one r so that the class sums vanish (see ``softmax``)."""
+        n, e = self.mass, self.residual
+        t = max((-b / (a - b) for a, b in zip(n, e, strict=True) if b < 0), default=Fraction(0))
+        if t == 0:
+            return self.plain()
+        total = sum(n, Fraction(0))
+        r = [(t * a + (1 - t) * b) / (t * total) for a, b in zip(n, e, strict=True)]
+        entropy = self.entropy.times(1 - t) + self.spread(r).times(t)
+        sums = [sum(column, Fraction(0)) for column in zip(*self.features, strict=True)]
+        v = [
+            (1 - t) * self.v[c][j] + t * (self.features[c][j] - sums[j] * r[c])
+            for j in range(len(sums))
+            for c in range(len(n))
+        ]
+        return entropy, v
+
+
+class CoupledRows(ExactRows):
+    """Rows with k scores and a label."""
+
+    def __init__(
+        self, loss: CoupledLoss, X: Any, labels: Any, weight: FloatArray | None, W: FloatArray
+    ) -> None:
+        super().__init__(X, weight, W)
+        self.loss, self.formula = loss, coupled_formula_of(loss)
+        self.labels = np.asarray(labels).astype(np.int64)
+
+    def primal(self) -> Interval:
+        """Sum of s l(z)."""
+        total = NOTHING
+        for rows, block, columns in dense_blocks(self.X):
+            matrix = DyadicRows.of(block)
+            scores = [
+                (matrix.dot(Dyadic.of(theta[columns])) + Dyadic.of(theta[-1])).fractions()
+                for theta in self.W.T
+            ]
+            kept = np.flatnonzero(self.s[rows] > 0.0).tolist()
+            y = self.labels[rows].tolist()
+            leads = [
+                [scores[c][i] - scores[y[i]][i] for c in range(self.k) if c != y[i]] for i in kept
+            ]
+            total += self.formula.value(leads, [self.weight_at(rows.start + i) for i in kept])
+        return total
+
+    def stored(self, dual: Dual) -> Point:
+        """The dual point of the model, unfolded in floats."""
+        if isinstance(dual, Explicit):
+            return self._off_label(np.array(dual.u, dtype=np.float64).reshape(self.n, self.k))
+        if not isinstance(self.loss, Multinomial):
+            return self.slopes()
+        block = self.X.astype(np.float64)
+        P, change = self.loss.proba(score(block, dual.base)), score(block, dual.step)
+        with np.errstate(over="ignore", invalid="ignore"):
+            U = -P * (1.0 + change - (P * change).sum(axis=1, keepdims=True))
+        return self._off_label(U)
+
+    def slopes(self) -> Point:
+        """Minus the slopes of the losses at the answer."""
+        return self._off_label(
+            -self.loss.slope(score(self.X.astype(np.float64), self.W), self.labels)
+        )
+
+    def _off_label(self, U: FloatArray) -> Point:
+        p = np.where(np.isfinite(U), np.maximum(-U, 0.0), 0.0)
+        p[np.arange(self.n), self.labels] = 0.0
+        rest = p.sum(axis=1, keepdims=True)
+        return Point([np.where(rest >= 1.0, p / np.where(rest > 0, rest, 1) * (1.0 - 2.0**-48), p)])
+
+    def evaluate(self, point: Point) -> ClassSums:
+        """The sums of the dual bound."""
+        k, d = self.k, self.d
+        entropy, mass, residual = NOTHING, [Fraction(0)] * k, [Fraction(0)] * k
+        v, features = ([[Fraction(0)] * d for _ in range(k)] for _ in range(2))
+        for rows, block, columns in dense_blocks(self.X):
+            matrix, s, y = DyadicRows.of(block), self.weights(rows), self.labels[rows]
+            p = self._cut(point, rows)
+            kept = np.flatnonzero(self.s[rows] > 0.0).tolist()
+            per_class = [part.fractions() for part in p]
+            off = ([per_class[c][i] for c in range(k) if c != y[i]] for i in kept)
+            entropy += self.formula.entropy(off, [self.weight_at(rows.start + i) for i in kept])
+            rest = p[0]
+            for part in p[1:]:
+                rest = rest + part
+            for c in range(k):
+                own = (y == c).astype(object)
+                U = Dyadic(rest.num * own, rest.exp) - p[c]
+                residual[c] += (s * U).sum()
+                count = Dyadic(s.num * own, s.exp)
+                mass[c] += count.sum()
+                for into, part in ((v, s * U), (features, count)):
+                    for j, x in zip(
+                        columns.tolist(), matrix.transposed_dot(part).fractions(), strict=True
+                    ):
+                        into[c][j] += x
+        for i, p_i in point.fixed.items():
+            self._exchange(point, i, p_i, residual, v)
+        entropy += self._entropy_change(point)
+        return ClassSums(entropy, mass, residual, v, features, lambda r: self._spread(r, mass))
+
+    def _exchange(
+        self, point: Point, i: int, p: list[Fraction], residual: list[Fraction], v: Any
+    ) -> None:
+        """Put the rational p of a fixed row in the place of its float one."""
+        before = [part.fractions()[0] for part in self._cut(point, slice(i, i + 1))]
+        s, x = self.weight_at(i), row_of(self.X, i)
+        change = [a - b for a, b in zip(before, p, strict=True)]  # of U off the label
+        change[self.labels[i]] = -sum(change, Fraction(0))
+        for c, moved in enumerate(change):
+            residual[c] += s * moved
+            v[c] = [a + s * moved * b for a, b in zip(v[c], x, strict=True)]
+
+    def _entropy_change(self, point: Point) -> Interval:
+        total = NOTHING
+        for i, p in point.fixed.items():
+            before = [part.fractions()[0] for part in self._cut(point, slice(i, i + 1))]
+            others = [c for c in range(self.k) if c != self.labels[i]]
+            old, new = (
+                self.formula.entropy([[q[c] for c in others]], [self.weight_at(i)])
+                for q in (before, p)
+            )
+            total += new + Interval(-old.high, -old.low)
+        return total
+
+    def _spread(self, r: list[Fraction], mass: list[Fraction]) -> Interval:
+        """Sum over the classes of their weight times the entropy of a row with p = r."""
+        off = [[x for c, x in enumerate(r) if c != label] for label in range(self.k)]
+        return self.formula.entropy(off, mass)
+
+    def _cut(self, point: Point, rows: slice) -> list[Dyadic]:
+        """p of each class off the label, not negative; a row whose sum exceeds 1 becomes its label."""
+        p = []
+        for c in range(self.k):
+            part = Dyadic.of(point.pieces[0][rows, c])
+            for piece in point.pieces[1:]:
+                part = part + Dyadic.of(piece[rows, c])
+            p.append(part.positive())
+        rest = p[0]
+        for part in p[1:]:
+            rest = rest + part
+        over = ((Dyadic.of(1.0) - rest).num < 0).astype(bool)
+        if over.any():
+            p = [Dyadic(np.where(over, 0, part.num), part.exp) for part in p]
+        return p
+
+    def snapped(self, point: Point) -> Point:
+        """The point with p of the multiclass hinge next to 0 put on it, and sums above 1 brought below it."""
+        p = np.maximum(point.floats(), 0.0)
+        if not self.loss.smooth:
+            p = np.where(p <= _AT_THE_END, 0.0, p)
+        return self._off_label(-p)
+
+    def directions(
+        self, point: Point, active: npt.NDArray[np.bool_]
+    ) -> tuple[FloatArray, FloatArray]:
+        """As for pointwise losses, with H = diag(p) - p p' = L L' of each row and L = diag(sqrt p) - p sqrt(p)'."""
+        p = np.maximum(point.floats(), 0.0)
+        index = np.arange(self.n)
+        p[index, self.labels] = np.maximum(1.0 - p.sum(axis=1), 0.0)
+        root = np.sqrt(p)
+        L = root[:, :, None] * np.eye(self.k) - p[:, :, None] * root[:, None, :]
+        s = np.sqrt(self.s)
+        L *= (s > 0.0)[:, None, None]
+        # rows (i, a), columns (j, c): sqrt(s_i) x_ij L_i[c, a]
+        B = np.einsum("ij,ica->iajc", s[:, None] * self.dense(), L, optimize=True)
+        B = B.reshape(self.n * self.k, (self.d + 1) * self.k)[:, active.ravel()]
+        return B, np.divide(L, s[:, None, None], out=np.zeros_like(L), where=s[:, None, None] > 0.0)
+
+    def move(self, point: Point, y: FloatArray, factors: FloatArray) -> Point:
+        """The point after a step y along the directions; U moves by +step, p by -step."""
+        step = np.einsum("ica,ia->ic", factors, y.reshape(self.n, self.k))
+        step[np.arange(self.n), self.labels] = 0.0
+        # a row that would leave the simplex, or whose label has no share that floats can tell from 0, stays
+        step[(point.floats() - step).sum(axis=1) > 1.0 - 2.0**-50] = 0.0
+        return point.moved(-step)
+
+    def corrected_class(
+        self, point: Point, c: int, to: int, rows: dict[int, Fraction]
+    ) -> Point | None:
+        """The point with s U_c of some rows changed exactly, at the expense of the class ``to``."""
+        fixed = dict(point.fixed)
+        for i, change in rows.items():
+            p = fixed.get(i)
+            if p is None:
+                p = [part.fractions()[0] for part in self._cut(point, slice(i, i + 1))]
+            p = list(p)
+            moved = change / self.weight_at(i)
+            for place, by in ((c, -moved), (to, moved)):
+                if place != self.labels[i]:
+                    p[place] += by
+            if min(p) < 0 or sum(p, Fraction(0)) > 1:
+                return None
+            fixed[i] = p
+        return Point(point.pieces, fixed)

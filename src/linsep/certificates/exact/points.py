@@ -1,0 +1,83 @@
+"""Rows and dual points in exact arithmetic.
+
+A dual point is a sum of float64 arrays (``pieces``), so that corrections far below the last digit of the first
+piece can be added, and of a few rows in rational numbers (``fixed``). Whatever it is, it is cut to the domain of
+the conjugate in exact arithmetic before it is used: every point proves a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.certificates.recheck import given
+from linsep.exact.dyadic import Dyadic
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Numbers of X turned into integers at a time.
+_CHUNK = 1 << 16
+
+
+@dataclass(eq=False)
+class Point:
+    """Dual variables u (n,), or p off the label (n, k): the sum of the pieces, but for the rows in ``fixed``."""
+
+    pieces: list[FloatArray]
+    fixed: dict[int, list[Fraction]] = field(default_factory=dict)
+
+    def floats(self) -> FloatArray:
+        """The sum of the pieces, rounded."""
+        return np.asarray(sum(reversed(self.pieces)))
+
+    def moved(self, by: FloatArray) -> Point:
+        """The point plus one more piece."""
+        return Point([*self.pieces, by])
+
+
+def dense_blocks(X: Any) -> Iterator[tuple[slice, FloatArray, Any]]:
+    """Yield (rows, dense block, its columns); a sparse block keeps the columns it uses."""
+    n, d = X.shape
+    sparse = sp.issparse(X)
+    height = max(1, min(_CHUNK // max(d, 1), 256) if sparse else _CHUNK // max(d, 1))
+    for start in range(0, n, height):
+        rows = slice(start, min(start + height, n))
+        block = X[rows].astype(np.float64)
+        columns = np.unique(block.indices) if sparse else np.arange(d)
+        yield rows, block[:, columns].toarray() if sparse else block, columns
+
+
+def row_of(X: Any, i: int) -> list[Fraction]:
+    """Entries of row i."""
+    row = X[[i]].astype(np.float64)
+    return [Fraction(x) for x in (row.toarray() if sp.issparse(row) else row)[0].tolist()]
+
+
+class ExactRows:
+    """What pointwise and coupled losses share."""
+
+    def __init__(self, X: Any, weight: FloatArray | None, W: FloatArray) -> None:
+        self.X, self.W = X, np.asarray(W, dtype=np.float64)
+        self.n, self.d = X.shape
+        self.k = self.W.shape[1]
+        self.s = given(weight, slice(0, self.n), 1.0)
+        self.factor = 1.0  #: that weights are multiplied with, for scaled losses
+
+    def weights(self, rows: slice) -> Dyadic:
+        """s times the factor of the loss."""
+        return Dyadic.of(self.s[rows]) * Dyadic.of(self.factor)
+
+    def weight_at(self, i: int) -> Fraction:
+        """The same of one row."""
+        return Fraction(float(self.s[i])) * Fraction(self.factor)
+
+    def dense(self) -> FloatArray:
+        """X in float64 with a column of ones behind it."""
+        block = self.X.astype(np.float64)
+        return np.column_stack([block.toarray() if sp.issparse(block) else block, np.ones(self.n)])

@@ -1,0 +1,183 @@
+"""Sums of a pointwise loss over the rows without rounding, and the directions in which a dual point may move."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.certificates.exact.losses import NOTHING, Interval, formula_of
+from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
+from linsep.certificates.recheck import Dual, dual_point, given, score
+from linsep.exact.dyadic import Dyadic, DyadicRows
+from linsep.losses import Loss, Scaled
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Distance from the end of an interval below which a dual variable of a kinked loss is taken for the end itself.
+_AT_THE_END = 1e-10
+
+
+@dataclass(eq=False)
+class SideSums:
+    """Sums of a pointwise loss; index 0 is the side of sigma u >= 0, 1 the other."""
+
+    conj: list[Interval]
+    mass: list[Fraction]
+    v: list[list[Fraction]]
+
+    def gradient(self) -> list[Fraction]:
+        """The sum of s sigma u x, its entry for the intercept last."""
+        return [a + b for a, b in zip(*self.v, strict=True)] + [self.mass[0] - self.mass[1]]
+
+    def balanced(self) -> tuple[Interval, list[Fraction]]:
+        """Minus the conjugates, and v, once the heavier side is shrunk to suit a free intercept."""
+        shrink = [Fraction(1), Fraction(1)]
+        heavy = int(self.mass[1] > self.mass[0])
+        if self.mass[heavy]:
+            shrink[heavy] = self.mass[1 - heavy] / self.mass[heavy]
+        return self._scaled(shrink)
+
+    def plain(self) -> tuple[Interval, list[Fraction]]:
+        """Minus the conjugates, and v."""
+        return self._scaled([Fraction(1), Fraction(1)])
+
+    def _scaled(self, by: list[Fraction]) -> tuple[Interval, list[Fraction]]:
+        conj = self.conj[0].times(by[0]) + self.conj[1].times(by[1])
+        v = [by[0] * a + by[1] * b for a, b in zip(*self.v, strict=True)]
+        return Interval(-conj.high, -conj.low), v
+
+
+class PointwiseRows(ExactRows):
+    """Rows with margins sigma (x.w + b) + offset."""
+
+    def __init__(
+        self,
+        loss: Loss,
+        X: Any,
+        sigma: FloatArray,
+        offset: FloatArray | None,
+        weight: FloatArray | None,
+        W: FloatArray,
+    ) -> None:
+        super().__init__(X, weight, W)
+        self.given_loss = loss
+        if isinstance(loss, Scaled):  # factor * l of weight s is l of weight factor * s
+            self.factor, loss = loss.factor, loss.plain
+        self.loss, self.formula = loss, formula_of(loss)
+        self.sigma = np.asarray(sigma, dtype=np.float64)
+        self.offset = given(offset, slice(0, self.n), 0.0)
+        block = X.astype(np.float64)
+        self.m = self.sigma * score(block, self.W)[:, 0] + self.offset
+
+    def primal(self) -> Interval:
+        """Sum of s l(m)."""
+        total = NOTHING
+        theta = self.W[:, 0]
+        for rows, block, columns in dense_blocks(self.X):
+            scores = DyadicRows.of(block).dot(Dyadic.of(theta[columns])) + Dyadic.of(theta[-1])
+            m = Dyadic.of(self.sigma[rows]) * scores + Dyadic.of(self.offset[rows])
+            kept = self.s[rows] > 0.0  # a row of weight 0 is not there
+            total += self.formula.value(m.take(kept), self.weights(rows).take(kept))
+        return total
+
+    def stored(self, dual: Dual) -> Point:
+        """The dual point of the model, unfolded in floats."""
+        rows = slice(0, self.n)
+        block = self.X.astype(np.float64)
+        u = dual_point(self.given_loss, dual, rows, block, self.sigma, self.offset, self.m)
+        return Point([u / self.factor])
+
+    def slopes(self) -> Point:
+        """Minus the slopes of the losses at the answer."""
+        with np.errstate(over="ignore"):
+            u = -self.loss.slope(self.m)
+        return Point([np.where(np.isfinite(u), u, 0.0)])
+
+    def evaluate(self, point: Point) -> SideSums:
+        """The sums of the dual bound."""
+        conj, mass = [NOTHING, NOTHING], [Fraction(0)] * 2
+        v = [[Fraction(0)] * self.d for _ in range(2)]
+        for rows, block, columns in dense_blocks(self.X):
+            u, s = self._cut(point, rows), self.weights(rows)
+            push = s * Dyadic.of(self.sigma[rows]) * u
+            shift = s * u * Dyadic.of(self.offset[rows])
+            matrix = DyadicRows.of(block)
+            used = (u.num != 0).astype(bool) & (self.s[rows] > 0.0)
+            for side, sign in enumerate((push.num >= 0, push.num < 0)):
+                mask = sign.astype(bool) & used
+                conj[side] += self.formula.conjugate(u.take(mask), s.take(mask))
+                conj[side] += Interval.of(shift.take(mask).sum())
+                part = Dyadic(np.where(mask, push.num, 0), push.exp)
+                mass[side] += abs(part).sum()
+                sums = matrix.transposed_dot(part).fractions()
+                for j, x in zip(columns.tolist(), sums, strict=True):
+                    v[side][j] += x
+        for i, (u_i,) in point.fixed.items():
+            s_i = self.weight_at(i)
+            push_i = s_i * Fraction(float(self.sigma[i])) * u_i
+            side = int(push_i < 0)
+            shifted = s_i * u_i * Fraction(float(self.offset[i]))
+            conj[side] += self.formula.conjugate_at(u_i).times(s_i) + Interval.of(shifted)
+            mass[side] += abs(push_i)
+            v[side] = [a + push_i * x for a, x in zip(v[side], row_of(self.X, i), strict=True)]
+        return SideSums(conj, mass, v)
+
+    def _cut(self, point: Point, rows: slice) -> Dyadic:
+        """u of a block inside the domain of the conjugate; 0 in the rows that are fixed."""
+        u = Dyadic.of(point.pieces[0][rows])
+        for piece in point.pieces[1:]:
+            u = u + Dyadic.of(piece[rows])
+        low, high = self.formula.low, self.formula.high
+        if np.isfinite(low):
+            u = (u - Dyadic.of(low)).positive() + Dyadic.of(low)
+        if np.isfinite(high):
+            u = u.at_most(Dyadic.of(high))
+        for i in point.fixed:
+            if rows.start <= i < rows.stop:
+                u.num[i - rows.start] = 0
+        return u
+
+    def snapped(self, point: Point) -> Point:
+        """The point with variables of a kinked loss next to an end of the domain put on it."""
+        if self.loss.smooth:
+            return point
+        u = point.floats()
+        for end in (self.formula.low, self.formula.high):
+            u = np.where(np.abs(u - end) <= _AT_THE_END, end, u)
+        return Point([u])
+
+    def room(self, point: Point) -> FloatArray:
+        """h >= 0 of each row, how freely its u may move: see ``Formula.freedom``; 0 at an end of the domain."""
+        u = point.floats()
+        inside = (u > self.formula.low) & (u < self.formula.high) & (self.s > 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            h = self.formula.freedom(u)
+        return np.where(inside & np.isfinite(h), h, 0.0)
+
+    def directions(
+        self, point: Point, active: npt.NDArray[np.bool_]
+    ) -> tuple[FloatArray, FloatArray]:
+        """B (n, active) and the factors f: moving u by f y moves the active sums by B'y."""
+        h, s = self.room(point), self.s * self.factor
+        length = np.sqrt(h * s) * self.sigma
+        B = length[:, None] * self.dense()[:, active[:, 0]]
+        return B, np.sqrt(np.divide(h, s, out=np.zeros_like(h), where=s > 0.0))
+
+    def move(self, point: Point, y: FloatArray, factors: FloatArray) -> Point:
+        """The point after a step y along the directions."""
+        return point.moved(factors * y)
+
+    def corrected(self, point: Point, rows: dict[int, Fraction]) -> Point | None:
+        """The point with s sigma u of some rows changed exactly, or None where that leaves the domain."""
+        fixed = {}
+        for i, change in rows.items():
+            u = self._cut(point, slice(i, i + 1)).fractions()[0]
+            u += change / (self.weight_at(i) * Fraction(float(self.sigma[i])))
+            if not self.formula.low <= u <= self.formula.high:
+                return None
+            fixed[i] = [u]
+        return Point(point.pieces, fixed)
