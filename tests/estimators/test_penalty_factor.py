@@ -340,3 +340,27 @@ def test_limits_end_in_a_proven_gap():
     with pytest.warns(linsep.errors.ConvergenceWarning):
         model.fit(X, y)
     assert not model.certificate_.certified and math.isfinite(model.certificate_.primal)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0])
+def test_the_huber_loss_far_from_its_parabola(ratio):
+    """Targets many times the width: at the start hardly a row has curvature."""
+    X, _, z = rows()
+    model = LinearRegressor("huber", C=10.0, l1_ratio=ratio, penalty_factor=FREE)
+    model.fit(X, 1000.0 * z)
+    assert model.certificate_.certified and verify(model, X, 1000.0 * z, exact=True).certified
+
+
+def test_unpenalised_columns_of_very_different_size():
+    X, y, _ = rows()
+    scale = np.array([1e4, 1.0, 1.0, 1e-3, 1.0, 1.0])
+    for ratio in (0.0, 0.5, 1.0):
+        model = LogisticRegression(C=10.0, l1_ratio=ratio, penalty_factor=FREE).fit(X * scale, y)
+        assert model.certificate_.certified and verify(model, X * scale, y, exact=True).certified
+
+
+def test_exact_arithmetic_proves_what_is_claimed_of_the_hinge():
+    """The bound in exact arithmetic is no worse than the one in float64, though rows have little room."""
+    X, y, _ = rows(40, seed=4)
+    model = LinearSVC(C=100.0, penalty_factor=[0.0, 1e6, 1e6, 1.0, 0.0, 1e6]).fit(X, y)
+    assert verify(model, X, y, exact=True).gap <= model.certificate_.gap

@@ -38,7 +38,7 @@ from linsep.certificates.recheck import (
     score,
     weigh,
 )
-from linsep.certificates.rows import UNDERFLOW, Rows
+from linsep.certificates.rows import UNDERFLOW, DoubledRows, Rows
 from linsep.certificates.unpenalised import cleared, largest_conjugates
 from linsep.losses import Loss
 from linsep.penalties import GroupElasticNet
@@ -59,13 +59,26 @@ def group_certificate(part: Part) -> Optimality:
     If rounding keeps the gap above tol, the sums are made in about twice the working precision.
     """
     assert isinstance(part.loss, Loss) and isinstance(part.penalty, GroupElasticNet)
-    held = _held(part, part.loss) if part.penalty.unpenalised(part.X.shape[1]).any() else None
+    free = part.penalty.unpenalised(part.X.shape[1]).any()
+    found = None
     with np.errstate(over="ignore", invalid="ignore"):
-        found = _assembled(part, part.penalty, _sums(part, part.loss, held, precise=False), held)
-        if found.certified:
-            return found
-        other = _assembled(part, part.penalty, _sums(part, part.loss, held, precise=True), held)
-    return min(found, other, key=preference)
+        for precise in (False, True):
+            held = _held(part, part.loss, precise) if free else None
+            other = _assembled(part, part.penalty, _sums(part, part.loss, held, precise), held)
+            found = other if found is None else min(found, other, key=preference)
+            if found.certified:
+                break
+    assert found is not None
+    return found
+
+
+def cleared_dual(part: Part) -> Part:
+    """The part with dual variables for which the unpenalised columns of v vanish, up to rounding, if any are known."""
+    penalised = part.penalty.uniform or not part.penalty.unpenalised(part.X.shape[1]).any()
+    if penalised or not isinstance(part.loss, Loss):
+        return part
+    held = _held(part, part.loss, precise=True)
+    return part._replace(dual=Explicit(held.u)) if held.proven else part
 
 
 class _Held:
@@ -76,7 +89,7 @@ class _Held:
         self.proven = bool(np.isfinite(c).all())
 
 
-def _held(part: Part, loss: Loss) -> _Held:
+def _held(part: Part, loss: Loss, precise: bool) -> _Held:
     """Dual variables near those of the part, for which the unpenalised columns of v vanish.
 
     Without a proof that they do, all are 0, which suits every column.
@@ -90,8 +103,10 @@ def _held(part: Part, loss: Loss) -> _Held:
         vectors = sigma[rows], o[rows], m[rows], s[rows]
         u[rows] = dual_point(loss, part.dual, rows, block, *vectors)
     columns = np.flatnonzero(part.penalty.unpenalised(d))
-    rows_of = Rows(part.X[:, columns], sigma, o, s, part.fit_intercept, 0.0)
-    found = cleared(loss, rows_of, u, part.tol) if np.isfinite(u).all() else None
+    own = Rows(part.X[:, columns], sigma, o, s, part.fit_intercept, 0.0)
+    if precise:
+        own = DoubledRows.of(own) or own
+    found = cleared(loss, own, u, part.tol) if np.isfinite(u).all() else None
     if found is None:
         return _Held(np.zeros(n), np.full(n, math.inf))
     u, c = found

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from linsep.certificates.claims import altered_settings, contradiction
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
-from linsep.certificates.group import group_certificate
+from linsep.certificates.group import cleared_dual, group_certificate
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.loss_factor import loss_factor
 from linsep.certificates.margin import margin_certificate
@@ -129,6 +129,7 @@ def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.i
     if isinstance(part.loss, Loss) and nothing_to_fit(part.loss, part.sigma, part.offset, part.W):
         return exact_zero(part.tol)
     if exact:
+        part = cleared_dual(part)
         return exact_certificate(
             *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual),
             penalty=part.penalty,

@@ -41,7 +41,8 @@ NAME = "block-newton"
 ALL = 200  # features up to which the working set is everything
 FIRST = 50  # features that join at least
 ROUNDS = 100
-STEPS = 50
+STEPS = 200
+LONGEST_HOLD = 16
 SHARE = 0.3  # of tol: the gap at which a run ends, before rounding is charged
 ROUGH = 0.01  # decrement beside P at which the first working set is fitted well enough
 PRECISE = 0.1  # the same beside the gap, and in the end beside tol
@@ -149,28 +150,36 @@ class _Run:
     def _fit(self, features: IntArray, precision: float) -> None:
         """Proximal Newton steps on these features; leaves the point after the last step and its dual point.
 
-        Where curvatures are missing, so that a step is short or P does not fall, the next step has secant ones.
+        A loss with straight tails begins with secant curvatures, and returns to them for twice as many steps each time
+        that a step with its own is short or P does not fall.
         """
         part = _Part(self.problem, features)
         theta = np.append(self.theta[features], self.theta[-1])
-        value, g = part.value_gradient(theta)
-        fine, secant = max(FINE, FINER * precision), False
+        hold = left = int(part.straight)
+        value, g = part.value_gradient(theta, float(left > 0))
+        fine, fell = max(FINE, FINER * precision), True
         for _ in range(STEPS):
             self._check_limits()
             delta, decrement = part.step(theta, g, fine)
-            if not secant:
+            if not left and math.isfinite(decrement):
                 self.dual = linearised(self._whole(theta, features), self._whole(delta, features))
-            length, theta, new, g = part.advance(theta, value, delta, decrement)
+            length, trial, new, g = part.advance(theta, value, delta, decrement)
             self.problem.losses.passes += 2.0 * len(features) / max(1, self.problem.data.d)
-            fell = new < value
-            if not secant and decrement <= precision * abs(value):
+            before, fell = fell, new < value
+            done = not left and decrement <= precision * abs(value)
+            if fell or done:
+                theta, value = trial, new
+            if done or not (fell or before):
                 break
-            value, before = new, secant
-            secant = not before and part.straight and (length < SHORT or not fell)
-            if not fell and not secant:
+            secant = left > 0
+            if secant:
+                left = left - 1 if fell else 0
+            elif part.straight and (length < SHORT or not fell):
+                hold = left = min(LONGEST_HOLD, 2 * hold)
+            elif not fell:
                 break
-            if secant or before:
-                value, g = part.value_gradient(theta, float(secant))
+            if secant or left or not fell:
+                value, g = part.value_gradient(theta, float(left > 0))
         self.theta = self._whole(theta, features)
         part.close()
 
@@ -211,7 +220,7 @@ class _Part:
         """Step to the minimiser of the quadratic model of the losses plus the penalty, and its predicted decrease."""
         H = self.losses.hessian(self._centre)
         on, off, w = self._held, self._free, theta[:-1]
-        inverse = np.linalg.pinv(_symmetric(H[np.ix_(off, off)]), rcond=1e-13, hermitian=True)
+        inverse = _pseudoinverse(H[np.ix_(off, off)])
         K = inverse @ H[np.ix_(off, on)]
         S = _symmetric(H[np.ix_(on, on)] - H[np.ix_(on, off)] @ K)
         ridge, x = self.penalty.ridge[on], w[on]
@@ -228,6 +237,8 @@ class _Part:
         self, theta: FloatArray, value: float, delta: FloatArray, decrement: float
     ) -> tuple[float, FloatArray, float, FloatArray]:
         """The unit step, or the longest of its halves that lets P fall: length, point, P and gradient there."""
+        if not np.isfinite(delta).all():  # rows without curvature leave the model unbounded
+            delta = np.zeros_like(theta)
         trial = theta + delta
         new, g = self.value_gradient(trial)
         if new <= value - 1e-4 * decrement or decrement <= ROUNDING * abs(value):
@@ -239,6 +250,13 @@ class _Part:
         length = float(HALVINGS[falls[0] if len(falls) else int(np.argmin(values))])
         trial = theta + length * delta
         return length, trial, *self.value_gradient(trial)
+
+
+def _pseudoinverse(A: FloatArray) -> FloatArray:
+    """Inverse of a positive semidefinite matrix on the span of its columns, whatever their scales."""
+    scale = 1.0 / np.sqrt(np.where(np.diagonal(A) > 0.0, np.diagonal(A), 1.0))
+    unit = _symmetric(A * scale * scale[:, None])
+    return np.asarray(scale[:, None] * np.linalg.pinv(unit, rcond=1e-14, hermitian=True) * scale)
 
 
 def _symmetric(A: FloatArray) -> FloatArray:

@@ -52,10 +52,16 @@ class Model:
         )
 
 
+@np.errstate(
+    over="ignore", invalid="ignore", divide="ignore"
+)  # a model without curvature is unbounded
 def minimise(
     S: FloatArray, c: FloatArray, x: FloatArray, penalty: GroupElasticNet, fine: float
 ) -> FloatArray:
-    """The minimiser, from x on, to a relative violation of the optimality conditions of at most ``fine``."""
+    """The minimiser, from x on, to a relative violation of the optimality conditions of at most ``fine``.
+
+    NaN if the model falls for ever.
+    """
     model = Model(S, c, penalty)
     if not len(x):
         return x
@@ -67,6 +73,8 @@ def minimise(
             break
         x = _newton(model, _accelerated(model, x, metric, steps))
         off = model.violation(x)
+        if not np.isfinite(x).all() or math.isnan(off):
+            return np.full_like(x, math.nan)
         if off < least:
             best, least = x, off
         steps = min(2 * steps, MOST_STEPS)
@@ -166,6 +174,8 @@ def _solved(H: FloatArray, g: FloatArray) -> FloatArray:
     """H^-1 g, by least squares where H is singular."""
     scale = 1.0 / np.sqrt(np.where(np.diagonal(H) > 0.0, np.diagonal(H), 1.0))
     A = H * scale * scale[:, None]
+    if not np.isfinite(A).all():
+        return np.full_like(g, np.nan)
     try:
         return np.asarray(scale * sl.cho_solve(sl.cho_factor(A), scale * g))
     except np.linalg.LinAlgError:
