@@ -1,5 +1,6 @@
 """Settings shared by all tests."""
 
+import gc
 import os
 from functools import partial
 
@@ -22,6 +23,12 @@ def pytest_collection_modifyitems(config, items):
         apart = [item for item in items if "array_api" in item.name.partition("[")[2]]
         config.hook.pytest_deselected(items=apart)
         items[:] = [item for item in items if item not in set(apart)]
+
+
+def pytest_collection_finish():
+    """Thousands of tests and the libraries they load are there to stay: garbage is not searched for among them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="module")

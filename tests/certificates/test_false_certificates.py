@@ -48,6 +48,11 @@ STORAGES = {
 }
 
 
+def slow(*cases):
+    """The same cases, for the slow suite."""
+    return [pytest.param(case, marks=pytest.mark.slow) for case in cases]
+
+
 def cancelling_rows(size=2.0**56, n=64):
     """w = (1, -1) separates the small rows; those of size M, alike in both classes, drown them in every sum."""
     y = np.where(np.arange(n) % 2 == 0, 1, -1)
@@ -203,25 +208,23 @@ class TestDirectionsThatFloatsHardlySee:
             t = 1e6 * rng.normal(size=30) * 10.0 ** rng.uniform(0, 3, 30)
             assert_lawful(fitted(LinearRegressor("absolute"), X, t), X, t)
 
+    @pytest.mark.parametrize("seed", [0, *slow(1, 2)])
     @pytest.mark.parametrize("degree", [4, 10, 20])
     @pytest.mark.parametrize("interval", [(0.0, 1.0), (-1.0, 1.0), (2000.0, 2024.0)])
-    def test_polynomials(self, interval, degree):
-        for seed in range(3):
-            rng = np.random.default_rng(seed)
-            x = np.linspace(*interval, 40)
-            X = x[:, None] ** np.arange(1, degree + 1)
-            t = np.sin(6 * (x - interval[0]) / (interval[1] - interval[0])) + 0.1 * rng.normal(
-                size=40
-            )
-            for loss in ("squared", "huber"):
-                assert_lawful(fitted(LinearRegressor(loss), X, t), X, t)
-            y = np.where(t > 0, 1, -1)
-            y[::7] *= -1
-            try:
-                model = fitted(LogisticRegression(C=math.inf), X, y)
-            except LinsepError:
-                continue
-            assert_lawful(model, X, y)
+    def test_polynomials(self, interval, degree, seed):
+        rng = np.random.default_rng(seed)
+        x = np.linspace(*interval, 40)
+        X = x[:, None] ** np.arange(1, degree + 1)
+        t = np.sin(6 * (x - interval[0]) / (interval[1] - interval[0])) + 0.1 * rng.normal(size=40)
+        for loss in ("squared", "huber"):
+            assert_lawful(fitted(LinearRegressor(loss), X, t), X, t)
+        y = np.where(t > 0, 1, -1)
+        y[::7] *= -1
+        try:
+            model = fitted(LogisticRegression(C=math.inf), X, y)
+        except LinsepError:
+            return  # to refuse is honest
+        assert_lawful(model, X, y)
 
 
 class TestSmallTargets:
@@ -260,8 +263,9 @@ class TestRowsOnKinks:
         y = np.append(y, [1, -1] * 4)
         assert_lawful(fitted(LinearClassifier(loss, C=1.0), X, y), X, y)
 
-    def test_absolute_loss_with_weights_of_many_sizes(self):
-        for seed in range(800, 860):
+    @pytest.mark.parametrize("seeds", [range(800, 820), *slow(range(820, 860))])
+    def test_absolute_loss_with_weights_of_many_sizes(self, seeds):
+        for seed in seeds:
             rng = np.random.default_rng(seed)
             n = int(rng.integers(3, 8))
             d = int(rng.integers(n, 2 * n + 4))
@@ -280,10 +284,10 @@ class TestRowsOnKinks:
         ("n", "d", "C", "mean"),
         [
             (200, 5, 1e8, 100),
-            (150, 4, 1e10, 0),
-            (150, 4, 1e10, 30),
             (150, 4, 1e11, 30),
-            (150, 4, 1e11, 1000),
+            pytest.param(150, 4, 1e10, 0, marks=pytest.mark.slow),
+            pytest.param(150, 4, 1e10, 30, marks=pytest.mark.slow),
+            pytest.param(150, 4, 1e11, 1000, marks=pytest.mark.slow),
         ],
     )
     def test_hinge_on_separable_shifted_rows(self, n, d, C, mean):
@@ -294,8 +298,10 @@ class TestRowsOnKinks:
             y = np.where(z > 0, 1, -1)
             assert_lawful(fitted(LinearSVC(C=C), X, y), X, y)
 
-    @pytest.mark.parametrize("C", [100.0, 1e4, 1e6, 1e8])
-    @pytest.mark.parametrize("name", ["digits 0 1", "digits 3 8", "digits 4 9", "iris 0", "wine 0"])
+    @pytest.mark.parametrize("C", [100.0, *slow(1e4, 1e6), 1e8])
+    @pytest.mark.parametrize(
+        "name", ["digits 3 8", "iris 0", "wine 0", *slow("digits 0 1", "digits 4 9")]
+    )
     def test_hinge_on_raw_features(self, name, C):
         source, *classes = name.split()
         X, y = getattr(datasets, f"load_{source}")(return_X_y=True)
@@ -398,9 +404,9 @@ class TestFewestErrors:
 def small_models():
     """One certified model of each kind, with its data (labels +-1 or targets)."""
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 3))
-    y = np.where(X @ [1.0, -1.0, 0.5] + 1.2 * rng.normal(size=40) > 0, 1, -1)
-    t = X @ [1.0, -2.0, 0.5] + rng.normal(size=40)
+    X = rng.normal(size=(14, 2))
+    y = np.where(X @ [1.0, -1.0] + 1.2 * rng.normal(size=14) > 0, 1, -1)
+    t = X @ [1.0, -2.0] + rng.normal(size=14)
     made = {f"{loss}": (LinearClassifier(loss), X, y) for loss in TWO_CLASS}
     made |= {
         f"regression-{loss}": (LinearRegressor(loss, C=1.0), X, t)
@@ -412,28 +418,33 @@ def small_models():
     return made
 
 
+#: Those of the fast suite: every kind of domain, of penalty and of target.
+KINDS = ("logistic", "hinge", "regression-squared", "regression-absolute", "unpenalised", "sparse")
+
+
 class TestTampering:
     """verify trusts nothing that the model says about itself."""
 
-    @pytest.mark.parametrize("kind", small_models())
+    @pytest.mark.parametrize(
+        "kind", [*KINDS, *slow(*(k for k in small_models() if k not in KINDS))]
+    )
     def test_alterations_are_refused(self, kind):
         estimator, X, y = small_models()[kind]
         model = estimator.fit(X, y)
         assert model.certificate_.certified
         verify(model, X, y)
-        accepted = []
+        refused, accepted = 0, []
         for altered in alterations(model, X, y, None):
-            if not altered.certain and not self.is_false(altered):
-                continue
             try:
                 verify(altered.model, altered.X, altered.y, altered.weight)
             except CertificateError:
-                continue
+                refused += 1
             except LinsepError as error:  # any refusal will do, but say so
                 assert "fit" in str(error) or "classes" in str(error), altered.name
-                continue
-            accepted.append(altered.name)
-        assert not accepted
+            else:
+                if altered.certain or self.is_false(altered):
+                    accepted.append(altered.name)
+        assert refused >= 30 and not accepted
 
     @staticmethod
     def is_false(altered):

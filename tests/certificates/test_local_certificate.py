@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 import scipy.sparse as sp
 from catalogue import dense
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_problems import CONVEX, SMOOTH, duals_for, naming, objective, optimum, problem
 
@@ -240,6 +240,7 @@ class TestUnpenalised:
         assert found.certified
 
     @pytest.mark.parametrize("loss", CONVEX, ids=naming)
+    @settings(max_examples=12)
     @given(seed=st.integers(0, 10_000), fit_intercept=st.booleans())
     def test_weak_duality(self, loss, seed, fit_intercept):
         rng = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression, verify
@@ -388,8 +388,7 @@ class TestMetric:
         h = rng.random(n)
         part = rows_of(X, True, lam)
         metric = part.metric(h)
-        if metric is None:
-            return
+        assume(metric is not None)
         check_metric(X, part, metric, h)
 
     def test_a_matrix_far_from_the_identity(self):
@@ -514,8 +513,8 @@ class TestDoubled:
         X[:, 1] = X[:, 0] * (1 + 10.0 ** rng.uniform(-16, -10) * rng.normal(size=8))
         part, h = DoubledRows.of(rows_of(X)), rng.random(8)
         metric = part.metric(h)
-        if metric is not None:
-            check_metric(X, part, metric, h)
+        assume(metric is not None)
+        check_metric(X, part, metric, h)
 
     @pytest.mark.parametrize("seed", range(4))
     def test_polynomials_are_certified(self, seed):
@@ -569,9 +568,9 @@ def test_rows_without_room_keep_their_columns():
     X = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [1.0, 7.0]])
     part, u = rows_of(X, fit_intercept=False), np.array([0.1, -0.2, 0.1, 1.0])
     room = np.array([0.9, 0.8, 0.9, 0.0])
-    assert unpenalised._moved(Absolute(), part, u, room) == (0.0, 0.0)
+    assert unpenalised._moved(Absolute(), part, u, room) is None
     free = rows_of(X[:3], fit_intercept=False)
-    assert unpenalised._moved(Absolute(), free, u[:3], room[:3]) != (0.0, 0.0)
+    assert unpenalised._moved(Absolute(), free, u[:3], room[:3]) is not None
 
 
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=lambda loss: loss.name)

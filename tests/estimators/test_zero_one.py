@@ -105,13 +105,13 @@ def test_equals_brute_force(seed, kind, n, d, weights):
 @pytest.mark.parametrize("weight", [1.0, 1e-10, 1e-12, 1e-300, 5e-324, 1e90, 1.0 / 3.0])
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_the_unit_of_the_weights_does_not_matter(d, weight):
-    X, y = noisy(30, d, 8)
+    X, y = noisy(20, d, 8)
     plain = ZeroOneClassifier().fit(X, y)
-    model = ZeroOneClassifier().fit(X, y, sample_weight=np.full(30, weight))
+    model = ZeroOneClassifier().fit(X, y, sample_weight=np.full(20, weight))
     assert model.proven_
     assert len(model.certificate_.wrong) == plain.errors_ > 2
     assert model.errors_ == float(Fraction(weight) * int(plain.errors_))
-    assert verify(model, X, y, np.full(30, weight), exact=True).proven
+    assert verify(model, X, y, np.full(20, weight), exact=True).proven
 
 
 def test_a_last_bit_of_weight_decides():

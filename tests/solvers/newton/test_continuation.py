@@ -14,7 +14,6 @@ from catalogue import (
     objective,
     plain,
     reference,
-    takes,
 )
 from separation_truth import truth
 
@@ -32,8 +31,6 @@ SEPARABLE = ("wide", "separable")
 def test_without_a_penalty(solver, loss, maker, storage):
     """Falling losses have no minimiser on separable rows; all others end certified at theirs."""
     sample = MAKERS[maker]().stored(storage)
-    if not takes("newton" if solver == "auto" else solver, sample, loss, np.inf):
-        return
     if loss in FALLING and maker in SEPARABLE:
         with pytest.raises(SeparableData) as found:
             fit(sample, loss, np.inf, solver)
