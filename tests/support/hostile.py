@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -438,7 +438,11 @@ def of_model(case: Case, model: Any, C: float | None = None) -> Iterator[Answer]
     if case.mode == "zero_one":
         return
     if not claim.parts:
-        yield Answer(case.task(C=C), W, claim, "fit")
+        task = case.task(C=C)
+        if W.shape[1] > 1:  # the classes are those of the model, also where altered rows lack one
+            y, name = np.searchsorted(model.classes_, case.y), model._fits[0].recipe.loss.name
+            task = replace(task, y=y, loss=name, classes=W.shape[1])
+        yield Answer(task, W, claim, "fit")
         return
     for c, (label, part) in enumerate(zip(model.classes_.tolist(), claim.parts, strict=True)):
         y = np.where(np.asarray(case.y) == label, 1, -1)
