@@ -445,14 +445,16 @@ def test_a_file_larger_than_the_limit_is_read_from_disk(numbers, capsys):
     saved = linsep.load(facts["model_file"])
     with linsep.scan(numbers, target="label") as rows:
         assert linsep.verify(saved, rows).certified
-    assert main([*words, "--C", "1", "--test", "0"]) == 0
+    numbers.write_text(numbers.read_text().replace(",", ";").replace(".", ","))
+    dialect = ["--delimiter", ";", "--decimal", ",", "--encoding", "latin-1", "--missing", "x"]
+    assert main([*words, "--C", "1", "--test", "0", *dialect]) == 0
     assert answer(capsys)["C"] == 1.0
 
 
 def test_what_reading_from_disk_cannot_do_is_refused(numbers, capsys):
     words = ["fit", str(numbers), "-t", "label", "--memory-limit"]
-    assert main([*words, "10K", "--delimiter", ","]) == 4
-    assert "--delimiter needs it in memory" in capsys.readouterr().err
+    assert main([*words, "10K", "--type", "a=category"]) == 4
+    assert "--type needs it in memory" in capsys.readouterr().err
     assert main([*words, "much"]) == 4
     assert "write a number of bytes" in capsys.readouterr().err
     assert main([*words, "1T", "--C", "1", "--no-report", "--resume", "state"]) == 0

@@ -471,7 +471,7 @@ def test_the_command_fits_on_a_cluster(client, tmp_path, capsys):
     state.write_text("something else")
     assert main([*command, "--C", "1", "--resume", str(state), *fewer]) != 0
     assert "is not a checkpoint" in capsys.readouterr().err
-    assert main([*command, "--C", "1", "--cache", "here", "--no-header"]) != 0
-    assert "--no-header, --cache has no meaning there" in capsys.readouterr().err
-    assert main([*command, "--C", "1", "--cv", "3", "--test", "0.5", "--missing", "?"]) != 0
-    assert "--missing, --cv, --test has no meaning there" in capsys.readouterr().err
+    assert main([*command, "--C", "1", "--cache", "here", "--type", "a=category"]) != 0
+    assert "--type, --cache has no meaning there" in capsys.readouterr().err
+    assert main([*command, "--C", "1", "--cv", "3", "--test", "0.5", "--report", "r.html"]) != 0
+    assert "--report, --cv, --test has no meaning there" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from typing import Any
 import linsep
 from linsep.cli import finishing
 from linsep.cli.output import Outcome, say
-from linsep.cli.reading import FOLDS, HELD_OUT, TRIED, only_in_memory
+from linsep.cli.reading import FOLDS, HELD_OUT, TRIED, only_in_memory, scanned
 from linsep.data.cluster import connected
 from linsep.errors import BadInput, ConvergenceWarning
 
@@ -38,9 +38,7 @@ def run(options: Any, model: Any) -> Outcome:
     state = nullcontext() if options.resume is None else linsep.checkpoint(options.resume)
     with connected(options.cluster) as client, warnings.catch_warnings(), state:
         warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
-        rows = linsep.scan(
-            options.data, target=options.target, ignore=options.ignore, client=client
-        )
+        rows = scanned(options, options.target, client=client)
         say(options, f"{len(rows.files)} files on {options.cluster}")
         model.set_params(C=options.C).fit(rows)
         traffic = model.traffic_

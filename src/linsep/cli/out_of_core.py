@@ -74,9 +74,7 @@ def run(options: Any) -> Outcome:
         target = "y"
     with (
         state,
-        linsep.scan(
-            options.data, target=target, ignore=options.ignore, cache=options.cache
-        ) as rows,
+        reading.scanned(options, target, cache=options.cache) as rows,
     ):
         if rows.y is None:
             raise BadInput(f"{options.data}: say which column to predict: --target NAME.")
@@ -119,7 +117,7 @@ def _refuse(options: Any) -> None:
 def _judged(options: Any, rows: Scan, model: Any, regression: bool) -> Judgement:
     """Choose C and fit without the held-out rows, and score that model on them."""
     y, weight = rows.given(None, None, "fit")
-    bare, n = Scan(rows.rows, names=rows.feature_names), rows.shape[0]
+    bare, n = rows.without_targets(), rows.shape[0]
     everything = np.arange(n)
     train, held = everything, everything[:0]
     if options.test:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.cli import live
+from linsep.data import scan
 from linsep.data.files.columns import missing_name
 from linsep.data.files.formats import FORMATS, TYPES
 from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER
@@ -63,13 +64,6 @@ def only_in_memory(options: Any) -> list[str]:
     """Options that were given and that only a table read into memory, or a report, knows."""
     asked = {
         "--type": options.type,
-        "--format": options.format,
-        "--delimiter": options.delimiter,
-        "--decimal": options.decimal != ".",
-        "--encoding": options.encoding.lower() not in ("utf-8", "utf8"),
-        "--no-header": options.no_header,
-        "--no-quotes": options.no_quotes,
-        "--missing": options.missing,
         "--report": options.report,
     }
     return [name for name, given in asked.items() if given]
@@ -92,6 +86,13 @@ def read(
 ) -> Table:
     """The table that the options name, or another one that is written like it."""
     return read_table(options.data if source is None else source, target, **_how(options, types))
+
+
+def scanned(options: Any, target: str | None, **where: Any) -> Any:
+    """A scan of the files that the options name, on disk or on a cluster, read as a table in memory is."""
+    how = _how(options, None)
+    del how["types"]  # a scan has no encoder
+    return scan(options.data, target=target, **how, **where)
 
 
 def streamed(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
