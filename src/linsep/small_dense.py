@@ -99,7 +99,7 @@ def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _F
         _compiled(loss.native, loss.params),
         recipe.penalty.l2,
         SAFETY * recipe.tol,
-        native_newton.STEPS,
+        native_newton.MAX_STEPS,
         recipe.fit_intercept,
         native_newton.polishes(recipe.tol, X.size, d),
         (recipe.n_threads or usable_threads()) > 1,

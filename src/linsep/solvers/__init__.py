@@ -102,7 +102,7 @@ _HARD = Need("the hinge loss with C=inf", nnls.applies)
 _BASIC = (_CONVEX, _SMOOTH, _NO_L1)
 _KINK = Need(f"one of the losses {', '.join(names_with('piecewise_linear'))}", kinked.applies)
 _FACTORISABLE = Need(
-    f"at most {gram_reduction.LARGEST:,} rows or {gram_reduction.LARGEST:,} features",
+    f"at most {gram_reduction.MAX_ORDER:,} rows or {gram_reduction.MAX_ORDER:,} features",
     kinked.factorisable,
 )
 _BOUNDED = Need(
@@ -151,7 +151,7 @@ def _preferred(problem: Problem, stop: Stop) -> str:
 
 
 def _preferred_for_many(problem: Problem, stop: Stop) -> str:
-    """The same for smooth losses and more than a native fit takes."""
+    """The measured rule for smooth losses on more rows than a native fit takes."""
     data = problem.data
     unpenalised = problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL
     if data.sparse:
@@ -171,7 +171,7 @@ def _preferred_for_many(problem: Problem, stop: Stop) -> str:
 
 
 def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
-    """The same for losses with a kink, whose dual coordinates settle quickly only while C |x|^2 is small."""
+    """The measured rule for losses with a kink, whose dual coordinates settle quickly only while C |x|^2 is small."""
     data = problem.data
     if ascent.applies(problem):
         wide_and_large = data.n < data.d and data.n_entries >= ascent.WORTHWHILE

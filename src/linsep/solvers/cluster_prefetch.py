@@ -39,7 +39,7 @@ class _Ahead:
 def pilot_rows(
     loss: Any, penalty: ElasticNet, solver: str, sizes: Sequence[int], d: int, seed: int
 ) -> npt.NDArray[np.int64]:
-    """Of dense rows in parts of these sizes, the numbers of those of the pilot; none if none is foreseen."""
+    """Numbers of the rows of the pilot, for dense rows in parts of these sizes; empty if there is no pilot."""
     n, m = sum(sizes), 0
     data = _Ahead(n, d)
     if penalty.l1 > 0.0 or penalty.l2 == 0.0 or n <= d:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from linsep.problem import CoupledProblem, Problem
     from linsep.solution import FloatArray
 
-NEAR = (
+CLOSING_DECREMENT = (
     2e-3  # half the squared decrement, as a share of P, below which a Newton step may close the gap
 )
 FAR_FROM_CLOSED = 100.0  # times tol: a gap that rounding alone does not explain

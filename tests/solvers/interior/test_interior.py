@@ -239,7 +239,7 @@ def test_what_is_refused():
     sample = plain(50, 3)
     with pytest.raises(Refused, match="finite C"):
         fit(sample, "hinge", np.inf, "interior")
-    with pytest.raises(Refused, match="one of the losses hinge, absolute, perceptron"):
+    with pytest.raises(Refused, match="one of the losses absolute, hinge, perceptron"):
         fit(sample, "logistic", 1.0, "interior")
 
 

@@ -10,7 +10,7 @@ from linsep.problem import Problem
 from linsep.solution import Status, Stop
 from linsep.solvers import plan
 from linsep.solvers.newton import cluster as newton_rounds
-from linsep.solvers.newton.cluster import Look, Model
+from linsep.solvers.newton.cluster import Model, NonquadraticProbe
 
 
 class Counted(Memory):
@@ -130,13 +130,13 @@ def test_odd_rows_are_those_that_the_quadratic_model_misses_most():
     data = Memory(X, sign)
     loss, step = get("logistic"), np.array([0.5, -0.5, 0.5, 0.0])
     base = np.array([0.1, 0.2, -0.1, 0.0])
-    _, found = data.visit(lambda b, _: Look(loss, base, step, 100_000, 5_000)(b), 1)
-    rows = Look.rows_of(found)
+    _, found = data.visit(lambda b, _: NonquadraticProbe(loss, base, step, 100_000, 5_000)(b), 1)
+    rows = NonquadraticProbe.rows_of(found)
     m, dm = sign * (X @ base[:-1]), sign * (X @ step[:-1])
     p = 1.0 / (1.0 + np.exp(np.clip(m, -700, 700)))
     quadratic = np.logaddexp(0, -m) - p * dm + 0.5 * p * (1 - p) * dm**2
     error = np.abs(np.logaddexp(0, -m - dm) - quadratic)
-    assert np.array_equal(rows, np.flatnonzero(error > newton_rounds.ODD))
-    _, few = data.visit(lambda b, _: Look(loss, base, step, 10, 5_000)(b), 1)
-    chosen = Look.rows_of(few)
+    assert np.array_equal(rows, np.flatnonzero(error > newton_rounds.MODEL_ERROR))
+    _, few = data.visit(lambda b, _: NonquadraticProbe(loss, base, step, 10, 5_000)(b), 1)
+    chosen = NonquadraticProbe.rows_of(few)
     assert len(chosen) == 10 and error[chosen].min() >= np.sort(error)[-10]

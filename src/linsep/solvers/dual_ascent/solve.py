@@ -44,7 +44,7 @@ SPARSE_MODERATE = 10.0  # hardness up to which few sparse features may be better
 DENSE, MODERATE = 64, 2.0  # dense features, and hardness, from and up to which it is worth asking
 WORTHWHILE_KINKED = 10_000  # the same of an interior point method
 FEW = 500  # features up to which a matrix of that order costs little
-WEAK = 100.0  # hardness from which the perceptron is asked whether the classes are far apart
+PERCEPTRON_HARDNESS = 100.0  # from which the perceptron is asked whether the classes are far apart
 _PERCEPTRON_PASSES, _FALLING, _FEW_ERRORS = 15, 0.7, 4  # inseparable sets tried: 0.8 to 1
 EPOCH = 1.4  # price of an epoch, in passes of Newton's method
 
@@ -104,7 +104,7 @@ def beats_newton(problem: Problem, tol: float) -> bool:
 
 
 def easy(hard: float, entries: int, tol: float) -> bool:
-    """The same of a loss with a kink, by hardness and number of entries."""
+    """Whether ascent on a loss with a kink is quick, by hardness and number of entries."""
     return hard <= (3.0 if tol >= ROUGHLY else 1.0 if entries >= WORTHWHILE else 2.0)
 
 
@@ -118,7 +118,7 @@ def beats_interior(problem: Problem, tol: float) -> bool:
     hard = hardness(problem, sampled_mean(problem))
     if kinked_epochs(hard, tol) <= interior_epochs(problem, tol):
         return True
-    return hard >= WEAK and problem.data.sparse and perceptron_separates(problem)
+    return hard >= PERCEPTRON_HARDNESS and problem.data.sparse and perceptron_separates(problem)
 
 
 def perceptron_separates(problem: Problem) -> bool:
@@ -141,7 +141,7 @@ def perceptron_separates(problem: Problem) -> bool:
 
 
 def beats_globbing(problem: Problem, tol: float) -> bool:
-    """The same against bands about the kink; half as many epochs again as predicted are not rare."""
+    """Whether ascent is predicted to take less time than sifting, with a margin of 1.5 for the prediction."""
     if not applies(problem) or problem.data.n_entries < WORTHWHILE:
         return False
     hard = hardness(problem, sampled_mean(problem))

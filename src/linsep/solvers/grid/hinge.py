@@ -34,7 +34,7 @@ from linsep.solvers.grid.fold_bands import ROWS, Part, Together
 from linsep.solvers.grid.problem import GridProblem, HeldOut, Proposal
 from linsep.solvers.interior import sifting
 from linsep.solvers.interior.central_path import Path
-from linsep.solvers.interior.kinked import NEAR
+from linsep.solvers.interior.kinked import CROSSOVER_GAP
 from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import SAFETY, Run
 
@@ -148,10 +148,10 @@ class _Grid:
         mu = (AFAR if near is None else NEARBY) * path.width * seen.reach
         path.place(self.base if near is None else near.theta, mu)
         target = max(sifting.SAMPLE_TOL, 0.25 * tol)
-        if not path.descend(target, sifting.BAND_STEPS, sifting.SHORT):
+        if not path.descend(target, sifting.BAND_STEPS, sifting.SHORTEST_BAND_STEP):
             return False
         point = path.theta.copy(), path.dual(), path.value - path.gap
-        model.theta, model.u, _ = sifting.sharpen(path, min(0.1 * tol, NEAR), point)
+        model.theta, model.u, _ = sifting.sharpen(path, min(0.1 * tol, CROSSOVER_GAP), point)
         return True
 
     def judge(self, models: list[_Model]) -> None:

@@ -322,7 +322,7 @@ def usual_distance(v: FloatArray, weight: FloatArray | None) -> float:
 
 
 def feasible(problem: Problem, u: FloatArray) -> FloatArray:
-    """The same u, moved into its box and to sum s sigma u = 0 (kernels/interior/crossover.hpp)."""
+    """The dual variables u, moved into their box and to sum s sigma u = 0 (kernels/interior/crossover.hpp)."""
     data = problem.data
     targets = _kernels.Targets(data.sign, data.offset, data.weight)
     _kernels.make_feasible(targets, compiled(problem.loss), problem.fit_intercept, u)

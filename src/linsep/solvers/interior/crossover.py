@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 ORDER = 320  # up to which the exact solution is looked for
-ROUNDS = 40
+MAX_ROUNDS = 40
 NEGLIGIBLE = 1e-10  # relative gap that rounding may leave of it
 
 
@@ -41,7 +41,7 @@ def exact(path: Path, theta: FloatArray, u: FloatArray) -> tuple[bool, FloatArra
         problem.lam,
         problem.fit_intercept,
         path.linear,
-        ROUNDS,
+        MAX_ROUNDS,
         theta,
         u,
         v,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from linsep.losses import CoupledLoss
     from linsep.solution import FloatArray
 
-NEAR = 1e-9  # relative gap from which the free rows are known, as a rule
+CROSSOVER_GAP = 1e-9  # relative gap from which the free rows are known, as a rule
 VERTEX = 1e-11  # relative gap above which a vertex is not the optimal one
 NO_POINT = 3
 DIRECT = 1000  # order up to which a Gram of the features is made where that of the rows did not do
@@ -49,7 +49,7 @@ def applies(problem: Problem) -> bool:
 
 def factorisable(problem: Problem) -> bool:
     """Whether rows or features are so few that a matrix of their number can be factorised."""
-    return min(problem.data.n, problem.data.d) <= gram_reduction.LARGEST
+    return min(problem.data.n, problem.data.d) <= gram_reduction.MAX_ORDER
 
 
 def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:
@@ -89,7 +89,7 @@ def _roughly(run: Run[Problem], path: Path) -> bool:
 
 def _iterate(run: Run[Problem], path: Path, theta: FloatArray) -> bool:
     tol = run.stop.tol
-    target = min(0.1 * tol, NEAR) if crossable(path) else 0.3 * tol
+    target = min(0.1 * tol, CROSSOVER_GAP) if crossable(path) else 0.3 * tol
     path.place(theta)
     if tol >= ROUGH and run.problem.lam > 0.0 and _roughly(run, path):
         return True

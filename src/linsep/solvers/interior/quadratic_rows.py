@@ -116,7 +116,7 @@ class RowPath:
         return both
 
     def _sides(self) -> tuple[tuple[bool, FloatArray, FloatArray, float], ...]:
-        """Of each end: whether it is there, the distance to it, its multiplier, how the distance changes with u."""
+        """For each end: whether it is there, the distance to it, its multiplier, how the distance changes with u."""
         lower = (self._lower, self._below, self.r, 1.0)
         return lower, (self._upper, self._above, self.g, -1.0)
 

@@ -33,7 +33,7 @@ from linsep.solvers.interior import kinked
 from linsep.solvers.interior.active_band import Band
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.crossover import crossable, exact
-from linsep.solvers.interior.kinked import NEAR
+from linsep.solvers.interior.kinked import CROSSOVER_GAP
 from linsep.solvers.interior.start import flat_answer
 from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import LimitReached, Run, begin
@@ -48,8 +48,8 @@ MANY_ROWS = 60  # per feature: with fewer a band that is sure to hold the kink i
 PILOT_SHARE, PILOT_ROWS = 1 / 40, 200  # of the rows; per feature, at least
 SAMPLE_TOL = 1e-5  # of a thinned band, whose solution is a guess
 BAND_STEPS = 30
-SHORT = 0.02  # steps that show a band to be too narrow: its problem has run away
-ROUNDS = 16
+SHORTEST_BAND_STEP = 0.02  # steps that show a band to be too narrow: its problem has run away
+MAX_BANDS = 16
 FEW_ROUNDS, FEW_ENTRIES = 3, 1 << 24  # of rows on a cluster: so few (128 MB) are soon brought here
 WHOLE = 1.5  # rows of a band that is not thinned out, as a multiple of those of the pilot
 SPARE = 1.3  # a band that is solved whole at once had better have all rows: another one would cost as much
@@ -183,7 +183,7 @@ class _Search:
             self.problem.data.location is Location.CLUSTER
             and self.problem.data.n_entries <= FEW_ENTRIES
         )
-        for number in range(ROUNDS):
+        for number in range(MAX_BANDS):
             if soon_here and not sorted_ and number >= FEW_ROUNDS:
                 break
             if not sorted_ and not self.sort(theta):
@@ -215,12 +215,12 @@ class _Search:
         tol = self.run.stop.tol
         target = max(SAMPLE_TOL, 0.25 * tol)
         path.place(self.best, self._start(path, target))
-        if not path.descend(target, BAND_STEPS, SHORT):
+        if not path.descend(target, BAND_STEPS, SHORTEST_BAND_STEP):
             if whole or not path.gap <= 10.0 * target * abs(path.value):
                 return None  # else slow, and near enough for a guess
         point = path.theta.copy(), path.dual(), path.value - path.gap
         if whole and (tol < ROUGH or self.problem.lam == 0.0):
-            point = sharpen(path, min(0.1 * tol, NEAR), point)
+            point = sharpen(path, min(0.1 * tol, CROSSOVER_GAP), point)
         return point
 
     def _judge(self, point: Point) -> tuple[bool, bool | None]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _SQUARED_HINGE = (0.25, (0.0, np.inf), (1.0,))  # conjugate, domain and breakpoints
 LIMIT = 60  # iterations
 PATIENCE = 8  # iterations without progress
-LARGEST = 4000  # features: a Gram of their order is factorised in every iteration
+MAX_FEATURES = 4000  # features: a Gram of their order is factorised in every iteration
 
 
 def applies(problem: Problem) -> bool:
@@ -44,7 +44,7 @@ def applies(problem: Problem) -> bool:
     data, loss = problem.data, problem.loss
     squared = (loss.conjugate_quadratic, loss.domain, loss.breakpoints) == _SQUARED_HINGE
     plain = squared and problem.native and problem.lam > 0.0 and not data.sparse
-    return plain and data.location is Location.MEMORY and data.d <= LARGEST
+    return plain and data.location is Location.MEMORY and data.d <= MAX_FEATURES
 
 
 class _Path(PredictorCorrector):

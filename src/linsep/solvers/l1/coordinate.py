@@ -39,15 +39,14 @@ IntArray = npt.NDArray[np.int64]
 
 # The penalty comes down by thirds, a step at a time, from up to so many times itself; from more two steps at a
 # time, or in earnest (squared hinge).
-MILD, WEAK = 200.0, 5000.0
+MILD_PENALTY_RATIO, WEAK_PENALTY_RATIO = 200.0, 5000.0
 STRIDE_TOL, SLIGHTLY = 0.1, 0.3  # of a stride that is not worth another
-STEPS = 6  # Newton steps between two looks at the clock
-ROUNDS = 300
+STEPS_PER_CALL = 6  # Newton steps between two looks at the clock
+MAX_ROUNDS = 300
 FIRST = 40  # of a working set, at least
 NEARLY = 0.9  # of the penalty: features that may want in soon
 ROUGH = 1e-2  # relative gap of the first set at the penalty that was asked for
-# Calls of STEPS Newton steps that end unfinished; the first is one too many if they have cost so many passes and the
-# support is small.
+# Calls of ``solve`` that end unfinished; one is too many if they have cost so many passes and the support is small.
 UNFINISHED, COSTLY, FEW = 2, 150.0, 1500
 _UNFINISHED, _CLOSED = 0, 1
 
@@ -143,7 +142,7 @@ class Columns:
         columns, numbers, share = self._stored.read(chosen)
         at = np.append(self.theta[chosen], self.theta[-1])
         base, step = at.copy(), np.zeros_like(at)
-        in_earnest, self.l1 = steps == STEPS, l1
+        in_earnest, self.l1 = steps == STEPS_PER_CALL, l1
         status, steps, sweeps, gradients, self.value, gap = _kernels.column_newton(
             columns,
             self.targets,
@@ -168,7 +167,7 @@ class Columns:
             return status, max(gap, 0.0)  # rounding may put the bound above P
         return status, gap if gap > 0.0 else np.inf  # 0: no bound was found
 
-    def wishes(self) -> FloatArray:
+    def abs_correlations(self) -> FloatArray:
         """|sum s sigma l' x| of every feature at theta (a pass)."""
         data = self.problem.data
         sign = data.sign
@@ -182,32 +181,34 @@ def solve(run: Run[Problem], theta: FloatArray) -> bool:
     """From theta, whose closing pass was the last, until the gap of all features closes; whether it did."""
     problem = run.problem
     columns = Columns(problem, theta)
-    wish = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
+    correlation = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
     try:
         if not theta[:-1].any():
-            wish = _continue_penalty(run, columns, wish)
-        closed = _solve_at_target(run, columns, wish)
+            correlation = _continue_penalty(run, columns, correlation)
+        closed = _solve_at_target(run, columns, correlation)
         return closed or run.settle(columns.theta, linearised(columns.base, columns.step))
     except LimitReached:  # of the user, who is to have what there is
         run.settle(columns.theta, linearised(columns.base, columns.step))
         raise
 
 
-def _continue_penalty(run: Run[Problem], columns: Columns, wish: FloatArray) -> FloatArray:
-    """Some steps under each of a few falling penalties; what the features wish at the end."""
-    asked, largest = run.problem.penalty.l1, float(wish.max(initial=0.0))
+def _continue_penalty(run: Run[Problem], columns: Columns, correlation: FloatArray) -> FloatArray:
+    """Some steps under each of a few falling penalties; the |correlations| at the end."""
+    asked, largest = run.problem.penalty.l1, float(correlation.max(initial=0.0))
     # The rows that have curvature change with every step, and are found while features are few.
     loss = run.problem.loss
     one_sided = loss.flat_beyond_margin and not loss.straight_tails
-    mild = largest <= (WEAK if one_sided else MILD) * asked
-    steps, tol = (1, STRIDE_TOL) if mild else (STEPS, ROUGH) if one_sided else (2, STRIDE_TOL)
+    mild = largest <= (WEAK_PENALTY_RATIO if one_sided else MILD_PENALTY_RATIO) * asked
+    steps, tol = (
+        (1, STRIDE_TOL) if mild else (STEPS_PER_CALL, ROUGH) if one_sided else (2, STRIDE_TOL)
+    )
     for l1 in _falling(largest, asked, mild):
         run.check_limits()
-        columns.solve(_chosen(columns.theta, wish, l1), l1, tol, steps)
-        wish = columns.wishes()
+        columns.solve(_chosen(columns.theta, correlation, l1), l1, tol, steps)
+        correlation = columns.abs_correlations()
         if columns.stalled:
             break
-    return wish
+    return correlation
 
 
 def _falling(largest: float, asked: float, mild: bool) -> list[float]:
@@ -219,35 +220,35 @@ def _falling(largest: float, asked: float, mild: bool) -> list[float]:
     return [largest / 3.0**k for k in range(1, strides)]
 
 
-def _chosen(theta: FloatArray, wish: FloatArray, l1: float) -> IntArray:
+def _chosen(theta: FloatArray, correlation: FloatArray, l1: float) -> IntArray:
     """The support and those who want in; if these are few, some of those who nearly do."""
     support = theta[:-1] != 0.0
-    inside = support | (wish > l1)
-    if np.count_nonzero(inside) < FIRST < len(wish):
-        rank = np.where(support, np.inf, wish)
+    inside = support | (correlation > l1)
+    if np.count_nonzero(inside) < FIRST < len(correlation):
+        rank = np.where(support, np.inf, correlation)
         inside[np.argpartition(-rank, FIRST - 1)[:FIRST]] = True
     return np.flatnonzero(inside)
 
 
-def _solve_at_target(run: Run[Problem], columns: Columns, wish: FloatArray) -> bool:
+def _solve_at_target(run: Run[Problem], columns: Columns, correlation: FloatArray) -> bool:
     """Working sets at the penalty asked for."""
     problem, tol = run.problem, run.stop.tol
     l1, inner, left, before = problem.penalty.l1, 0.3, np.inf, np.inf
     followed = False
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         run.check_limits()
         if columns.stalled and not followed:
             if interior_l1.finish(run, columns):
                 return True
             if run.short_of(tol) is Status.WORKING_PRECISION:
                 return False
-            wish, followed = columns.wishes(), True
-        chosen = _chosen(columns.theta, wish, NEARLY * l1)
+            correlation, followed = columns.abs_correlations(), True
+        chosen = _chosen(columns.theta, correlation, NEARLY * l1)
         # few features are solved at once: that costs less than to ask the others once more
         goal = inner * tol if len(chosen) <= 2 * FIRST else max(inner * tol, min(ROUGH, 0.1 * left))
-        status, gap = columns.solve(chosen, l1, goal, STEPS)
-        wish = columns.wishes()
-        outside = wish.copy()
+        status, gap = columns.solve(chosen, l1, goal, STEPS_PER_CALL)
+        correlation = columns.abs_correlations()
+        outside = correlation.copy()
         outside[chosen] = 0.0
         left = _loss_of_bound(problem, outside, l1, columns)
         if status == _UNFINISHED or gap + left > SAFETY * tol:

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 ENTRIES = 1_000_000  # stored numbers of X; more are better shared by threads
-_STEPS = 100
+_MAX_STEPS = 100
 _GAP_CLOSED = 1
 # A pilot of sparse rows must be large, because columns are rare; where the penalty is weak, larger still.
 _SPARSE_ROWS_PER_FEATURE, _SPARSE_SHARE, _LARGE_SHARE = 100, 0.1, 0.3
-_WEAK = (
-    20.0  # times the penalty: the largest wish of a feature at the start, above which it is weak
-)
+# The largest |correlation| of a feature at the start, as a multiple of the penalty, above which that is weak.
+_WEAK_PENALTY_RATIO = 20.0
 _STRIDE, _STRIDE_TOL = 3.0, 0.05  # by which the penalty of a pilot comes down, a step at a time
 _PILOT_TOL = 3e-3
 
@@ -44,7 +43,7 @@ def attempt(run: Run[Problem], theta: FloatArray, seed: int) -> tuple[bool, Floa
     if not theta[:-1].any():
         theta = _from_a_pilot(problem, theta, seed)
     l1, tol = problem.penalty.l1, SAFETY * run.stop.tol
-    status, at, dual, sums = _native(problem, theta, l1, tol, _STEPS)
+    status, at, dual, sums = _native(problem, theta, l1, tol, _MAX_STEPS)
     if status == _GAP_CLOSED and run.close(at, dual, sums):
         return True, at
     return False, at if np.isfinite(at).all() else theta
@@ -63,23 +62,23 @@ def _from_a_pilot(problem: Problem, null: FloatArray, seed: int) -> FloatArray:
         return null
     share = _SPARSE_SHARE if data.sparse else sampling.PILOT_SHARE
     sub = sampling.sub_problem(problem, sampling.pilot_size(data, share), seed)
-    wish = _largest_wish(sub, null)
-    if not wish > l1:
+    correlation = _largest_correlation(sub, null)
+    if not correlation > l1:
         return null
-    if data.sparse and wish > _WEAK * l1:
+    if data.sparse and correlation > _WEAK_PENALTY_RATIO * l1:
         sub = sampling.sub_problem(problem, sampling.pilot_size(data, _LARGE_SHARE), seed)
-    at, falling = null, _largest_wish(sub, null) / _STRIDE
+    at, falling = null, _largest_correlation(sub, null) / _STRIDE
     while falling > 1.3 * l1:
         status, at, _, _ = _native(sub, at, falling, _STRIDE_TOL, 1)
         if status == _GAP_CLOSED:  # at once: this is not where it is hard
             break
         falling /= _STRIDE
-    status, at, _, _ = _native(sub, at, l1, _PILOT_TOL, _STEPS)
+    status, at, _, _ = _native(sub, at, l1, _PILOT_TOL, _MAX_STEPS)
     problem.passes += sub.passes * sub.data.n / data.n
     return at if status == _GAP_CLOSED else null
 
 
-def _largest_wish(problem: Problem, null: FloatArray) -> float:
+def _largest_correlation(problem: Problem, null: FloatArray) -> float:
     """The largest |sum s sigma l' x| at null, where all weights are 0."""
     return float(np.abs(problem.value_gradient(null)[1][:-1]).max(initial=0.0))
 

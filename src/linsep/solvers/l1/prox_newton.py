@@ -30,14 +30,16 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.int64]
 
-NEAR = 0.05  # half the predicted decrease, as a share of P, below which the gap may have closed
-STEPS = 100
-ROUNDS = 30  # of descent and solves for one quadratic
+CLOSING_DECREASE = (
+    0.05  # half the predicted one, as a share of P, below which the gap may be closed
+)
+MAX_STEPS = 100
+MAX_DESCENT_ROUNDS = 30  # of descent and solves for one quadratic
 SWEEPS = 12  # of descent in a round
 FINE = 1e-13  # a decrease below this share of P is rounding noise
 POLISHES = 4  # steps beyond it
 DAMPINGS = 8  # of one model, each ten times the last
-SHORT = 0.2  # a shorter step shows the model to be wrong
+WRONG_MODEL_STEP = 0.2  # a shorter step shows the model to be wrong
 # Steps by secant curvatures: at most so many, while the curvature is below that share of its bound, until P falls by
 # less than that share.
 SECANTS, CURVED, SLOW = 60, 0.5, 1e-4
@@ -104,7 +106,7 @@ def minimise(S: FloatArray, q: FloatArray, w: FloatArray, l1: float, exact: bool
     if not exact:
         _kernels.quadratic_cd(S, l1, 1e-3 * np.sqrt(l1), SWEEPS, x, q.copy())
         return x
-    for _ in range(ROUNDS):
+    for _ in range(MAX_DESCENT_ROUNDS):
         slope = S @ x - full
         settled = _kernels.quadratic_cd(S, l1, 1e-7 * np.sqrt(l1), SWEEPS, x, slope)
         on = _on_support(S, full, x, l1)
@@ -153,7 +155,7 @@ def solve(
     theta: FloatArray,
     tol: float,
     check: Callable[[], None],
-    steps: int = STEPS,
+    steps: int = MAX_STEPS,
 ) -> Outcome:
     """From theta until the relative gap on these features is below tol, or nothing more is gained."""
     state = _State(problem, theta)
@@ -165,7 +167,7 @@ def solve(
         check()
         H = problem.hessian(state.mu)
         delta, decrease = state.propose(H, exact)
-        near = decrease <= 2 * NEAR * state.value
+        near = decrease <= 2 * CLOSING_DECREASE * state.value
         if near and exact and state.damping == 0.0:
             trial = state.theta + delta
             sums = problem.closing(trial, linearised(state.theta, delta))
@@ -264,7 +266,7 @@ class _State:
             if decrease <= FINE * self.value:
                 return False
             length = _shorter(self.problem, self.theta, delta)
-            if length >= SHORT and self._take(self.theta + length * delta, 0.0):
+            if length >= WRONG_MODEL_STEP and self._take(self.theta + length * delta, 0.0):
                 return True
             check()
             self.damping = max(10.0 * self.damping, 1e-4)

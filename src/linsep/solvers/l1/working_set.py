@@ -36,7 +36,7 @@ ALL = 150  # features up to which all of them are the working set
 ALL_SPARSE = 500  # the same if rows are short
 CHEAP_ROW = 40  # entries
 FIRST = 40  # of the working set to begin with, at least
-ROUNDS = 60
+MAX_ROUNDS = 60
 CURVED = 0.5  # share of the greatest curvature, below which Newton's method has too little to go by
 FEW_STEPS = 20  # of Newton's method, before the central path is tried
 
@@ -111,7 +111,7 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     chosen = np.flatnonzero(theta[:-1])
     inner, before, relative = 0.3, np.inf, 0.3
     growing = True
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         chosen = _grown(problem, chosen, theta, score)
         whole = len(chosen) == problem.data.d
         goal = inner * tol
@@ -172,7 +172,7 @@ def _follow(run: Run[Problem]) -> bool:
     assert run.best is not None
     columns = coordinate.Columns(run.problem, run.best[1])
     if not columns.theta[:-1].any():
-        columns.l1 = max(columns.l1, float(columns.wishes().max(initial=0.0)))
+        columns.l1 = max(columns.l1, float(columns.abs_correlations().max(initial=0.0)))
     return interior_l1.finish(run, columns)
 
 

@@ -27,7 +27,7 @@ GRADIENTS = 1500  # of one solve
 # Multiplications of a factor per entry that a step of conjugate gradients reads: up to the first it is cheaper than
 # the steps it spares, up to the second it is made where they do not get there. What a step costs besides, in entries.
 FAIR, DEAR, OVERHEAD = 4e4, 2e6, 50_000
-LARGEST = 8000  # order of a factor
+MAX_ORDER = 8000  # order of a factor
 FURTHER, FINEST = 12, 1e-13  # steps beyond the residual asked for, and the one at which they end
 _TINY = 1e-8  # curvature of the intercept, as a share of all, beyond the rows of the factor
 
@@ -106,7 +106,7 @@ class System:
         rows = np.flatnonzero(part.row_squares(1.0 / diagonal) * h > BY_ROWS)
         by_rows = len(rows) < len(columns)
         order = min(len(rows), len(columns))
-        self.factored = order <= LARGEST and order**3 <= price * (part.entries + OVERHEAD)
+        self.factored = order <= MAX_ORDER and order**3 <= price * (part.entries + OVERHEAD)
         if not self.factored:
             columns, by_rows = np.zeros(0, dtype=np.int64), False
         self._inverse: _ByRows | _ByColumns

@@ -43,8 +43,8 @@ _FIRST = 1.0  # sigma: scores within about 1 of the lead share p
 _CURVED = 30.0  # curvature of the first smoothed losses, sigma |x|^2, as a multiple of lam, at most
 _WARM = 60.0  # sigma from a good start
 _MOST = 1e9  # sigma: beyond, p is rounding
-_ROUNDS = 60
-_STEPS = 50  # of Newton's method in a round
+_MAX_ROUNDS = 60
+_MAX_STEPS = 50  # of Newton's method in a round
 _INNER = 0.1  # decrement that ends a round, as a share of its proximal part
 _SLOPE = 0.1  # of a line search, as a share of the first one
 _TRIALS = 40
@@ -94,7 +94,7 @@ class _Rounds:
         """Rounds until the gap closes, stalls at working precision, or a limit is reached."""
         run, status, stalls, best = self.run, Status.WORKING_PRECISION, 0, np.inf
         try:
-            for _ in range(_ROUNDS):
+            for _ in range(_MAX_ROUNDS):
                 steps = self._round()
                 if self._closed():
                     status = Status.CERTIFIED
@@ -142,7 +142,7 @@ class _Rounds:
         )
         self.value = loss + problem.penalty_value(self.W)
         steps, decrement, t, least, stalls = 0, np.inf, 0.0, np.inf, 0
-        while steps < _STEPS and stalls < _STALLS:
+        while steps < _MAX_STEPS and stalls < _STALLS:
             self.run.check_limits()
             g = problem.gradient(self.P)
             if not np.isfinite(g).all():
@@ -260,7 +260,7 @@ def _first_sigma(problem: MaxMarginProblem) -> float:
 
 
 def _growth(steps: int) -> float:
-    """Of sigma: a round that took many steps asked for too much at once, one of two for too little."""
+    """Factor on sigma for the next round: less after a round of many steps, more after one of two."""
     return 25.0 if steps <= 2 else 5.0 if steps < 10 else 2.0 if steps < 30 else 1.0
 
 

@@ -28,9 +28,7 @@ _ORDER = 4000  # of a matrix that is factorised
 _PRODUCTS = 1000
 _USUAL = 300  # products that conjugate gradients are expected to take
 _RELATIVE = 1e-3  # residual of theirs
-_FLAT = (
-    1e-9  # curvature lent to the intercepts, as a share of what all rows could lend, sigma sum s
-)
+_FLAT = 1e-9  # ridge of the intercepts, as a share of the largest curvature that all rows can have, sigma sum s
 
 
 def newton_step(
@@ -44,14 +42,14 @@ def newton_step(
     """D (d+1, k) with H D = -g, by whichever way costs least; by the next one where so many have failed."""
     data, k, weight = problem.data, problem.k, problem.data.weight
     active = P[:, :k] > 0.0
-    bent = active.sum(axis=1) > 1
+    has_curvature = active.sum(axis=1) > 1
     if weight is not None:
-        bent &= weight > 0.0
-    rows = np.flatnonzero(bent)
+        has_curvature &= weight > 0.0
+    rows = np.flatnonzero(has_curvature)
     total = data.n if weight is None else float(weight.sum())
-    lent = _FLAT * min(1.0, sigma) * total if problem.fit_intercept else 1.0
+    intercept_ridge = _FLAT * min(1.0, sigma) * total if problem.fit_intercept else 1.0
     if not len(rows):
-        return zero_sum(-g / np.append(np.full(data.d, problem.lam), lent)[:, None])
+        return zero_sum(-g / np.append(np.full(data.d, problem.lam), intercept_ridge)[:, None])
     active = active[rows]
     freedom = int(active.sum()) - len(rows)
     curved = problem.bent(rows, active, sigma)
@@ -62,9 +60,9 @@ def newton_step(
     iterated = (4.0 * entries * max(8, k) + 30.0 * order) * _USUAL
     problem.passes += len(rows) / data.n
     ways: list[tuple[float, Callable[[], FloatArray]]] = [
-        (in_p, lambda: _in_p(problem, curved, active, g, lent)),
-        (in_w, lambda: _in_w(curved, g, lent)),
-        (iterated, lambda: _iterated(problem, curved, g, lent, check)),
+        (in_p, lambda: _in_p(problem, curved, active, g, intercept_ridge)),
+        (in_w, lambda: _in_w(curved, g, intercept_ridge)),
+        (iterated, lambda: _iterated(problem, curved, g, intercept_ridge, check)),
     ]
     ways = sorted((way for way in ways if way[0] < np.inf), key=lambda way: way[0])
     return ways[min(failed, len(ways) - 1)][1]()
@@ -77,13 +75,13 @@ def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
     return R
 
 
-def _in_w(curved: CoupledProblem, g: FloatArray, lent: float) -> FloatArray:
+def _in_w(curved: CoupledProblem, g: FloatArray, intercept_ridge: float) -> FloatArray:
     """By the whole Hessian."""
     order, k, mu = curved.order, curved.k, curved.centre()
     H = curved.hessian(mu)
     blocks = H.reshape(k, order, k, order)
     c, j = np.arange(k), np.arange(order)
-    blocks[c, -1, c, -1] += lent
+    blocks[c, -1, c, -1] += intercept_ridge
     weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
     blocks[:, j, :, j] += weight[:, None, None]  # on sums over the classes: the right side has none
     R = _centred(g, mu)
@@ -117,7 +115,7 @@ def _in_p(
     curved: CoupledProblem,
     active: np.ndarray,
     g: FloatArray,
-    lent: float,
+    intercept_ridge: float,
 ) -> FloatArray:
     """By the system for the active p."""
     lam, X, mu = problem.lam, curved.data.X, curved.centre()
@@ -142,7 +140,7 @@ def _in_p(
     if problem.fit_intercept:
         T = np.column_stack([factor.solve(column) for column in F.T])
         B = F.T @ T
-        B[np.diag_indices(len(B))] += lent
+        B[np.diag_indices(len(B))] += intercept_ridge
         B += np.trace(B) / len(B) ** 2
         shift = Factor(B, definite=True).solve(R[-1] - F.T @ zeta)
         zeta = zeta + T @ shift
@@ -157,18 +155,18 @@ def _iterated(
     problem: MaxMarginProblem,
     curved: CoupledProblem,
     g: FloatArray,
-    lent: float,
+    intercept_ridge: float,
     check: Callable[[], None],
 ) -> FloatArray:
     """By conjugate gradients with a diagonal preconditioner."""
     moments = curved.own_moments(curved.curvatures())
-    moments[:, -1] += lent
+    moments[:, -1] += intercept_ridge
     apply = Diagonal(moments, problem.lam, problem.fit_intercept)
 
     def times(Q: FloatArray) -> FloatArray:
         check()
         HQ = curved.hess_vec(Q)
-        HQ[-1] += lent * Q[-1]
+        HQ[-1] += intercept_ridge * Q[-1]
         problem.passes += curved.data.n / problem.data.n
         return HQ
 

@@ -42,8 +42,9 @@ MAX_STEPS = 200
 _POLISH = 1_000_000  # n d k below which the answer is taken to working precision
 _FINE = 1e-13  # decrement, as a share of P, of a polished answer
 _FINEST = 1e-18  # the same without a penalty, where only the step itself can prove anything
-_NEAR = 0.3  # the gap after a step is up to ten times the square of its decrement
-_WEAK, _SHORT = 1e-5, 1e-3  # a penalty that is less than this share of P, and what is near then
+_CLOSING_DECREMENT = 0.3  # the gap after a step is up to ten times the square of its decrement
+# A penalty below this share of P is weak; the closing decrement then.
+_WEAK_PENALTY, _CLOSING_DECREMENT_WEAK = 1e-5, 1e-3
 _PILOT_WORK = 4_000_000  # n d k from which a pilot pays
 _PILOT_TOL = 1e-3
 _MOST_EXACT_FEW = 1500  # unknowns whose Hessian is formed where rounds count
@@ -125,7 +126,7 @@ class _Newton:
         self.dual = Linearised(W, np.zeros_like(W))
         self.to_the_end = polish or self.lam == 0.0
         self.fine = _FINEST if self.lam == 0.0 else _FINE  # of the last decrement, if to the end
-        self.near = _NEAR * np.sqrt(run.stop.tol)
+        self.near = _CLOSING_DECREMENT * np.sqrt(run.stop.tol)
         self.stalls = 0  # steps that found only rounding noise
         self.stuck = False
 
@@ -180,8 +181,8 @@ class _Newton:
         Rows whose dual point leaves the simplex unbalance V, at the price of 1/lam: a weak penalty wants a step that
         no row follows so far.
         """
-        weak = self.problem.penalty_value(self.W) < _WEAK * self.value
-        return float(min(self.near, _SHORT) if weak else self.near)
+        weak = self.problem.penalty_value(self.W) < _WEAK_PENALTY * self.value
+        return float(min(self.near, _CLOSING_DECREMENT_WEAK) if weak else self.near)
 
     def _finish(self, D: FloatArray, last: bool) -> bool:
         """Take the step D if it is the last and closes the gap."""

@@ -74,7 +74,7 @@ class Target:
         return 2.0 * self.lam * self.value * slack
 
     def numbers(self) -> FloatArray:
-        """As the kernel reads them."""
+        """The numbers that the kernel reads: value, tol, close, and squared shares."""
         shares = _RELATIVE**2, self.relative**2, float(self.to_the_end)
         return np.array([self.value, self.tol, self.close, *shares])
 
@@ -268,7 +268,7 @@ class ConjugateGradients:
     def _solve_at_once(
         self, W: FloatArray, g: FloatArray, target: Target
     ) -> tuple[FloatArray, FloatArray]:
-        """As ``_solve``, natively as long as one preconditioner serves."""
+        """D and the residual -g - H D, by native products as long as one preconditioner serves."""
         D, R, first, done = np.zeros_like(g), zero_sum(-g), 0.0, False
         while not done and self._rounds < _PRODUCTS:
             assert isinstance(self.apply, Blocks) and self.apply.factors is not None

@@ -33,9 +33,9 @@ IntArray = npt.NDArray[np.int64]
 UNKNOWNS = 600  # up to which all features are taken at once
 MOST = 4000  # unknowns of a working set
 FIRST = 20  # features to begin with
-ROUNDS = 60
-STEPS = 60
-NEAR = 0.05  # predicted decrease, as a share of P, below which the gap may have closed
+MAX_ROUNDS = 60
+MAX_STEPS = 60
+CLOSING_DECREASE = 0.05  # predicted decrease, as a share of P, below which the gap may have closed
 FINE = 1e-13
 _TINY = 1e-12
 
@@ -64,7 +64,7 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
             return run.solution(status, W, dual)
         score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
         inner, relative, chosen = 0.3, 0.3, np.arange(0)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             chosen = _grown(problem, chosen, W, score)
             whole = len(chosen) == d
             goal = inner * stop.tol if whole else max(inner * stop.tol, 0.1 * relative)
@@ -176,10 +176,10 @@ class _ProxNewton:
         """From W until the gap on these features is below tol, or nothing more is gained."""
         best = _Point(self.W, self.W, np.zeros_like(self.W))
         least, exact, stalls = np.inf, False, 0
-        for _ in range(STEPS):
+        for _ in range(MAX_STEPS):
             self.check()
             D, decrease = self.step(exact)
-            near = decrease <= NEAR * self.value
+            near = decrease <= CLOSING_DECREASE * self.value
             if near and exact:
                 trial = self.W + D
                 sums = self.problem.closing(trial, Linearised(self.W, D))

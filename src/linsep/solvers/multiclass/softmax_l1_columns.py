@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.int64]
 
-ROUNDS = 300
+MAX_ROUNDS = 300
 STRIDE = 3.0  # by which the penalty comes down to the one asked for
-STEPS = 3  # of one class, before it is the next one's turn
+STEPS_PER_CLASS = 3  # of one class, before it is the next one's turn
 FAR = 0.3  # breach of the optimality conditions, as a share of l1, above which all classes take another turn
 TURNS = 3
 GRADIENTS = 1500  # steps of conjugate gradients
-NEAR = 0.05  # decrease, as a share of P, below which a step may close the gap
+CLOSING_DECREASE = 0.05  # decrease, as a share of P, below which a step may close the gap
 SHORTEST = 1e-4
 STALLS = 6
 
@@ -83,7 +83,7 @@ class Classes:
             float(losses) + self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float(np.vdot(w, w))
         )
 
-    def wishes(self) -> FloatArray:
+    def gradient(self) -> FloatArray:
         """sum s (p - onehot(y)) x of every feature and class, (d, k)."""
         R = self.weight * (np.exp(self.Z - _logsumexp(self.Z)) - self.own)
         self.problem.passes += self.k
@@ -119,7 +119,7 @@ class Classes:
             l1,
             self.l2,
             tol,
-            STEPS,
+            STEPS_PER_CLASS,
             problem.fit_intercept,
             at,
             z,
@@ -189,15 +189,15 @@ class _System:
     def _back(self, U: FloatArray) -> FloatArray:
         return np.concatenate([AT @ u for AT, u in zip(self._AT, U, strict=True)])
 
-    def _bent(self, dZ: FloatArray) -> FloatArray:
+    def _curved(self, dZ: FloatArray) -> FloatArray:
         """s (diag p - p p') dz of every row."""
-        bent: FloatArray = self.s * self.p * (dZ - (self.p * dZ).sum(axis=0))
-        return bent
+        curved: FloatArray = self.s * self.p * (dZ - (self.p * dZ).sum(axis=0))
+        return curved
 
     def _product(self, v: FloatArray) -> FloatArray:
         """The Hessian times v, the intercepts following."""
-        U = self._bent(self._forth(v))
-        U += self._bent(np.repeat((-self._B @ U.sum(axis=1))[:, None], U.shape[1], axis=1))
+        U = self._curved(self._forth(v))
+        U += self._curved(np.repeat((-self._B @ U.sum(axis=1))[:, None], U.shape[1], axis=1))
         out: FloatArray = self._back(U) + self.at.l2 * v
         return out
 
@@ -206,7 +206,7 @@ class _System:
         at = self.at
         R = self.s * (self.p - at.own)
         first = -self._B @ R.sum(axis=1)
-        R = R + self._bent(np.repeat(first[:, None], R.shape[1], axis=1))
+        R = R + self._curved(np.repeat(first[:, None], R.shape[1], axis=1))
         g = self._back(R) + at.l2 * self._w + at.l1 * np.sign(self._w)
         h = self.s * self.p * (1.0 - self.p)
         squares = [_squared(A) for A in self._AT]
@@ -224,8 +224,8 @@ class _System:
         x = found.x
         entries = sum(_entries(A) for A in self._A)
         at.problem.passes += 2.0 * found.products * entries / max(1, at.problem.data.n_entries)
-        bent = self._bent(self._forth(x)).sum(axis=1)
-        return self._split(x), first - self._B @ bent, -float(g @ x)
+        curved = self._curved(self._forth(x)).sum(axis=1)
+        return self._split(x), first - self._B @ curved, -float(g @ x)
 
 
 def applies(problem: CoupledProblem, few: int, most: int) -> bool:
@@ -246,15 +246,15 @@ def solve(run: Run[CoupledProblem], W: FloatArray) -> bool:
 
 
 def _continue_penalty(run: Run[CoupledProblem], classes: Classes) -> FloatArray:
-    """A turn of each class under a few falling penalties; what the features wish at the end."""
-    V = classes.wishes()
+    """A turn of each class under a few falling penalties; the gradient at the end."""
+    V = classes.gradient()
     l1 = float(np.abs(V).max(initial=0.0)) / STRIDE
     if classes.W[:-1].any():
         return V
     while l1 > 1.5 * classes.l1:
         run.check_limits()
         classes.one_by_one(V, l1, 0.1)
-        V = classes.wishes()
+        V = classes.gradient()
         l1 /= STRIDE
     return V
 
@@ -263,21 +263,21 @@ def _rounds(run: Run[CoupledProblem], classes: Classes, V: FloatArray) -> bool:
     """Each class, then all of them together, until the gap closes or nothing more is gained."""
     tol = run.stop.tol
     least, lowest, stalls, share = np.inf, np.inf, 0, np.inf
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         for _ in range(TURNS):
             run.check_limits()
             classes.one_by_one(V, classes.l1, 0.1 * tol)
-            V = classes.wishes()
+            V = classes.gradient()
             share = classes.breach(V)
             if share < FAR:
                 break
         found = classes.together(max(0.2 * tol, 0.1 * min(1.0, share) ** 2) * classes.l1, run)
         base, value = classes.W.copy(), classes.value(classes.W, classes.Z)
-        near = found.whole and found.decrease <= NEAR * value
+        near = found.whole and found.decrease <= CLOSING_DECREASE * value
         if near and run.close(base + found.step, Linearised(base, found.step)):
             return True
         classes.advance(found)
-        V = classes.wishes()
+        V = classes.gradient()
         share = classes.breach(V)
         stalls = 0 if share < 0.9 * least or value < (1.0 - 0.1 * tol) * lowest else stalls + 1
         least, lowest = min(least, share), min(lowest, value)

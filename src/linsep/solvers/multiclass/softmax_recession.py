@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from linsep.problem.coupled import CoupledProblem
     from linsep.solution import FloatArray
 
-LARGEST = 4000  # features up to which the null space of the rows is computed
+MAX_FEATURES = 4000  # features up to which the null space of the rows is computed
 
 
 def refuse_separable(
@@ -81,7 +81,7 @@ def shortest(problem: CoupledProblem, W: FloatArray) -> FloatArray:
     W has zero sums over the classes; what is left is the null space of the centred rows in each column.
     """
     mu = problem.centre()
-    if not 0 < problem.data.d <= LARGEST:
+    if not 0 < problem.data.d <= MAX_FEATURES:
         return W
     W = W.copy()
     H = problem.own_blocks(problem.curvatures().sum(axis=0, keepdims=True), mu)[0]

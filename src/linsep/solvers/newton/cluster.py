@@ -43,9 +43,10 @@ PILOT_ROWS = 50  # per feature, of a pilot whose optimum leaves two or three rou
 PILOT_SHARE = 20  # one row of so many, at least
 PILOT_ENTRIES = 1 << 20  # of a pilot, at least: 8 MB
 PILOT_TOL = 1e-3
-ODD = 1e-2  # of a unit of loss: the error of the quadratic model that makes a row odd
-ODD_ENTRIES, ODD_ROWS = 1 << 20, 4  # of the odd rows of a round, about: in all, or rows per feature
-ATTEMPTS = 3  # rounds for one step, each with more odd rows
+MODEL_ERROR = 1e-2  # of the quadratic model, in units of loss, above which a row is nonquadratic
+# Nonquadratic rows of a round, about: their entries, or rows per feature.
+NONQUADRATIC_ENTRIES, NONQUADRATIC_ROWS = 1 << 20, 4
+ATTEMPTS = 3  # rounds for one step, each with more nonquadratic rows
 FEW_STEPS, FEW_STRAIGHT = (
     4,
     2,
@@ -97,11 +98,11 @@ class _Steps(Cholesky):
 
 
 class Rounds:
-    """The rounds of a fit, and the odd rows that they have brought."""
+    """The rounds of a fit, and the nonquadratic rows that they have brought."""
 
     def __init__(self, direction: _Steps) -> None:
         self._direction = direction
-        self._odd: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._nonquadratic: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def __call__(
         self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray, dual: Linearised
@@ -110,14 +111,16 @@ class Rounds:
         for attempt in range(1, ATTEMPTS + 1):
             run.check_limits()
             trial = self._trial(problem, theta, g, dual)
-            look = Look(problem.loss, theta, trial - theta, _most(problem), problem.data.n)
-            tried, found = problem.closing_ahead(trial, dual, newton.HALVINGS, look, look.rows_of)
-            odd = np.setdiff1d(look.rows_of(found), self._odd)
-            if len(self._odd) + len(odd) > 4 * look.most:
-                self._odd = np.sort(odd)
+            probe = NonquadraticProbe(
+                problem.loss, theta, trial - theta, _most(problem), problem.data.n
+            )
+            tried, found = problem.closing_ahead(trial, dual, newton.HALVINGS, probe, probe.rows_of)
+            nonquadratic = np.setdiff1d(probe.rows_of(found), self._nonquadratic)
+            if len(self._nonquadratic) + len(nonquadratic) > 4 * probe.most:
+                self._nonquadratic = np.sort(nonquadratic)
             else:
-                self._odd = np.union1d(self._odd, odd)
-            if tried.value < value or not len(odd) or attempt == ATTEMPTS:
+                self._nonquadratic = np.union1d(self._nonquadratic, nonquadratic)
+            if tried.value < value or not len(nonquadratic) or attempt == ATTEMPTS:
                 break
             self._direction.tries += 1
         return tried
@@ -125,12 +128,12 @@ class Rounds:
     def _trial(
         self, problem: Problem, theta: FloatArray, g: FloatArray, dual: Linearised
     ) -> FloatArray:
-        """Newton's point, or the model's where some rows are odd."""
+        """Newton's point, or the model's where some rows are nonquadratic."""
         newtons = theta + np.ascontiguousarray(dual.step[:, 0])
-        if not len(self._odd):
+        if not len(self._nonquadratic):
             return newtons
         mu = self._direction.mu
-        rows = problem.data.sample(self._odd)
+        rows = problem.data.sample(self._nonquadratic)
         model = Model(problem.loss, rows, theta, mu, self._direction.H, _centred(g, mu))
         step = model.minimiser()
         step[-1] -= mu @ step[:-1]
@@ -148,12 +151,12 @@ def _most(problem: Problem) -> int:
     """Odd rows that a round may bring; none where Newton's curvatures are mended by others."""
     if problem.loss.straight_tails:
         return 0
-    return max(ODD_ENTRIES // problem.data.d, ODD_ROWS * problem.data.d)
+    return max(NONQUADRATIC_ENTRIES // problem.data.d, NONQUADRATIC_ROWS * problem.data.d)
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
-    """Finds the odd rows of a block of n rows in all, no more than its share of ``most``."""
+class NonquadraticProbe:
+    """Finds the nonquadratic rows of a block of n rows in all, no more than its share of ``most``."""
 
     loss: Loss
     base: FloatArray
@@ -169,15 +172,15 @@ class Look:
         m = block.margins(block.scores(self.base))
         change = block.sign[block.lo : block.hi] * block.scores(self.step)
         error = excess(self.loss, m, change)
-        odd = np.flatnonzero(~(error <= ODD))
+        nonquadratic = np.flatnonzero(~(error <= MODEL_ERROR))
         first = block.first + block.lo
         share = self.most * (first + len(m)) // self.n - self.most * first // self.n
-        if len(odd) > share:
+        if len(nonquadratic) > share:
             worst = np.argsort(
-                -np.nan_to_num(block.weights() * error, nan=np.inf)[odd], kind="stable"
+                -np.nan_to_num(block.weights() * error, nan=np.inf)[nonquadratic], kind="stable"
             )
-            odd = np.sort(odd[worst[:share]])
-        return (odd + first,)
+            nonquadratic = np.sort(nonquadratic[worst[:share]])
+        return (nonquadratic + first,)
 
     @staticmethod
     def rows_of(found: list[Any]) -> npt.NDArray[np.int64]:

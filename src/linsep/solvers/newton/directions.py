@@ -25,7 +25,7 @@ from linsep.data import Location
 from linsep.problem import dot
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, solve_spd
-from linsep.solvers.run import NEAR
+from linsep.solvers.run import CLOSING_DECREMENT
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
@@ -173,5 +173,5 @@ class ConjugateGradients:
     ) -> bool:
         if lam > 0 and rr <= 0.4 * tol * lam * value:
             return True
-        near = 0.5 * decrement <= NEAR * value
+        near = 0.5 * decrement <= CLOSING_DECREMENT * value
         return not near and rho <= 0.01 * first

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from linsep.data import Block
     from linsep.solution import FloatArray
 
-LARGEST = 6000  # rows, or features, up to which a matrix of that order is factorised
-LARGEST_SMOOTH = 3000  # the same for smooth losses, which have other ways
+MAX_ORDER = 6000  # rows, or features, up to which a matrix of that order is factorised
+MAX_ORDER_SMOOTH = 3000  # the same for smooth losses, which have other ways
 FEW_SPARSE = 1000  # the same for sparse rows
 DROP = 1e-14
 SHARE = 0.3  # of tol that the inner products may leave
@@ -37,7 +37,7 @@ Attempt = Callable[["Run[Problem]", "FloatArray"], bool]
 
 def applies(problem: Problem) -> bool:
     """Whether there are more features than rows, and not too many rows."""
-    return problem.data.n < problem.data.d and problem.data.n <= LARGEST
+    return problem.data.n < problem.data.d and problem.data.n <= MAX_ORDER
 
 
 def price(problem: Problem) -> float:
@@ -57,7 +57,7 @@ def finishes(problem: Problem) -> bool:
 
     So are few sparse rows: entries of unlike size take conjugate gradients thousands of passes.
     """
-    most = FEW_SPARSE if problem.data.sparse else LARGEST_SMOOTH
+    most = FEW_SPARSE if problem.data.sparse else MAX_ORDER_SMOOTH
     parabolas = problem.loss.smooth and gram_space.applies(problem.loss)
     return applies(problem) and problem.data.n <= most and parabolas
 

@@ -1,17 +1,19 @@
 """Semismooth Newton in the span of the rows, for losses whose conjugate is a parabola or a line on an interval.
 
 With K the inner products of the rows, w = X'a, m = sigma (K a + b) + offset, the loss is made smooth by a proximal term
-about a dual point u0 (for the hinge and the absolute loss; the others are smooth already, with bend and u0 = 0)::
+about a dual point u0 (for the hinge and the absolute loss; the others are smooth already, with smoothing and u0 = 0)::
 
-    u(m) = (centre - m)/bend + u0, cut to [lo, hi],      stationary: lam a = s sigma u(m), sum s sigma u(m) = 0.
+    u(m) = (centre - m)/smoothing + u0, cut to [lo, hi],      stationary: lam a = s sigma u(m), sum s sigma u(m) = 0.
 
 Newton's method on this takes the rows F inside the interval as free and the others as they are cut, and solves
 
-    (K_FF/lam + diag(bend/s)) p_F + b = sigma (centre - offset + bend u0) - K_FR p_R/lam,    sum p = 0,   p = s sigma u:
+    (K_FF/lam + diag(smoothing/s)) p_F + b = sigma (centre - offset + smoothing u0) - K_FR p_R/lam,
+    sum p = 0,    p = s sigma u:
 
 one Cholesky factor of the order of F. The objective is piecewise quadratic along a step, so its minimum there is found
-exactly; steps end when F stays, at the solution. The proximal term then moves to the u found and its bend shrinks: the
-gap of the loss with the kink is at most sum s bend |u - u0|. From the model of another C, few steps are left.
+exactly; steps end when F stays, at the solution. The proximal term then moves to the u found and its smoothing
+shrinks: the gap of the loss with the kink is at most sum s smoothing |u - u0|. From the model of another C, few steps
+are left.
 
 Chapelle, Training a support vector machine in the primal, 2007. Rockafellar, Augmented Lagrangians and applications of
 the proximal point algorithm, 1976. Li, Sun and Toh, A highly efficient semismooth Newton augmented Lagrangian method,
@@ -37,10 +39,11 @@ if TYPE_CHECKING:
     from linsep.losses import Loss
     from linsep.solution import FloatArray
 
-STEPS = 60  # of Newton's method for one proximal term
-ROUNDS = 14  # proximal terms
-FIRST, NEXT, LEAST = 1.0, 0.1, 1e-12  # their bends, as a share of |x|^2/lam; the factor; the last
-NEAR = 1e-5  # the same from a solution to some digits
+MAX_STEPS = 60  # of Newton's method for one proximal term
+MAX_PROXIMAL_TERMS = 14
+# Smoothing of the proximal terms as a share of |x|^2/lam: the first, the factor from one to the next, the last.
+FIRST, NEXT, LEAST = 1.0, 0.1, 1e-12
+POLISH_SMOOTHING = 1e-5  # the first smoothing, as such a share, from a solution to some digits
 POLISHES, EXACT = 3, 0.1  # proximal terms for that; the share of tol at which it is exact
 CLOSE = 1e-4  # the gap of a solution that is worth it
 SMALL = 1e-3  # change of the objective, as a share of tol, that is none
@@ -109,38 +112,38 @@ class _Newton:
         self.a, self.b = self.mass * u / self.lam, b
         self.Ka = self.span.K @ self.a
 
-    def _wanted(self, bend: float, u0: FloatArray, Ka: FloatArray, b: float) -> FloatArray:
+    def _wanted(self, smoothing: float, u0: FloatArray, Ka: FloatArray, b: float) -> FloatArray:
         """u before it is cut."""
         span = self.span
-        return (span.kink - span.sigma * (Ka + b)) / bend + u0
+        return (span.kink - span.sigma * (Ka + b)) / smoothing + u0
 
     def dual(self) -> FloatArray:
-        """u of the model, a = s sigma u/lam: from the margins it would come with the errors of these over bend."""
+        """u of the model, a = s sigma u/lam: from the margins it would come with the errors of these over smoothing."""
         live = self.mass != 0.0
         u = np.divide(self.lam * self.a, self.mass, out=np.zeros_like(self.a), where=live)
         cut: FloatArray = np.clip(u, self.low, self.high)
         return cut
 
-    def minimise(self, bend: float, u0: FloatArray) -> bool:
+    def minimise(self, smoothing: float, u0: FloatArray) -> bool:
         """Newton steps until the free rows stay; whether they did."""
-        for _ in range(STEPS):
+        for _ in range(MAX_STEPS):
             if self._check is not None:
                 self._check()
             self.steps += 1
-            c = self._wanted(bend, u0, self.Ka, self.b)
+            c = self._wanted(smoothing, u0, self.Ka, self.b)
             free = (c > self.low) & (c < self.high)
-            found = self._target(bend, u0, np.clip(c, self.low, self.high), free)
+            found = self._target(smoothing, u0, np.clip(c, self.low, self.high), free)
             if found is None:
                 return False
             a, b = found
             Ka = self.span.K @ a
             if not np.isfinite(b + float(a @ Ka)):
                 return False
-            t, gain = self._length(bend, c, a - self.a, Ka - self.Ka, b - self.b)
+            t, gain = self._length(smoothing, c, a - self.a, Ka - self.Ka, b - self.b)
             small = gain <= SMALL * self.tol * self.lam * float(a @ Ka)
             if t >= 1.0:
                 self.a, self.b, self.Ka = a, b, Ka
-                c = self._wanted(bend, u0, Ka, b)
+                c = self._wanted(smoothing, u0, Ka, b)
                 if small or np.array_equal(free, (c > self.low) & (c < self.high)):
                     return True
             elif small:
@@ -154,7 +157,7 @@ class _Newton:
         return False
 
     def _target(
-        self, bend: float, u0: FloatArray, u: FloatArray, free: npt.NDArray[np.bool_]
+        self, smoothing: float, u0: FloatArray, u: FloatArray, free: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, float] | None:
         """Where the objective would have its minimum if the rows stayed free, or cut, as they are."""
         span, lam = self.span, self.lam
@@ -162,13 +165,13 @@ class _Newton:
         p = self.mass * u
         p[F] = 0.0
         if not len(F):
-            b = self._intercept(bend, u0, span.K @ (p / lam)) if span.fit_intercept else 0.0
+            b = self._intercept(smoothing, u0, span.K @ (p / lam)) if span.fit_intercept else 0.0
             return p / lam, b
         M = span.K[np.ix_(F, F)]
         M *= 1.0 / lam
-        M[np.diag_indices(len(F))] += bend / span.weight[F]
+        M[np.diag_indices(len(F))] += smoothing / span.weight[F]
         fixed = np.flatnonzero(p)
-        rhs = span.sigma[F] * (span.kink[F] + bend * u0[F])
+        rhs = span.sigma[F] * (span.kink[F] + smoothing * u0[F])
         if len(fixed):
             rhs -= span.K[np.ix_(F, fixed)] @ (p[fixed] / lam)
         factor, info = dpotrf(M.T, lower=1, overwrite_a=1, clean=0)
@@ -181,11 +184,11 @@ class _Newton:
         p[F] = both[:, 0] - b * both[:, 1]
         return p / lam, b
 
-    def _intercept(self, bend: float, u0: FloatArray, Ka: FloatArray) -> float:
+    def _intercept(self, smoothing: float, u0: FloatArray, Ka: FloatArray) -> float:
         """The best intercept for these scores."""
 
         def slope(b: float) -> float:
-            u = np.clip(self._wanted(bend, u0, Ka, b), self.low, self.high)
+            u = np.clip(self._wanted(smoothing, u0, Ka, b), self.low, self.high)
             return float(self.mass @ u)  # falls as b rises
 
         reach = 1.0
@@ -198,7 +201,7 @@ class _Newton:
         return 0.5 * (low + high)
 
     def _length(
-        self, bend: float, c: FloatArray, da: FloatArray, dKa: FloatArray, db: float
+        self, smoothing: float, c: FloatArray, da: FloatArray, dKa: FloatArray, db: float
     ) -> tuple[float, float]:
         """The step to the least objective along a direction, 1 if that is where it points, and the slope there."""
         lam, span = self.lam, self.span
@@ -206,7 +209,7 @@ class _Newton:
         first, second = lam * float(self.a @ dKa), lam * float(da @ dKa)
 
         def slope(t: float) -> float:
-            u = np.clip(c - (t / bend) * dm, self.low, self.high)
+            u = np.clip(c - (t / smoothing) * dm, self.low, self.high)
             return first + t * second - float((span.weight * u) @ dm)
 
         start, end = slope(0.0), slope(1.0)
@@ -262,7 +265,7 @@ def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Fou
     """A solution of a loss with a kink, made exact where its free rows are the right ones but for a few."""
     method = _Newton(span, lam, tol, None)
     method.place(u, b)
-    best, share = method.found(), NEAR
+    best, share = method.found(), POLISH_SMOOTHING
     for _ in range(POLISHES):
         method.minimise(share * method.size, method.dual())
         found = method.found()
@@ -276,7 +279,7 @@ def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Fou
     over="ignore", invalid="ignore", divide="ignore"
 )  # a gap that is not finite closes nothing
 def made_exact(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
-    """The same, polished: where rounding, which C makes larger, is all that has come between."""
+    """The model of a larger lam, polished, if its gap here is at most tol: C has only enlarged its rounding errors."""
     method = _Newton(span, lam, tol, None)
     u = np.clip(lam * mass, method.low, method.high)
     method.place(u, b)
@@ -286,18 +289,18 @@ def made_exact(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -
     return found if found.gap <= tol else None
 
 
-def _bent(method: _Newton) -> Found:
+def _by_smoothing(method: _Newton) -> Found:
     """A smooth loss by way of less curved ones.
 
-    Where |x|^2/lam is many times its bend, a first step cuts most rows at an end of the interval, and goes so far that
-    no length of it is of use. With a bend of |x|^2/lam none is cut; from there it comes down.
+    Where |x|^2/lam is many times its smoothing, a first step cuts most rows at an end of the interval, and goes so
+    far that no length of it is of use. With a smoothing of |x|^2/lam none is cut; from there it comes down.
     """
     nothing, least = np.zeros_like(method.a), 1.0 / method.span.loss.curvature_bound
     method.place(nothing, 0.0)
-    bend = FIRST * method.size
-    while bend > least:
-        method.minimise(bend, nothing)
-        bend *= NEXT
+    smoothing = FIRST * method.size
+    while smoothing > least:
+        method.minimise(smoothing, nothing)
+        smoothing *= NEXT
     method.minimise(least, nothing)
     return method.found()
 
@@ -325,10 +328,10 @@ def solve(
         found = method.found()
         if settled or found.gap <= tol:
             return found
-        other = _bent(method)
+        other = _by_smoothing(method)
         return other if other.gap < found.gap or not np.isfinite(found.gap) else found
     best, share, u0 = method.found(), FIRST, nothing
-    for _ in range(ROUNDS):
+    for _ in range(MAX_PROXIMAL_TERMS):
         settled = method.minimise(share * method.size, u0)
         found = method.found()
         if found.gap < best.gap:

@@ -32,7 +32,7 @@ ENTRIES = 500_000  # stored numbers of X; twice as many if there are rows enough
 FEATURES = 300
 _POLISH = 3e6  # multiply-adds of one Hessian below which polishing is free
 _POLISH_TOL = 1e-5  # who asks for less wants no digits
-STEPS = 200
+MAX_STEPS = 200
 _SECONDS = 2.0  # longer than any native fit takes
 # Entries from which on a pilot saves more than it costs, given many rows per feature.
 PILOT_ENTRIES = 400_000
@@ -40,7 +40,7 @@ _PILOT_TOL = 1e-3
 # Sparse columns are often rare, and where the penalty is weak a pilot makes too much of the few rows that have them.
 # Then it has more rows; for the logistic loss, slow to take back large weights, many more, or is left out.
 _SPARSE_ROWS_PER_FEATURE = 150
-_WEAK, _WEAK_ROWS, _WEAKER, _MANY_ROWS = 1.0, 60, 100.0, 100
+_WEAK_HARDNESS, _WEAK_ROWS, _WEAKER_HARDNESS, _MANY_ROWS = 1.0, 60, 100.0, 100
 _UNFINISHED, GAP_CLOSED, _PRECISION, _SEPARABLE = 0, 1, 2, 3
 
 
@@ -55,7 +55,7 @@ def fits(problem: Problem) -> bool:
 def ends_before(stop: Stop) -> bool:
     """Whether a native fit, which does not look at the clock, surely ends before the user's limits."""
     in_time = stop.time_limit is None or stop.time_limit >= _SECONDS
-    return in_time and (stop.max_passes is None or stop.max_passes >= 3 * STEPS + 1)
+    return in_time and (stop.max_passes is None or stop.max_passes >= 3 * MAX_STEPS + 1)
 
 
 def polishes(tol: float, entries: int, d: int) -> bool:
@@ -77,7 +77,7 @@ def run_native(
         problem.native_loss,
         problem.lam,
         tol,
-        STEPS,
+        MAX_STEPS,
         problem.fit_intercept,
         polish,
         problem.data.location is Location.MEMORY and problem.data.n_threads > 1,
@@ -103,9 +103,9 @@ def _pilot_rows(problem: Problem) -> int:
     per_feature, enough = sampling.PILOT_ROWS_PER_FEATURE, _MANY_ROWS * data.d
     if data.sparse and sampling.PILOT_SHARE * data.n < enough and data.whole is not None:
         hard = hardness(problem, sampled_mean(problem))
-        if hard > _WEAKER and problem.loss.recedes:
+        if hard > _WEAKER_HARDNESS and problem.loss.recedes:
             return 0
-        per_feature = _WEAK_ROWS if hard > _WEAK else per_feature
+        per_feature = _WEAK_ROWS if hard > _WEAK_HARDNESS else per_feature
     return sampling.pilot_size(data, rows_per_feature=per_feature)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FAR = 1e-6  # curvature beside the largest of a row that may have run away
 GONE = 1e-12  # curvature of a row that has run away
-LARGEST = 4000
+MAX_FEATURES = 4000
 SLACK = 1e-9  # relative size of a score change that counts as none
 
 
@@ -76,7 +76,7 @@ def refuse_receding(problem: Problem, theta: FloatArray) -> None:
         if _any_far(problem):
             refuse_without_minimiser(problem)
         return
-    if problem.data.d >= LARGEST:
+    if problem.data.d >= MAX_FEATURES:
         return
     v = _candidate(problem, theta)
     if v is None:

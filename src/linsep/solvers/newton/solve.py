@@ -19,7 +19,7 @@ import numpy as np
 from linsep.problem import Tried, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.newton import recession
-from linsep.solvers.run import NEAR, HandOver, LimitReached, Run, linearised
+from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run, linearised
 
 if TYPE_CHECKING:
     from linsep.data import Block
@@ -216,7 +216,7 @@ def _closed(
 def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
     """Whether the step is so short, and its residual so small, that its dual point may close the gap."""
     near = max(
-        NEAR, min(0.05, float(np.sqrt(2 * stop.tol)))
+        CLOSING_DECREMENT, min(0.05, float(np.sqrt(2 * stop.tol)))
     )  # the gap goes like the decrement squared
     if problem.lam == 0.0 or 0.5 * decrement > near * value:
         return False
