@@ -25,11 +25,6 @@ struct AnyRows {
     }
     // z[i] = x_i . w + b for rows r ... r + nr - 1
     void dots(i64 r, i64 nr, const double* theta, double* z) const { table->scores(rows, r, r + nr, theta, z); }
-    double dot_row(i64 i, const double* w) const {
-        double z;
-        table->list_dots(rows, &i, 1, w, &z);
-        return z;
-    }
     void axpy(i64 i, double a, double* out) const { table->list_add(rows, &i, 1, &a, out); }
 
 #define KERNEL(name, ...)
@@ -39,6 +34,7 @@ struct AnyRows {
     auto name(A... arguments) const {           \
         return table->name(rows, arguments...); \
     }
+#include "dual/kernels.def"
 #include "interior/kernels.def"
 #include "softmax/kernels.def"
 #include "sums/kernels.def"

@@ -28,6 +28,8 @@ struct Crossover {
     bool intercept;
     const double* c;  // linear term [d + 1], or null
     double *theta, *u, *v, *h, *before, *base, *g, *delta, *res, *mu, *H, *pack;
+    double* some;  // numbers of the rows of a list
+    i64* list;
     Cholesky chol;
     double farthest = 0;  // of the margins from the kink
     int grams = 0, sweeps = 0;
@@ -38,6 +40,8 @@ struct Crossover {
         const i64 order = X.d + 1;
         h = arena->take(X.n);
         before = arena->take(X.n);
+        some = arena->take(X.n);
+        list = arena->take_ids(X.n);
         base = arena->take(order + 8);
         g = arena->take(order + 8);
         delta = arena->take(order + 8);
@@ -83,35 +87,36 @@ struct Crossover {
         return true;
     }
 
-    // base += sign of t * s sign u x~ of row k
-    void shift_base(i64 k, double times) {
-        const double mass = times * weight(k) * t.sign[k] * u[k];
-        X.axpy(k, mass, base);
-        base[X.d] += mass;
+    // to += sum of some[k] x~ over the rows of the list
+    void add_list(i64 count, double* to) {
+        X.list_add(list, count, some, to);
+        for (i64 k = 0; k < count; ++k) to[X.d] += some[k];
     }
-    double margin(i64 k) const {
-        return t.sign[k] * (X.dot_row(k, theta) + theta[X.d]) + (t.offset ? t.offset[k] : 0.0) - box.kink;
+    double mass(i64 k) const { return weight(k) * t.sign[k] * u[k]; }
+    // base += times * s sign u x~ of row k
+    void shift_base(i64 k, double times) {
+        some[0] = times * mass(k), list[0] = k;
+        add_list(1, base);
     }
 
     // One step of the method of multipliers, which only looks at the free rows. Returns the largest change of u.
     double multiply(double rho) {
         const i64 d = X.d, order = d + 1;
         for (i64 j = 0; j < order; ++j) g[j] = base[j] - (j < d ? lam * theta[j] : 0.0);
-        for (i64 k = 0; k < X.n; ++k) {
-            if (!(h[k] > 0.0)) continue;
-            const double mass = h[k] * t.sign[k] * (u[k] - rho * v[k]);
-            X.axpy(k, mass, g);
-            g[d] += mass;
-        }
+        i64 count = 0;
+        for (i64 k = 0; k < X.n; ++k)
+            if (h[k] > 0.0) some[count] = h[k] * t.sign[k] * (u[k] - rho * v[k]), list[count++] = k;
+        add_list(count, g);
         if (!intercept) g[d] = 0.0;
         for (i64 j = 0; j < d; ++j) g[j] -= mu[j] * g[d];
         chol.solve_refined(H, g, delta, res);
         if (intercept) delta[d] -= dot_n(mu, delta, d);
         for (i64 j = 0; j < order; ++j) theta[j] += delta[j];
         double most = 0;
-        for (i64 k = 0; k < X.n; ++k) {
-            if (!(h[k] > 0.0)) continue;
-            v[k] = margin(k);
+        X.list_dots(list, count, theta, some);
+        for (i64 a = 0; a < count; ++a) {
+            const i64 k = list[a];
+            v[k] = t.sign[k] * (some[a] + theta[d]) + (t.offset ? t.offset[k] : 0.0) - box.kink;
             const double change = rho * v[k];
             u[k] -= change;
             if (!(__builtin_fabs(change) <= most)) most = __builtin_fabs(change);
@@ -184,8 +189,10 @@ struct Crossover {
     bool run(int rounds) {
         guess();
         for (i64 j = 0; j <= X.d; ++j) base[j] = c ? c[j] : 0.0;
+        i64 fixed = 0;
         for (i64 k = 0; k < X.n; ++k)
-            if (!(h[k] > 0.0) && u[k] != 0.0 && weight(k) > 0.0) shift_base(k, 1.0);
+            if (!(h[k] > 0.0) && u[k] != 0.0 && weight(k) > 0.0) some[fixed] = mass(k), list[fixed++] = k;
+        add_list(fixed, base);
         ++sweeps;
         for (int k = 0; k < rounds; ++k) {
             double rho = 1.0, change = 1.0, last = __builtin_inf();
