@@ -149,3 +149,16 @@ def test_a_fit_is_constructed_in_one_function():
 def test_tuning_names_the_private_methods_that_it_calls_in_one_protocol():
     private = r"getattr\(estimator, \"_|estimator\._[a-z]"
     assert {path for path in matching(private) if path.startswith("tuning/")} == set()
+
+
+def test_docstrings_can_be_read_alone():
+    """A tooltip shows the first line: it says what it is about, and does not point to a neighbour."""
+    openings = ("The same", "Of ", "As ", "These ", "Those ", "Such ")
+    found = [
+        f"{path}:{node.lineno}"
+        for path, text in modules().items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        if (ast.get_docstring(node) or "").startswith(openings)
+    ]
+    assert not found, found

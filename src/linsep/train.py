@@ -48,7 +48,7 @@ class Fit:
 
 
 class Proposed(NamedTuple):
-    """What of a solution becomes part of a fit, for native fits that make no more of it."""
+    """The parts of a solution that a fit keeps, for native fits."""
 
     W: FloatArray
     dual: Linearised | Explicit

@@ -234,7 +234,7 @@ def _along(
 
 
 def _rows(problem: GridProblem, rows: npt.NDArray[np.bool_]) -> Memory:
-    """These sparse rows as a data set of their own."""
+    """Data set of some sparse rows."""
     every = bool(rows.all())
 
     def of(values: FloatArray | None) -> FloatArray | None:

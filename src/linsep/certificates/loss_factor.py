@@ -69,7 +69,7 @@ class LossFactor:
         return asked if self.plain else max(asked - _LOST, 0.5 * asked)
 
     def part(self, given: Part) -> Part:
-        """The same subproblem with the plain loss."""
+        """Subproblem with the plain loss in place of the scaled one."""
         if self.plain:
             return given
         return given._replace(

@@ -128,7 +128,7 @@ def _lower_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bo
 
 
 def _exact_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bool) -> Fraction:
-    """The same as a rational number."""
+    """Lower bound of the hard margin as a rational number."""
     used = np.flatnonzero(alpha)
     if not len(used):
         return Fraction(0)
@@ -163,7 +163,7 @@ def _exactly(
     fit_intercept: bool,
     tol: float,
 ) -> Optimality:
-    """The same with rational numbers."""
+    """Certificate of the hard margin, computed with rational numbers."""
     low = _exact_smallest_margin(X, sigma, weight, theta)
     w = [Fraction(x) for x in theta[:-1].tolist()]
     primal = sum((x * x for x in w), Fraction(0)) / 2

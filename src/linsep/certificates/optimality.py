@@ -165,7 +165,7 @@ def exact_zero(tol: float) -> Optimality:
 
 
 def preference(bound: Optimality) -> tuple[bool, float]:
-    """Of two proofs of one fit the smaller is better: certified first, then the gap."""
+    """Sort key of proofs of one fit: certified first, then the smaller gap."""
     return not bound.certified, bound.gap
 
 

@@ -227,7 +227,7 @@ class DoubledRows(Rows):
 
     @classmethod
     def of(cls, part: Rows) -> DoubledRows | None:
-        """The same rows; None if there are too many of them."""
+        """Rows ready for doubled precision; None if there are too many of them."""
         if part.X.shape[0] * float(part.size) ** 2 > DOUBLED_WORK:
             return None
         vectors = part.sigma, part.offset, part.weight

@@ -108,7 +108,7 @@ def _screen_part(part: Part) -> tuple[BoolArray, BoolArray]:
 
 
 def _in_units(part: Part) -> Part:
-    """The same in units of the targets in which nothing overflows: which weights are 0 depends on no unit."""
+    """Screen in units of the targets in which nothing overflows: which weights are 0 does not depend on units."""
     return target_units(part.loss, part.penalty, part.offset).part(part)
 
 

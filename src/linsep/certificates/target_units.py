@@ -70,7 +70,7 @@ class TargetUnits:
         return W if W is None or self.plain else _ldexp(W, -self.exponent)
 
     def part(self, given: Part) -> Part:
-        """The same subproblem in these units, with its coefficients and its dual point."""
+        """Subproblem in these units, with its coefficients and its dual point."""
         if self.plain:
             return given
         return given._replace(

@@ -37,7 +37,7 @@ def _rows_within(size: int, d: int, itemsize: int) -> int:
 
 
 def sparse_edges(starts: npt.NDArray[np.integer]) -> Edges:
-    """The same for CSR rows, from their row pointers: blocks of equally many entries."""
+    """Edges of blocks of CSR rows with equally many entries, from the row pointers."""
     starts = starts.astype(np.int64, copy=False)
     blocks = max(1, round(12 * int(starts[-1]) / BLOCK_BYTES))
     if blocks == 1 and len(starts) > 1:

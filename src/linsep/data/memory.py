@@ -187,7 +187,7 @@ class Memory(LocalDataset):
         return Memory(X, *self.targets.take(rows, factor), n_threads=self.n_threads)
 
     def reweighted(self, factor: FloatArray) -> Memory:
-        """The same rows, their weights multiplied by ``factor``."""
+        """Data set of these rows with weights multiplied by ``factor``."""
         return Memory(self.X, *self.targets.take(slice(None), factor), n_threads=self.n_threads)
 
     def columns(self, chosen: IntArray) -> Memory:

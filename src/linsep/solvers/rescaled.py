@@ -70,7 +70,7 @@ class Coordinates:
         return (np.asarray(X, dtype=np.float64) - self.centre) * self.factors
 
     def back(self, theta: FloatArray) -> FloatArray:
-        """The same point in the coordinates of the user."""
+        """Point in the coordinates of the user."""
         out = np.append(theta[:-1] * self.factors, theta[-1])
         # The intercept may be the difference of huge numbers: it is rounded once, not once for each product.
         exact = (Dyadic.of(self.centre) * Dyadic.of(out[:-1])).sum()

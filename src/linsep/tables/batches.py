@@ -42,7 +42,7 @@ class Rows(Protocol):
         """A rectangle of the numbers."""
 
     def some(self, rows: IntArray) -> Rows:
-        """These of the rows."""
+        """Select rows."""
 
     def release(self) -> None:
         """They are not needed soon."""
@@ -89,7 +89,7 @@ class Batch:
         return self.numbers[rows, columns]
 
     def some(self, rows: IntArray) -> Part:
-        """These of the rows; nothing is copied."""
+        """Select rows without a copy."""
         return Part(self, rows)
 
     def release(self) -> None:
@@ -117,7 +117,7 @@ class Part:
         return np.asarray(self.batch.numbers[:, columns][self.rows[rows]])
 
     def some(self, rows: IntArray) -> Part:
-        """These of the rows."""
+        """Select rows."""
         return Part(self.batch, self.rows[rows])
 
     def release(self) -> None:

@@ -114,7 +114,7 @@ class Number(Encoding):
         return rows, np.repeat((0, 1), (len(values), len(missing))), x
 
     def write(self, values: npt.NDArray[Any], out: npt.NDArray[np.float64]) -> None:
-        """The same into columns of a dense matrix."""
+        """Write the encoded values into columns of a dense matrix."""
         out[:, 0] = self._scaled(values)
         if self.indicator:
             out[:, 1] = np.isnan(values)

@@ -85,7 +85,7 @@ class Table:
             rows.release()
 
     def take(self, rows: npt.NDArray[np.int64]) -> Table:
-        """These rows, in this order, as a table of its own; rows in rising order are not copied."""
+        """Table of the given rows in the given order; rows in rising order are not copied."""
         y = None if self.y is None else self.y[rows]
         if self.matrix is not None:
             return replace(self, matrix=self.matrix[rows], y=y, _places={})

@@ -33,7 +33,7 @@ _SCORED = 4096  # rows scored together
 
 
 def some(X: Any, rows: IntArray) -> Any:
-    """These rows of an array, a sparse matrix or a frame."""
+    """Select rows of an array, a sparse matrix or a frame."""
     if hasattr(X, "tocsr"):
         X = X.tocsr()
     return _safe_indexing(X, rows)

@@ -61,7 +61,7 @@ def models(
     pairs: Sequence[tuple[IntArray, IntArray]],
     rejected: dict[float, Bounds],
 ) -> Iterator[tuple[int, int, Any]]:
-    """As ``separate.models``, with the models of losing C as they were when that was known.
+    """Fit models in order of C; a C that is proven to lose keeps its unfinished model.
 
     ``rejected`` gets those C with the bounds on their mean error.
     """

@@ -85,7 +85,7 @@ class Splits:
         return part
 
     def renumbered(self) -> Splits:
-        """The same pairs with rows numbered within ``rest``."""
+        """Pairs of row numbers, renumbered within ``rest``."""
         if self.rest is None or self.fold is not None:
             return Splits(self.listed, None, None, self.fold)
         at = np.empty(int(self.rest.max()) + 1, dtype=np.int64)

@@ -43,7 +43,7 @@ class ClassSums:
         return self.entropy, self.gradient()[: -len(self.mass)]
 
     def balanced(self) -> tuple[Interval, list[Fraction]]:
-        """The same once all p are mixed with one r so that the class sums vanish (see ``softmax``)."""
+        """Mix all p with one r so that the class sums vanish (see ``softmax``)."""
         n, e = self.mass, self.residual
         t = max((-b / (a - b) for a, b in zip(n, e, strict=True) if b < 0), default=Fraction(0))
         if t == 0:
@@ -197,7 +197,7 @@ class CoupledRows(ExactRows):
     def directions(
         self, point: Point, active: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, FloatArray]:
-        """As for pointwise losses, with H = diag(p) - p p' = L L' of each row and L = diag(sqrt p) - p sqrt(p)'."""
+        """Directions with H = diag(p) - p p' = L L' of each row and L = diag(sqrt p) - p sqrt(p)'."""
         p = np.maximum(point.floats(), 0.0)
         index = np.arange(self.n)
         p[index, self.labels] = np.maximum(1.0 - p.sum(axis=1), 0.0)

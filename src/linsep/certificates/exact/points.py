@@ -74,7 +74,7 @@ class ExactRows:
         return Dyadic.of(self.s[rows]) * Dyadic.of(self.factor)
 
     def weight_at(self, i: int) -> Fraction:
-        """The same of one row."""
+        """Weight of one row as an exact number."""
         return Fraction(float(self.s[i])) * Fraction(self.factor)
 
     def dense(self) -> FloatArray:

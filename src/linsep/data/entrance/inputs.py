@@ -162,7 +162,7 @@ def weights(sample_weight: Any, n: int) -> FloatArray | None:
 
 
 def nonnegative_weights(sample_weight: Any, n: int) -> FloatArray:
-    """The same of some of the rows, which may all have weight zero."""
+    """Check the weights of some of the rows, which may all be zero."""
     s = _weight_vector(sample_weight, n)
     refuse_nonfinite_vector(s, "sample_weight")
     if s.min() < 0:

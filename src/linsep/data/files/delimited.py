@@ -329,6 +329,6 @@ class _Watched(io.RawIOBase):
 
 
 def _with_blanks(missing: frozenset[str]) -> list[str]:
-    """The same with blanks around, as they stand in files with aligned columns."""
+    """Words with blanks around them, as in files with aligned columns."""
     around = {" " * k + token + " " * j for token in missing for k in range(3) for j in range(3)}
     return sorted(around | {" " * k for k in range(64)})

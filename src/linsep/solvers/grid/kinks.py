@@ -104,7 +104,7 @@ class _Band:
         problem.passes += len(rows) / problem.data.n
 
     def optimum(self, C: float, part: int, delta: FloatArray, tol: float) -> FloatArray:
-        """Of one model, from its first step; where P would not fall, steps are halved."""
+        """Optimum of one model from its first step; steps that do not decrease P are halved."""
         grid, base = self._grid, self._base
         lam = 1.0 / C
         value, g, H = base.without(part)

@@ -122,7 +122,7 @@ class Grid:
         self._loss = _kernels.Loss(problem.loss.native, *problem.loss.params)
 
     def share(self) -> float:
-        """Of the weight of all rows, what a model sees on average."""
+        """Mean share of the total weight that a model is trained on."""
         part, weight = self.part, self.problem.data.weight
         total = len(part) if weight is None else weight.sum()
         inside = float((part >= 0).sum() if weight is None else weight[part >= 0].sum())

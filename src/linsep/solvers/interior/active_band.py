@@ -101,7 +101,7 @@ class Band:
         return float(sums[0]) + self.problem.penalty_value(theta), wrong
 
     def judged(self, theta: FloatArray, part: FloatArray) -> tuple[float, Wrong, FloatArray]:
-        """The same, and the closing sums for the dual variables of all rows, of which those of the band are given.
+        """Objective at theta, fixed rows on the wrong side, closing sums; ``part``: dual variables of the band.
 
         They are kept under DUAL, where the rows are.
         """
