@@ -65,7 +65,7 @@ def test_rows_too_many_for_the_client_are_fitted_from_its_disk(
     if kind == "several, l1":
         y = np.digitize(z, [-3.0, 3.0])
     if kind == "bands that fail":
-        for name in ("ROUNDS", "FEW_ROUNDS"):
+        for name in ("MAX_BANDS", "FEW_ROUNDS"):
             monkeypatch.setattr(importlib.import_module("linsep.solvers.interior.sifting"), name, 0)
     if kind == "least absolute":
         X, y, cuts = X[:4000], z[:4000] + np.random.default_rng(2).laplace(size=4000), (3000, 1000)

@@ -236,7 +236,7 @@ PARAMETERS = {
     "random_state": ({"random_state": "seed"}, ["random_state", "'seed'"]),
     "random_state negative": ({"random_state": -1}, ["random_state", "-1"]),
     "multiclass": ({"multiclass": "ovo"}, ["multiclass", "'multinomial', 'ovr'", "'ovo'"]),
-    "solver": ({"solver": "liblinear"}, ["solver", "'liblinear'", "newton"]),
+    "solver": ({"solver": "newtn"}, ["solver", "'newtn'", "newton"]),
     "class_weight": ({"class_weight": {5: 2.0}}, ["class_weight", "5", "0, 1"]),
 }
 

@@ -77,7 +77,7 @@ REFUSED = {
         {"target": "agee"},
         None,
         None,
-        "did you mean one of 'age'",
+        "did you mean 'age'?",
     ),
     "unknown ignored": (b"a,b\n1,2\n", {"ignore": ["c"]}, None, None, "no column 'c'"),
     "unknown in types": (b"a,b\n1,2\n", {"types": {"c": "number"}}, None, None, "no column 'c'"),

@@ -19,11 +19,13 @@ from linsep.data.location import Location
 from linsep.data.ordered_sum import add_up
 from linsep.data.targets import IntArray, Targets
 from linsep.data.threads import usable_threads
+from linsep.errors import BadInput
 
 if TYPE_CHECKING:
     from typing import Unpack
 
 CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, larger ones by block
+MAX_COLUMNS = 2**31 - 2  # of rows that the kernels read
 FILLED = 0.2  # fraction of nonzeros from which a few columns are better stored in full
 _EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16")
 
@@ -60,6 +62,11 @@ def readable(X: Any) -> Any:
 
 def kernel_rows(X: Any) -> _kernels.Rows:
     """X, dense or CSR, as the kernels read it."""
+    if X.shape[1] > MAX_COLUMNS:
+        raise BadInput(
+            f"The rows have {X.shape[1]:,} columns; at most {MAX_COLUMNS:,} are possible. Number those that occur "
+            "from 1 on, or hash them to fewer."
+        )
     if not isinstance(X, np.ndarray):
         indices, indptr = X.indices, X.indptr
         if indices.dtype != indptr.dtype:
