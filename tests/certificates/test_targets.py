@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hostile import draw
 
 from linsep import LinearRegressor, load, save, tune, verify
 from linsep.certificates import Optimality, TargetUnits
@@ -331,3 +332,11 @@ def test_certificates_are_rounded_to_the_safe_side(exponent):
     assert Fraction(found.dual) <= exact[0]
     assert Fraction(found.gap) >= exact[1]
     assert found.certified == (exponent > 0)  # 1e-80 / 4^400 is 1e-321
+
+
+def test_exact_verification_confirms_what_a_simpler_problem_proves():
+    """Columns of 1e18 and a tiny C: the penalty is left out of the proof, and no exact dual point is as good."""
+    case = draw(70010)
+    model = LinearRegressor("absolute", C=case.C).fit(case.X, case.y)
+    assert model.certificate_.certified
+    assert verify(model, case.X, case.y, exact=True).certified

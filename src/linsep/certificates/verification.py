@@ -70,7 +70,8 @@ def verify(
     Returns the certificate that was found, or raises :class:`~linsep.errors.CertificateError` if it does not
     reach the model's ``tol`` or contradicts ``model.certificate_``. ``exact=True`` computes with rational
     numbers and balls (the logistic, exponential and multinomial losses need ``linsep[exact]``), so that no rounding
-    is left to allow for. X may be a scan (``linsep.scan``), which may bring y and the weights along.
+    is left to allow for, except where only a simpler problem proves the claim. X may be a scan (``linsep.scan``), which
+    may bring y and the weights along.
     """
     require_fitted(model, "verify")
     if hasattr(model, "_verified"):  # its proof is not one of duality, and it knows how to check it
@@ -129,8 +130,8 @@ def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.i
     if isinstance(part.loss, Loss) and nothing_to_fit(part.loss, part.sigma, part.offset, part.W):
         return exact_zero(part.tol)
     if exact:
-        part = cleared_dual(part)
-        return exact_certificate(
+        given, part = part, cleared_dual(part)
+        proven = exact_certificate(
             *(part.loss, part.X, part.sigma, part.offset, part.weight, part.W, part.dual),
             penalty=part.penalty,
             fit_intercept=part.fit_intercept,
@@ -138,6 +139,8 @@ def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.i
             labels=part.labels,
             claimed_gap=claimed_gap,
         )
+        # Where no exact dual point is found, a simpler problem may still prove it, with its rounding bounded.
+        return proven if proven.certified else min([proven, *_by_relaxation(given)], key=preference)
     found = _recheck(part)
     if found.relative_gap <= _SHARP * part.tol:
         return found
