@@ -4,6 +4,7 @@ import importlib.metadata
 
 project = "linsep"
 author = "The linsep developers"
+copyright = "The linsep developers"
 release = importlib.metadata.version("linsep")
 extensions = [
     "myst_parser",
@@ -11,18 +12,26 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "sphinx_copybutton",
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3  # links may lead to headings
+highlight_language = "none"  # unless a block names its language
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
-html_theme = "alabaster"
+html_theme = "pydata_sphinx_theme"
+html_title = "linsep"
 html_theme_options = {
-    "description": "Linear separation, with proof",
-    "fixed_sidebar": True,
-    "page_width": "68rem",
+    "navbar_center": [],
+    "globaltoc_includehidden": True,
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
 }
-html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
+html_sidebars = {"**": ["globaltoc.html"]}
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 
 
 def keep_bars(app, what, name, obj, options, lines):
