@@ -153,7 +153,8 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     If floating-point numbers do not hold a dual point that proves a claim, exact arithmetic may find one.
     """
     found = recheck_part(part, exact=exact, claimed_gap=claim.gap)
-    if exact or found.certified or not claim.certified or location_of(part.X) is Location.CLUSTER:
+    reached = found.certified and found.gap <= claim.gap
+    if exact or reached or not claim.certified or location_of(part.X) is Location.CLUSTER:
         return found
     if math.prod(part.X.shape) > _EXACT_SIZE:
         return found
