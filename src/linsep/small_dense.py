@@ -1,9 +1,9 @@
-"""The short road: a small dense table becomes a certified fit without the objects of ``train``.
+"""Fit and certify a small dense table without the objects of ``train``.
 
 On a table of a hundred rows a data set, a problem, a run and what they tell each other take longer than the fit. Here
 the native fits of the solvers ``small`` and ``interior`` read the user's arrays, and kernels/sums/enclosure.hpp puts
-the certificate together from the sums of their closing pass. The answer has the bits of the long road, which takes all
-that is not plain: other data, losses and penalties, a start, limits, a gap that does not close at the first attempt.
+the certificate together from the sums of their closing pass. The result is bit-identical to that of ``train``, which
+takes everything else: other data, losses and penalties, a start, limits, a gap that does not close at once.
 """
 
 from __future__ import annotations

@@ -274,6 +274,8 @@ def test_bad_calls():
     model = fitted(LogisticRegression(), X, y)
     with pytest.raises(BadInput, match="one entry for each of the 569 rows"):
         audit(model, X, y[:-1])
+    with pytest.raises(BadInput, match="LogisticRegression knows its own"):
+        audit(model, X, y, C=2.0)
     with pytest.raises(BadInput, match="plain coefficients"):
         audit((model.coef_, model.intercept_), X, y).improve()
     with pytest.raises(BadInput, match="fitted linear model, got SVC without coef_"):

@@ -159,9 +159,9 @@ def audit(
     y: Any,
     sample_weight: Any = None,
     *,
-    loss: str | Loss = "logistic",
-    C: float = 1.0,
-    l1_ratio: float = 0.0,
+    loss: str | Loss | None = None,
+    C: float | None = None,
+    l1_ratio: float | None = None,
     tol: float = 1e-6,
 ) -> Audit:
     """Prove how far a fitted linear model is from the optimum of its own problem.
@@ -178,7 +178,7 @@ def audit(
         The rows the model was fitted to.
     loss, C, l1_ratio
         The objective of plain coefficients: (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(m_i), where s_i
-        are the sample weights. Ignored for estimators, which know theirs.
+        are the sample weights; by default "logistic", 1 and 0. Estimators know theirs: with one, an error.
     tol : float, default 1e-6
         Relative excess up to which a model counts as optimal.
 
@@ -203,11 +203,17 @@ def audit(
     given = Given(n, objectives.targets(y, n), weight)
     if isinstance(model, tuple):
         coef, intercept = model
-        problem = objectives.plain(coef, intercept, given, loss, C, l1_ratio)
+        choice = "logistic" if loss is None else loss
+        C, l1_ratio = 1.0 if C is None else C, 0.0 if l1_ratio is None else l1_ratio
+        problem = objectives.plain(coef, intercept, given, choice, C, l1_ratio)
     else:
         if not hasattr(final, "coef_"):
             raise BadInput(
                 f"audit needs a fitted linear model, got {type(final).__name__} without coef_."
+            )
+        if (loss, C, l1_ratio) != (None, None, None):
+            raise BadInput(
+                f"loss, C and l1_ratio are for plain coefficients: {type(final).__name__} knows its own."
             )
         problem = objectives.objective_of(final, given)
     name = "coefficients" if isinstance(model, tuple) else type(final).__name__

@@ -23,6 +23,8 @@ _LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
 class LinearSVC(Classification):
     """Linear support vector machine with a certificate of optimality.
 
+    The default loss is the hinge; scikit-learn's ``LinearSVC`` takes the squared hinge and penalises the intercept.
+
     Two classes, y in {-1, +1}: minimise over w and b
 
         1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (x_i.w + b))        (or its square)

@@ -42,7 +42,7 @@ from linsep.solution import Explicit
 from linsep.solvers.interior import quadratic_rows
 from linsep.solvers.interior.mehrotra import PredictorCorrector, blocking, step_to_boundary
 from linsep.solvers.interior.quadratic_rows import RowPath, RowStep
-from linsep.solvers.linalg.schur_cg import DEAR, FAIR, System
+from linsep.solvers.linalg.schur_cg import AFFORDABLE, EXPENSIVE, System
 from linsep.solvers.run import LimitReached
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class _Path(PredictorCorrector):
         self.p, self.q, self.y = self._begun(self.chosen, w[self.chosen], mu)
         self.part = columns.part(self.chosen)
         self._free = np.ones(len(self.p), dtype=bool)
-        self._price = FAIR
+        self._price = AFFORDABLE
         self.best = columns.theta.copy(), self.rows.u  # where the gap was least
 
     def _begin_rows(self, t: FloatArray, mu: float) -> None:
@@ -218,7 +218,7 @@ class _Path(PredictorCorrector):
         self.b += length * found.b
         self._free = self._e * system.squares > 1.0
         if system.stuck:  # from now on factors may cost more
-            self._price = DEAR
+            self._price = EXPENSIVE
         self.problem.passes += self._share() * (2 * system.gradients + 8)
 
     def _step_to(self, mu: float, first: _Step | None, tol: float) -> _Step:

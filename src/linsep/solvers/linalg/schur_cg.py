@@ -26,7 +26,7 @@ BY_COLUMNS, BY_ROWS = 0.3, 10.0
 GRADIENTS = 1500  # of one solve
 # Multiplications of a factor per entry that a step of conjugate gradients reads: up to the first it is cheaper than
 # the steps it spares, up to the second it is made where they do not get there. What a step costs besides, in entries.
-FAIR, DEAR, OVERHEAD = 4e4, 2e6, 50_000
+AFFORDABLE, EXPENSIVE, OVERHEAD = 4e4, 2e6, 50_000
 MAX_ORDER = 8000  # order of a factor
 FURTHER, FINEST = 12, 1e-13  # steps beyond the residual asked for, and the one at which they end
 _TINY = 1e-8  # curvature of the intercept, as a share of all, beyond the rows of the factor
@@ -98,7 +98,7 @@ class System:
         diagonal: FloatArray,
         h: FloatArray,
         free_intercept: bool,
-        price: float = DEAR,
+        price: float = EXPENSIVE,
     ) -> None:
         self.part, self.diagonal, self.h, self.free = part, diagonal, h, free_intercept
         self.squares, self.gradients, self.stuck = part.squares(h), 0, False
