@@ -214,6 +214,36 @@ def test_three_classes(model):
     assert found.relative_excess[1] < (0.01 if not isinstance(model, SGDClassifier) else math.inf)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(C=0.01, tol=1e-9, max_iter=1_000_000, dual=False),
+        LinearSVC(C=0.01, tol=1e-9, max_iter=1_000_000, multi_class="crammer_singer"),
+        LogisticRegression(C=0.01, tol=1e-9),
+        RidgeClassifier(),
+    ],
+)
+def test_class_weights_mean_what_each_class_makes_of_them(model):
+    X, y = WINE
+    weight = np.linspace(0.1, 3.0, len(y))
+    model = clone(model).set_params(class_weight={0: 5.0, 1: 1.0, 2: 0.3})
+    assert audit(fitted(model, X, y, sample_weight=weight), X, y, weight).optimal
+
+
+def test_sgd_weighs_the_other_classes_by_one():
+    X, y = WINE
+    given = {0: 5.0, 1: 1.0, 2: 0.3}
+    settings = {"class_weight": given, "alpha": 0.1, "tol": None, "average": True}
+    model = fitted(SGDClassifier(max_iter=3000, random_state=0, **settings), X, y)
+    found = audit(model, X, y)
+    own = 0.0
+    for label, w, b in zip(model.classes_, model.coef_, model.intercept_, strict=True):
+        each = hinge(np.where(y == label, 1.0, -1.0) * (X @ w + b))
+        own += 0.1 * half_squares(w) + (np.where(y == label, given[label], 1.0) * each).mean()
+    assert math.isclose(found.objective, own, rel_tol=1e-9)
+    assert found.relative_excess[1] < 1e-2
+
+
 def test_weights_pipelines_and_sparse_rows():
     X, y = load_breast_cancer(return_X_y=True)
     weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)

@@ -124,6 +124,20 @@ def _one_vs_rest(classes: Any, rows: FloatArray, given: Given) -> Iterator[Part]
         )
 
 
+def _weighted_one_vs_rest(model: Any, given: Given) -> tuple[Part, ...]:
+    """One-vs-rest as LIBLINEAR and scikit-learn's SGD weight it: the class against rows of weight 1, not of theirs."""
+    classes, rows = np.asarray(model.classes_), _coefficients(model)
+    if len(classes) == 2 or model.class_weight is None:
+        return tuple(_one_vs_rest(classes, rows, _weighted(model, given)))
+    parts = _one_vs_rest(classes, rows, given)
+    factors = compute_class_weight(model.class_weight, classes=classes, y=given.y)
+    plain = np.ones(given.n) if given.weight is None else given.weight
+    return tuple(
+        replace(part, weight=np.where(part.sign == 1.0, factor, 1.0) * plain)
+        for part, factor in zip(parts, factors, strict=True)
+    )
+
+
 def _coefficients(model: Any) -> FloatArray:
     """Rows (w, b), one for each column of the scores."""
     coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_)
@@ -153,7 +167,6 @@ def _mixing(model: Any) -> tuple[float, bool]:
 
 @reads("LogisticRegression", "LogisticRegressionCV")
 def _logistic(model: Any, given: Given) -> Objective:
-    given = _weighted(model, given)
     ratio, penalised = _mixing(model)
     strengths = np.ravel(getattr(model, "C_", model.C if hasattr(model, "C") else 1.0)).astype(
         float
@@ -170,7 +183,10 @@ def _logistic(model: Any, given: Given) -> Objective:
     }
     ovr = liblinear or getattr(model, "multi_class", None) == "ovr"
     if k == 2 or ovr:
-        parts = tuple(_one_vs_rest(model.classes_, rows, given))
+        if liblinear:
+            parts = _weighted_one_vs_rest(model, given)
+        else:
+            parts = tuple(_one_vs_rest(model.classes_, rows, _weighted(model, given)))
         if len(strengths) == len(parts) > 1:
             parts = tuple(
                 replace(part, C=float(c)) for part, c in zip(parts, strengths, strict=True)
@@ -179,13 +195,12 @@ def _logistic(model: Any, given: Given) -> Objective:
             _text("log(1 + exp(-m))", **common), losses.Logistic(), parts=parts, **common
         )
     codes = np.searchsorted(np.asarray(model.classes_), given.y).astype(np.int64)
-    part = Part(rows.T, labels=codes, weight=given.weight)
+    part = Part(rows.T, labels=codes, weight=_weighted(model, given).weight)
     return Objective(_text("multinomial loss", **common), Multinomial(k), parts=(part,), **common)
 
 
 @reads("LinearSVC")
 def _linear_svc(model: Any, given: Given) -> Objective:
-    given = _weighted(model, given)
     common: dict[str, Any] = {
         "C": float(model.C),
         "l1_ratio": 1.0 if model.penalty == "l1" else 0.0,
@@ -196,12 +211,11 @@ def _linear_svc(model: Any, given: Given) -> Objective:
     if model.multi_class == "crammer_singer":
         codes = np.searchsorted(np.asarray(model.classes_), given.y).astype(np.int64)
         W = np.column_stack([-rows[0], rows[0]]) / 2.0 if k == 2 and len(rows) == 1 else rows.T
-        part = Part(W, labels=codes, weight=given.weight)
+        part = Part(W, labels=codes, weight=_weighted(model, given).weight)
         return Objective(
             _text("Crammer-Singer", **common), CrammerSinger(k), parts=(part,), **common
         )
-    loss = losses.get(model.loss)
-    parts = tuple(_one_vs_rest(model.classes_, rows, given))
+    loss, parts = losses.get(model.loss), _weighted_one_vs_rest(model, given)
     return Objective(_text(model.loss.replace("_", " "), **common), loss, parts=parts, **common)
 
 
@@ -312,8 +326,7 @@ def _sgd(model: Any, given: Given) -> Objective:
     loss, factor = known(model)
     classifier = hasattr(model, "classes_")
     if classifier:
-        given = _weighted(model, given)
-        parts = tuple(_one_vs_rest(model.classes_, _coefficients(model), given))
+        parts = _weighted_one_vs_rest(model, given)
     else:
         parts, loss = (_numeric(model, given),), loss.for_targets()
     alpha, ratio = (
