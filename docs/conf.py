@@ -10,15 +10,20 @@ extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
+    "sphinx.ext.autosummary",
+    "sphinx-mathjax-offline",  # formulas need no network
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_design",
 ]
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3  # links may lead to headings
 highlight_language = "none"  # unless a block names its language
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings name the types
+autosummary_generate = True  # one page per public name, into docs/reference
+templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "linsep"
 html_theme_options = {
@@ -29,6 +34,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+html_static_path = ["_static"]
+html_css_files = ["linsep.css"]
 html_sidebars = {"**": ["globaltoc.html"]}
 copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
@@ -39,5 +46,11 @@ def keep_bars(app, what, name, obj, options, lines):
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
 
+def skip_sklearn(app, what, name, obj, skip, options):
+    """Members that come from scikit-learn are described there."""
+    return skip or (getattr(obj, "__module__", None) or "").startswith("sklearn.")
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", keep_bars, priority=400)
+    app.connect("autodoc-skip-member", skip_sklearn)

@@ -6,6 +6,7 @@ below 1e-2 (gaps, errors), whose size depends on the machine.
 """
 
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import linsep
 from linsep import LogisticRegression
 from linsep.solvers import SOLVERS
 
@@ -116,3 +118,16 @@ def test_the_readme_promises_the_same_bits_for_any_number_of_threads(kind):
 )
 def test_same_output(printed, promised, same):
     assert same_output(printed, promised) is same
+
+
+def test_every_public_name_is_in_the_reference():
+    entries = (ROOT / "docs" / "reference.md").read_text()
+    listed = set(re.findall(r"^   (?:\w+\.)*(\w+)$", entries, re.MULTILINE))
+    modules = set(re.findall(r"automodule:: linsep\.(\w+)", entries))
+    for name in linsep.__all__:
+        home = getattr(linsep, name)
+        if name in modules or name == "__version__":
+            continue
+        members = home.__all__ if inspect.ismodule(home) else [name]
+        missing = {m for m in members if callable(getattr(home, m, home))} - listed
+        assert not missing, f"{name}: {missing} have no reference page"

@@ -42,7 +42,7 @@ def read_libsvm(
     max_features: int = 2**31,
     n_threads: int | None = None,
 ) -> LibsvmData:
-    r"""Read a file of lines ``label [qid:n] index:value ... [# comment]``.
+    r"""Read a LIBSVM file: lines ``label [qid:n] index:value index:value``, comments after ``#``.
 
     Blank lines, comments, both kinds of line ends, a UTF-8 mark and indices in any order are
     accepted; gzip, bzip2 and xz are recognised. Numbers are rounded correctly. Everything else
