@@ -143,5 +143,7 @@ def require_fitted(model: Any, caller: str) -> None:
         raise sklearn.exceptions.NotFittedError(
             f"This {kind.__name__} is not fitted: call fit before {caller}."
         )
-    advice = " Pass its last step and the transformed rows." if hasattr(model, "steps") else ""
-    raise BadInput(f"{caller} needs a fitted linsep estimator, got {kind.__name__}.{advice}")
+    raise BadInput(
+        f"{caller} needs a fitted estimator of linsep, or a Pipeline that ends in one; got {kind.__name__}. "
+        "linsep.audit judges the models of other libraries."
+    )

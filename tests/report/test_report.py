@@ -384,7 +384,7 @@ def test_unknown_labels_are_errors(cancer, tmp_path):
     ("change", "error", "match"),
     [
         ({"model": LogisticRegression()}, NotFittedError, "call fit before write_report"),
-        ({"model": Other()}, BadInput, "needs a fitted model of linsep"),
+        ({"model": Other()}, BadInput, "needs a fitted estimator of linsep"),
         ({"test": np.ones((2, 3))}, BadInput, r"pair \(X_test, y_test\)"),
         ({"tuning": 3}, BadInput, "what linsep.tune returns, got int"),
         ({"encoder": "csv"}, BadInput, "linsep.Encoder, got str"),

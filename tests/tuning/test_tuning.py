@@ -31,6 +31,7 @@ from linsep import (
     LinearSVCCV,
     LogisticRegression,
     LogisticRegressionCV,
+    Perceptron,
     path,
     tune,
     verify,
@@ -289,10 +290,10 @@ def test_bad_requests(cancer, options, words):
 
 def test_estimators_without_a_strength_are_refused(cancer):
     X, y = cancer
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression())
     for ask in (tune, path):
-        with pytest.raises(BadInput, match="parameter C"):
-            ask(pipeline, X, y)
+        for model in (StandardScaler(), make_pipeline(StandardScaler(), Perceptron())):
+            with pytest.raises(BadInput, match="parameter C"):
+                ask(model, X, y)
     with pytest.raises(BadInput, match="needs probabilities"):
         tune(LinearClassifier("squared_hinge"), X, y, CS, scoring="log_loss")
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.pipeline import Pipeline
 
 from linsep.certificates.claims import altered_settings, contradiction
 from linsep.certificates.closing import from_sums
@@ -37,9 +38,10 @@ from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of
-from linsep.errors import CertificateError, Refused, require_fitted
+from linsep.errors import CertificateError, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.monitoring import Job
+from linsep.pipelines import require_parts
 from linsep.problem import hard_margin
 from linsep.solution import Explicit, Linearised
 
@@ -63,7 +65,11 @@ class Verifiable(Protocol):
 
 
 def verify(
-    model: Verifiable, X: Any, y: Any = None, sample_weight: Any = None, exact: bool = False
+    model: Verifiable | Pipeline,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    exact: bool = False,
 ) -> Optimality:
     """Recompute the certificate of a fitted model independently.
 
@@ -71,9 +77,11 @@ def verify(
     reach the model's ``tol`` or contradicts ``model.certificate_``. ``exact=True`` computes with rational
     numbers and balls (the logistic, exponential and multinomial losses need ``linsep[exact]``), so that no rounding
     is left to allow for, except where only a simpler problem proves the claim. X may be a scan (``linsep.scan``), which
-    may bring y and the weights along.
+    may bring y and the weights along. Of a pipeline, the certificate is the one of its last step on the rows that the
+    steps before it make of X.
     """
-    require_fitted(model, "verify")
+    opened = require_parts(model, "verify")
+    model, X = opened.model, opened.transform(X)
     if hasattr(model, "_verified"):  # its proof is not one of duality, and it knows how to check it
         found_by_itself: Optimality = model._verified(X, y, sample_weight, exact)
         return found_by_itself

@@ -8,10 +8,11 @@ import numpy as np
 
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Part
-from linsep.errors import BadInput, Refused, require_fitted
+from linsep.errors import BadInput, Refused
 from linsep.inference.intervals import INTERCEPT, covariance, margins, refusal, rows, with_intervals
 from linsep.inference.results import Coefficient, Summary
 from linsep.losses import Logistic
+from linsep.pipelines import Parts, require_parts
 
 
 def summary(
@@ -27,7 +28,8 @@ def summary(
 
     Parameters
     ----------
-    model : fitted estimator of linsep
+    model : fitted estimator of linsep, or Pipeline that ends in one
+        Of a pipeline, the table has a line for each feature that its steps make.
     X, y, sample_weight : array-likes
         What it was fitted to; a scan may bring y and the weights along.
     level : float
@@ -48,7 +50,8 @@ def summary(
     >>> summary(model, X, [0.1, 0.9, 2.2, 2.8, 4.1, 5.0]).valid
     True
     """
-    require_fitted(model, "summary")
+    opened = require_parts(model, "summary")
+    model, X = opened.model, opened.transform(X)
     if not 0.0 < level < 1.0:
         raise BadInput(f"level must lie between 0 and 1, got {level!r}.")
     if not hasattr(model, "_verification_parts"):
@@ -58,7 +61,7 @@ def summary(
         )
     given = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
     parts = [part._replace(loss=part.loss.plain) for part in given]  # a factor is no likelihood's
-    names = _names(model, parts[0].W.shape[0] - 1)
+    names = _names(opened, parts[0].W.shape[0] - 1)
     reason = refusal(parts[0])
     tables: dict[str, tuple[Coefficient, ...]] = {}
     kind = ""
@@ -73,7 +76,8 @@ def summary(
             tables[title] = _plain(part, names, column)
     facts = _facts(model, parts, X, y, sample_weight)
     if held_out is not None:
-        facts.update(_held_out(model, *held_out, level=level))
+        other, answers = held_out
+        facts.update(_held_out(model, opened.transform(other), answers, level=level))
     weight = parts[0].weight
     return Summary(
         title=f"{type(model).__name__}, {given[0].loss.name} loss, C = {parts[0].penalty.C:g}",
@@ -99,8 +103,8 @@ def _columns(model: Any, parts: list[Part]) -> list[tuple[str, int, Part]]:
     return [(f"class {label!r} against the others", 0, part) for label, part in pairs]
 
 
-def _names(model: Any, d: int) -> list[str]:
-    given = getattr(model, "feature_names_in_", None)
+def _names(opened: Parts, d: int) -> list[str]:
+    given = opened.feature_names(d)
     return [f"x{j}" for j in range(d)] if given is None else [str(name) for name in given]
 
 

@@ -182,7 +182,7 @@ def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
             gone[np.diff(raw.indptr) == 0] = 0
         else:
             gone = np.not_equal(raw, raw).sum(axis=0)  # NaN alone differs from itself
-        return {f"x{j}": int(count) for j, count in enumerate(gone)}
+        return {f"x{j}": int(count) for j, count in enumerate(np.atleast_1d(gone))}
     try:
         table = from_frame(raw)
     except BadInput:

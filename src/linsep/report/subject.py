@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from linsep.data.entrance import inputs, labels
 from linsep.errors import BadInput
 from linsep.losses import Loss, Multinomial
+from linsep.pipelines import Parts, require_parts
 from linsep.tables import Encoder, Table
 
 FloatArray = npt.NDArray[np.float64]
@@ -89,11 +89,10 @@ def open_subject(
     model: Any, X: Any, y: Any, sample_weight: Any, test: Any, encoder: Encoder | None
 ) -> Subject:
     """Take the model apart and turn all rows into numbers."""
-    if isinstance(model, Pipeline):
-        final, steps = model.steps[-1][1], model[:-1] if len(model.steps) > 1 else None
-    else:
-        final, steps = model, encoder
-    _refuse_other_models(final)
+    opened = require_parts(model, "write_report")
+    final, steps = opened.model, opened.steps
+    if steps is None and not isinstance(model, Pipeline):
+        steps = encoder
     coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
     classes = getattr(final, "classes_", None)
     train = _rows(final, steps, X, y, sample_weight, "X and y")
@@ -107,7 +106,7 @@ def open_subject(
         model=final,
         given=model,
         steps=steps,
-        names=_names(final, steps, coef.shape[1]),
+        names=_names(Parts(steps, final), coef.shape[1]),
         coef=coef,
         intercept=np.atleast_1d(np.asarray(final.intercept_, dtype=np.float64)),
         classes=None if classes is None else np.asarray(classes),
@@ -115,16 +114,6 @@ def open_subject(
         train=train,
         test=held_out,
     )
-
-
-def _refuse_other_models(model: Any) -> None:
-    kind = type(model)
-    if not kind.__module__.startswith("linsep."):
-        raise BadInput(
-            f"write_report needs a fitted model of linsep, or a Pipeline that ends in one; got {kind.__name__}."
-        )
-    if not hasattr(model, "coef_"):
-        raise NotFittedError(f"This {kind.__name__} is not fitted: call fit before write_report.")
 
 
 def _rows(model: Any, steps: Any, X: Any, y: Any, weight: Any, what: str) -> Rows:
@@ -142,10 +131,6 @@ def _rows(model: Any, steps: Any, X: Any, y: Any, weight: Any, what: str) -> Row
     return Rows(matrix, answers, inputs.weights(weight, matrix.shape[0]), X, seen)
 
 
-def _names(model: Any, steps: Any, d: int) -> npt.NDArray[Any]:
-    given = getattr(model, "feature_names_in_", None)
-    if given is None and hasattr(steps, "get_feature_names_out"):
-        given = steps.get_feature_names_out()
-    if given is None or len(given) != d:
-        return np.array([f"x{j}" for j in range(d)], dtype=object)
-    return np.asarray(given, dtype=object)
+def _names(opened: Parts, d: int) -> npt.NDArray[Any]:
+    given = opened.feature_names(d)
+    return np.array([f"x{j}" for j in range(d)], dtype=object) if given is None else given

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
 
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
@@ -17,6 +19,7 @@ from linsep.data import Location, location_of
 from linsep.data.cluster import persist
 from linsep.errors import BadInput, ConvergenceWarning
 from linsep.monitoring import Job
+from linsep.pipelines import Parts, final_step, stacked, take_rows, taken_apart
 from linsep.solvers.grid.problem import HeldOut
 from linsep.train_grid import fit_grid
 from linsep.tuning import leave_one_out, splits
@@ -58,8 +61,9 @@ def tune(  # noqa: PLR0913
 
     Parameters
     ----------
-    estimator : estimator
-        Of linsep, unfitted or not; its own C is not used.
+    estimator : estimator, or Pipeline that ends in one
+        Of linsep, unfitted or not; its own C is not used. The steps of a pipeline are fitted anew to the training rows
+        of every fold, once for all C.
     X, y : array-likes
         As for ``fit``. A scan (``linsep.scan``) may bring y and the weights along.
     Cs : array of floats, int or None
@@ -83,7 +87,8 @@ def tune(  # noqa: PLR0913
     keep : bool
         Keep the coefficients of every model of the grid (``Tuning.coefs``, ``Tuning.intercepts``).
     sample_weight : array (n,), optional
-        Weight of each row, in the fits and in "error", "log_loss" and "auc".
+        Weight of each row, in the fits and in "error", "log_loss" and "auc"; the steps of a pipeline are fitted
+        without weights.
     groups : array (n,), optional
         For splitters that keep groups together.
     random_state : int, RandomState or None
@@ -105,17 +110,15 @@ def tune(  # noqa: PLR0913
     began = perf_counter()
     if rule not in RULES:
         raise BadInput(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}.")
-    if not hasattr(estimator, "get_params") or "C" not in estimator.get_params(deep=False):
-        raise BadInput(
-            f"tune needs an estimator with a parameter C, got {type(estimator).__name__}; of a pipeline "
-            "tune the last step on the transformed rows, or use GridSearchCV."
-        )
+    parts_of = tunable_parts(estimator, "tune")
     grid = grid_of(Cs)
     if splits.leaves_one_out(cv):
         _refuse_with_leave_one_out(validation, groups, rule)
-    classifier = is_classifier(estimator)
+    if parts_of.steps is not None:
+        _refuse_with_steps(X, cv, reject)
+    classifier = is_classifier(parts_of.model)
     score = resolve(scoring, regression=not classifier)
-    X, target, sample_weight = examined(estimator, X, y, sample_weight)
+    X, target, sample_weight = examined(parts_of, X, y, sample_weight)
     parts = splits.make(
         target,
         cv=cv,
@@ -129,20 +132,20 @@ def tune(  # noqa: PLR0913
     if reject and location_of(X) is not Location.MEMORY:
         raise BadInput("reject=True needs the rows in memory; leave it out.")
     if reject:
-        rejecting.refuse(estimator, target, classifier, score.name, rule)
+        rejecting.refuse(parts_of.model, target, classifier, score.name, rule)
     approximate = not parts.count
-    grid_scores = _left_out_scores if approximate else _grid_scores
+    grid_scores = _left_out_scores if approximate else _scores_of_folds
     some = _rows_of(X, target, weight, parts.rest)
     found = _Found(grid, max(1, parts.count), began, reject, keep)
     with Job("tune", total=found.scores.size) as found.job:
         numbered = parts if location_of(X) is not Location.MEMORY else parts.renumbered()
-        grid_scores(estimator, *some, numbered, score, found)
+        grid_scores(parts_of, *some, numbered, score, found)
     scores, certificates = found.scores, found.certificates
     curve = ValidationCurve(grid, scores, score.name, score.greater_is_better, approximate)
     best_C = float(grid[curve.best if rule == "best" else curve.within_one_error])
     model, tested, bound = None, None, None
     if refit or parts.test is not None:
-        model = clone(estimator).set_params(C=best_C)
+        model = with_strength(estimator, best_C)
         separate.fit(model, X, target, weight, parts.rest)
     if parts.test is not None:
         tested, bound = _tested(model, X, target, weight, parts.test, score)
@@ -163,8 +166,28 @@ def tune(  # noqa: PLR0913
     )
 
 
-def examined(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDArray[Any], Any]:
+def tunable_parts(estimator: Any, caller: str) -> Parts:
+    """Steps and model of a pipeline or an estimator; refused if the model has no parameter C."""
+    parts = taken_apart(estimator)
+    model = parts.model
+    if not hasattr(model, "get_params") or "C" not in model.get_params(deep=False):
+        raise BadInput(
+            f"{caller} needs an estimator with a parameter C, or a Pipeline that ends in one; got "
+            f"{type(model).__name__}."
+        )
+    return parts
+
+
+def with_strength(estimator: Any, C: float) -> Any:
+    """An unfitted copy of an estimator or a pipeline, whose model has this C."""
+    name = f"{final_step(estimator)}__C" if isinstance(estimator, Pipeline) else "C"
+    return clone(estimator).set_params(**{name: C})
+
+
+def examined(parts: Parts, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDArray[Any], Any]:
     """X, y and weights as the fits will see them: what is refused, is refused before anything is fitted.
+
+    Rows that the steps of a pipeline are to read are not looked at.
 
     A frame stays one, because its columns have names; a scan hands over its target and weights. Of rows on a cluster
     the targets and weights come here, 8 bytes for each row; the rows are made once and stay there.
@@ -175,9 +198,11 @@ def examined(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDAr
     if on_disk:
         y, weight = X.given(y, weight, "tuning")
         X = X.without_targets()
-    asked = tunable(estimator)
+    asked = tunable(parts.model)
     if asked is None:
         return X, np.asarray(y), weight
+    if parts.steps is not None:
+        return X, asked._read_targets(np.zeros((_num_samples(X), 1)), y)[2], weight
     rows, names, target = asked._read_targets(X, y)
     return (rows if names is None and not on_disk else X), target, weight
 
@@ -201,7 +226,7 @@ def _rows_of(
         return X, y, weight
     if location_of(X) is not Location.MEMORY:
         return X, y, separate.without(weight, len(y), rows)
-    return separate.some(X, rows), y[rows], None if weight is None else weight[rows]
+    return take_rows(X, rows), y[rows], None if weight is None else weight[rows]
 
 
 class _Found:
@@ -214,6 +239,7 @@ class _Found:
         self.certificates = np.empty(self.scores.shape, dtype=object)
         self.trace: list[GridRecord] = []
         self.job: Job | None = None
+        self.fold = 0  #: number of the fold whose models come as fold 0
         self._keep = keep
         self._weights: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
 
@@ -223,6 +249,11 @@ class _Found:
             return None
         c, folds = self.scores.shape
         rows = [[self._weights[i, f][which] for f in range(folds)] for i in range(c)]
+        if len({row.shape for line in rows for row in line}) > 1:
+            raise BadInput(
+                "keep=True needs the same number of features in every fold, but the steps of the pipeline made "
+                f"{sorted({row.shape[-1] for line in rows for row in line})}; leave keep out."
+            )
         return np.array(rows)
 
     def add_fit(self, c: int, f: int, score: float, fit: Any) -> None:
@@ -238,6 +269,7 @@ class _Found:
         self, c: int, f: int, score: float, proof: Optimality, passes: float, coef: Any, b: Any
     ) -> None:
         """One model is done."""
+        f += self.fold
         if self._keep:
             self._weights[c, f] = np.atleast_2d(coef).copy(), np.atleast_1d(b).copy()
         self.scores[c, f], self.certificates[c, f] = score, proof
@@ -245,6 +277,34 @@ class _Found:
         self.trace.append(GridRecord(float(self.Cs[c]), f, seconds, passes, proof.relative_gap))
         if self.job is not None:
             self.job.done = max(self.job.done, len(self.trace))
+
+
+def _scores_of_folds(
+    whole: Parts,
+    X: Any,
+    y: npt.NDArray[Any],
+    weight: FloatArray | None,
+    parts: splits.Splits,
+    score: Score,
+    found: _Found,
+) -> None:
+    """Every model of the grid: on rows that all folds share, or, after steps, on the rows that each fold has made.
+
+    The steps are fitted to the training rows of a fold and applied to the held-out ones; what they return serves
+    every C.
+    """
+    if whole.steps is None:
+        _grid_scores(whole.model, X, y, weight, parts, score, found)
+        return
+    for f, (train, held) in enumerate(parts.pairs):
+        steps, order = clone(whole.steps), np.concatenate([train, held])
+        seen = steps.fit_transform(take_rows(X, train), y[train])
+        rows = stacked(seen, steps.transform(take_rows(X, held)))
+        cut = np.arange(len(train)), np.arange(len(train), len(order))
+        own = None if weight is None else weight[order]
+        found.fold = f
+        one = splits.Splits((cut,), None, None)
+        _grid_scores(whole.model, rows, y[order], own, one, score, found)
 
 
 def _grid_scores(
@@ -289,7 +349,7 @@ def _scores_together(
         return False
     problem, counted = problem.on(Cs, part), score is ERROR and is_classifier(estimator)
     if counted and problem.weight is None:
-        errors = np.zeros(found.scores.shape, dtype=np.int64)
+        errors = np.zeros((len(Cs), parts.count), dtype=np.int64)
         fits = fit_grid(problem, HeldOut(errors=errors), in_order=not found.reject)
         if fits is None:
             return False
@@ -314,6 +374,20 @@ def _scores_together(
     return True
 
 
+def _refuse_with_steps(X: Any, cv: Any, reject: bool) -> None:
+    if location_of(X) is not Location.MEMORY:
+        raise BadInput(
+            "tune of a pipeline needs the rows in memory: its steps are fitted in every fold. Tune the model without "
+            "steps; linsep.scan and linsep fit encode and standardise rows on disk themselves."
+        )
+    if splits.leaves_one_out(cv) or reject:
+        asked = "reject=True" if reject else f"cv={cv!r}"
+        raise BadInput(
+            f"{asked} needs rows that all folds share, but the steps of a pipeline are fitted anew in every fold; "
+            "leave it out."
+        )
+
+
 def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
     wish = f"cv={splits.LEAVE_ONE_OUT!r}"
     if validation is not None or groups is not None:
@@ -325,7 +399,7 @@ def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
 
 
 def _left_out_scores(
-    estimator: Any,
+    whole: Parts,
     X: Any,
     y: npt.NDArray[Any],
     weight: FloatArray | None,
@@ -338,7 +412,7 @@ def _left_out_scores(
         raise BadInput(
             f"cv={splits.LEAVE_ONE_OUT!r} needs the rows in memory or on disk; give a number of folds."
         )
-    asked = tunable(estimator)
+    asked = tunable(whole.model)
     problem = None if asked is None else asked._grid_problem(X, y, weight)
     leave_one_out.refuse(problem)
     assert asked is not None and problem is not None

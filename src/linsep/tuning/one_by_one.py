@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import get_config
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.pipeline import Pipeline
 
 from linsep.data import Location, location_of
 from linsep.data.cluster import PersistedRows, partition_results
 from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
 from linsep.monitoring import advance
+from linsep.pipelines import final_step, take_rows
 from linsep.train_grid import SIDE_BY_SIDE
 from linsep.tuning.scoring import Score
 
@@ -30,13 +32,6 @@ _WORTH_A_THREAD = (
     20_000  # numbers of X: the fits of fewer are mostly Python, which runs one thread at a time
 )
 _SCORED = 4096  # rows scored together
-
-
-def some(X: Any, rows: IntArray) -> Any:
-    """Select rows of an array, a sparse matrix or a frame."""
-    if hasattr(X, "tocsr"):
-        X = X.tocsr()
-    return _safe_indexing(X, rows)
 
 
 def without(weight: FloatArray | None, n: int, rows: IntArray) -> FloatArray:
@@ -51,9 +46,16 @@ def fit(model: Any, X: Any, y: Any, weight: Any, rows: IntArray | None) -> None:
     if rows is not None and location_of(X) is not Location.MEMORY:
         weight = without(weight, len(y), rows)
     elif rows is not None:
-        X, y = some(X, rows), y[rows]
+        X, y = take_rows(X, rows), y[rows]
         weight = None if weight is None else weight[rows]
-    model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+    model.fit(X, y) if weight is None else model.fit(X, y, **{_weight_keyword(model): weight})
+
+
+def _weight_keyword(model: Any) -> str:
+    """Argument of ``fit`` that brings the weights to the model; the steps of a pipeline do not get them."""
+    if not isinstance(model, Pipeline) or get_config()["enable_metadata_routing"]:
+        return "sample_weight"
+    return f"{final_step(model)}__sample_weight"
 
 
 def held_out(
@@ -77,7 +79,7 @@ def held_out(
         return float(total / mass)
     if location_of(X) is not Location.MEMORY:
         return score.of(model, X, y, without(weight, len(y), rows))
-    return score.of(model, some(X, rows), y[rows], None if weight is None else weight[rows])
+    return score.of(model, take_rows(X, rows), y[rows], None if weight is None else weight[rows])
 
 
 def scores(X: npt.NDArray[Any], rows: IntArray, Ws: Sequence[FloatArray]) -> FloatArray:
@@ -176,7 +178,7 @@ def _rising(
     elif location_of(X) is not Location.MEMORY:
         own = without(weight, len(y), train)
     else:
-        rows, target = some(X, train), y[train]
+        rows, target = take_rows(X, train), y[train]
         own = None if weight is None else weight[train]
     for C in Cs.tolist():
         model.set_params(C=C)

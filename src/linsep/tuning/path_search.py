@@ -11,11 +11,12 @@ from sklearn.base import clone
 
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
-from linsep.errors import BadInput, ConvergenceWarning
+from linsep.errors import ConvergenceWarning
 from linsep.monitoring import Job
+from linsep.pipelines import Parts
 from linsep.train_grid import fit_grid
 from linsep.tuning import one_by_one as separate
-from linsep.tuning.grid_search import examined
+from linsep.tuning.grid_search import examined, tunable_parts
 from linsep.tuning.grids import grid_of
 from linsep.tuning.results import Path
 from linsep.tuning.tunable import grid_problem
@@ -30,8 +31,9 @@ def path(
 
     Parameters
     ----------
-    estimator : estimator
-        Of linsep, with a parameter C; it is not changed.
+    estimator : estimator, or Pipeline that ends in one
+        Of linsep, with a parameter C; it is not changed. The steps of a pipeline are fitted once, and the coefficients
+        are those of the features they make.
     X, y : array-likes
         As for ``fit``; X may be a scan.
     Cs : array of floats, int or None
@@ -49,12 +51,12 @@ def path(
     >>> all(c.certified for c in rising.certificates)
     True
     """
-    if not hasattr(estimator, "get_params") or "C" not in estimator.get_params(deep=False):
-        raise BadInput(
-            f"path needs an estimator with a parameter C, got {type(estimator).__name__}."
-        )
+    parts = tunable_parts(estimator, "path")
     grid = grid_of(Cs)
-    X, target, sample_weight = examined(estimator, X, y, sample_weight)
+    if parts.steps is not None:
+        X, parts = clone(parts.steps).fit_transform(X, y), Parts(None, parts.model)
+    estimator = parts.model
+    X, target, sample_weight = examined(parts, X, y, sample_weight)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     with Job("path", total=len(grid)) as job:
         models = _together(estimator, X, target, weight, grid)

@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from linsep.errors import BadInput, Refused
 from linsep.losses import CoupledLoss, Loss
+from linsep.pipelines import take_rows
 from linsep.tuning import one_by_one as separate
 
 FloatArray = npt.NDArray[np.float64]
@@ -92,7 +93,7 @@ Part = tuple[Any, FloatArray, FloatArray]  # rows, signs -1 and +1, weights
 def _signed(
     model: Any, X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: IntArray
 ) -> Part:
-    some = separate.some(X, rows)
+    some = take_rows(X, rows)
     if not sp.issparse(some):
         some = np.asarray(some, dtype=np.float64)
     sign = np.where(y[rows] == model.classes_[1], 1.0, -1.0)
