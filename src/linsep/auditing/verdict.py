@@ -15,12 +15,10 @@ from sklearn.utils.validation import check_array
 
 from linsep.auditing import objectives
 from linsep.auditing.objectives import FloatArray, Given, Objective
-from linsep.certificates import Part, recheck_part
 from linsep.data import Memory
 from linsep.errors import BadInput, SeparableData
-from linsep.losses import CoupledLoss, Loss
+from linsep.losses import Loss
 from linsep.penalties import ElasticNet
-from linsep.solution import Explicit
 from linsep.train import Fit, Recipe, train
 
 #: Relative gap of the optimum that a model is compared with.
@@ -205,7 +203,7 @@ def audit(
         coef, intercept = model
         choice = "logistic" if loss is None else loss
         C, l1_ratio = 1.0 if C is None else C, 0.0 if l1_ratio is None else l1_ratio
-        problem = objectives.plain(coef, intercept, given, choice, C, l1_ratio)
+        problem = objectives.plain(given, choice, C, l1_ratio)
     else:
         if not hasattr(final, "coef_"):
             raise BadInput(
@@ -216,8 +214,10 @@ def audit(
                 f"loss, C and l1_ratio are for plain coefficients: {type(final).__name__} knows its own."
             )
         problem = objectives.objective_of(final, given)
+        coef, intercept = final.coef_, final.intercept_
     name = "coefficients" if isinstance(model, tuple) else type(final).__name__
-    found = [_compare(problem, part, numbers) for part in problem.parts]
+    parts = zip(problem.parts, objectives.split(problem, coef, intercept), strict=True)
+    found = [_compare(problem, part, W, numbers) for part, W in parts]
     return _collect(name, model, problem, found, numbers, given, tol)
 
 
@@ -228,42 +228,29 @@ class _Compared:
     value: float  #: objective at the model's coefficients
     rounding: float  #: bound on its rounding error
     optimum: Fit | None
-    W: FloatArray  #: the optimum in the model's coordinates, (d + 1, k)
+    given: FloatArray  #: the model's coefficients, (d + 1, k)
+    W: FloatArray  #: the optimum in the same coordinates
 
 
-def _compare(problem: Objective, part: objectives.Part, X: Any) -> _Compared:
+def _compare(problem: Objective, part: objectives.Part, W: FloatArray, X: Any) -> _Compared:
     rows = X if part.rows is None else X[part.rows]
-    n, scaling = rows.shape[0], problem.intercept_scaling
-    sign = np.ones(n) if part.sign is None else part.sign
+    scaling = problem.intercept_scaling
     offset = None if part.target is None else -part.target
     penalty = ElasticNet(problem.C if part.C is None else part.C, problem.l1_ratio)
     wide = _with_constant(rows, scaling) if scaling else rows
     recipe = Recipe(problem.loss, penalty, problem.fit_intercept and not scaling, TOL)
     fit: Fit | None
     try:
-        data = Memory(wide, sign, offset, part.weight, part.labels)
+        data = Memory(wide, part.sign, offset, part.weight, part.labels)
         fit = train(recipe, data, warn=False)
     except SeparableData:
         fit = None
-    dual = _no_dual(problem.loss, n) if fit is None or scaling else fit.dual
-    check = Part(
-        *(problem.loss, penalty, problem.fit_intercept, rows, sign, offset, part.weight),
-        *(part.labels, part.W, dual, TOL),
-    )
-    at_model = recheck_part(check)
-    best = part.W if fit is None else fit.W
+    dual = None if fit is None or scaling else fit.dual
+    value, rounding = objectives.objective_at(problem, part, rows, W, TOL, dual)
+    best = W if fit is None else fit.W
     if fit is not None and scaling:
         best = np.vstack([fit.W[:-2], scaling * fit.W[-2:-1]])
-    intercepts = part.W[-1] / scaling if scaling else np.zeros(1)
-    ratio = problem.l1_ratio
-    extra = 0.5 * (1.0 - ratio) * float(intercepts @ intercepts) + ratio * float(
-        np.abs(intercepts).sum()
-    )
-    return _Compared(at_model.primal + extra, at_model.rounding, fit, best)
-
-
-def _no_dual(loss: Loss | CoupledLoss, n: int) -> Any:
-    return Explicit(np.zeros((n, loss.k) if isinstance(loss, CoupledLoss) else n))
+    return _Compared(value, rounding, fit, W, best)
 
 
 def _with_constant(X: Any, value: float) -> Any:
@@ -293,10 +280,7 @@ def _collect(
         0.0 if separable else math.fsum(c.primal + c.rounding for c in certificates) * (1.0 + UNITS)
     )
     at_least, at_most = max(value - error - high, 0.0), max(value + error - low, 0.0)
-    moved = [
-        float(np.linalg.norm(each.W[:-1] - part.W[:-1]))
-        for each, part in zip(found, problem.parts, strict=True)
-    ]
+    moved = [float(np.linalg.norm(each.W[:-1] - each.given[:-1])) for each in found]
     return Audit(
         model_name=name,
         problem=problem.text,
@@ -330,7 +314,7 @@ def _distance_bound(problem: Objective, excess: float) -> float:
 def _changed(problem: Objective, found: list[_Compared], X: Any) -> int | None:
     if any(part.target is not None or part.rows is not None for part in problem.parts):
         return None
-    before = _labels(X, np.hstack([part.W for part in problem.parts]))
+    before = _labels(X, np.hstack([each.given for each in found]))
     after = _labels(X, np.hstack([each.W for each in found]))
     return int(np.count_nonzero(before != after))
 

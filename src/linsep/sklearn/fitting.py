@@ -1,0 +1,233 @@
+"""scikit-learn's own ``fit`` with its numerical routine exchanged for linsep.
+
+``fit`` of scikit-learn validates, warns, calls one numerical routine (``_logistic_regression_path``,
+``_fit_liblinear``, ...) and stores what it returns. A class of this package runs a copy of that very function in which
+the routine is another one: the routine describes the problem (``linsep.sklearn_objectives``), minimises it here, and
+returns numbers in the shape of the original. What it cannot do it passes on to the original with the same arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import math
+import types
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+
+from linsep import certificates
+from linsep.auditing.objectives import objective_at
+from linsep.certificates import Optimality
+from linsep.certificates.optimality import relative
+from linsep.errors import LinsepError
+from linsep.estimators import fitting
+from linsep.penalties import ElasticNet
+from linsep.sklearn_objectives import FloatArray, Objective, Part
+from linsep.train import Fit, Recipe
+
+log = logging.getLogger("linsep.sklearn")
+
+#: Bounds of the relative gap that is asked for.
+_TIGHTEST, _LOOSEST = 1e-12, 1e-6
+#: Covers the relative rounding of C and of the unit of the objective.
+_UNITS = 2.0**-48
+
+
+class Delegated(Exception):
+    """What scikit-learn's own routine has to do; the message says why."""
+
+
+class Minimum(NamedTuple):
+    """The minimum of an objective: W (d + 1, k) with the intercepts last, in scikit-learn's coordinates."""
+
+    W: FloatArray
+    certificate: Optimality
+    passes: int
+
+
+def run(
+    model: Any, fit: Callable[..., Any], routines: dict[str, Any], *args: Any, **given: Any
+) -> Any:
+    """Call a copy of scikit-learn's ``fit`` in which ``routines`` replace the functions of these names.
+
+    A routine is called as ``routine(arguments)``, the arguments of the original by name. If it raises ``Delegated`` or
+    an error of linsep, the original is called instead and the reason is logged.
+    """
+    vars(model).pop("certificate_", None)
+    plain = inspect.unwrap(fit)
+    missing = [name for name in routines if name not in plain.__globals__]
+    if missing:
+        delegating(model, f"this version of scikit-learn has no {missing[0]}")
+        return fit(model, *args, **given)
+    exchanged = {
+        name: _exchange(model, plain.__globals__[name], routine)
+        for name, routine in routines.items()
+    }
+    validated = _fit_context(prefer_skip_nested_validation=True)(with_globals(plain, exchanged))
+    return validated(model, *args, **given)
+
+
+def with_globals(function: Any, names: dict[str, Any]) -> Any:
+    """A copy of a function that sees other globals under some names."""
+    copy = types.FunctionType(
+        function.__code__,
+        {**function.__globals__, **names},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _exchange(model: Any, original: Callable[..., Any], routine: Callable[..., Any]) -> Any:
+    """``routine`` in place of ``original``, which does what ``routine`` cannot."""
+
+    @functools.wraps(original)
+    def exchanged(*args: Any, **given: Any) -> Any:
+        bound = _signature(original).bind(*args, **given)
+        bound.apply_defaults()
+        try:
+            return routine(bound.arguments)
+        except (Delegated, LinsepError) as reason:
+            delegating(model, str(reason))
+            return original(*args, **given)
+
+    return exchanged
+
+
+@functools.lru_cache(maxsize=64)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+def delegating(model: Any, reason: str) -> None:
+    """Log that scikit-learn's own routine is used, and why."""
+    log.info("%s is fitted by scikit-learn: %s", type(model).__name__, reason)
+
+
+def need_arrays(X: Any) -> None:
+    """Leave arrays of other libraries than numpy and scipy to scikit-learn."""
+    if not isinstance(X, np.ndarray) and not sp.issparse(X):
+        raise Delegated(f"arrays of {type(X).__module__.split('.')[0]} are computed in place")
+
+
+def gap_tolerance(tol: float | None, dtype: Any = np.float64) -> float:
+    """The relative gap to prove: the square of scikit-learn's ``tol``, within bounds.
+
+    ``tol`` bounds a gradient, and the excess of a curved objective goes with its square. Coefficients in single
+    precision cannot be better than 1e-6 where the loss has a kink.
+    """
+    if np.dtype(dtype).itemsize < 8:
+        return _LOOSEST
+    return min(max((tol or 0.0) ** 2, _TIGHTEST), _LOOSEST)
+
+
+def minimise(
+    problem: Objective,
+    X: Any,
+    tol: float,
+    start: FloatArray | None = None,
+    dtype: Any = np.float64,
+) -> Minimum:
+    """Minimise the objective on the rows of X; the coefficients are rounded to ``dtype``, and certified as rounded."""
+    scaling = problem.intercept_scaling
+    rows = with_constant(X, scaling) if scaling else X
+    free = problem.fit_intercept and not scaling
+    if start is not None and scaling:
+        start = np.vstack([start[:-1], start[-1:] / scaling, np.zeros_like(start[-1:])])
+    fits: list[Fit] = []
+    for number, part in enumerate(problem.parts):
+        penalty = ElasticNet(problem.C if part.C is None else part.C, problem.l1_ratio)
+        recipe = Recipe(problem.loss, penalty, free, tol)
+        columns = slice(number * problem.width, (number + 1) * problem.width)
+        before = None if start is None else start[:, columns]
+        offset = None if part.target is None else -part.target
+        piece = fitting.Subproblem(problem.loss, part.sign, offset, part.labels)
+        fits += fitting.solve(recipe, [piece], 1, rows, None, part.weight, before)
+    found = [
+        _reported(problem, part, fit, X, dtype)
+        for part, fit in zip(problem.parts, fits, strict=True)
+    ]
+    W = found[0][0] if len(found) == 1 else np.hstack([each for each, _ in found])
+    certificate = certificates.combine([each for _, each in found])
+    passes = max(1, math.ceil(sum(fit.n_passes for fit in fits)))
+    return Minimum(W, _in_units(certificate, problem.unit), passes)
+
+
+def with_constant(X: Any, value: float) -> Any:
+    """X with a constant column, whose coefficient is a penalised intercept."""
+    if sp.issparse(X):
+        column = sp.csr_array(np.full((X.shape[0], 1), value, dtype=X.dtype))
+        return sp.hstack([X, column], format="csr")
+    wide = np.empty((X.shape[0], X.shape[1] + 1), dtype=X.dtype)
+    wide[:, :-1] = X
+    wide[:, -1] = value
+    return wide
+
+
+def _reported(
+    problem: Objective, part: Part, fit: Fit, X: Any, dtype: Any
+) -> tuple[FloatArray, Optimality]:
+    """Coefficients of a subproblem as scikit-learn reports them, and the certificate at exactly these."""
+    W, scaling = fit.W, problem.intercept_scaling
+    if scaling:
+        W = np.vstack([W[:-2], scaling * W[-2:-1]])
+    rounded = W.astype(dtype).astype(np.float64)
+    exact_scaling = not scaling or math.frexp(scaling)[0] == 0.5
+    if exact_scaling and np.array_equal(rounded, W):
+        return W, fit.certificate
+    return rounded, _certificate_at(problem, part, fit, rounded, X)
+
+
+def _certificate_at(problem: Objective, part: Part, fit: Fit, W: FloatArray, X: Any) -> Optimality:
+    """The certificate of other coefficients than those of the fit, with its proven lower bound."""
+    # the terms of a penalised intercept and the units round once more
+    primal, rounding = objective_at(problem, part, X, W, fit.recipe.tol)
+    rounding += _UNITS * primal
+    known = fit.certificate
+    gap = max(primal + rounding - known.dual, 0.0)
+    share = relative(gap, primal, known.dual)
+    l2 = 1.0 - problem.l1_ratio
+    finite = l2 > 0.0 and math.isfinite(fit.recipe.penalty.C)
+    error = math.sqrt(2.0 * gap / l2) * (1.0 + _UNITS) if finite else math.inf
+    return replace(
+        known,
+        primal=primal,
+        gap=gap,
+        relative_gap=share,
+        coef_error=error,
+        certified=share <= known.tol,
+        rounding=rounding,
+    )
+
+
+def _in_units(found: Optimality, unit: float) -> Optimality:
+    """The certificate of the objective that scikit-learn documents, ``unit`` times linsep's."""
+    if unit == 1.0:
+        return found
+    primal, slack = unit * found.primal, _UNITS * unit * abs(found.primal)
+    dual = unit * found.dual * (1.0 - _UNITS)
+    gap = max(unit * found.gap * (1.0 + _UNITS) + slack, primal - dual)
+    share = relative(gap, primal, dual)
+    return replace(
+        found,
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        relative_gap=share,
+        certified=found.certified and share <= found.tol,
+        rounding=unit * found.rounding * (1.0 + _UNITS) + slack,
+        parts=(),
+    )
+
+
+def iterations(passes: int, max_iter: int | None) -> int:
+    """``n_iter_`` of a converged fit: passes over the data, fewer than ``max_iter`` if that can be."""
+    return passes if max_iter is None else max(1, min(passes, max_iter - 1))

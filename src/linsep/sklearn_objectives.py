@@ -1,0 +1,372 @@
+"""The optimisation problems of scikit-learn's linear models, read from their classes and parameters.
+
+Every problem is written in linsep's terms, minimise
+
+    unit * ( (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(m_i) ),
+
+so that ``unit`` times linsep's objective is the number that the model's own documentation defines. A penalised
+intercept is the coefficient of a constant column (LIBLINEAR's ``intercept_scaling``).
+
+``linsep.audit`` reads the problem of a fitted model here; ``linsep.sklearn`` reads the one that it is about to solve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.class_weight import compute_class_weight
+
+from linsep import losses
+from linsep.errors import Refused
+from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One subproblem: its rows and their signs, numeric targets or class numbers."""
+
+    sign: FloatArray | None = None
+    target: FloatArray | None = None
+    labels: IntArray | None = None
+    weight: FloatArray | None = None
+    rows: npt.NDArray[np.bool_] | None = None
+    C: float | None = None  #: where the subproblems differ in C
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What a model minimises."""
+
+    text: str  #: the objective as its documentation writes it
+    loss: Loss | CoupledLoss
+    C: float
+    parts: tuple[Part, ...]
+    l1_ratio: float = 0.0
+    fit_intercept: bool = True
+    #: > 0: the intercept is penalised, as the coefficient of a column of this value
+    intercept_scaling: float = 0.0
+    unit: float = 1.0
+
+    @property
+    def width(self) -> int:
+        """Columns of the coefficients of a subproblem."""
+        return self.loss.k if isinstance(self.loss, CoupledLoss) else 1
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The rows as numbers, the targets and the weights as they were given."""
+
+    n: int
+    y: npt.NDArray[Any]
+    weight: FloatArray | None
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the sample weights, n without any."""
+        return float(self.n if self.weight is None else self.weight.sum())
+
+
+Reader = Callable[[Any, Given], Objective]
+_READERS: dict[str, Reader] = {}
+
+
+def reads(*names: str) -> Callable[[Reader], Reader]:
+    """Register a reader for estimators of scikit-learn with these class names."""
+
+    def register(reader: Reader) -> Reader:
+        for name in names:
+            _READERS[name] = reader
+        return reader
+
+    return register
+
+
+def objective_of(model: Any, given: Given) -> Objective:
+    """The problem of an estimator, found by the name of its class or of a base class."""
+    for kind in type(model).__mro__:
+        reader = _READERS.get(kind.__name__)
+        if reader is not None and kind.__module__.startswith("sklearn."):
+            return reader(model, given)
+    raise Refused(
+        f"linsep.audit does not know the objective of {type(model).__name__}. It audits "
+        f"{', '.join(sorted(_READERS))} of scikit-learn, pipelines that end in one of them, and (coef, intercept) with "
+        "loss= and C=."
+    )
+
+
+def class_factors(
+    class_weight: Any, classes: Any, y: Any, sample_weight: Any = None
+) -> FloatArray | None:
+    """Weight of each class; "balanced" counts sample weights if they are given."""
+    if class_weight is None:
+        return None
+    known = {} if sample_weight is None else {"sample_weight": sample_weight}
+    factors = compute_class_weight(class_weight, classes=np.asarray(classes), y=y, **known)
+    return np.asarray(factors, float)
+
+
+def one_vs_rest(classes: Any, given: Given, factors: FloatArray | None = None) -> tuple[Part, ...]:
+    """One subproblem for two classes, one for each class against the others for more.
+
+    ``factors`` multiply the weights of the classes as LIBLINEAR and scikit-learn's descent do it: of more than two
+    classes, only the rows of the class that is set against the others are multiplied, by its factor.
+    """
+    known = np.asarray(classes)
+    numbers = [1] if len(known) == 2 else range(len(known))
+    parts = []
+    for number in numbers:
+        inside = given.y == known[number]
+        weight = given.weight
+        if factors is not None:
+            other = factors[0] if len(known) == 2 else 1.0
+            factor = np.where(inside, factors[number], other)
+            weight = factor if weight is None else factor * weight
+        parts.append(Part(sign=np.where(inside, 1.0, -1.0), weight=weight))
+    return tuple(parts)
+
+
+def weighted(given: Given, classes: Any, factors: FloatArray | None) -> Given:
+    """Sample weights times the factor of the class of each row."""
+    if factors is None:
+        return given
+    each = factors[codes(classes, given.y)]
+    return replace(given, weight=each if given.weight is None else each * given.weight)
+
+
+def codes(classes: Any, y: Any) -> IntArray:
+    """Number of the class of each row."""
+    return np.asarray(np.searchsorted(np.asarray(classes), y), dtype=np.int64)
+
+
+def _mixing(model: Any) -> tuple[float, bool]:
+    """``l1_ratio``, and whether there is a penalty at all."""
+    penalty = getattr(model, "penalty", "deprecated")
+    if penalty in ("l1", "l2", None):
+        return (1.0 if penalty == "l1" else 0.0), penalty is not None
+    ratio = getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0))
+    return float(np.ravel(0.0 if ratio is None else ratio)[0]), True
+
+
+@reads("LogisticRegression", "LogisticRegressionCV")
+def _logistic(model: Any, given: Given) -> Objective:
+    ratio, penalised = _mixing(model)
+    strengths = np.ravel(getattr(model, "C_", model.C if hasattr(model, "C") else 1.0)).astype(
+        float
+    )
+    C = float(strengths[0]) if penalised else math.inf
+    liblinear = model.solver == "liblinear"
+    ovr = liblinear or getattr(model, "multi_class", None) == "ovr"
+    found = logistic(
+        model.classes_,
+        given,
+        C,
+        ratio,
+        fit_intercept=bool(model.fit_intercept),
+        intercept_scaling=float(model.intercept_scaling) if liblinear else 0.0,
+        class_weight=model.class_weight,
+        ovr=ovr,
+    )
+    if len(strengths) == len(found.parts) > 1 and penalised:
+        pairs = zip(found.parts, strengths, strict=True)
+        found = replace(found, parts=tuple(replace(part, C=float(c)) for part, c in pairs))
+    return found
+
+
+def logistic(
+    classes: Any,
+    given: Given,
+    C: float,
+    l1_ratio: float,
+    *,
+    fit_intercept: bool = True,
+    intercept_scaling: float = 0.0,
+    class_weight: Any = None,
+    ovr: bool = False,
+) -> Objective:
+    """Logistic regression: two classes, classes one against the others, or the multinomial loss."""
+    common: dict[str, Any] = {
+        "C": C,
+        "l1_ratio": l1_ratio,
+        "fit_intercept": fit_intercept,
+        "intercept_scaling": intercept_scaling if fit_intercept else 0.0,
+    }
+    k = len(classes)
+    factors = class_factors(class_weight, classes, given.y, given.weight)
+    if k == 2 or ovr:
+        if intercept_scaling:
+            parts = one_vs_rest(classes, given, factors)
+        else:
+            parts = one_vs_rest(classes, weighted(given, classes, factors))
+        text = _text("log(1 + exp(-m))", **common)
+        return Objective(text, losses.Logistic(), parts=parts, **common)
+    given = weighted(given, classes, factors)
+    part = Part(labels=codes(classes, given.y), weight=given.weight)
+    return Objective(_text("multinomial loss", **common), Multinomial(k), parts=(part,), **common)
+
+
+@reads("LinearSVC")
+def _linear_svc(model: Any, given: Given) -> Objective:
+    common: dict[str, Any] = {
+        "C": float(model.C),
+        "l1_ratio": 1.0 if model.penalty == "l1" else 0.0,
+        "fit_intercept": bool(model.fit_intercept),
+        "intercept_scaling": float(model.intercept_scaling) if model.fit_intercept else 0.0,
+    }
+    classes, k = model.classes_, len(model.classes_)
+    factors = class_factors(model.class_weight, classes, given.y, given.weight)
+    if model.multi_class == "crammer_singer":
+        given = weighted(given, classes, factors)
+        common["l1_ratio"] = 0.0  # LIBLINEAR takes neither loss nor penalty here
+        part = Part(labels=codes(classes, given.y), weight=given.weight)
+        return Objective(
+            _text("Crammer-Singer", **common), CrammerSinger(k), parts=(part,), **common
+        )
+    parts = one_vs_rest(classes, given, factors)
+    text = _text(model.loss.replace("_", " "), **common)
+    return Objective(text, losses.get(model.loss), parts=parts, **common)
+
+
+@reads("SVC")
+def _svc(model: Any, given: Given) -> Objective:
+    classes = np.asarray(model.classes_)
+    given = weighted(given, classes, class_factors(model.class_weight, classes, given.y))
+    parts = one_vs_rest(classes, given) if len(classes) == 2 else _one_vs_one(classes, given)
+    text = "1/2 |w|^2 + C sum hinge, free intercept"
+    return Objective(text, losses.Hinge(), float(model.C), parts)
+
+
+def _one_vs_one(classes: Any, given: Given) -> tuple[Part, ...]:
+    """LIBSVM's pairs of classes: a positive score is a vote for the first."""
+    parts = []
+    for a, b in combinations(classes, 2):
+        kept = (given.y == a) | (given.y == b)
+        weight = None if given.weight is None else given.weight[kept]
+        parts.append(Part(sign=np.where(given.y[kept] == a, 1.0, -1.0), weight=weight, rows=kept))
+    return tuple(parts)
+
+
+@reads("RidgeClassifier", "RidgeClassifierCV")
+def _ridge_classifier(model: Any, given: Given) -> Objective:
+    factors = class_factors(model.class_weight, model.classes_, given.y)
+    given = weighted(given, model.classes_, factors)
+    return _ridge_objective(model, losses.Squared(), one_vs_rest(model.classes_, given))
+
+
+@reads("Ridge", "RidgeCV")
+def _ridge(model: Any, given: Given) -> Objective:
+    return _ridge_objective(model, losses.Squared().for_targets(), (_numeric(given),))
+
+
+def _ridge_objective(model: Any, loss: Loss, parts: tuple[Part, ...]) -> Objective:
+    _refuse_positive(model)
+    alpha = float(
+        np.ravel(getattr(model, "alpha_", model.alpha if hasattr(model, "alpha") else 0.0))[0]
+    )
+    C, unit = (math.inf, 1.0) if alpha == 0.0 else (1.0 / (2.0 * alpha), 2.0 * alpha)
+    text = "sum (t - x.w - b)^2 + alpha |w|^2"
+    return Objective(text, loss, C, parts, fit_intercept=bool(model.fit_intercept), unit=unit)
+
+
+@reads("LinearRegression")
+def _linear_regression(model: Any, given: Given) -> Objective:
+    _refuse_positive(model)
+    part = _numeric(given)
+    loss = losses.Squared().for_targets()
+    text, free = "sum (t - x.w - b)^2", bool(model.fit_intercept)
+    return Objective(text, loss, math.inf, (part,), fit_intercept=free)
+
+
+@reads("ElasticNet", "Lasso", "ElasticNetCV", "LassoCV")
+def _elastic_net(model: Any, given: Given) -> Objective:
+    _refuse_positive(model)
+    alpha = float(getattr(model, "alpha_", getattr(model, "alpha", 0.0)))
+    ratio = getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0))
+    total = given.total_weight
+    C, unit = (math.inf, 0.5 / total) if alpha == 0.0 else (0.5 / (alpha * total), alpha)
+    part = _numeric(given)
+    text = "mean (t - x.w - b)^2 / 2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)"
+    loss, free = losses.Squared().for_targets(), bool(model.fit_intercept)
+    return Objective(text, loss, C, (part,), float(ratio), free, unit=unit)
+
+
+@reads("HuberRegressor")
+def _huber(model: Any, given: Given) -> Objective:
+    scale, alpha = float(model.scale_), float(model.alpha)
+    loss = losses.Huber(float(model.epsilon) * scale).for_targets()
+    C, unit = (math.inf, 2.0 / scale) if alpha == 0.0 else (1.0 / (alpha * scale), 2.0 * alpha)
+    text = f"sum scale H((t - x.w - b)/scale) + alpha |w|^2 at its own scale {scale:.6g}"
+    part, free = _numeric(given), bool(model.fit_intercept)
+    return Objective(text, loss, C, (part,), fit_intercept=free, unit=unit)
+
+
+@reads("QuantileRegressor")
+def _quantile(model: Any, given: Given) -> Objective:
+    if model.quantile != 0.5 or model.alpha != 0.0:
+        raise Refused(
+            "linsep takes QuantileRegressor with quantile=0.5 and alpha=0: it has no other quantile loss, and no "
+            "absolute loss with an L1 penalty."
+        )
+    loss, free = losses.Absolute().for_targets(), bool(model.fit_intercept)
+    text, unit = "mean |t - x.w - b| / 2", 0.5 / given.total_weight
+    return Objective(text, loss, math.inf, (_numeric(given),), fit_intercept=free, unit=unit)
+
+
+_SGD: dict[str, Callable[[Any], tuple[Loss, float]]] = {
+    "hinge": lambda model: (losses.Hinge(), 1.0),
+    "log_loss": lambda model: (losses.Logistic(), 1.0),
+    "squared_hinge": lambda model: (losses.SquaredHinge(), 1.0),
+    "modified_huber": lambda model: (losses.HuberisedHinge(2.0), 4.0),
+    "squared_error": lambda model: (losses.Squared(), 0.5),
+    "huber": lambda model: (losses.Huber(float(model.epsilon)), 1.0),
+}
+
+
+@reads("SGDClassifier", "SGDRegressor")
+def _sgd(model: Any, given: Given) -> Objective:
+    known = _SGD.get(model.loss)
+    if known is None:
+        raise Refused(f"linsep has no loss {model.loss!r}; it knows {', '.join(_SGD)}.")
+    loss, factor = known(model)
+    if hasattr(model, "classes_"):
+        factors = class_factors(model.class_weight, model.classes_, given.y)
+        parts = one_vs_rest(model.classes_, given, factors)
+    else:
+        parts, loss = (_numeric(given),), loss.for_targets()
+    none = model.penalty is None or float(model.alpha) == 0.0
+    ratio = {None: 0.0, "l1": 1.0, "l2": 0.0}.get(model.penalty, model.l1_ratio)
+    C = math.inf if none else factor / (float(model.alpha) * given.n)
+    unit = factor / given.n if none else float(model.alpha)
+    text = f"alpha penalty + mean {model.loss.replace('_', ' ')}"
+    free = bool(model.fit_intercept)
+    return Objective(text, loss, C, parts, 0.0 if none else float(ratio), free, unit=unit)
+
+
+def _numeric(given: Given) -> Part:
+    return Part(target=given.y.astype(float), weight=given.weight)
+
+
+def _refuse_positive(model: Any) -> None:
+    if getattr(model, "positive", False):
+        raise Refused("linsep has no constraint positive=True.")
+
+
+def _text(
+    loss: str, C: float, l1_ratio: float, fit_intercept: bool, intercept_scaling: float
+) -> str:
+    penalty = {0.0: "1/2 |w|^2", 1.0: "|w|_1"}.get(l1_ratio, "elastic net")
+    weights = "sum" if math.isinf(C) else "C sum"
+    intercept = "no intercept"
+    if fit_intercept:
+        intercept = "penalised intercept" if intercept_scaling else "free intercept"
+    head = "" if math.isinf(C) else f"{penalty} + "
+    return f"{head}{weights} {loss}, {intercept}"
