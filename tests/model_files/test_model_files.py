@@ -526,3 +526,14 @@ def test_the_command_line_says_what_is_wrong(case, tmp_path, capsys):
 
 def test_there_are_as_many_cases_as_promised():
     assert len(FORGED) + len(COMMANDED) >= 60
+
+
+@pytest.mark.parametrize("dtype", [str, object, bool, np.int32])
+def test_the_fewest_errors_with_labels_of_any_kind(dtype, tmp_path):
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    y = np.array([0, 1, 0, 1]).astype(dtype if dtype is not object else str).astype(dtype)
+    model = linsep.ZeroOneClassifier().fit(X, y)
+    save(model, tmp_path / "model.linsep")
+    again = load(tmp_path / "model.linsep")
+    assert (again.predict(X) == model.predict(X)).all()
+    assert linsep.verify(again, X, y).proven

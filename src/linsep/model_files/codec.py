@@ -255,7 +255,8 @@ def conforms(value: Any, hint: Any) -> bool:
             else len(value) == len(inner) and all(map(conforms, value, inner))
         )
     if origin is np.ndarray:
-        return isinstance(value, np.ndarray) and value.dtype.kind in "fib"
+        labels = typing.get_args(inner[-1]) == (Any,)  # class labels may be strings
+        return isinstance(value, np.ndarray) and value.dtype.kind in ("fibUO" if labels else "fib")
     if hint is float:
         return isinstance(value, float | int) and not isinstance(value, bool)
     if hint is int:
