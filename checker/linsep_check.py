@@ -1021,10 +1021,12 @@ def problems(model, table):
     at = 0
     for number, fit in enumerate(fits):
         recipe = fit["recipe"]
-        compare_recipe(model, recipe)
+        compare_recipe(model["params"], recipe, fitted.get("C_"))
         loss, factor = loss_of(recipe["loss"])
         width = recipe["loss"]["k"] if isinstance(loss, str) else 1
         W = columns[at : at + width]
+        if [list(map(Fraction, column)) for column in zip(*fit["W"])] != W:
+            raise Rejected("the coefficients of the model are not those of its fit")
         at += width
         C, r = recipe["penalty"]["C"], Fraction(recipe["penalty"]["l1_ratio"])
         s = [factor * Fraction(x) for x in weight]
@@ -1062,9 +1064,8 @@ def problems(model, table):
         raise Rejected(f"the fits have {at} columns of coefficients, the model {len(columns)}")
 
 
-def compare_recipe(model, recipe):
-    """What users read in the parameters is what was solved."""
-    params = model["params"]
+def compare_recipe(params, recipe, chosen):
+    """What users read in the parameters, and in C_ where C was chosen by the fit, is what was solved."""
     uneven = [name for name in ("penalty_factor", "feature_groups") if params.get(name) is not None]
     if uneven or recipe["penalty"]["record"] != "ElasticNet":
         raise Unusable(
@@ -1072,9 +1073,10 @@ def compare_recipe(model, recipe):
         )
     told = {"C": recipe["penalty"]["C"], "l1_ratio": recipe["penalty"]["l1_ratio"]}
     told |= {"fit_intercept": recipe["fit_intercept"], "tol": recipe["tol"]}
+    given = params if chosen is None else {"C": chosen, **params}
     for name, value in told.items():
-        if name in params and params[name] != value:
-            raise Rejected(f"the parameter {name} is {params[name]}, the fit was made with {value}")
+        if name in given and given[name] != value:
+            raise Rejected(f"the parameter {name} is {given[name]}, the fit was made with {value}")
     loss, name = recipe["loss"]["record"].removeprefix("loss:").lower(), params.get("loss")
     hard = loss == "hinge" and told["C"] == math.inf
     if isinstance(name, str) and not hard and loss not in ("multinomial", "crammersinger"):
@@ -1228,24 +1230,23 @@ def gap_for(claim, strength):
 
 
 def check_sum(whole, parts):
-    """Whether the certificate of several subproblems is the sum of theirs."""
-    near = Fraction(1, 10**12)
+    """Whether the certificate of several subproblems is the sum of theirs, to the last digit."""
     for name in ("primal", "dual", "gap", "rounding"):
-        total = sum(Fraction(part[name]) for part in parts)
-        if abs(Fraction(whole[name]) - total) > near * abs(total):
+        if whole[name] != math.fsum(part[name] for part in parts):
             raise Rejected(f"the {name} of the certificate is not the sum of those of its parts")
     if whole["tol"] != max(part["tol"] for part in parts) or not whole["certified"]:
         raise Rejected("the certificate does not agree with its parts")
-    share, error = whole["relative_gap"], math.hypot(*(part["coef_error"] for part in parts))
-    nearly = 1 - Fraction(1, 10**9)
-    nothing_left = share == 0 and not any(part["relative_gap"] for part in parts)
-    too_small = (
-        not nothing_left
-        and share < math.inf
-        and Fraction(share) * Fraction(whole["primal"]) < Fraction(whole["gap"]) * nearly
-    )
-    if not (share >= 0 and whole["coef_error"] >= error * float(nearly)) or too_small:
-        raise Rejected("the certificate claims more than its parts")
+    share = whole["gap"] / max(whole["primal"], whole["dual"]) if whole["gap"] else 0.0
+    if any(
+        part["relative_gap"] == 0.0 < part["gap"] for part in parts
+    ):  # nothing to be relative to
+        share = max(part["relative_gap"] for part in parts)
+    error = math.hypot(*(part["coef_error"] for part in parts))
+    kinds = {part["kind"] for part in parts}
+    if whole["kind"] != (kinds.pop() if len(kinds) == 1 else "local"):
+        raise Rejected("the certificate is of another kind than its parts")
+    if whole["relative_gap"] != share or whole["coef_error"] != error:
+        raise Rejected("the certificate claims more or less than its parts")
 
 
 # ---------------------------------------------------------------------------------------------------------------

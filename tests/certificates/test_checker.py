@@ -215,6 +215,28 @@ class TestTampering:
 
         assert self.altered(files, name, tmp_path, change) == 1
 
+    @pytest.mark.parametrize("attribute", ["coef_", "intercept_"])
+    def test_coefficients_by_one_bit(self, files, attribute, tmp_path):
+        def change(manifest, arrays):
+            node = manifest["fitted"][attribute]
+            arrays.append(np.nextafter(arrays[node["array"]], np.inf))
+            node["array"] = len(arrays) - 1
+
+        assert self.altered(files, "hinge", tmp_path, change) == 1
+
+    @pytest.mark.parametrize("name", ["primal", "dual", "gap", "relative_gap", "coef_error"])
+    def test_sums_of_parts_by_one_bit(self, name, tmp_path):
+        X, y, _ = make_rows("three")
+        path, rows = tmp_path / "ovr.linsep", write_rows(tmp_path / "rows.npz", X, y)
+        linsep.save(linsep.LogisticRegression(multiclass="ovr").fit(X, y), path)
+
+        def change(manifest, arrays):
+            fields = manifest["fitted"]["certificate_"]["fields"]
+            fields[name] = math.nextafter(fields[name], math.inf)
+
+        assert checker.main([str(path), str(rows)]) == 0
+        assert self.altered({"ovr": (path, rows)}, "ovr", tmp_path, change) == 1
+
     @pytest.mark.parametrize(
         "lie",
         [

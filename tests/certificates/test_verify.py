@@ -1,11 +1,13 @@
 """verify: what a model claims about itself, against the data."""
 
+import copy
 import dataclasses
 import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.exceptions import NotFittedError
 from small_problems import (
     SMOOTH,
@@ -175,3 +177,63 @@ def test_a_model_of_another_library_is_not_called_unfitted():
         for check in (verify, linsep.summary):
             with pytest.raises(BadInput, match=r"needs a fitted estimator of linsep.*got Logistic"):
                 check(model, X, y)
+
+
+def _rows(k=2):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    return X, np.argmax(X @ rng.normal(size=(3, k)) + rng.normal(size=(40, k)), axis=1)
+
+
+class TestCopies:
+    """What a model says twice it has to say alike: an alteration within rounding is one all the same."""
+
+    MODELS = (
+        (linsep.LinearSVC(), 2),
+        (linsep.LinearSVC(multiclass="crammer_singer"), 3),
+        (LogisticRegression(multiclass="ovr"), 3),
+        (linsep.LinearClassifier("squared_hinge", class_weight={0: 2.0}), 2),
+        (linsep.LinearRegressor("huber", C=1.0), 3),
+        (linsep.LogisticRegressionCV([0.1, 1.0], cv=2), 2),
+    )
+
+    @pytest.fixture(params=MODELS, ids=lambda made: type(made[0]).__name__)
+    def fitted(self, request):
+        estimator, k = request.param
+        X, y = _rows(k)
+        model = sklearn.clone(estimator).fit(X, y)
+        assert verify(model, X, y).certified and verify(copy.deepcopy(model), X, y).certified
+        return model, X, y
+
+    @staticmethod
+    def assert_rejected(model, X, y, **altered):
+        forged = copy.deepcopy(model)
+        vars(forged).update(altered)
+        with pytest.raises(CertificateError):
+            verify(forged, X, y)
+
+    def test_coefficients(self, fitted):
+        model = fitted[0]
+        self.assert_rejected(*fitted, coef_=np.nextafter(model.coef_, np.inf))
+        self.assert_rejected(*fitted, intercept_=np.nextafter(model.intercept_, np.inf))
+
+    @pytest.mark.parametrize(
+        "name", ["primal", "dual", "gap", "relative_gap", "coef_error", "rounding", "tol"]
+    )
+    def test_certificates(self, fitted, name):
+        claim = fitted[0].certificate_
+        for end in (0.0, math.inf):
+            lie = {name: math.nextafter(getattr(claim, name), end)}
+            self.assert_rejected(*fitted, certificate_=dataclasses.replace(claim, **lie))
+
+    def test_parameters(self, fitted):
+        model = fitted[0]
+        others = {"C": 3.0, "C_": 3.0, "loss": "absolute", "class_weight": "balanced"}
+        others["multiclass"] = "neither"
+        for name, value in others.items():
+            if name in vars(model):
+                self.assert_rejected(*fitted, **{name: value})
+
+    def test_a_chosen_strength_hides_no_other(self, fitted):
+        if "C" in vars(fitted[0]):
+            self.assert_rejected(*fitted, C=5.0, C_=5.0)

@@ -584,3 +584,24 @@ def test_scores_and_summaries(table, npy):
         with scan(npy, target=target, weight=s) as rows:
             assert np.isclose(model.score(rows), model.score(X, target, s), rtol=1e-14)
             assert str(summary(model, rows)) == str(summary(model, X, target, s))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "model",
+    [LinearSVC(), LogisticRegression(), LogisticRegression(float("inf")), LinearRegressor("huber")],
+    ids=lambda model: f"{type(model).__name__}, C={model.C}",
+)
+def test_small_files_are_verified_exactly(model, sparse, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(40, 3)), 1)
+    y = (X[:, 0] + rng.normal(size=40) > 0).astype(int)
+    if sparse:
+        dump_svmlight_file(X, y, str(tmp_path / "rows.svm"))
+    else:
+        np.save(tmp_path / "rows.npy", X)
+    rows = scan(tmp_path / "rows.svm") if sparse else scan(tmp_path / "rows.npy", target=y)
+    with rows:
+        fitted = clone(model).fit(rows)
+        assert verify(fitted, rows).certified
+        assert verify(fitted, rows, exact=True).kind in ("exact", "dual", "local")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -34,28 +35,58 @@ _UNDERFLOW = 2.0**-1068
 _SHORT = 0.1
 
 
-def altered_settings(model: Any, parts: Sequence[Part]) -> str | None:
-    """Which parameter of the estimator is not the one it was fitted with, if any."""
+def altered(model: Any, parts: Sequence[Part]) -> str | None:
+    """Which parameter or fitted attribute of the estimator is not the one of its fit, if any."""
     fits = getattr(model, "_fits", None)
-    if fits is None or hasattr(model, "C_"):  # C_ was chosen by the fit
+    if fits is None:
         return None
-    for fit, part in zip(fits, parts, strict=False):
-        asked = {
-            "C": fit.recipe.penalty.C,
-            "l1_ratio": fit.recipe.penalty.l1_ratio,
-            "fit_intercept": fit.recipe.fit_intercept,
-            "tol": fit.recipe.tol,
-        }
-        for name, value in asked.items():
-            now = getattr(model, name, value)
-            if now != value:
-                return f"{name} is {now!r} now, but the model was fitted with {value!r}."
-        fitted = fit.recipe.penalty
-        if resolved_penalty(model, fitted) != fitted:
-            return "penalty_factor or feature_groups are not those that the model was fitted with."
+    if len(fits) != len(parts):
+        return f"The model has {len(fits)} fits for {len(parts)} subproblems."
+    for fit, part in zip(fits, parts, strict=True):
+        complaint = _altered_parameter(model, fit.recipe)
+        if complaint:
+            return complaint
         if part.tol != fit.recipe.tol:
             return f"The tolerance of the fit is {fit.recipe.tol!r}, but {part.tol!r} is to be checked."
+        if not np.array_equal(part.W, fit.W):
+            return "The coefficients of the model are not those of its fit."
+    if not _alike(model.certificate_, combine([fit.certificate for fit in fits])):
+        return "certificate_ is not the certificate of the fit."
     return None
+
+
+def _altered_parameter(model: Any, recipe: Any) -> str | None:
+    """Which parameter is not the one of the fit, if any."""
+    fitted = recipe.penalty
+    asked = {
+        "C": fitted.C,
+        "l1_ratio": fitted.l1_ratio,
+        "fit_intercept": recipe.fit_intercept,
+        "tol": recipe.tol,
+        "class_weight": getattr(model, "_class_weight", None),
+    }
+    for name, value in asked.items():
+        chosen = getattr(model, f"{name}_", value)  # estimators that choose C keep it in C_
+        now = getattr(model, name, chosen)
+        if now != value:
+            return f"{name} is {now!r} now, but the model was fitted with {value!r}."
+    if resolved_penalty(model, fitted) != fitted:
+        return "penalty_factor or feature_groups are not those that the model was fitted with."
+    if _asked_loss(model, recipe.loss) != recipe.loss:
+        return f"The parameters ask for another loss than {recipe.loss!r}, which was fitted."
+    return None
+
+
+def _asked_loss(model: Any, fitted: Loss | CoupledLoss) -> Loss | CoupledLoss | None:
+    """The loss that the parameters of the model ask for now; None if they are unsound."""
+    with suppress(LinsepError):
+        return model._asked_loss() if hasattr(model, "_asked_loss") else fitted
+    return None
+
+
+def _alike(one: Optimality, other: Optimality) -> bool:
+    """Whether two certificates have the same fields to the last digit, NaN like NaN."""
+    return type(one) is type(other) and repr(asdict(one)) == repr(asdict(other))
 
 
 def resolved_penalty(model: Any, fitted: ElasticNet) -> ElasticNet | None:

@@ -48,6 +48,18 @@ class Part(NamedTuple):
     tol: float
 
 
+def in_memory(part: Part) -> Part:
+    """The part with its rows and vectors in memory, wherever they are stored."""
+    if location_of(part.X) is Location.MEMORY:
+        return part
+    sigma, offset, weight, labels = (
+        None if vector is None else np.asarray(vector)
+        for vector in (part.sigma, part.offset, part.weight, part.labels)
+    )
+    X = part.X[0 : part.X.shape[0]]
+    return part._replace(X=X, sigma=sigma, offset=offset, weight=weight, labels=labels)
+
+
 def chunk_height(X: Any) -> int:
     """Rows in a chunk: bounded memory, and few enough that sums over rows have short chains of additions."""
     n, d = X.shape

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
-from linsep.certificates.claims import altered_settings, contradiction
+from linsep.certificates.claims import altered, contradiction
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import cleared_dual, group_certificate
@@ -30,6 +30,7 @@ from linsep.certificates.recheck import (
     Part,
     added,
     closing_sums_numpy,
+    in_memory,
     longest_sum,
     nothing_to_fit,
 )
@@ -93,7 +94,7 @@ def verify(
             _recheck_claim(part, claim, exact) for part, claim in zip(parts, claims, strict=False)
         ]
         found = combine(each)
-    complaint = altered_settings(model, parts) or contradiction(claimed, parts, each)
+    complaint = altered(model, parts) or contradiction(claimed, parts, each)
     if complaint:
         raise CertificateError(
             f"The certificate of the model does not hold for these data. Claimed: {claimed}. "
@@ -112,6 +113,8 @@ def verify(
 
 def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.inf) -> Optimality:
     """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the gap claimed."""
+    if exact:
+        part = in_memory(part)
     factor = loss_factor(part.loss, part.penalty)
     if not (factor.plain or exact):  # exact arithmetic multiplies every weight by the factor
         return factor.certificate(recheck_part(factor.part(part)), part.tol)
@@ -162,7 +165,7 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     """
     found = recheck_part(part, exact=exact, claimed_gap=claim.gap)
     reached = found.certified and found.gap <= claim.gap
-    if exact or reached or not claim.certified or location_of(part.X) is Location.CLUSTER:
+    if exact or reached or not claim.certified:
         return found
     if math.prod(part.X.shape) > _EXACT_SIZE:
         return found

@@ -73,6 +73,16 @@ class Classification(ByScores):
     def _two_class_loss(self) -> Loss:
         """The loss on the margins of two classes, from the parameters."""
 
+    def _loss_for(self, k: int) -> Loss | CoupledLoss:
+        """The loss that the parameters ask for if there are k classes."""
+        loss = self._two_class_loss()
+        scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
+        return _COUPLED[scheme](k) if scheme in _COUPLED and k > 2 else loss
+
+    def _asked_loss(self) -> Loss | CoupledLoss:
+        """The loss that the parameters ask for now, for the classes of the fit."""
+        return self._loss_for(len(self.classes_))
+
     def fit(self: Model, X: Any, y: Any = None, sample_weight: Any = None) -> Model:
         """Minimise the objective and certify it.
 
@@ -91,15 +101,15 @@ class Classification(ByScores):
         self
         """
         owner = type(self).__name__
-        recipe = parameters.recipe(self, self._two_class_loss())
-        scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
+        recipe = parameters.recipe(self, self._loss_for(2))
         opened = data.open(X, y, sample_weight, owner, prefetch=fitting.prefetch(recipe))
         rows, names, known = opened.rows, opened.names, opened.labels()
         weight = opened.class_weights(known, self.class_weight)
         recipe = parameters.for_features(self, recipe, rows.shape[1], names)
-        count = 1 if len(known.classes) == 2 else len(known.classes)
-        if scheme in _COUPLED and count > 1:
-            recipe, count = replace(recipe, loss=_COUPLED[scheme](count)), 1
+        k = len(known.classes)
+        if k > 2:
+            recipe = replace(recipe, loss=self._loss_for(k))
+        count = 1 if k == 2 or isinstance(recipe.loss, CoupledLoss) else k
         parts = subproblems(recipe.loss, known)
         start = self._start(known.classes, rows.shape[1])
         fits = fitting.solve(recipe, parts, count, rows, names, weight, start)

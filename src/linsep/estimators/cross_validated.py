@@ -11,6 +11,7 @@ from linsep.estimators.classification import Classification
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.logistic import LogisticRegression
 from linsep.estimators.svm import LinearSVC
+from linsep.losses import CoupledLoss, Loss
 from linsep.tuning import tune
 from linsep.tuning.scoring import ERROR, resolve
 
@@ -41,9 +42,8 @@ class _Choosing(Classification):
         -------
         self
         """
-        common = {k: v for k, v in self.get_params(deep=False).items() if k not in _CHOICES}
         tuning = tune(
-            self._plain(**common),
+            self._unchosen(),
             X,
             y,
             self.Cs,
@@ -69,6 +69,15 @@ class _Choosing(Classification):
         state.update(C_=tuning.best_C, Cs_=tuning.curve.Cs, scores_=scores, coefs_paths_=paths)
         state.update(tuning_=replace(tuning, coefs=None, intercepts=None))
         return self
+
+    def _unchosen(self) -> Classification:
+        """The estimator that is tuned, without a C."""
+        return self._plain(
+            **{k: v for k, v in self.get_params(deep=False).items() if k not in _CHOICES}
+        )
+
+    def _asked_loss(self) -> Loss | CoupledLoss:
+        return self._unchosen().set_params(C=self.C_)._loss_for(len(self.classes_))  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The score by ``scoring``, the larger the better: "log_loss" is negated, "error" is the share right.

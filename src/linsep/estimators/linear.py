@@ -270,6 +270,10 @@ warm_start, random_state
         fitting.store(judge, [fit], None, coef_=np.ones(1), intercept_=0.0, n_features_in_=1)
         return judge
 
+    def _asked_loss(self) -> Loss:
+        """The loss that the parameters ask for now."""
+        return parameters.regression_loss(self.loss)
+
     def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
         """Everything an independent check needs: recipe, W, dual point, certificate."""
         owner = type(self).__name__

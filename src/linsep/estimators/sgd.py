@@ -270,6 +270,10 @@ feature_names_in_
             n_threads=parameters.threads(self.n_threads),
         )
 
+    def _asked_loss(self) -> Loss:
+        """The loss that the parameters ask for now."""
+        return self._convex_loss()
+
     def _convex_loss(self) -> Loss:
         loss = parameters.classification_loss(self.loss)
         if not loss.convex:
