@@ -14,22 +14,22 @@ from typing import Any
 
 #: Verb -> what it does; each lives in the module of that name (``export`` in ``exporting`` and so on).
 VERBS = {
-    "fit": ("fitting", "read a table, choose C, fit, certify, save the model, write the report"),
-    "tune": ("tuning", "the validation curve of C, without a model file"),
-    "predict": ("predicting", "predictions for new rows, as CSV"),
-    "score": ("scoring", "error of a model on labelled rows, with an exact bound"),
+    "fit": ("fitting", "fit a model: read the table, choose C, certify, save, write the report"),
+    "tune": ("tuning", "print the validation curve of C; fit no final model"),
+    "predict": ("predicting", "predict new rows, as CSV"),
+    "score": ("scoring", "measure the error of a model on labelled rows, with a confidence bound"),
     "separate": (
         "separating",
-        "can a hyperplane separate the two classes? with a proof either way",
+        "decide whether a hyperplane separates the classes, with a proof either way",
     ),
-    "verify": ("verifying", "recompute the certificate of a model from its data, independently"),
-    "audit": ("auditing", "how far coefficients from elsewhere are from their optimum, proven"),
-    "explain": ("explaining", "the coefficients of a model, with names"),
-    "report": ("reporting", "the HTML report of a model on its data"),
-    "export": ("exporting", "the model as SQL, C, Python or ONNX"),
-    "convert": ("converting", "a table as npz, LIBSVM or CSV of numbers"),
+    "verify": ("verifying", "check the certificate of a model against its data, independently"),
+    "audit": ("auditing", "prove how far given coefficients are from the optimum"),
+    "explain": ("explaining", "print the coefficients of a model by name"),
+    "report": ("reporting", "write the HTML report of a model"),
+    "export": ("exporting", "write the model as SQL, C, Python or ONNX"),
+    "convert": ("converting", "write a table as numbers: npz, LIBSVM, CSV, Parquet or Arrow"),
     "demo": ("demonstration", "fit on a bundled real table and write everything into a folder"),
-    "completion": ("completion", "a script that makes bash, zsh or fish complete linsep"),
+    "completion": ("completion", "print the completion script for bash, zsh or fish"),
 }
 DONE, USAGE, NOT_CERTIFIED, BAD_DATA, BAD_MODEL, LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 6, 130
 
@@ -38,8 +38,8 @@ def parser(verb: str | None) -> argparse.ArgumentParser:
     """The parser; only the named verb brings its options, so that help is quick."""
     top = argparse.ArgumentParser(
         prog="linsep",
-        description="Linear classifiers with a certificate of optimality, from the command line.",
-        epilog="linsep VERB --help tells the options of a verb.",
+        description="Fit, tune, check and export linear models with proven optimality.",
+        epilog="Run `linsep VERB --help` for the options of a verb.",
     )
     top.add_argument("--version", action="store_true", help="print the version and exit")
     verbs = top.add_subparsers(dest="verb", metavar="VERB")
@@ -60,10 +60,14 @@ def options_of(verb: str) -> argparse.ArgumentParser:
 
 
 def _common(one: argparse.ArgumentParser) -> None:
-    group = one.add_argument_group("always")
-    group.add_argument("--json", action="store_true", help="one JSON object on standard output")
-    group.add_argument("--quiet", "-q", action="store_true", help="say nothing but errors")
-    group.add_argument("--config", metavar="FILE", help="defaults from a TOML file, table [VERB]")
+    group = one.add_argument_group("output and defaults")
+    group.add_argument(
+        "--json", action="store_true", help="print one JSON object on standard output"
+    )
+    group.add_argument("--quiet", "-q", action="store_true", help="print errors only")
+    group.add_argument(
+        "--config", metavar="FILE", help="read defaults from table [VERB] of a TOML file"
+    )
 
 
 def run(argv: list[str]) -> int:

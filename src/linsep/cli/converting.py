@@ -26,9 +26,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", help=f"a file that ends in {', '.join(FORMATS)}")
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
-        "--standardise", action="store_true", help="numbers with mean 0 and standard deviation 1"
+        "--standardise",
+        action="store_true",
+        help="scale numeric columns to mean 0 and standard deviation 1",
     )
-    how.add_argument("--like", metavar="MODEL", help="as the encoder in this model file does")
+    how.add_argument(
+        "--like", metavar="MODEL", help="encode as the encoder in this model file does"
+    )
 
 
 def run(options: Any) -> Outcome:

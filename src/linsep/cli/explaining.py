@@ -1,4 +1,4 @@
-"""``linsep explain``: the coefficients of a model, with names, largest first."""
+"""``linsep explain``: print the coefficients of a model by name, largest first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from linsep.cli.output import Outcome, certificate_facts, plain, say, table
 def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("model", help="model file")
-    parser.add_argument("--top", type=int, default=20, help="coefficients to show, default 20")
+    parser.add_argument(
+        "--top", type=int, default=20, help="number of coefficients to show, default 20"
+    )
 
 
 def run(options: Any) -> Outcome:

@@ -23,7 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--numeric",
         action="store_true",
-        help="the numeric part alone: its inputs are what linsep convert --like MODEL writes",
+        help="export only the linear model; its inputs are what `linsep convert --like MODEL` writes",
     )
     parser.add_argument("--table", default="data", help="name of the table in SQL, default data")
     parser.add_argument(

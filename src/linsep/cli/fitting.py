@@ -37,15 +37,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
     reading.add_data(parser, target=True)
     modelling.add(parser)
-    group = parser.add_argument_group("judging")
-    group.add_argument("--C", type=float, help="fixed strength; by default it is tuned")
+    group = parser.add_argument_group("validation")
+    group.add_argument("--C", type=float, help="use this C; default: choose it by cross-validation")
     group.add_argument(
-        "--test", type=float, default=reading.HELD_OUT, help="share of rows to judge by; 0 for none"
+        "--test",
+        type=float,
+        default=reading.HELD_OUT,
+        help="fraction of rows held out for the error estimate; 0 for none",
     )
     reading.add_limits(parser)
     out_of_core.add(parser)
     clustering.add(parser)
-    out = parser.add_argument_group("writing")
+    out = parser.add_argument_group("files")
     out.add_argument("--output", "-o", metavar="FILE", help="model file, default DATA.linsep")
     out.add_argument("--report", metavar="FILE", help="HTML report, default beside the model file")
     out.add_argument("--no-report", action="store_true", help="write no report")

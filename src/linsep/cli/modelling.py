@@ -32,31 +32,34 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Which model, and how C is chosen."""
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--model", choices=MODELS, help="default logistic, or least-squares for numbers"
+        "--model", choices=MODELS, help="default: logistic for classes, least-squares for numbers"
     )
     group.add_argument(
         "--task",
         choices=("auto", "classify", "regress"),
         default="auto",
-        help="whether the target holds classes or numbers; by default its values decide",
+        help="classification or regression; default: from the target",
     )
     group.add_argument(
-        "--Cs", type=int, default=reading.TRIED, help="values of C to try, from 1e-4 to 1e4"
+        "--Cs", type=int, default=reading.TRIED, help="number of values of C between 1e-4 and 1e4"
     )
-    group.add_argument("--cv", type=int, default=reading.FOLDS, help="folds for tuning")
+    group.add_argument("--cv", type=int, default=reading.FOLDS, help="cross-validation folds")
     group.add_argument("--scoring", help="error, log_loss, auc or a scikit-learn scorer")
     group.add_argument(
         "--rule",
         choices=("best", "one_standard_error"),
         default="best",
-        help="the best C, or the smallest within one standard error of it",
+        help="choose the best C, or the smallest within one standard error of the best",
     )
     group.add_argument(
-        "--l1-ratio", type=float, default=0.0, help="share of the L1 penalty, from 0 (default) to 1"
+        "--l1-ratio",
+        type=float,
+        default=0.0,
+        help="mix of the penalties, from 0 (L2, default) to 1 (L1)",
     )
-    group.add_argument("--balanced", action="store_true", help="classes count alike")
+    group.add_argument("--balanced", action="store_true", help="weight the classes equally")
     group.add_argument(
-        "--no-standardise", action="store_true", help="leave numeric columns as they are"
+        "--no-standardise", action="store_true", help="keep numeric columns in their units"
     )
 
 

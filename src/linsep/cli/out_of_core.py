@@ -40,11 +40,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="e.g. 500M or 8G: larger files are read from disk in every pass (default: a quarter of the free memory)",
     )
-    group.add_argument("--cache", metavar="DIR", help="keep the decoded rows there, for next time")
+    group.add_argument(
+        "--cache", metavar="DIR", help="directory that keeps decoded rows for the next run"
+    )
     group.add_argument(
         "--resume",
         metavar="FILE",
-        help="keep the state of the fit there, and go on from it after a kill",
+        help="file that keeps the state of the fit; resume from it after a crash",
     )
 
 

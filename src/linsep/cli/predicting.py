@@ -1,4 +1,4 @@
-"""``linsep predict``: predictions for new rows, as CSV on standard output or into a file."""
+"""``linsep predict``: predict new rows, as CSV on standard output or into a file."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", help="model file")
     reading.add_data(parser, target=False)
     parser.add_argument(
-        "--proba", action="store_true", help="a column of probability for each class"
+        "--proba", action="store_true", help="add a column with the probability of each class"
     )
-    parser.add_argument("--scores", action="store_true", help="scores x.w + b too")
+    parser.add_argument("--scores", action="store_true", help="add the scores x.w + b")
     parser.add_argument("--output", "-o", metavar="FILE", help="default: standard output")
     parser.add_argument(
         "--spreadsheet",
         action="store_true",
-        help="an apostrophe in front of names that a spreadsheet would run as formulas (=, +, -, @)",
+        help="put an apostrophe before names that a spreadsheet would run as formulas (=, +, -, @)",
     )
 
 

@@ -36,27 +36,37 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
     group = parser.add_argument_group("reading")
     if target:
         group.add_argument(
-            "--target", "-t", help="column to predict (LIBSVM and npz bring their own)"
+            "--target", "-t", help="column to predict (not needed for LIBSVM and npz files)"
         )
-    group.add_argument("--ignore", action="append", default=[], metavar="COLUMN", help="leave out")
+    group.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="column to leave out; may be repeated",
+    )
     group.add_argument(
         "--type",
         action="append",
         default=[],
         metavar="COLUMN=TYPE",
-        help=f"one of {', '.join(TYPES)} instead of what is inferred",
+        help=f"override the inferred type: {', '.join(TYPES)}",
     )
-    group.add_argument("--format", choices=FORMATS, help="by default content and name decide")
-    group.add_argument("--delimiter", help="by default one of , ; | and tab")
-    group.add_argument("--decimal", default=".", help="decimal point, default .")
+    group.add_argument("--format", choices=FORMATS, help="default: from the content and the name")
+    group.add_argument("--delimiter", help="default: inferred from , ; | and tab")
+    group.add_argument("--decimal", default=".", help="decimal separator, default .")
     group.add_argument("--encoding", default="utf-8", help="default utf-8")
-    group.add_argument("--no-header", action="store_true", help="the first line holds values")
-    group.add_argument("--no-quotes", action="store_true", help="quotes in cells mean nothing")
+    group.add_argument(
+        "--no-header", action="store_true", help="the first line is data, not column names"
+    )
+    group.add_argument(
+        "--no-quotes", action="store_true", help="treat quotes as ordinary characters"
+    )
     group.add_argument(
         "--missing",
         action="append",
         metavar="TEXT",
-        help="stands for a missing value, beside NA and the like",
+        help="further text that means a missing value (besides NA, NaN, null, ...)",
     )
 
 
@@ -72,10 +82,14 @@ def only_in_memory(options: Any) -> list[str]:
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Threads, time, tolerance, seed."""
     group = parser.add_argument_group("fitting")
-    group.add_argument("--tol", type=float, default=1e-6, help="relative duality gap, default 1e-6")
-    group.add_argument("--time-limit", type=float, metavar="SECONDS")
-    group.add_argument("--threads", type=int)
-    group.add_argument("--seed", type=int, default=0)
+    group.add_argument(
+        "--tol", type=float, default=1e-6, help="proven relative gap at which to stop, default 1e-6"
+    )
+    group.add_argument(
+        "--time-limit", type=float, metavar="SECONDS", help="stop then with the best model so far"
+    )
+    group.add_argument("--threads", type=int, help="default: all cores")
+    group.add_argument("--seed", type=int, default=0, help="for folds and held-out rows, default 0")
 
 
 def read(

@@ -18,7 +18,7 @@ from linsep.separability import Separable
 def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     reading.add_data(parser, target=True)
-    parser.add_argument("--of", metavar="CLASS", help="this class against all the others")
+    parser.add_argument("--of", metavar="CLASS", help="separate this class from all others")
     parser.add_argument("--exact", action="store_true", help="check the proof in exact arithmetic")
     parser.add_argument("--threads", type=int)
 

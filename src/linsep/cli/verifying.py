@@ -14,9 +14,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("model", help="model file")
     reading.add_data(parser, target=True)
-    parser.add_argument(
-        "--exact", action="store_true", help="without rounding, in rational and ball arithmetic"
-    )
+    parser.add_argument("--exact", action="store_true", help="recompute in exact arithmetic")
 
 
 def run(options: Any) -> Outcome:
