@@ -22,7 +22,7 @@ BENCH_READY := .venv-bench/.ready
 BENCH_BUILT := .venv-bench/.built
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build stub demo test test-slow browser-test lint format bench docs wheel clean
+.PHONY: help setup build stub demo test test-slow browser-test lint format bench docs wheel sdist clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,6 +89,11 @@ wheel: $(BUILT) ## build a wheel into dist/ and try it in an empty environment
 	build/wheel-check/bin/python -m pip --disable-pip-version-check install --quiet "$$(echo dist/linsep-*.whl)[cli]"
 	cd build/wheel-check && bin/python -W error "$(CURDIR)/.ci/try_wheel.py"
 	rm -rf build/wheel-check
+
+sdist: $(BUILT) ## build the source distribution into dist/ and list what it lacks
+	$(PIP) install --quiet build
+	$(BIN)/python -m build --quiet --sdist --no-isolation --outdir dist .
+	$(BIN)/python .ci/check_sdist.py dist/linsep-*.tar.gz
 
 clean: ## remove everything that was built, and the virtual environment
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
