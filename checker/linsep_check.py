@@ -891,8 +891,11 @@ def read_model(path):
     if hashlib.sha256(text).digest() != digest:
         raise Unusable("the checksum of the manifest is wrong")
     manifest = json.loads(text)
-    if manifest.get("format") != 1:
-        raise Unusable(f"the file has format {manifest.get('format')}, this checker reads format 1")
+    if manifest.get("format") not in (
+        1,
+        2,
+    ):  # 2: with the steps of a pipeline, which have made the rows
+        raise Unusable(f"the file has format {manifest.get('format')}, this checker reads 1 and 2")
     start = (48 + length + 63) // 64 * 64
     arrays = []
     for entry in manifest["arrays"]:

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from mixed_columns import SENTIMENT, TEXTS, columns, frame
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
@@ -20,8 +21,6 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
     PolynomialFeatures,
     RobustScaler,
     StandardScaler,
@@ -42,29 +41,6 @@ from linsep.errors import BadInput, CertificateError
 from linsep.pipelines import final_step, stacked, taken_apart
 
 CS = [0.01, 1.0, 100.0]
-TEXTS = ["good film", "bad film", "very good", "very bad", "good good", "bad plot", "good plot"] * 6
-SENTIMENT = np.array(["bad" if "bad" in text else "good" for text in TEXTS])
-
-
-def frame(n: int = 120, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """A table with gaps, levels and numbers of very different size, and two classes."""
-    rng = np.random.default_rng(seed)
-    age, income = rng.uniform(18, 80, n), rng.lognormal(10, 1, n)
-    city, size = rng.choice(["Oslo", "Bergen", "Rome"], n), rng.choice(["S", "M", "L"], n)
-    z = 0.05 * (age - 50) + (city == "Rome") - (size == "S") + 0.3 * rng.normal(size=n)
-    age[::9] = np.nan
-    return pd.DataFrame({"age": age, "income": income, "city": city, "size": size}), z > 0
-
-
-def columns() -> ColumnTransformer:
-    """Imputed and scaled numbers, one-hot and ordinal codes."""
-    return make_column_transformer(
-        (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "income"]),
-        (OneHotEncoder(handle_unknown="ignore"), ["city"]),
-        (OrdinalEncoder(categories=[["S", "M", "L"]]), ["size"]),
-    )
-
-
 STEPS = [
     StandardScaler(),
     MinMaxScaler(),

@@ -15,6 +15,7 @@ import linsep
 from linsep.cli import reading
 from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput
+from linsep.pipelines import taken_apart
 from linsep.tables import Encoder
 
 FORMATS = (".npz", ".svm", ".libsvm", ".csv", ".tsv", ".parquet", ".arrow", ".feather")
@@ -40,20 +41,22 @@ def run(options: Any) -> Outcome:
     path = Path(options.output)
     if path.suffix not in FORMATS:
         raise BadInput(f"{path}: the output must end in one of {', '.join(FORMATS)}.")
-    encoder = reading.encoder_of(linsep.load(options.like)) if options.like else None
-    if options.like and encoder is None:
+    model = linsep.load(options.like) if options.like else None
+    steps = taken_apart(model).steps
+    if options.like and steps is None:
         raise BadInput(f"{options.like} holds no encoder: its model takes numbers as they are.")
+    encoder = reading.encoder_of(model)
     types = None if encoder is None else reading.known(encoder, options)
     table = reading.read(options, options.target, types)
     X = table.matrix
-    if X is None:
-        if encoder is None:
-            encoder = Encoder(standardise=options.standardise).fit(table)
-        encoder.extra = "ignore"  # the target may be there
-        X = encoder.transform(table)
-        names = [str(name) for name in encoder.get_feature_names_out()]
-    else:
-        names = [f"x{j}" for j in range(X.shape[1])]
+    if X is None and model is None:
+        steps = Encoder(standardise=options.standardise, extra="ignore").fit(table)
+        X = steps.transform(table)
+    elif model is not None:
+        X = reading.matrix(model, table)
+    names = [f"x{j}" for j in range(X.shape[1])]
+    if steps is not None and table.matrix is None:
+        names = [str(name) for name in steps.get_feature_names_out()]
     y = table.y
     if path.suffix == ".npz":
         _npz(path, X, y)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import linsep
-from linsep.cli import reading
 from linsep.cli.output import Outcome, certificate_facts, plain, say, table
+from linsep.pipelines import taken_apart
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -23,13 +23,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """Print what the model is, its certificate, its largest coefficients."""
     model = linsep.load(options.model)
-    final, encoder = reading.final(model), reading.encoder_of(model)
-    d = final.n_features_in_
-    names = [f"x{j}" for j in range(d)]
-    if encoder is not None:
-        names = [str(name) for name in encoder.get_feature_names_out()]
-    elif hasattr(final, "feature_names_in_"):
-        names = [str(name) for name in final.feature_names_in_]
+    opened = taken_apart(model)
+    final, d = opened.model, opened.model.n_features_in_
+    known = opened.feature_names(d)
+    names = [f"x{j}" for j in range(d)] if known is None else [str(name) for name in known]
     W, b = np.atleast_2d(final.coef_), np.atleast_1d(final.intercept_)
     classes = [str(c) for c in getattr(final, "classes_", [])]
     heads = classes if len(W) > 1 else [f"towards {classes[1]}" if classes else "coefficient"]

@@ -14,9 +14,10 @@ from linsep.cli import live
 from linsep.data import scan
 from linsep.data.files.columns import missing_name
 from linsep.data.files.formats import FORMATS, TYPES
-from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER
+from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING
 from linsep.data.files.source import is_plain
 from linsep.errors import BadInput
+from linsep.pipelines import taken_apart
 from linsep.tables import Encoder, read_table
 from linsep.tables.table import Table
 from linsep.tables.table_files import stream_table
@@ -163,24 +164,54 @@ def known(encoder: Encoder, options: Any) -> dict[str, str]:
 
 
 def encoder_of(model: Any) -> Encoder | None:
-    """The encoder of a pipeline, or None for a bare estimator."""
-    return model[0] if hasattr(model, "steps") else None
+    """The encoder that a pipeline begins with, or None."""
+    first = model[0] if hasattr(model, "steps") else None
+    return first if isinstance(first, Encoder) else None
 
 
 def final(model: Any) -> Any:
     """The estimator itself."""
-    return model[-1] if hasattr(model, "steps") else model
+    return taken_apart(model).model
 
 
 def matrix(model: Any, table: Table) -> Any:
     """The rows of a table as the estimator of a model wants them."""
-    if table.matrix is not None:
-        return table.matrix
-    encoder = encoder_of(model)
-    if encoder is None:
+    encoder, steps = encoder_of(model), taken_apart(model).steps
+    if table.matrix is not None:  # as an encoder has made it, or as the steps read it
+        return (
+            table.matrix if encoder is not None or steps is None else steps.transform(table.matrix)
+        )
+    if encoder is not None:
+        encoder.extra = "ignore"  # the target may still be there, and what was ignored before
+    if steps is None:
         return _numbers(model, table)
-    encoder.extra = "ignore"  # the target may still be there, and what was ignored before
-    return encoder.transform(table)
+    return steps.transform(table if encoder is not None else _frame(model, table))
+
+
+def _frame(model: Any, table: Table) -> Any:
+    """The columns of a table that the steps of a scikit-learn pipeline were fitted to."""
+    names = [str(name) for name in getattr(model, "feature_names_in_", table.columns)]
+    for name in names:
+        if name not in table.kinds:
+            raise missing_name(name, table.columns, table.source)
+    if not hasattr(model, "feature_names_in_"):
+        return np.column_stack([table.values(name) for name in names])
+    try:
+        import pandas as pd  # noqa: PLC0415
+    except ImportError as error:
+        raise BadInput(
+            "the steps of this model choose columns by name, which needs pandas: pip install pandas."
+        ) from error
+    return pd.DataFrame({name: _values(table, name) for name in names})
+
+
+def _values(table: Table, name: str) -> npt.NDArray[Any]:
+    """One column as scikit-learn reads it: text as strings, a missing one as None."""
+    values = table.values(name)
+    if table.kinds[name] != STRING:
+        return values
+    found: npt.NDArray[Any] = np.array([*table.levels[name], None], dtype=object)[values]
+    return found  # the code -1 of a missing one is the last position
 
 
 def _numbers(model: Any, table: Table) -> npt.NDArray[np.float64]:

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from linsep.errors import BadModelFile
 
 MAGIC = b"LINSEP\r\n"
-FORMAT = 1
+FORMAT = 2  #: 1 has no steps, and is written where there are none
 ALIGN = 64
 _HEADER = struct.Struct("<8sQ32s")
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "|b1")
@@ -56,7 +56,7 @@ def pack(manifest: dict[str, Any], arrays: Arrays) -> bytes:
         pieces.append(raw + bytes(-len(raw) % ALIGN))
         offset += len(pieces[-1])
     text = json.dumps(
-        {"format": FORMAT, **manifest, "arrays": entries},
+        {"format": FORMAT if "steps" in manifest else 1, **manifest, "arrays": entries},
         allow_nan=False,
         ensure_ascii=False,
         separators=(",", ":"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import sklearn
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,8 +22,9 @@ from linsep import estimators
 from linsep.certificates import Optimality
 from linsep.errors import BadModelFile, Refused
 from linsep.model_files import container
-from linsep.model_files.codec import Reader, Writer
+from linsep.model_files.steps import StepReader, StepWriter, check_attribute_names, warn_of_version
 from linsep.penalties import GroupElasticNet
+from linsep.pipelines import taken_apart
 from linsep.solution import Explicit, Linearised
 from linsep.tables import Encoder
 from linsep.train import Fit
@@ -48,11 +50,14 @@ def save(
 
     Parameters
     ----------
-    model : fitted estimator, or Pipeline of an Encoder and one
+    model : fitted estimator, or Pipeline that ends in one
+        The steps of a pipeline may be linsep's and scikit-learn's scalers, imputers, encoders, text vectorizers and
+        what joins them (``ColumnTransformer``, ``FeatureUnion``, ``Pipeline``); functions of your own are refused.
     path : path
         By custom it ends in ``.linsep``. A file of that name is replaced.
     data : tuple (X, y), optional
-        The training data, of which only a SHA-256 is stored, in ``data_digest_``.
+        The training data, of which only a SHA-256 is stored, in ``data_digest_``. Of a pipeline with other steps
+        than an Encoder, the rows are digested as the model reads them.
     include_dual : bool, default True
         Whether one dual number per row is stored where the proof needs them; without them the file
         is smaller, but ``verify`` may then be unable to repeat the proof.
@@ -76,6 +81,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator or Pipeline
         Ready to predict, and to be verified.
 
+    Warns
+    -----
+    sklearn.exceptions.InconsistentVersionWarning
+        If the steps of a pipeline were saved under another version of scikit-learn.
+
     Raises
     ------
     BadModelFile
@@ -86,18 +96,19 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def to_bytes(model: Any, *, data: Any = None, include_dual: bool = True) -> bytes:
     """The content of a model file."""
-    encoder, estimator = _parts(model)
+    encoder, estimator, stepped = _parts(model)
     name = type(estimator).__name__
     check_is_fitted(estimator, "coef_")
     params = estimator.get_params(deep=False)
     left_out = {*params, *getattr(estimator, "_not_saved", ())}
     fitted = {key: value for key, value in vars(estimator).items() if key not in left_out}
     if data is not None:
-        fitted["data_digest_"] = digest(*data)
+        X, y = data
+        fitted["data_digest_"] = digest(taken_apart(model).transform(X) if stepped else X, y)
     if not include_dual and "_fits" in fitted:
         fitted["_fits"] = [_without_rows(fit) for fit in fitted["_fits"]]
-    writer = Writer(getattr(estimator, "_saved_records", ()))
-    manifest = {
+    writer = StepWriter(estimator, getattr(estimator, "_saved_records", ()))
+    manifest: dict[str, Any] = {
         "linsep": version("linsep"),
         "model": name,
         "params": {
@@ -110,6 +121,9 @@ def to_bytes(model: Any, *, data: Any = None, include_dual: bool = True) -> byte
         },
         "encoder": None if encoder is None else encoder.to_dict(),
     }
+    if stepped:
+        steps = writer.value(model, "the pipeline")
+        manifest["steps"] = {"scikit_learn": sklearn.__version__, "pipeline": steps}
     return container.pack(manifest, writer.arrays)
 
 
@@ -117,8 +131,8 @@ def from_bytes(content: bytes, name: str = "<bytes>") -> Any:
     """The model in the content of a model file, which messages call ``name``."""
     manifest, arrays = container.unpack(content, name)
     try:
-        if set(manifest) != _KEYS:
-            odd = sorted(set(manifest) ^ _KEYS)
+        if set(manifest) - {"steps"} != _KEYS:
+            odd = sorted((set(manifest) - {"steps"}) ^ _KEYS)
             raise BadModelFile(f"the manifest lacks or has too much of {', '.join(odd)!r:.80}.")
         return _restored(manifest, arrays)
     except BadModelFile as error:
@@ -145,25 +159,19 @@ def digest(X: Any, y: Any) -> str:
     return f"sha256:{found.hexdigest()}"
 
 
-def _parts(model: Any) -> tuple[Encoder | None, Any]:
-    encoder = None
-    if isinstance(model, Pipeline):
-        steps = [step for _, step in model.steps if step not in (None, "passthrough")]
-        if len(steps) != 2 or type(steps[0]) is not Encoder:
-            raise Refused(
-                "Of pipelines, a model file holds an Encoder followed by a linsep estimator; "
-                "this one "
-                f"is {', '.join(type(step).__name__ for step in steps)}. Save its last step, and "
-                "the "
-                "others your own way."
-            )
-        encoder, model = steps
+def _parts(model: Any) -> tuple[Encoder | None, Any, bool]:
+    """The encoder before a model, if nothing else is there, the model, and whether other steps are."""
+    opened = taken_apart(model)
+    encoder, stepped = None, isinstance(model, Pipeline)
+    if opened.steps is not None and [type(step) for _, step in opened.steps.steps] == [Encoder]:
+        encoder, stepped = opened.steps[0], False
+    model = opened.model
     if type(model) not in kinds().values():
         raise Refused(
             f"A {type(model).__name__} cannot be saved; a model file holds one of "
             f"{', '.join(kinds())}."
         )
-    return encoder, model
+    return encoder, model, stepped
 
 
 def _without_rows(fit: Fit) -> Fit:
@@ -184,23 +192,23 @@ def _restored(manifest: dict[str, Any], arrays: container.Arrays) -> Any:
     params, fitted = manifest["params"], manifest["fitted"]
     if not isinstance(params, dict) or not isinstance(fitted, dict):
         raise BadModelFile("params and fitted must be objects.")
-    reader = Reader(arrays, getattr(kind, "_saved_records", ()))
+    reader = StepReader(arrays, getattr(kind, "_saved_records", ()))
     known = kind().get_params(deep=False)
     if not set(params) <= set(known):
         raise BadModelFile(f"unknown parameters {sorted(set(params) - set(known))!r:.80}.")
     model = kind(**{key: reader.value(node) for key, node in params.items()})
     state = {key: reader.value(node) for key, node in fitted.items()}
-    if any(
-        not key.isidentifier() or not (key.endswith("_") or key.startswith("_")) or "__" in key
-        for key in state
-    ):
-        raise BadModelFile("an attribute has a name that no estimator would give it.")
+    check_attribute_names(state)
     _check(state, classifier=hasattr(kind, "decision_function"))
+    vars(model).update(state)
+    reader.model = model
+    whole = _pipeline(manifest["steps"], reader) if "steps" in manifest else model
     if len(reader.used) < len(arrays):
         raise BadModelFile(f"{len(arrays) - len(reader.used)} of its arrays belong to nothing.")
-    vars(model).update(state)
     if manifest["encoder"] is None:
-        return model
+        return whole
+    if whole is not model:
+        raise BadModelFile("it has an encoder outside of its steps.")
     encoder = Encoder.from_dict(manifest["encoder"])
     width = sum(encoding.width for encoding in encoder.encodings_)
     if width != state["n_features_in_"]:
@@ -208,6 +216,25 @@ def _restored(manifest: dict[str, Any], arrays: container.Arrays) -> Any:
             f"the encoder makes {width} columns, the model needs {state['n_features_in_']}."
         )
     return make_pipeline(encoder, model)
+
+
+def _pipeline(steps: Any, reader: StepReader) -> Pipeline:
+    """The pipeline whose last step is the model of the reader."""
+    if not isinstance(steps, dict) or set(steps) != {"scikit_learn", "pipeline"}:
+        raise BadModelFile("steps needs scikit_learn and pipeline, no more.")
+    warn_of_version(steps["scikit_learn"])
+    found = reader.value(steps["pipeline"])
+    if not isinstance(found, Pipeline):
+        raise BadModelFile("steps does not hold a pipeline.")
+    try:
+        last = taken_apart(found).model
+    except (TypeError, ValueError) as error:
+        raise BadModelFile(
+            "the steps of the pipeline are not pairs of a name and a step."
+        ) from error
+    if last is not reader.model:
+        raise BadModelFile("the pipeline does not end in the model.")
+    return found
 
 
 def _check(state: dict[str, Any], classifier: bool) -> None:

@@ -96,6 +96,8 @@ def stacked(above: Any, below: Any) -> Any:
 
 def _joined(pipeline: Pipeline) -> list[tuple[str, Any]]:
     """The steps, with those of a pipeline at the end in its place; names are made unique."""
+    if not pipeline.steps:
+        return []
     *before, (name, last) = pipeline.steps
     if not isinstance(last, Pipeline):
         return [*before, (name, last)]

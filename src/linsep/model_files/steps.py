@@ -1,0 +1,237 @@
+"""The steps of a scikit-learn pipeline as values of a model file, and back.
+
+=================================================== =====================================================
+{"step": name, "params": {...}, "fitted": {...}}    one of KINDS, with its parameters and fitted attributes
+{"encoder": {...}}                                  linsep.Encoder, as ``Encoder.to_dict`` describes it
+{"model": null}                                     the place of the model, which the file describes elsewhere
+{"objects": [...]}                                  array of strings, numbers, None and nan
+{"dtype": "<f8"}, {"type": "float64"}               numpy's dtype and scalar type
+{"slice": [start, stop, step]}, {"set": [...]}      slice and set
+=================================================== =====================================================
+
+Names of classes are looked up in KINDS and nowhere else, so that a file cannot name code.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import UserList
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn import compose, decomposition, feature_extraction, feature_selection, impute, pipeline
+from sklearn import preprocessing as prep
+from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.feature_extraction import text
+
+from linsep import basis
+from linsep.errors import BadModelFile, Refused
+from linsep.model_files.codec import Reader, Writer
+from linsep.model_files.container import Arrays
+from linsep.tables import Encoder
+
+#: Steps that a model file may hold, by name.
+KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        compose.ColumnTransformer,
+        decomposition.PCA,
+        decomposition.TruncatedSVD,
+        feature_extraction.FeatureHasher,
+        feature_selection.VarianceThreshold,
+        impute.MissingIndicator,
+        impute.SimpleImputer,
+        pipeline.FeatureUnion,
+        pipeline.Pipeline,
+        prep.Binarizer,
+        prep.FunctionTransformer,
+        prep.MaxAbsScaler,
+        prep.MinMaxScaler,
+        prep.Normalizer,
+        prep.OneHotEncoder,
+        prep.OrdinalEncoder,
+        prep.PolynomialFeatures,
+        prep.PowerTransformer,
+        prep.QuantileTransformer,
+        prep.RobustScaler,
+        prep.StandardScaler,
+        text.CountVectorizer,
+        text.HashingVectorizer,
+        text.TfidfTransformer,
+        text.TfidfVectorizer,
+        *(getattr(basis, name) for name in basis.__all__),
+    )
+}
+#: Attributes that mean nothing in another process, or say how to call ``fit``.
+_NOT_SAVED = {"_stop_words_id", "_metadata_request"}
+#: Parameters of which one value only is safe in a file: caches hold pickles, and rows may not name files to open.
+_FIXED = {"memory": None, "input": "content"}
+_DTYPE = re.compile(r"[<>|=]?(?:[fiub][1248]|O|U\d{0,4})")
+_TYPES = {name: getattr(np, name) for name in ("float64", "float32", "int64", "int32", "bool_")}
+_BUILTINS = {"object": object, "str": str, "float": float, "int": int}
+
+
+class StepWriter(Writer):
+    """Turns steps and what they are made of into JSON; ``model`` is the model at the end of the pipeline."""
+
+    def __init__(self, model: Any, more: Iterable[type[Any]] = ()) -> None:
+        super().__init__(more)
+        self._model = model
+
+    def value(self, value: Any, where: str) -> Any:
+        """JSON for one value, or Refused with the name of the step that cannot be saved."""
+        if value is self._model:
+            return {"model": None}
+        if isinstance(value, type):
+            known = {kind: name for name, kind in (_TYPES | _BUILTINS).items()}
+            if value in known:
+                return {"type": known[value]}
+        return super().value(value, where)
+
+    def _object(self, value: Any, where: str) -> Any:
+        if isinstance(value, UserList):
+            return self.value(list(value), where)
+        if hasattr(value, "to_numpy"):
+            return self.value(value.to_numpy(), where)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "O" and value.ndim == 1:
+            if not all(isinstance(item, str) for item in value.tolist()):
+                return {"objects": [self.value(item, where) for item in value.tolist()]}
+        if hasattr(value, "get_params"):
+            return self._step(value, where)
+        plain = self._plain(value, where)
+        return super()._object(value, where) if plain is None else plain
+
+    def _plain(self, value: Any, where: str) -> Any:
+        """JSON for the kinds of values that only steps hold; None for any other."""
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        if isinstance(value, slice):
+            parts = (value.start, value.stop, value.step)
+            return {"slice": [self.value(part, where) for part in parts]}
+        if isinstance(value, set | frozenset):
+            return {"set": [self.value(item, where) for item in sorted(value)]}
+        return None
+
+    def _step(self, step: Any, where: str) -> Any:
+        if type(step) is Encoder:
+            return {"encoder": step.to_dict()}
+        name = type(step).__name__
+        if KINDS.get(name) is not type(step):
+            raise Refused(
+                f"{where} has a step that a model file cannot hold: {name}. It holds {', '.join(KINDS)} and Encoder. "
+                "Save the last step of the pipeline alone, and this one your own way."
+            )
+        params = step.get_params(deep=False) | _resolved_columns(step)
+        for key in params.keys() & _FIXED.keys():
+            if params[key] != _FIXED[key]:
+                raise Refused(
+                    f"{where}: {name}({key}={params[key]!r:.60}) cannot be saved; set {key}={_FIXED[key]!r}."
+                )
+        fitted = {k: v for k, v in vars(step).items() if k not in params and k not in _NOT_SAVED}
+        return {
+            "step": name,
+            "params": {k: self.value(v, f"{name}.{k}") for k, v in sorted(params.items())},
+            "fitted": {k: self.value(v, f"{name}.{k}") for k, v in sorted(fitted.items())},
+        }
+
+
+def _resolved_columns(step: Any) -> dict[str, Any]:
+    """Columns of a ColumnTransformer that a function chose, as the list that it chose."""
+    if not isinstance(step, compose.ColumnTransformer) or not hasattr(step, "_columns"):
+        return {}
+    found = [
+        (name, kind, chosen if callable(columns) else columns)
+        for (name, kind, columns), chosen in zip(step.transformers, step._columns, strict=True)
+    ]
+    return {"transformers": found}
+
+
+class StepReader(Reader):
+    """Turns JSON back into steps; ``model`` takes its place at the end."""
+
+    def __init__(self, arrays: Arrays, more: Iterable[type[Any]] = ()) -> None:
+        super().__init__(arrays, more)
+        self.model: Any = None
+
+    def value(self, node: Any) -> Any:
+        """One value."""
+        if isinstance(node, dict):
+            if node == {"model": None}:
+                return self.model
+            if set(node) == {"step", "params", "fitted"}:
+                return self._step(node["step"], node["params"], node["fitted"])
+        return super().value(node)
+
+    def _single(self, key: str, inner: Any) -> Any:
+        if key == "dtype" and isinstance(inner, str) and _DTYPE.fullmatch(inner):
+            return np.dtype(inner)
+        if key == "type" and isinstance(inner, str) and inner in _TYPES | _BUILTINS:
+            return (_TYPES | _BUILTINS)[inner]
+        if key == "encoder":
+            return Encoder.from_dict(inner)
+        if isinstance(inner, list):
+            if (
+                key == "slice"
+                and len(inner) == 3
+                and all(type(i) in (int, type(None)) for i in inner)
+            ):
+                return slice(*inner)
+            if key == "set" and all(isinstance(item, str) for item in inner):
+                return frozenset(inner)
+            if key == "objects":
+                return self._objects([self.value(item) for item in inner])
+        return super()._single(key, inner)
+
+    def _objects(self, values: list[Any]) -> Any:
+        if not all(isinstance(value, str | int | float | None) for value in values):
+            raise BadModelFile("an array of objects holds something else than text and numbers.")
+        found = np.empty(len(values), dtype=object)
+        found[:] = values
+        return found
+
+    def _step(self, name: Any, params: Any, fitted: Any) -> Any:
+        kind = KINDS.get(name) if isinstance(name, str) else None
+        if kind is None or not isinstance(params, dict) or not isinstance(fitted, dict):
+            raise BadModelFile(f"a step of unknown kind {name!r:.60}.")
+        known = kind._get_param_names()
+        if not set(params) <= set(known):
+            raise BadModelFile(
+                f"{name} has parameters that scikit-learn {sklearn.__version__} does not know: "
+                f"{sorted(set(params) - set(known))!r:.80}."
+            )
+        values = {key: self.value(node) for key, node in params.items()}
+        if any(values[key] != _FIXED[key] for key in values.keys() & _FIXED.keys()):
+            raise BadModelFile(f"{name} has a parameter that no linsep would have written.")
+        try:
+            step = kind(**values)
+        except (TypeError, ValueError) as error:
+            raise BadModelFile(f"{name} is not sound: {error}") from error
+        state = {key: self.value(node) for key, node in fitted.items()}
+        check_attribute_names(state)
+        vars(step).update(state)
+        return step
+
+
+def check_attribute_names(state: dict[str, Any]) -> None:
+    """Refuse names that no estimator gives its fitted attributes."""
+    for key in state:
+        if not key.isidentifier() or not (key.endswith("_") or key.startswith("_")) or "__" in key:
+            raise BadModelFile("an attribute has a name that no estimator would give it.")
+
+
+def warn_of_version(written: Any) -> None:
+    """Warn if other steps than those of this scikit-learn were saved."""
+    if not isinstance(written, str):
+        raise BadModelFile("scikit_learn is not a version.")
+    if written != sklearn.__version__:
+        warnings.warn(
+            InconsistentVersionWarning(
+                estimator_name="Pipeline",
+                current_sklearn_version=sklearn.__version__,
+                original_sklearn_version=written[:40],
+            ),
+            stacklevel=5,
+        )
