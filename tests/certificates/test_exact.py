@@ -74,12 +74,16 @@ def exact_value(loss, m):
     """The loss at a rational margin, written out once more."""
     r = 1 - m
     width = Fraction(getattr(loss, "width", 1.0))
+    beyond = max(abs(r) - Fraction(getattr(loss, "epsilon", 0.0)), 0)
     bent = {
         "squared": r * r,
         "squared_hinge": max(r, 0) ** 2,
         "hinge": max(r, 0),
         "absolute": abs(r),
         "perceptron": max(-m, 0),
+        "pinball": abs(r) / 2,
+        "epsilon_insensitive": beyond,
+        "squared_epsilon_insensitive": beyond * beyond,
         "huber": r * r / 2 if abs(r) <= width else width * (abs(r) - width / 2),
         "huberised_hinge": 0 if r <= 0 else r * r / (2 * width) if r <= width else r - width / 2,
     }
@@ -88,7 +92,11 @@ def exact_value(loss, m):
 
 def exact_conjugate(loss, u):
     width = Fraction(getattr(loss, "width", 1.0))
+    zone = Fraction(getattr(loss, "epsilon", 0.0)) * abs(u) - u
     return {
+        "pinball": -u,
+        "epsilon_insensitive": zone,
+        "squared_epsilon_insensitive": u * u / 4 + zone,
         "squared": u * u / 4 - u,
         "squared_hinge": u * u / 4 - u,
         "hinge": -u,

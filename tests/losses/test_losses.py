@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from linsep import losses
 from linsep.data import Memory
 from linsep.errors import BadInput, Refused
-from linsep.losses import Huber, HuberisedHinge, Loss, Multinomial, Scaled, ZeroOne
+from linsep.losses import (
+    EpsilonInsensitive,
+    Huber,
+    HuberisedHinge,
+    Loss,
+    Multinomial,
+    Pinball,
+    Scaled,
+    SquaredEpsilonInsensitive,
+    ZeroOne,
+)
 from linsep.penalties import ElasticNet
 from linsep.train import Recipe, train
 
@@ -24,6 +34,9 @@ ALL = [losses.get(name) for name in losses.NAMES] + [
     HuberisedHinge(0.25),
     HuberisedHinge(3.0),
     Huber(0.01),
+    Pinball(0.1),
+    EpsilonInsensitive(0.5),
+    SquaredEpsilonInsensitive(2.5),
     losses.LOGISTIC_BASE_2,
     Scaled(losses.get("hinge"), 0.25),
 ]
@@ -33,7 +46,10 @@ KINKS = np.array([0.0, 1.0])
 
 
 def naming(loss):
-    return f"{loss.name}{''.join(f'-{p:g}' for p in loss.params)}{getattr(loss, 'ties', '')}"
+    shape = "".join(
+        f"-{getattr(loss, n)}" for n in ("ties", "quantile", "epsilon") if hasattr(loss, n)
+    )
+    return f"{loss.name}{''.join(f'-{p:g}' for p in loss.params)}{shape}"
 
 
 def each(catalogue):
@@ -46,7 +62,7 @@ shares = st.floats(0.0, 1.0)
 
 def far_from_breaks(loss, m, h):
     """Whether no piece of the loss ends within h of m."""
-    width = getattr(loss, "width", 0.0)
+    width = getattr(loss, "width", getattr(loss, "epsilon", 0.0))
     breaks = np.array([0.0, 1.0, 1.0 - width, 1.0 + width])
     return np.abs(breaks - m).min() > h
 
@@ -172,6 +188,33 @@ class TestFacts:
             best = np.clip(np.where(r == 0.0, 0.0, r / (2.0 * q)), low, high)
         assert loss.value(self.WIDE) == pytest.approx(best * r - q * best**2, rel=1e-13, abs=1e-13)
 
+    @each([loss for loss in ALL if loss.dead_zone is not None])
+    def test_dead_zone_and_domain_define_the_loss(self, loss):
+        (q, epsilon), (low, high) = loss.dead_zone, loss.domain
+        r = losses.zero_margin(loss) - self.WIDE
+        r = np.sign(r) * np.maximum(np.abs(r) - epsilon, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            best = np.clip(np.where(r == 0.0, 0.0, r / (2.0 * q)), low, high)
+        assert loss.value(self.WIDE) == pytest.approx(best * r - q * best**2, rel=1e-13, abs=1e-13)
+        u = np.linspace(max(low, -7.0), min(high, 7.0), 101)
+        declared = q * u * u + epsilon * np.abs(u) - losses.zero_margin(loss) * u
+        assert loss.conjugate(-u) == pytest.approx(declared, rel=1e-14, abs=1e-14)
+
+    @each(CONVEX)
+    def test_absolute_terms_make_up_the_loss(self, loss):
+        found = loss.absolute_terms
+        assert (found is not None) == (
+            loss.curvature_bound != loss.curvature_bound
+        )  # straight lines
+        if found is None:
+            return
+        terms, slope = found
+        r = losses.zero_margin(loss) - self.WIDE
+        value = slope * r + sum(a * (np.abs(r - c) - abs(c)) for a, c in terms)
+        assert loss.value(self.WIDE) == pytest.approx(value, rel=1e-13, abs=1e-13)
+        ends = [slope - sum(a for a, _ in terms), slope + sum(a for a, _ in terms)]
+        assert loss.domain == pytest.approx(ends)
+
     @each(CONVEX)
     def test_slope_and_curvature_jump_at_the_breakpoints_alone(self, loss):
         near = 1e-9
@@ -251,7 +294,12 @@ class TestFacts:
         np.testing.assert_array_equal(loss.value(m), factor * loss.plain.value(m))
 
     def test_names_with_a_fact(self):
-        assert losses.names_with("piecewise_linear") == ("absolute", "hinge", "perceptron")
+        assert losses.names_with("piecewise_linear") == (
+            "absolute",
+            "hinge",
+            "perceptron",
+            "pinball",
+        )
         assert losses.names_with("recedes") == ("logistic", "exponential")
 
 
@@ -271,7 +319,7 @@ def test_extreme_margins_are_finite_or_correctly_infinite(loss):
         assert not np.isnan(result).any()
     assert (value >= 0).all()
     assert (curvature >= 0).all()
-    grows = {"squared", "squared_hinge", "exponential"}
+    grows = {"squared", "squared_hinge", "exponential", "squared_epsilon_insensitive"}
     finite = np.isfinite(value)
     if loss.name in grows:
         assert finite[np.abs(EXTREME) <= 700].all()
@@ -312,6 +360,9 @@ def test_logistic_keeps_its_digits_in_both_tails():
         ("huberised_hinge", [1.5, 0.5, 0.0, 0.0]),
         ("huber", [1.345 * (2 - 1.345 / 2), 0.5, 0.0, 0.5]),
         ("zero_one", [1.0, 0.0, 0.0, 0.0]),
+        ("pinball", [1.0, 0.5, 0.0, 0.5]),
+        ("epsilon_insensitive", [1.9, 0.9, 0.0, 0.9]),
+        ("squared_epsilon_insensitive", [3.61, 0.81, 0.0, 0.81]),
     ],
 )
 def test_values_written_down_by_hand(name, at):
@@ -323,7 +374,15 @@ def test_regression_losses_see_the_residual():
     m = z + (1 - target)
     assert losses.get("squared").value(m) == pytest.approx((target - z) ** 2)
     assert losses.get("absolute").value(m) == pytest.approx(np.abs(target - z))
-    assert {loss.name for loss in ALL if loss.regression} == {"squared", "absolute", "huber"}
+    assert losses.get("pinball").value(m) == pytest.approx([1.0, 3.5])
+    assert Pinball(0.9).value(m) == pytest.approx([1.8, 0.7])
+    assert EpsilonInsensitive(0.5).value(m) == pytest.approx([1.5, 6.5])
+    assert SquaredEpsilonInsensitive(0.5).value(m) == pytest.approx([2.25, 42.25])
+    names = {"squared", "absolute", "huber", "pinball", "epsilon_insensitive"}
+    assert {loss.name for loss in ALL if loss.regression} == {
+        *names,
+        "squared_epsilon_insensitive",
+    }
 
 
 def test_zero_one_names_both_conventions():
@@ -344,6 +403,12 @@ def test_names_instances_and_refusals():
         Huber(0.0)
     with pytest.raises(BadInput, match="width"):
         HuberisedHinge(math.nan)
+    for quantile in (0.0, 1.0, math.nan):
+        with pytest.raises(BadInput, match="quantile must lie in"):
+            Pinball(quantile)
+    for kind in (EpsilonInsensitive, SquaredEpsilonInsensitive):
+        with pytest.raises(BadInput, match="epsilon must be"):
+            kind(-0.1)
     with pytest.raises(Refused, match="logistic"):
         hinge.proba(np.zeros(1))
     assert Huber(2.0).params == (2.0,)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from catalogue import (
     CONVEX,
-    KINKED,
     MAKERS,
     Sample,
     able,
@@ -27,6 +26,7 @@ from linsep.problem import Problem
 from linsep.solution import Status, Stop
 from linsep.solvers import SOLVERS, choose
 from linsep.solvers import sampling as pilot
+from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as small
 
 
@@ -49,15 +49,19 @@ def test_a_refusal_names_what_takes_the_problem(loss, storage, C):
         assert all(need in text for need in SOLVERS[solver].missing(sample.problem(loss, C)))
 
 
-@pytest.mark.parametrize("loss", KINKED, ids=naming)
-def test_no_solver_takes_a_kink_with_an_absolute_penalty(loss):
+@pytest.mark.parametrize("loss", [loss for loss in CONVEX if not loss.smooth], ids=naming)
+def test_one_solver_takes_a_kink_with_an_absolute_penalty(loss, monkeypatch):
     sample = plain()
-    assert able(sample, loss, l1_ratio=1.0) == []
-    with pytest.raises(Refused, match="kink, and with an L1 penalty no solver takes it"):
+    assert able(sample, loss, l1_ratio=1.0) == ["absolute-rows"]
+    assert fit(sample, loss, l1_ratio=1.0).solver == "absolute-rows"
+    monkeypatch.setattr(gram_reduction, "MAX_ORDER", 3)
+    with pytest.raises(Refused, match="kink; with an L1 penalty it needs rows in memory"):
         fit(sample, loss, l1_ratio=1.0)
 
 
-@pytest.mark.parametrize("solver", sorted({*SOLVERS} - {*able(plain(), l1_ratio=0.5)}))
+@pytest.mark.parametrize(
+    "solver", sorted({*SOLVERS} - {*able(plain(), l1_ratio=0.5), "absolute-rows"})
+)
 def test_an_absolute_penalty_is_refused_by_solvers_of_smooth_problems(solver):
     with pytest.raises(Refused, match="l1_ratio=0"):
         fit(plain(), "logistic", solver=solver, l1_ratio=0.5)

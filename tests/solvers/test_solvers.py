@@ -60,9 +60,9 @@ def check_minimum(solver, loss, maker, C, l1_ratio, fit_intercept=True):
     found = fit(sample, loss, C, solver, l1_ratio=l1_ratio, fit_intercept=fit_intercept)
     assert found.solver == solver
     assert fit_intercept or found.W[-1, 0] == 0.0
-    if not loss.smooth:
+    if not loss.smooth and solver != "absolute-rows":
         assert_optimal(found, loss, C, sample, 1e-6, fit_intercept)
-    elif l1_ratio:
+    elif l1_ratio or not loss.smooth:
         claimed(found, sample, loss, C, fit_intercept, l1_ratio)
         again = rechecked(found, sample)
         assert (
@@ -76,9 +76,18 @@ def check_minimum(solver, loss, maker, C, l1_ratio, fit_intercept=True):
 ROUNDED = ("unscaled", "far_away", "outlier")
 
 
+def too_weak(loss, maker, l1_ratio):
+    """Whether an absolute penalty of strength 1e-6 is below rounding, or all that is left of the objective.
+
+    Losses that are 0 in a zone or have a kink interpolate wide rows: then the penalty alone is to be minimised.
+    """
+    flat = not loss.smooth or loss.dead_zone is not None
+    return bool(l1_ratio) and (maker in ROUNDED or (flat and maker == "wide"))
+
+
 @pytest.mark.parametrize(CASES, cases())
 def test_every_solver_ends_certified_at_the_minimum(solver, loss, maker, l1_ratio):
-    for C in (1e-4, 1.0) if l1_ratio and maker in ROUNDED else (1e-4, 1.0, 1e6):
+    for C in (1e-4, 1.0) if too_weak(loss, maker, l1_ratio) else (1e-4, 1.0, 1e6):
         check_minimum(solver, loss, maker, C, l1_ratio)
 
 
@@ -138,7 +147,9 @@ def test_every_storage(solver, loss, l1_ratio, storage, tuned):
     sample = spread()
     found = fit(sample.stored(storage), loss, solver=solver, l1_ratio=l1_ratio)
     assert found.solver == solver
-    if get(loss).smooth:
+    if solver == "absolute-rows":
+        assert rechecked(found, sample).certified
+    elif get(loss).smooth:
         here = "working-set" if l1_ratio else "newton"
         want = fit(sample, loss, solver=here, l1_ratio=l1_ratio, tol=1e-10).certificate
         check(found, sample, loss, 1.0, want.primal, l1_ratio=l1_ratio)
@@ -150,7 +161,7 @@ def test_every_storage(solver, loss, l1_ratio, storage, tuned):
 @pytest.mark.parametrize("maker", ["tall", "unscaled", "nearly_separable"])
 def test_a_small_tolerance_is_met(loss, maker):
     sample = MAKERS[maker]()
-    for solver in ("small", "newton", "newton-cg"):
+    for solver in ("small", "newton", "newton-cg")[0 if loss.native else 1 :]:
         proof = fit(sample, loss, 1.0, solver, tol=1e-10).certificate
         assert proof.certified and proof.relative_gap <= 1e-10
 

@@ -1,7 +1,7 @@
 """The lists that tests are products of; a test that takes its cases from here covers what is added later.
 
 ==================  =========================================================================================
-losses              ``CONVEX`` = ``SMOOTH`` + ``KINKED``; ``NATIVE`` have a kernel, ``CENTRED`` are of residuals
+losses              ``CONVEX``: ``SMOOTH``, ``KINKED``, more lines; ``NATIVE`` have a kernel, ``CENTRED`` are of residuals
 penalties           ``PENALTIES``: the share of |w|_1, from ridge to lasso
 problems            ``MAKERS``: a few rows each, by what is particular about them; ``makers(loss)``: which make sense
 kinds of storage    ``KINDS`` = ``STORAGES`` (read where they lie) + ``LAYOUTS`` (converted)
@@ -39,7 +39,8 @@ CONVEX = [losses.get(name) for name in losses.NAMES if losses.get(name).convex]
 CENTRED = [Squared(centre=0.0), Absolute(centre=-0.25), Huber(0.5, centre=0.0)]
 NATIVE = [loss for loss in CONVEX if loss.native] + [HuberisedHinge(0.25), Huber(0.01), *CENTRED]
 SMOOTH = [loss for loss in CONVEX if loss.smooth]
-KINKED = [loss for loss in CONVEX if not loss.smooth]
+#: Losses with one kink and a kernel.
+KINKED = [loss for loss in CONVEX if not loss.smooth and loss.native]
 #: Losses that fall for ever, so that separable rows leave them no minimiser without a penalty.
 FALLING = [loss for loss in SMOOTH if loss.recedes]
 

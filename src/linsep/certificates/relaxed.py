@@ -102,7 +102,7 @@ def relaxations(loss: Loss, penalty: ElasticNet) -> list[Relaxation]:
     if math.isfinite(penalty.C):
         found.append(Relaxation(loss, free, loss, penalty))
     ridge = penalty.uniform and penalty.l1_ratio == 0.0
-    straight = loss.straight_tails and not loss.piecewise_linear
+    straight = loss.straight_tails and bool(loss.conjugate_quadratic)
     if straight and ridge and penalty.C * loss.domain[1] > 0.0:
         steep = ElasticNet(penalty.C * loss.domain[1])
         found.append(Relaxation(Absolute(centre=0.0), steep, loss, penalty))

@@ -32,8 +32,21 @@ from linsep.losses.coupled import CoupledLoss
 from linsep.losses.crammer_singer import CrammerSinger
 from linsep.losses.loss import Loss, zero_margin
 from linsep.losses.multinomial import Multinomial
-from linsep.losses.piecewise_linear import Absolute, Hinge, Perceptron, ZeroOne
-from linsep.losses.piecewise_quadratic import Huber, HuberisedHinge, Squared, SquaredHinge
+from linsep.losses.piecewise_linear import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Perceptron,
+    Pinball,
+    ZeroOne,
+)
+from linsep.losses.piecewise_quadratic import (
+    Huber,
+    HuberisedHinge,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
 from linsep.losses.receding import Exponential, Logistic
 from linsep.losses.scaled import LOGISTIC_BASE_2, Scaled
 
@@ -45,6 +58,7 @@ __all__ = [
     "CoupledLoss",
     "CrammerSinger",
     "DominationCheck",
+    "EpsilonInsensitive",
     "Exponential",
     "Hinge",
     "Huber",
@@ -53,8 +67,10 @@ __all__ = [
     "Loss",
     "Multinomial",
     "Perceptron",
+    "Pinball",
     "Scaled",
     "Squared",
+    "SquaredEpsilonInsensitive",
     "SquaredHinge",
     "ZeroOne",
     "dominates_zero_one",
@@ -77,6 +93,9 @@ _TYPES: dict[str, type[Loss]] = {
         SquaredHinge,
         HuberisedHinge,
         Huber,
+        Pinball,
+        EpsilonInsensitive,
+        SquaredEpsilonInsensitive,
     )
 }
 #: Names that :func:`get` accepts.

@@ -29,7 +29,9 @@ class Loss(ABC):
     smooth: ClassVar[bool] = True  #: the slope is continuous, so Newton's method applies
     convex: ClassVar[bool] = True
     classification: ClassVar[bool] = True  #: sensible on y z
-    regression: ClassVar[bool] = False  #: even in the residual centre - m, so sensible on targets
+    regression: ClassVar[bool] = (
+        False  #: a function of the residual centre - m, so sensible on targets
+    )
     probabilistic: ClassVar[bool] = False  #: its scores map to probabilities
     #: The slope is negative at every margin: separable rows leave no minimiser without a penalty.
     recedes: ClassVar[bool] = False
@@ -63,6 +65,25 @@ class Loss(ABC):
     def piecewise_linear(self) -> bool:
         """Whether the loss is made of straight lines: the conjugate is linear on its domain."""
         return self.conjugate_quadratic == 0.0
+
+    @property
+    def dead_zone(self) -> tuple[float, float] | None:
+        """(q, epsilon), if l*(-u) = q u^2 + epsilon |u| - zero_margin u on all of ``domain``; None if it does not.
+
+        Such a loss is that of the ``conjugate_quadratic`` q at the residual moved towards 0 by epsilon, and no further.
+        """
+        return None
+
+    @property
+    def absolute_terms(self) -> tuple[tuple[tuple[float, float], ...], float] | None:
+        """((a_k, c_k), ...) and g, if l(m) = sum_k a_k |r - c_k| + g r up to a constant, r = zero_margin - m; or None.
+
+        Every loss made of straight lines is of that kind. Its dual variable is u = sum_k a_k u_k + g, |u_k| <= 1.
+        """
+        if not self.piecewise_linear:
+            return None
+        low, high = self.domain
+        return ((0.5 * (high - low), 0.0),), 0.5 * (high + low)
 
     @property
     def straight_tails(self) -> bool:
@@ -164,7 +185,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True, repr=False)
 class ResidualLoss(Loss):
-    """A loss that is even in the residual r = centre - m and 0 where it vanishes.
+    """A loss of the residual r = centre - m that is 0 where it vanishes.
 
     On class labels, and by default, ``centre`` is 1. Regression sets it to 0: see :meth:`Loss.for_targets`.
     """

@@ -1,8 +1,9 @@
-"""Losses made of straight lines, with a kink or a jump: hinge, absolute, perceptron and the 0-1 loss itself."""
+"""Losses made of straight lines: hinge, absolute, pinball, epsilon-insensitive, perceptron, and the 0-1 loss itself."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -71,6 +72,110 @@ class Absolute(ResidualLoss):
     def conjugate(self, q: FloatArray) -> FloatArray:
         q = np.asarray(q)
         return inside(-q, -1.0, 1.0, self.centre * q)
+
+
+@dataclass(frozen=True, repr=False)
+class Pinball(ResidualLoss):
+    """quantile r for r >= 0, (quantile - 1) r below, with r = centre - m: regression to a quantile of the target."""
+
+    name = "pinball"
+    smooth = False
+    classification = False
+    quantile: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.quantile < 1.0:
+            raise BadInput(f"pinball: quantile must lie in (0, 1), got {self.quantile!r}.")
+
+    @property
+    def conjugate_quadratic(self) -> float:
+        return 0.0
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return (self.quantile - 1.0, self.quantile)
+
+    def value(self, m: FloatArray) -> FloatArray:
+        r = self.residual(m)
+        low, high = self.domain
+        return np.maximum(high * r, low * r)
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        r = self.residual(m)
+        low, high = self.domain
+        return np.where(r > 0.0, -high, np.where(r < 0.0, -low, 0.0))
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return np.zeros(np.shape(m))
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        q = np.asarray(q)
+        return inside(-q, *self.domain, self.centre * q)
+
+
+def check_epsilon(name: str, epsilon: float) -> None:
+    """Refuse a negative, infinite or missing width of the zone without loss."""
+    if not 0.0 <= epsilon < np.inf:
+        raise BadInput(
+            f"{name}: epsilon must be a finite number that is not negative, got {epsilon!r}."
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class EpsilonInsensitive(ResidualLoss):
+    """max(|r| - epsilon, 0) with r = centre - m: the loss of support vector regression."""
+
+    name = "epsilon_insensitive"
+    smooth = False
+    classification = False
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_epsilon(self.name, self.epsilon)
+
+    @property
+    def dead_zone(self) -> tuple[float, float]:
+        return (0.0, self.epsilon)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        return (self.centre - self.epsilon, self.centre + self.epsilon)
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.breakpoints
+
+    @property
+    def absolute_terms(self) -> tuple[tuple[tuple[float, float], ...], float]:
+        return ((0.5, self.epsilon), (0.5, -self.epsilon)), 0.0
+
+    @property
+    def degree(self) -> int | None:
+        return 1 if self.centre == 0.0 else None
+
+    def in_units(self, exponent: int) -> EpsilonInsensitive:
+        return replace(self, epsilon=math.ldexp(self.epsilon, -exponent))
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        return (-1.0, 1.0)
+
+    def value(self, m: FloatArray) -> FloatArray:
+        return np.maximum(np.abs(self.residual(m)) - self.epsilon, 0.0)
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        r = self.residual(m)
+        return np.where(np.abs(r) > self.epsilon, -np.sign(r), 0.0)
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return np.zeros(np.shape(m))
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        q = np.asarray(q)
+        with np.errstate(over="ignore"):
+            return inside(-q, -1.0, 1.0, self.epsilon * np.abs(q) + self.centre * q)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
-"""Losses made of a parabola and lines, with a continuous slope: squared, squared hinge, Huberised hinge, Huber.
+"""Losses made of parabolas and lines with a continuous slope.
 
-The conjugate of each is a parabola on an interval: see ``Loss.conjugate_quadratic``.
+Squared, squared hinge, Huberised hinge, Huber, squared epsilon-insensitive.
+
+The conjugate of each is a parabola on an interval (``Loss.conjugate_quadratic``), or two (``Loss.dead_zone``).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy as np
 
 from linsep.errors import BadInput
 from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
+from linsep.losses.piecewise_linear import check_epsilon
 
 
 def _check_width(loss: str, width: float) -> None:
@@ -198,3 +201,61 @@ class Huber(ResidualLoss):
 
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
         return np.where(np.abs(self.residual(m)) + t <= self.width, 1.0, 0.0)
+
+
+@dataclass(frozen=True, repr=False)
+class SquaredEpsilonInsensitive(ResidualLoss):
+    """max(|r| - epsilon, 0)^2 with r = centre - m: support vector regression with squared residuals."""
+
+    name = "squared_epsilon_insensitive"
+    classification = False
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_epsilon(self.name, self.epsilon)
+
+    @property
+    def dead_zone(self) -> tuple[float, float]:
+        return (0.25, self.epsilon)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        return (self.centre - self.epsilon, self.centre + self.epsilon)
+
+    @property
+    def straight_tails(self) -> bool:
+        return False
+
+    @property
+    def degree(self) -> int | None:
+        return 2 if self.centre == 0.0 else None
+
+    def in_units(self, exponent: int) -> SquaredEpsilonInsensitive:
+        return replace(self, epsilon=math.ldexp(self.epsilon, -exponent))
+
+    @property
+    def curvature_bound(self) -> float:
+        return 2.0
+
+    def _excess(self, m: FloatArray) -> FloatArray:
+        return np.maximum(np.abs(self.residual(m)) - self.epsilon, 0.0)
+
+    def value(self, m: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(self._excess(m) ** 2)
+
+    def slope(self, m: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            return np.asarray(-2.0 * np.sign(self.residual(m)) * self._excess(m))
+
+    def curvature(self, m: FloatArray) -> FloatArray:
+        return np.where(np.abs(self.residual(m)) > self.epsilon, 2.0, 0.0)
+
+    def conjugate(self, q: FloatArray) -> FloatArray:
+        q = np.asarray(q)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(q * (self.centre + 0.25 * q) + self.epsilon * np.abs(q))
+
+    def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
+        return np.where(np.abs(self.residual(m)) - t > self.epsilon, 2.0, 0.0)

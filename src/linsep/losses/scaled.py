@@ -61,6 +61,26 @@ class Scaled(Loss):
         return None if q is None else q / self.factor
 
     @property
+    def dead_zone(self) -> tuple[float, float] | None:
+        found = self.loss.dead_zone
+        return None if found is None else (found[0] / self.factor, found[1])
+
+    @property
+    def absolute_terms(self) -> tuple[tuple[tuple[float, float], ...], float] | None:
+        found = self.loss.absolute_terms
+        if found is None:
+            return None
+        return tuple((self.factor * a, c) for a, c in found[0]), self.factor * found[1]
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        return self.loss.breakpoints
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.loss.kinks
+
+    @property
     def straight_tails(self) -> bool:
         return self.loss.straight_tails
 

@@ -13,6 +13,8 @@ small-l1         absolute penalties: whole fit in one native call, one block in 
 working-set      absolute penalties: prox-Newton on the features that matter, the others asked once a round
 interior         losses with a kink: interior point method on all rows, then the exact solution
 globbing         losses with a kink, many rows: interior point method on a pilot and on a band about the kink
+absolute-rows    losses made of straight lines that no other solver takes (quantiles, an epsilon-insensitive zone, or an
+                 absolute penalty): interior point method for absolute values on more rows
 hard-margin      the hinge with C = inf: least distance on working sets
 ===============  ====================================================================================
 
@@ -35,7 +37,7 @@ from linsep.problem import CoupledProblem, MaxMarginProblem
 from linsep.solvers import plan, sampling
 from linsep.solvers.dual_ascent import solve as ascent
 from linsep.solvers.hard_margin import nnls
-from linsep.solvers.interior import kinked, sifting
+from linsep.solvers.interior import absolute_rows, kinked, sifting
 from linsep.solvers.l1 import native as native_l1
 from linsep.solvers.l1 import working_set
 from linsep.solvers.multiclass import crammer_singer, softmax, softmax_l1
@@ -100,7 +102,7 @@ _TALL = Need(
 _DENSE = Need("dense rows", lambda p: not p.data.sparse)
 _HARD = Need("the hinge loss with C=inf", nnls.applies)
 _BASIC = (_CONVEX, _SMOOTH, _NO_L1)
-_KINK = Need(f"one of the losses {', '.join(names_with('piecewise_linear'))}", kinked.applies)
+_KINK = Need(f"one of the losses {', '.join(kinked.names())}", kinked.applies)
 _FACTORISABLE = Need(
     f"at most {gram_reduction.MAX_ORDER:,} rows or {gram_reduction.MAX_ORDER:,} features",
     kinked.factorisable,
@@ -109,6 +111,14 @@ _BOUNDED = Need(
     "a finite C, or the absolute loss", lambda p: p.lam > 0 or not p.loss.flat_beyond_margin
 )
 _ONE_KINK = (_KINK, _NO_L1, _BOUNDED, _FACTORISABLE)
+_STRAIGHT = Need(
+    f"a loss made of straight lines, rows in memory and at most {gram_reduction.MAX_ORDER:,} features",
+    absolute_rows.applies,
+)
+_LIMITED = Need(
+    "a penalty, or a loss that grows on both sides",
+    lambda p: p.lam > 0 or p.penalty.l1 > 0 or not p.loss.flat_beyond_margin,
+)
 
 
 SOLVERS: dict[str, Solver] = {
@@ -124,6 +134,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("working-set", working_set.solve, (_CONVEX, _SMOOTH, _L1)),
         Solver("interior", plan.interior, (*_ONE_KINK, _IN_MEMORY)),
         Solver("globbing", plan.sift, (*_ONE_KINK, _TALL)),
+        Solver(absolute_rows.NAME, absolute_rows.solve, (_CONVEX, _STRAIGHT, _LIMITED)),
         Solver("hard-margin", nnls.solve, (_HARD, _NO_L1)),
     )
 }
@@ -138,6 +149,8 @@ _SPARSE_FACTORISE = 500
 
 def _preferred(problem: Problem, stop: Stop) -> str:
     """The measured rule."""
+    if not problem.loss.smooth and (problem.penalty.l1 or not kinked.applies(problem)):
+        return absolute_rows.NAME
     if problem.penalty.l1:
         quick = working_set.is_small(problem) and native_newton.ends_before(stop)
         return "small-l1" if quick else "working-set"
@@ -258,8 +271,9 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
         if not able:
             if problem.penalty.l1 and not problem.loss.smooth:
                 raise Refused(
-                    f"The {problem.loss.name} loss has a kink, and with an L1 penalty no solver takes it: use a smooth "
-                    "loss ('squared_hinge', 'huberised_hinge', 'logistic'; 'huber' for numbers) or l1_ratio=0."
+                    f"The {problem.loss.name} loss has a kink; with an L1 penalty it needs rows in memory and at most "
+                    f"{gram_reduction.MAX_ORDER:,} features. Use a smooth loss ('squared_hinge', 'huberised_hinge', "
+                    "'logistic'; 'huber' for numbers) or l1_ratio=0."
                 )
             lacking = sorted({text for s in SOLVERS.values() for text in s.missing(problem)})
             raise Refused(

@@ -1,8 +1,8 @@
 """Losses and conjugates without rounding: rational numbers for pieces of parabolas and lines, balls for the rest.
 
-A loss made of parabolas and lines declares its conjugate, l*(-u) = q u^2 - centre u on an interval, which defines it:
-so sums of losses and of conjugates at dyadic numbers are rational. The logistic, exponential and softmax
-losses are enclosed by python-flint's ball arithmetic: every number there carries a bound of its own error.
+A loss made of parabolas and lines declares its conjugate, l*(-u) = q u^2 + epsilon |u| - centre u on an interval: it is
+defined by it, and sums of losses and of conjugates at dyadic numbers are rational. The logistic, exponential and
+softmax losses are enclosed by python-flint's ball arithmetic: every number there carries a bound of its own error.
 """
 
 from __future__ import annotations
@@ -95,16 +95,23 @@ class Formula(Protocol):
 
 @dataclass(frozen=True)
 class Parabola:
-    """A loss with l*(-u) = q u^2 - centre u on [low, high]: the maximum of u r - q u^2 there, r = centre - m."""
+    """A loss with l*(-u) = q u^2 + epsilon |u| - centre u on [low, high].
+
+    It is the maximum of u r - q u^2 there, with r the residual centre - m moved towards 0 by epsilon and no further.
+    """
 
     centre: float
     quadratic: float  #: q
     low: float
     high: float
+    epsilon: float = 0.0
 
     def value(self, m: Dyadic, s: Dyadic) -> Interval:
         """Sum of s l(m)."""
         r = Dyadic.of(self.centre) - m
+        if self.epsilon:
+            zone = Dyadic.of(self.epsilon)
+            r = (r - zone).positive() - (_ZERO - r - zone).positive()
         if self.quadratic == 0.0:
             worst = Dyadic.of(self.high) * r.positive()
             if self.low:
@@ -124,17 +131,20 @@ class Parabola:
     def conjugate(self, u: Dyadic, s: Dyadic) -> Interval:
         """Sum of s l*(-u)."""
         square = Fraction(self.quadratic) * (s * u * u).sum() if self.quadratic else Fraction(0)
-        return Interval.of(square - Fraction(self.centre) * (s * u).sum())
+        zone = Fraction(self.epsilon) * (s * abs(u)).sum() if self.epsilon else Fraction(0)
+        return Interval.of(square + zone - Fraction(self.centre) * (s * u).sum())
 
     def conjugate_at(self, u: Fraction) -> Interval:
         """l*(-u)."""
-        return Interval.of(Fraction(self.quadratic) * u * u - Fraction(self.centre) * u)
+        zone = Fraction(self.epsilon) * abs(u)
+        return Interval.of(Fraction(self.quadratic) * u * u + zone - Fraction(self.centre) * u)
 
     def freedom(self, u: FloatArray) -> FloatArray:
         """One over the curvature of l*, or the squared distance to the ends."""
+        kink = np.abs(u) if self.epsilon else np.full(u.shape, np.inf)
         if self.quadratic:
-            return np.full(u.shape, 0.5 / self.quadratic)
-        return np.asarray(np.minimum(u - self.low, self.high - u) ** 2)
+            return np.where(kink > 0.0, 0.5 / self.quadratic, 0.0)
+        return np.asarray(np.minimum(kink, np.minimum(u - self.low, self.high - u)) ** 2)
 
 
 class _Balls(ABC):
@@ -258,16 +268,23 @@ def formula_of(loss: Loss) -> Formula:
     q = loss.conjugate_quadratic
     if q is not None:
         return Parabola(zero_margin(loss), q, *loss.domain)
+    if loss.dead_zone is not None:
+        q, epsilon = loss.dead_zone
+        return Parabola(zero_margin(loss), q, *loss.domain, epsilon)
     if type(loss) not in _ENCLOSURES:
-        known = [name for name in NAMES if get(name).conjugate_quadratic is not None]
+        known = [name for name in NAMES if _parabolic(get(name))]
         known += [kind.name for kind in _ENCLOSURES]
         raise Refused(
             f"exact=True knows the losses {', '.join(known)}, multinomial and crammer_singer, and others that declare "
-            f"a conjugate_quadratic, not {loss.name!r}. "
+            f"a conjugate_quadratic or a dead_zone, not {loss.name!r}. "
             "Use verify(model, X, y): its gap includes a guaranteed allowance for rounding."
         )
     _need_flint(loss.name)
     return _ENCLOSURES[type(loss)]()
+
+
+def _parabolic(loss: Loss) -> bool:
+    return loss.conjugate_quadratic is not None or loss.dead_zone is not None
 
 
 def coupled_formula_of(loss: CoupledLoss) -> CoupledFormula:

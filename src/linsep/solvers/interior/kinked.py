@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
-from linsep.losses import Loss
+from linsep.losses import NAMES, Loss, get
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.model import ROUGH
@@ -40,6 +40,11 @@ DIRECT = 1000  # order up to which a Gram of the features is made where that of 
 def covers(loss: Loss | CoupledLoss) -> bool:
     """Whether the loss is a function of one margin made of two lines, and has a kernel."""
     return isinstance(loss, Loss) and loss.native is not None and loss.piecewise_linear
+
+
+def names() -> list[str]:
+    """Names of the losses that have one kink and a kernel."""
+    return [name for name in NAMES if covers(get(name))]
 
 
 def applies(problem: Problem) -> bool:

@@ -1,0 +1,238 @@
+"""Losses made of straight lines with an elastic net, as least absolute deviations on more rows.
+
+Every such loss is a sum of absolute values and a line (``Loss.absolute_terms``), and so is the penalty l1 |w|_1:
+
+    l(m) = sum_k a_k |r - c_k| + g r + constant,      l1 |w|_1 = sum_j l1 |e_j.w|.
+
+The quantile loss is |r|/2 + (q - 1/2) r, the epsilon-insensitive one |r - epsilon|/2 + |r + epsilon|/2 - epsilon.
+So the problem is one of the absolute loss with a linear term, on a row for each a_k of each row and on d rows for the
+penalty. ``central_path.py`` follows its central path and the crossover finds its vertex. A dual point comes back as
+u = sum_k a_k u_k + g; the gap that counts is that of the given problem.
+
+As |v_j| <= B_j = sum s |x_j| max |u|, a penalty above B_j leaves w_j = 0 whatever it is, and counts as 2 B_j.
+
+The rows of the penalty do not see the intercept, which therefore is the coefficient of a constant column. With l2 > 0
+that column is so large that the penalty on its coefficient is negligible, and targets are relative to their median.
+
+References: Koenker and Bassett, Regression quantiles, 1978; Portnoy and Koenker, The Gaussian hare and the Laplacian
+tortoise, 1997 (interior point method); Li and Zhu, L1-norm quantile regression, 2008 (penalty).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep.data import Location, Memory
+from linsep.losses import Absolute, zero_margin
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers.interior.central_path import Path
+from linsep.solvers.interior.crossover import crossable, exact
+from linsep.solvers.interior.kinked import CROSSOVER_GAP, VERTEX
+from linsep.solvers.interior.start import exact_fit, squared_start
+from linsep.solvers.newton import gram_reduction
+from linsep.solvers.run import LimitReached, Run, begin
+
+if TYPE_CHECKING:
+    from linsep.solution import FloatArray
+
+NAME = "absolute-rows"
+ROUNDS = 3  # of iterations between attempts to cross over
+VANISHED = 1e-11  # share of the scores up to which the contribution of a coefficient at the kink of its penalty is 0
+LARGE_COLUMN = 1e5  # value of the constant column beside l2 > 0, in units of the largest mean |x_j|
+
+
+def applies(problem: Problem) -> bool:
+    """Whether the loss is made of straight lines, the rows are in memory and the features few enough to factorise."""
+    return (
+        problem.loss.absolute_terms is not None
+        and problem.data.location is Location.MEMORY
+        and problem.data.d <= gram_reduction.MAX_ORDER
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Extended:
+    """The problem on more rows, its linear term and constant, and the way back."""
+
+    given: Problem
+    problem: Problem
+    linear: FloatArray
+    constant: float
+    column: float  #: value of the constant column, 0 if there is none
+    sizes: FloatArray  #: mean |x_j|
+    shift: float  #: subtracted from the intercept
+
+    @classmethod
+    def of(cls, given: Problem) -> _Extended:
+        """The absolute loss on a row for each term of the loss, and on d rows for an absolute penalty."""
+        found = given.loss.absolute_terms
+        assert found is not None
+        (terms, slope), data, l1 = found, given.data, given.penalty.l1
+        sign, offset, weight = _vectors(data)
+        need = zero_margin(given.loss) - offset  # r = need - sign z
+        column, mass, shift = 0.0, float(weight.sum()), 0.0
+        sizes = np.asarray(abs(data.X).T @ weight, dtype=np.float64) / (mass or 1.0)
+        if l1 and given.fit_intercept:
+            shift = float(np.median(sign * need)) if given.lam else 0.0
+            need = need - shift * sign
+            column = LARGE_COLUMN * max(1.0, float(sizes.max(initial=0.0))) if given.lam else 1.0
+        extra = data.d if l1 else 0
+        X = _stacked(data.X, len(terms), column, extra)
+        reach = max(map(abs, given.loss.domain)) * mass * sizes
+        rows = Memory(
+            X,
+            np.concatenate([np.tile(sign, len(terms)), np.ones(extra)]),
+            np.concatenate([*(c - need for _, c in terms), np.zeros(extra)]),
+            np.concatenate([*(a * weight for a, _ in terms), np.minimum(l1, 2.0 * reach)[:extra]]),
+            None,
+            data.n_threads,
+        )
+        penalty = ElasticNet(1.0 / given.lam if given.lam > 0.0 else math.inf)
+        free = given.fit_intercept and not column
+        problem = Problem(Absolute(centre=0.0), penalty, rows, free)
+        push = slope * weight * sign
+        linear = np.append(data.X.T @ push, push.sum())
+        if column:
+            linear = np.append(linear[:-1], [column * linear[-1], 0.0])
+        elif not free:
+            linear[-1] = 0.0
+        constant = slope * float(weight @ need) - mass * sum(a * abs(c) for a, c in terms)
+        return cls(given, problem, linear, constant, column, sizes, shift)
+
+    def coefficients(self, theta: FloatArray, u: FloatArray) -> FloatArray:
+        """(w, b) of the given problem; coefficients at the kink of their penalty are 0."""
+        d, found = self.given.data.d, theta.copy()
+        if self.column:
+            found = np.append(theta[:d], self.column * theta[d] + self.shift)
+        if self.given.penalty.l1 and d:
+            w, usual = found[:d], np.abs(self.problem.data.offset).mean()
+            parts = np.abs(w) * self.sizes
+            w[(np.abs(u[-d:]) < 1.0) & (parts <= VANISHED * max(usual, parts.max()))] = 0.0
+        return found
+
+    def dual(self, u: FloatArray) -> Explicit:
+        """Dual variables of the given rows."""
+        found, n = self.given.loss.absolute_terms, self.given.data.n
+        assert found is not None
+        total = np.full(n, found[1])
+        for k, (a, _) in enumerate(found[0]):
+            total += a * u[k * n : (k + 1) * n]
+        return Explicit(np.clip(total, *self.given.loss.domain))
+
+
+def _vectors(data: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Signs, offsets and weights of the rows."""
+    offset = np.zeros(data.n) if data.offset is None else np.asarray(data.offset)
+    weight = np.ones(data.n) if data.weight is None else np.asarray(data.weight)
+    return np.asarray(data.sign), offset, weight
+
+
+def _stacked(X: Any, copies: int, column: float, units: int) -> Any:
+    """``copies`` of X, with a constant column if that is not 0, above as many unit vectors."""
+    sparse = sp.issparse(X)
+    if column:
+        constant = np.full((X.shape[0], 1), column, dtype=X.dtype)
+        X = (
+            sp.hstack([X, sp.csr_array(constant)], format="csr")
+            if sparse
+            else np.hstack([X, constant])
+        )
+    parts = [X] * copies
+    if units:
+        if sparse:
+            parts.append(sp.eye_array(units, X.shape[1], dtype=X.dtype, format="csr"))
+        else:
+            parts.append(np.eye(units, X.shape[1], dtype=X.dtype))
+    if len(parts) == 1:
+        return X
+    return sp.vstack(parts, format="csr") if sparse else np.vstack(parts)
+
+
+def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
+    """Minimise; see the head of this file."""
+    penalised = problem.lam > 0.0 or problem.penalty.l1 > 0.0
+    run = Run(problem, stop) if penalised else begin(problem, stop)
+    nothing = Explicit(np.zeros(problem.data.n))
+    flat = _flat_answer(problem)
+    if flat is not None and run.close(flat, nothing):
+        return run.solution(Status.CERTIFIED, flat, nothing)
+    status = Status.WORKING_PRECISION
+    try:
+        theta, value, _ = problem.start(theta)
+        run.record(value + problem.penalty.l1 * float(np.abs(theta[:-1]).sum()))
+        fitted = None if penalised else exact_fit(problem, value)
+        if fitted is not None:
+            return run.solution(Status.WORKING_PRECISION, fitted, nothing)
+        if _attempt(run, _Extended.of(problem)):
+            status = Status.CERTIFIED
+    except LimitReached as limit:
+        status = limit.status
+    return run.solution(status, theta, nothing)
+
+
+def _flat_answer(problem: Problem) -> FloatArray | None:
+    """A constant score at which every loss is 0, if there is one: nothing is smaller."""
+    data, loss = problem.data, problem.loss
+    sign, offset, weight = _vectors(data)
+    live = weight > 0.0
+    need = (sign * (zero_margin(loss) - offset))[live]
+    b = 0.0
+    if problem.fit_intercept and len(need):
+        b = float(need.min() + 0.5 * (need.max() - need.min()))
+    zero = not loss.value(sign[live] * b + offset[live]).any()
+    return np.append(np.zeros(data.d), b) if zero else None
+
+
+def _attempt(run: Run[Problem], rows: _Extended) -> bool:
+    """Follow the central path and cross over to the vertex; whether the gap closed."""
+    path = Path(run, rows.problem, rows.linear, rows.constant)
+    try:
+        return _iterate(run, path, rows)
+    except LimitReached:
+        if np.isfinite(path.theta).all():
+            _close(run, rows, path.theta, path.dual())
+        raise
+
+
+def _close(run: Run[Problem], rows: _Extended, theta: FloatArray, u: FloatArray) -> bool:
+    return run.close(rows.coefficients(theta, u), rows.dual(u))
+
+
+def _iterate(run: Run[Problem], path: Path, rows: _Extended) -> bool:
+    target = min(0.1 * run.stop.tol, CROSSOVER_GAP) if crossable(path) else 0.1 * run.stop.tol
+    start = squared_start(rows.problem, np.zeros(rows.problem.order))
+    path.place(start)
+    falling = path.descend(target)
+    if not falling and not path.gap <= 1e-3 * abs(path.value):
+        path.place(np.zeros_like(start), 0.5 * path.width * float(np.abs(path.v).mean()))
+        falling = path.descend(target)
+    if not np.isfinite(path.theta).all():
+        return False
+    closed = False
+    for _ in range(ROUNDS):
+        vertex, enough = _finish(run, path, rows)
+        closed = closed or enough
+        if vertex or not falling:
+            break
+        target *= 1e-2
+        falling = path.descend(target, 10)
+    return closed
+
+
+def _finish(run: Run[Problem], path: Path, rows: _Extended) -> tuple[bool, bool]:
+    """The exact point if it is found, else the iterate: whether it is exact, whether the gap closed."""
+    u = path.dual()
+    if crossable(path):
+        right, theta, vertex = exact(path, path.theta, u)
+        if right and _close(run, rows, theta, vertex):
+            assert run.best is not None
+            scale = run.problem.penalty.scale
+            return scale * run.best[0] <= VERTEX * run.trace[-1].primal, True
+    return False, _close(run, rows, path.theta, u)
