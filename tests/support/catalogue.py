@@ -1,7 +1,7 @@
 """The lists that tests are products of; a test that takes its cases from here covers what is added later.
 
 ==================  =========================================================================================
-losses              ``CONVEX``: ``SMOOTH``, ``KINKED``, more lines; ``NATIVE`` have a kernel, ``CENTRED`` are of residuals
+losses              ``CONVEX``: ``SMOOTH``, ``KINKED`` and others; ``NATIVE`` have a kernel, ``CENTRED`` of residuals
 penalties           ``PENALTIES``: the share of |w|_1, from ridge to lasso
 problems            ``MAKERS``: a few rows each, by what is particular about them; ``makers(loss)``: which make sense
 kinds of storage    ``KINDS`` = ``STORAGES`` (read where they lie) + ``LAYOUTS`` (converted)

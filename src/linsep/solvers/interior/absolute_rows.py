@@ -112,7 +112,7 @@ class _Extended:
         if self.column:
             found = np.append(theta[:d], self.column * theta[d] + self.shift)
         if self.given.penalty.l1 and d:
-            w, usual = found[:d], np.abs(self.problem.data.offset).mean()
+            w, usual = found[:d], np.abs(_vectors(self.problem.data)[1]).mean()
             parts = np.abs(w) * self.sizes
             w[(np.abs(u[-d:]) < 1.0) & (parts <= VANISHED * max(usual, parts.max()))] = 0.0
         return found

@@ -52,8 +52,9 @@ _HALVINGS = 60
 
 
 def applies(loss: Loss) -> bool:
-    """Whether the loss has such a conjugate, and w = 0 is not the answer anyway."""
-    return loss.conjugate_quadratic is not None and not loss.zero_at_origin
+    """Whether the loss has such a conjugate and a kernel, and w = 0 is not the answer anyway."""
+    known = loss.conjugate_quadratic is not None and loss.native is not None
+    return known and not loss.zero_at_origin
 
 
 @dataclass(frozen=True, eq=False)
