@@ -42,8 +42,8 @@ bool never_falls(const I* starts, int64_t n) {
 
 }  // namespace
 
-template <class I>
-const char* csr_fault(const I* starts, const I* indices, int64_t n, int64_t d, int64_t stored) {
+template <class S, class I>
+const char* csr_fault(const S* starts, const I* indices, int64_t n, int64_t d, int64_t stored) {
     if (n > 0 && starts[0] != 0) return "CSR: indptr must begin with 0";
     if (!never_falls(starts, n)) return "CSR: indptr must not decrease";
     if (static_cast<int64_t>(starts[n]) > stored) return "CSR: indptr ends beyond the stored entries";
@@ -51,12 +51,20 @@ const char* csr_fault(const I* starts, const I* indices, int64_t n, int64_t d, i
     return nullptr;
 }
 template const char* csr_fault(const std::int32_t*, const std::int32_t*, int64_t, int64_t, int64_t);
+template const char* csr_fault(const int64_t*, const std::int32_t*, int64_t, int64_t, int64_t);
 template const char* csr_fault(const int64_t*, const int64_t*, int64_t, int64_t, int64_t);
 
 namespace {
 
 // Matrices of order d + 1 are counted in 64 bits.
 void few_enough(int64_t d) { need(0 <= d && d < (int64_t{1} << 31) - 1, "rows have fewer than 2^31 - 1 columns"); }
+
+template <class From, class To>
+const To* copy(const From* from, std::size_t count, std::shared_ptr<To[]>& own) {
+    own.reset(new To[count]);
+    std::transform(from, from + count, own.get(), [](From x) { return static_cast<To>(x); });
+    return own.get();
+}
 
 }  // namespace
 
@@ -70,21 +78,25 @@ PyRows::PyRows(AnyArray x) : values(x) {
 
 PyRows::PyRows(AnyArray x, AnyArray index, AnyArray start, int64_t d) : values(x), indices(index), starts(start) {
     const bool f64 = x.dtype() == nb::dtype<double>(), f32 = x.dtype() == nb::dtype<float>();
-    const bool i32 = index.dtype() == nb::dtype<std::int32_t>(), i64 = index.dtype() == nb::dtype<int64_t>();
+    const auto narrow = [](const AnyArray& a) { return a.dtype() == nb::dtype<std::int32_t>(); };
+    const auto wide = [](const AnyArray& a) { return a.dtype() == nb::dtype<int64_t>(); };
     need(f64 || f32, "CSR values are float32 or float64");
-    need((i32 || i64) && index.dtype() == start.dtype(), "CSR indices and indptr are both int32 or int64");
+    need((narrow(index) || wide(index)) && (narrow(start) || wide(start)), "CSR indices and indptr are int32 or int64");
     need(x.ndim() == 1 && index.ndim() == 1 && start.ndim() == 1 && start.shape(0) >= 1, "CSR needs three 1-D arrays");
     need(x.shape(0) == index.shape(0), "CSR: data and indices differ in length");
     few_enough(d);
-    const Store store = f64 ? (i32 ? Store::csr64i32 : Store::csr64i64) : (i32 ? Store::csr32i32 : Store::csr32i64);
-    rows = {store, length(start) - 1, d, x.data(), index.data(), start.data()};
-    const auto fault = [&]<class I>(const I* p) {
-        return csr_fault(p, static_cast<const I*>(rows.indices), rows.n, d, length(x));
-    };
     nb::gil_scoped_release release;
-    const char* what =
-        i32 ? fault(static_cast<const std::int32_t*>(rows.starts)) : fault(static_cast<const int64_t*>(rows.starts));
-    need(!what, what);
+    rows = {f64 ? Store::csr64 : Store::csr32, length(start) - 1, d, x.data(), nullptr, nullptr};
+    rows.starts = narrow(start) ? copy(static_cast<const std::int32_t*>(start.data()), start.shape(0), own_starts)
+                                : static_cast<const int64_t*>(start.data());
+    const auto check = [&](const auto* p) {
+        const char* fault = csr_fault(rows.starts, p, rows.n, d, length(x));
+        need(!fault, fault);
+        return p;
+    };
+    rows.indices = narrow(index) ? check(static_cast<const std::int32_t*>(index.data()))
+                                 : copy(check(static_cast<const int64_t*>(index.data())),
+                                        static_cast<std::size_t>(rows.starts[rows.n]), own_indices);
 }
 
 PyTargets::PyTargets(In s, std::optional<In> o, std::optional<In> w) : sign(s), offset(o), weight(w) {

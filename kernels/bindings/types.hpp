@@ -94,14 +94,17 @@ auto in_arena(const F& run) {
 
 // Whether the pointers of a CSR matrix begin with 0, never fall and end within what is stored, and all indices are below
 // the bound; the text says what is wrong, null if nothing is.
-template <class I>
-const char* csr_fault(const I* starts, const I* indices, int64_t n, int64_t d, int64_t stored);
+template <class S, class I>
+const char* csr_fault(const S* starts, const I* indices, int64_t n, int64_t d, int64_t stored);
 
 // Holds references to the arrays it points into. CSR indices are checked once, here: whoever writes to them later, while
-// the object lives, has kernels read beyond the arrays.
+// the object lives, has kernels read beyond the arrays. Kernels read indices of 32 bits and pointers of 64: others are
+// copied.
 struct PyRows {
     Rows rows;
     AnyArray values, indices, starts;
+    std::shared_ptr<std::int32_t[]> own_indices;
+    std::shared_ptr<int64_t[]> own_starts;
 
     explicit PyRows(AnyArray x);
     PyRows(AnyArray x, AnyArray index, AnyArray start, int64_t d);

@@ -17,8 +17,7 @@ struct AnyRows {
     i64 n, d;
     bool dense;
 
-    AnyRows(const Rows& r)
-        : rows(r), table(&own_table()), n(r.n), d(r.d), dense(r.store == Store::dense64 || r.store == Store::dense32) {}
+    AnyRows(const Rows& r) : rows(r), table(&own_table()), n(r.n), d(r.d), dense(is_dense(r.store)) {}
 
     i64 stored() const {
         return visit(rows, [](const auto& X) { return (i64)X.stored(); });

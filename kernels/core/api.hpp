@@ -7,15 +7,16 @@ namespace linsep {
 
 using i64 = std::int64_t;
 
-enum class Store { dense64, dense32, csr64i32, csr64i64, csr32i32, csr32i64 };
+enum class Store { dense64, dense32, csr64, csr32 };
+static inline bool is_dense(Store store) { return store == Store::dense64 || store == Store::dense32; }
 
-// n rows of d features. Dense: C order in `values`. CSR: `values`, `indices`, `starts` (all of one index type).
+// n rows of d features, of double or float numbers. Dense: C order in `values`. CSR: `values`, `indices`, `starts`.
 struct Rows {
     Store store;
     i64 n, d;
     const void* values;
-    const void* indices;
-    const void* starts;
+    const std::int32_t* indices;
+    const i64* starts;
 };
 
 // Margin of row i: m_i = sign_i * z_i + offset_i, counted weight_i times. Null offset means 0, null weight 1.
@@ -78,9 +79,7 @@ static inline i64 dense_gram_scratch(i64 d) {
     const i64 single = gram_stride<float>(d) * gram_rows<float>(d) / 2;
     return full > single ? full : single;
 }
-static inline i64 gram_scratch(const Rows& r) {
-    return r.store == Store::dense64 || r.store == Store::dense32 ? dense_gram_scratch(r.d) : 0;
-}
+static inline i64 gram_scratch(const Rows& r) { return is_dense(r.store) ? dense_gram_scratch(r.d) : 0; }
 
 // Whether a pass over n rows with so many entries, `row` in each, is work enough for two threads (halves, core/rows.hpp).
 static inline bool worth_halving(double entries, double row) { return entries * (row + 10.0) >= 1.5e6; }
@@ -161,9 +160,7 @@ static inline int softmax_rows(i64 k) {
 static inline i64 softmax_scratch(bool dense, i64 d, i64 k) {
     return 4 * padded_classes(k) * softmax_rows(k) + (dense ? 4 * k * (d + 8) : 0);
 }
-static inline i64 softmax_scratch(const Rows& r, i64 k) {
-    return softmax_scratch(r.store == Store::dense64 || r.store == Store::dense32, r.d, k);
-}
+static inline i64 softmax_scratch(const Rows& r, i64 k) { return softmax_scratch(is_dense(r.store), r.d, k); }
 
 // How a Newton step of the softmax loss is to be solved: softmax/directions.hpp. `rough` and `fine` are squared residuals, as
 // shares of the first; `near` is the decrement from which the residual itself counts.

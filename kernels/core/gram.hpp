@@ -127,8 +127,8 @@ void gram_single(const DenseRows<T>& X, i64 lo, i64 hi, const double* h, const d
     packed_gram(X, lo, hi, h, mu, out, reinterpret_cast<float*>(pack), one);
 }
 
-template <class T, class I>
-void gram(const CsrRows<T, I>& X, i64 lo, i64 hi, const double* h, const double*, double* out, double*, bool = true) {
+template <class T>
+void gram(const CsrRows<T>& X, i64 lo, i64 hi, const double* h, const double*, double* out, double*, bool = true) {
     const i64 d = X.d, order = d + 1;
     for (i64 r = lo; r < hi; ++r) {
         if (h[r] == 0.0) continue;
@@ -144,9 +144,9 @@ void gram(const CsrRows<T, I>& X, i64 lo, i64 hi, const double* h, const double*
 }
 
 // Sparse rows have nothing to gain from it.
-template <class T, class I>
-void gram_single(const CsrRows<T, I>& X, i64 lo, i64 hi, const double* h, const double* mu, double* out,
-                 double* scratch, bool = true) {
+template <class T>
+void gram_single(const CsrRows<T>& X, i64 lo, i64 hi, const double* h, const double* mu, double* out, double* scratch,
+                 bool = true) {
     gram(X, lo, hi, h, mu, out, scratch);
 }
 

@@ -470,20 +470,16 @@ struct DenseRows {
     }
 };
 
-template <class T, class I>
+template <class T>
 struct CsrRows {
     static constexpr bool dense = false;
     const T* x;
-    const I* index;
-    const I* start;
+    const std::int32_t* index;
+    const i64* start;
     i64 n, d;
 
     explicit CsrRows(const Rows& r)
-        : x(static_cast<const T*>(r.values)),
-          index(static_cast<const I*>(r.indices)),
-          start(static_cast<const I*>(r.starts)),
-          n(r.n),
-          d(r.d) {}
+        : x(static_cast<const T*>(r.values)), index(r.indices), start(r.starts), n(r.n), d(r.d) {}
     int chunk() const { return 64; }
     i64 stored() const { return start[n]; }
 
@@ -534,7 +530,7 @@ struct CsrRows {
             const i64 end = start[r + i + 1];
             const auto add = [&](i64 at, int v) {
                 const double xv = (double)x[at];
-                const I j = index[at];
+                const i64 j = index[at];
                 a[v] += xv * base[j];
                 b[v] += xv * step[j];
                 c[v] += __builtin_fabs(xv) * size[j];
@@ -555,11 +551,11 @@ struct CsrRows {
     double axpy_dot(i64 i, double a, double* w, i64 next, i64 ahead, double c = 0.0, double* sum = nullptr) const {
         const i64 p = start[ahead], last = start[ahead + 1] - 1;
         for (i64 q = p; q < last; q += 64 / (i64)sizeof(T)) __builtin_prefetch(x + q, 0, 2);
-        for (i64 q = p; q < last; q += 64 / (i64)sizeof(I)) __builtin_prefetch(index + q, 0, 2);
+        for (i64 q = p; q < last; q += 64 / (i64)sizeof(*index)) __builtin_prefetch(index + q, 0, 2);
         if (last >= p) __builtin_prefetch(x + last, 0, 2), __builtin_prefetch(index + last, 0, 2);
         if (a != 0.0 && sum)
             for (i64 q = start[i]; q < start[i + 1]; ++q) {
-                const I j = index[q];
+                const i64 j = index[q];
                 w[j] += a * (double)x[q];
                 sum[j] += c * (double)x[q];
             }
@@ -640,14 +636,10 @@ auto visit(const Rows& r, F f) {
             return f(DenseRows<double>(r));
         case Store::dense32:
             return f(DenseRows<float>(r));
-        case Store::csr64i32:
-            return f(CsrRows<double, std::int32_t>(r));
-        case Store::csr64i64:
-            return f(CsrRows<double, std::int64_t>(r));
-        case Store::csr32i32:
-            return f(CsrRows<float, std::int32_t>(r));
+        case Store::csr64:
+            return f(CsrRows<double>(r));
         default:
-            return f(CsrRows<float, std::int64_t>(r));
+            return f(CsrRows<float>(r));
     }
 }
 

@@ -38,16 +38,8 @@ constexpr double kWider =
     2.0;  // a gap as a multiple of what was predicted, from which rows that have left are asked again
 
 double stored(const Rows& rows) {
-    switch (rows.store) {
-        case Store::dense64:
-        case Store::dense32:
-            return static_cast<double>(rows.n) * static_cast<double>(rows.d);
-        case Store::csr64i32:
-        case Store::csr32i32:
-            return static_cast<double>(static_cast<const std::int32_t*>(rows.starts)[rows.n]);
-        default:
-            return static_cast<double>(static_cast<const i64*>(rows.starts)[rows.n]);
-    }
+    return is_dense(rows.store) ? static_cast<double>(rows.n) * static_cast<double>(rows.d)
+                                : static_cast<double>(rows.starts[rows.n]);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "dual/compressed.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace linsep {
 namespace {
@@ -25,7 +24,6 @@ i64 others(const T* row, i64 d) {
 double kept_share(const Rows& rows) {
     const bool single = rows.store == Store::dense32;
     if (!(single || rows.store == Store::dense64) || rows.d < kLong || rows.n < kMany / rows.d) return 1.0;
-    if (rows.n > std::numeric_limits<std::int32_t>::max() / rows.d) return 1.0;
     const i64 count = std::min(rows.n, kSample);
     i64 found = 0;
     for (i64 k = 0; k < count; ++k) {
@@ -51,9 +49,9 @@ void Compressed::copy(const LargeWork& parts) {
     const T* X = static_cast<const T*>(rows_.values);
     const double entries = static_cast<double>(n) * static_cast<double>(d);
     starts_.resize(static_cast<std::size_t>(n) + 1);
-    std::int32_t* start = starts_.data();
+    i64* start = starts_.data();
     parts.each(n, entries, [&](i64 lo, i64 hi, int) {
-        for (i64 i = lo; i < hi; ++i) start[i + 1] = static_cast<std::int32_t>(others(X + i * d, d));
+        for (i64 i = lo; i < hi; ++i) start[i + 1] = others(X + i * d, d);
     });
     for (i64 i = 0; i < n; ++i) start[i + 1] += start[i];
     const std::size_t stored = static_cast<std::size_t>(start[n]);
@@ -72,7 +70,7 @@ void Compressed::copy(const LargeWork& parts) {
             }
         }
     });
-    rows_ = {sizeof(T) == 8 ? Store::csr64i32 : Store::csr32i32, n, d, values, indices, start};
+    rows_ = {sizeof(T) == 8 ? Store::csr64 : Store::csr32, n, d, values, indices, start};
 }
 
 }  // namespace linsep

@@ -23,7 +23,7 @@ class Compressed {
     Rows rows_;
     Room<char> values_;
     Room<std::int32_t> indices_;
-    std::vector<std::int32_t> starts_;
+    std::vector<std::int64_t> starts_;
 };
 
 // Share of the numbers other than 0 in some rows from everywhere, if it is so small that a copy pays; else 1.

@@ -158,8 +158,8 @@ template <class T>
 [[gnu::always_inline]] inline void fetch_row(const DenseRows<T>& X, i64 i) {
     fetch(X.row(i), min64(X.d, 512));
 }
-template <class T, class I>
-[[gnu::always_inline]] inline void fetch_row(const CsrRows<T, I>& X, i64 i) {
+template <class T>
+[[gnu::always_inline]] inline void fetch_row(const CsrRows<T>& X, i64 i) {
     const i64 p = X.start[i], count = min64(X.start[i + 1] - p, 256);
     fetch(X.x + p, count);
     fetch(X.index + p, count);
@@ -302,8 +302,8 @@ double length_and_add(const DenseRows<T>& X, i64 i, double a, double* out) {
     X.axpy(i, a, out);
     return X.norm2(i);
 }
-template <class T, class I>
-double length_and_add(const CsrRows<T, I>& X, i64 i, double a, double* out) {
+template <class T>
+double length_and_add(const CsrRows<T>& X, i64 i, double a, double* out) {
     double s = 0, t = 0;
     i64 p = X.start[i];
     const i64 end = X.start[i + 1];
@@ -337,8 +337,8 @@ void two_scores(const DenseRows<T>& X, i64 lo, i64 hi, const double* a, const do
         zb[i] = X.dot_row(i, b);
     }
 }
-template <class T, class I>
-void two_scores(const CsrRows<T, I>& X, i64 lo, i64 hi, const double*, const double*, const double* pairs, double* za,
+template <class T>
+void two_scores(const CsrRows<T>& X, i64 lo, i64 hi, const double*, const double*, const double* pairs, double* za,
                 double* zb) {
     for (i64 i = lo; i < hi; ++i) {
         double sums[4] = {};
@@ -412,8 +412,8 @@ template <class T>
 inline i64 length(const DenseRows<T>& X, i64) {
     return X.d;
 }
-template <class T, class I>
-inline i64 length(const CsrRows<T, I>& X, i64 i) {
+template <class T>
+inline i64 length(const CsrRows<T>& X, i64 i) {
     return X.start[i + 1] - X.start[i];
 }
 

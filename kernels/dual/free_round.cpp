@@ -23,50 +23,30 @@ double weighted_square(const std::vector<double>& a, const std::vector<double>& 
     return sum;
 }
 
-template <class I>
-void copy_rows(const Rows& from, std::size_t width, const std::vector<i64>& list, std::vector<char>& values,
-               std::vector<char>& indices, std::vector<char>& starts) {
-    const I *start = static_cast<const I*>(from.starts), *index = static_cast<const I*>(from.indices);
-    const char* x = static_cast<const char*>(from.values);
-    starts.resize((list.size() + 1) * sizeof(I));
-    I* at = reinterpret_cast<I*>(starts.data());
-    at[0] = 0;
-    for (std::size_t k = 0; k < list.size(); ++k) at[k + 1] = at[k] + (start[list[k] + 1] - start[list[k]]);
-    values.resize(static_cast<std::size_t>(at[list.size()]) * width);
-    indices.resize(static_cast<std::size_t>(at[list.size()]) * sizeof(I));
-    for (std::size_t k = 0; k < list.size(); ++k) {
-        const auto p = static_cast<std::size_t>(start[list[k]]), q = static_cast<std::size_t>(at[k]);
-        const auto count = static_cast<std::size_t>(at[k + 1] - at[k]);
-        std::memcpy(values.data() + q * width, x + p * width, count * width);
-        std::memcpy(indices.data() + q * sizeof(I), index + p, count * sizeof(I));
-    }
-}
-
 }  // namespace
 
 void FreeRound::copy(const Rows& from) {
-    const bool dense = from.store == Store::dense64 || from.store == Store::dense32;
-    const bool single = from.store == Store::dense32 || from.store == Store::csr32i32 || from.store == Store::csr32i64;
-    const bool wide = from.store == Store::csr64i64 || from.store == Store::csr32i64;
-    const std::size_t width = single ? 4 : 8;
-    rows_ = from;
-    rows_.n = static_cast<i64>(list_.size());
-    if (dense) {
-        const std::size_t row = static_cast<std::size_t>(from.d) * width;
-        values_.resize(list_.size() * row);
-        for (std::size_t k = 0; k < list_.size(); ++k)
-            std::memcpy(values_.data() + k * row,
-                        static_cast<const char*>(from.values) + static_cast<std::size_t>(list_[k]) * row, row);
-    } else if (wide) {
-        copy_rows<i64>(from, width, list_, values_, indices_, starts_);
-    } else {
-        copy_rows<std::int32_t>(from, width, list_, values_, indices_, starts_);
+    const bool dense = is_dense(from.store);
+    const std::size_t width = from.store == Store::dense32 || from.store == Store::csr32 ? 4 : 8, rows = list_.size();
+    const auto entries = [&](i64 i) { return dense ? from.d : from.starts[i + 1] - from.starts[i]; };
+    starts_.assign(rows + 1, 0);
+    for (std::size_t k = 0; k < rows; ++k) starts_[k + 1] = starts_[k] + entries(list_[k]);
+    values_.resize(static_cast<std::size_t>(starts_[rows]) * width);
+    if (!dense) indices_.resize(static_cast<std::size_t>(starts_[rows]));
+    for (std::size_t k = 0; k < rows; ++k) {
+        const auto p = static_cast<std::size_t>(dense ? list_[k] * from.d : from.starts[list_[k]]);
+        const auto q = static_cast<std::size_t>(starts_[k]), count = static_cast<std::size_t>(entries(list_[k]));
+        std::memcpy(values_.data() + q * width, static_cast<const char*>(from.values) + p * width, count * width);
+        if (!dense) std::memcpy(indices_.data() + q, from.indices + p, count * sizeof(std::int32_t));
     }
-    rows_.values = values_.data();
-    rows_.indices = dense ? nullptr : indices_.data();
-    rows_.starts = dense ? nullptr : starts_.data();
-    own_.resize(list_.size());
-    for (std::size_t k = 0; k < own_.size(); ++k) own_[k] = static_cast<i64>(k);
+    rows_ = {from.store,
+             static_cast<i64>(rows),
+             from.d,
+             values_.data(),
+             dense ? nullptr : indices_.data(),
+             dense ? nullptr : starts_.data()};
+    own_.resize(rows);
+    for (std::size_t k = 0; k < rows; ++k) own_[k] = static_cast<i64>(k);
 }
 
 void FreeRound::dots(const FreeView& view, const double* v, double* out) {

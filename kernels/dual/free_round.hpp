@@ -72,7 +72,9 @@ class FreeRound {
     std::vector<std::int64_t> list_, last_, own_;
     std::vector<double> u_, sign_, weight_, ridge_, inverse_, along_, gradient_;
     std::vector<double> x_, r_, y_, product_, v_, other_, mass_, ends_, best_ends_, best_v_, hits_;
-    std::vector<char> values_, indices_, starts_;
+    std::vector<char> values_;
+    std::vector<std::int32_t> indices_;
+    std::vector<std::int64_t> starts_;
     Rows rows_{};
     double passes_ = 0, share_ = 0, entries_ = 0, size_ = 0, enough_ = 0;
     int left_ = 0;

@@ -50,8 +50,8 @@ void list_scores(const DenseRows<T>& X, const i64* list, int nr, i64 more, const
     for (; c + 2 * VL <= k; c += 2 * VL) score_columns<2>(rows, nr, X.d, W, k, c, Z);
     if (c < k) score_columns<1>(rows, nr, X.d, W, k, c, Z);
 }
-template <class T, class I>
-void list_scores(const CsrRows<T, I>& X, const i64* list, int nr, i64, const double* W, i64 k, double* Z) {
+template <class T>
+void list_scores(const CsrRows<T>& X, const i64* list, int nr, i64, const double* W, i64 k, double* Z) {
     for (int i = 0; i < nr; ++i) X.dots_k(list[i], 1, W, k, Z + i * k);
 }
 
@@ -90,8 +90,8 @@ void add_list(const DenseRows<T>& X, const i64* list, int nr, const double* A, i
     for (; c + 2 * VL <= k; c += 2 * VL) outer_columns<2>(rows, nr, X.d, A, k, c, G);
     if (c < k) outer_columns<1>(rows, nr, X.d, A, k, c, G);
 }
-template <class T, class I>
-void add_list(const CsrRows<T, I>& X, const i64* list, int nr, const double* A, i64 k, double* G) {
+template <class T>
+void add_list(const CsrRows<T>& X, const i64* list, int nr, const double* A, i64 k, double* G) {
     for (int i = 0; i < nr; ++i) X.add_k(list[i], 1, A + i * k, k, G);
 }
 

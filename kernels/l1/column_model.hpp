@@ -26,8 +26,8 @@ inline void each_entry(const DenseRows<T>& X, i64 j, F f) {
     const T* x = X.row(j);
     for (i64 i = 0; i < X.d; ++i) f(i, (double)x[i]);
 }
-template <class T, class I, class F>
-inline void each_entry(const CsrRows<T, I>& X, i64 j, F f) {
+template <class T, class F>
+inline void each_entry(const CsrRows<T>& X, i64 j, F f) {
     for (i64 p = X.start[j]; p < X.start[j + 1]; ++p) f((i64)X.index[p], (double)X.x[p]);
 }
 
@@ -35,8 +35,8 @@ template <class T>
 inline i64 entries_of(const DenseRows<T>& X, i64) {
     return X.d;
 }
-template <class T, class I>
-inline i64 entries_of(const CsrRows<T, I>& X, i64 j) {
+template <class T>
+inline i64 entries_of(const CsrRows<T>& X, i64 j) {
     return X.start[j + 1] - X.start[j];
 }
 

@@ -159,15 +159,15 @@ struct ByClass<DenseRows<T>> {
     }
 };
 
-template <class T, class I>
-struct ByClass<CsrRows<T, I>> {
-    const CsrRows<T, I>& X;
+template <class T>
+struct ByClass<CsrRows<T>> {
+    const CsrRows<T>& X;
     i64 k, K;
     double *rowwise, *out;
     const double* W[3] = {};
 
     // scratch: K numbers for each row of a chunk
-    ByClass(const CsrRows<T, I>& rows, i64 classes, double* G, double* scratch)
+    ByClass(const CsrRows<T>& rows, i64 classes, double* G, double* scratch)
         : X(rows), k(classes), K(padded_classes(classes)), rowwise(scratch), out(G) {}
     void take(int which, const double* w) { W[which] = w; }
 

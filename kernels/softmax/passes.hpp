@@ -233,8 +233,8 @@ DenseRows<T> from_row(DenseRows<T> X, i64 r) {
     X.x += r * X.d;
     return X;
 }
-template <class T, class I>
-CsrRows<T, I> from_row(CsrRows<T, I> X, i64 r) {
+template <class T>
+CsrRows<T> from_row(CsrRows<T> X, i64 r) {
     X.start += r;
     return X;
 }

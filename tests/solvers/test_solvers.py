@@ -131,7 +131,6 @@ with tuning(**BLOCKS):
         for storage in (
             "dense32",
             "csr64-int32",
-            "csr64-int64",
             "csr32-int64",
             "fortran32",
             "csr-array",

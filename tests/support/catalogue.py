@@ -101,13 +101,11 @@ def _unsorted(X: Any) -> Any:
     return out
 
 
-#: What the kernels read where it lies.
+#: What the kernels read, with indices of 32 bits where they lie and with copies of those of 64.
 STORAGES: dict[str, Callable[[Any], Any]] = {
     "dense64": lambda X: np.array(X, np.float64, order="C"),
     "dense32": lambda X: np.array(X, np.float32, order="C"),
     "csr64-int32": _csr(np.float64, np.int32),
-    "csr64-int64": _csr(np.float64, np.int64),
-    "csr32-int32": _csr(np.float32, np.int32),
     "csr32-int64": _csr(np.float32, np.int64),
     "csr64-unsorted": _unsorted,
 }

@@ -68,10 +68,7 @@ def kernel_rows(X: Any) -> _kernels.Rows:
             "from 1 on, or hash them to fewer."
         )
     if not isinstance(X, np.ndarray):
-        indices, indptr = X.indices, X.indptr
-        if indices.dtype != indptr.dtype:
-            indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
-        return _kernels.Rows(X.data, indices, indptr, X.shape[1])
+        return _kernels.Rows(X.data, X.indices, X.indptr, X.shape[1])
     return _kernels.Rows(X)
 
 

@@ -24,10 +24,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data.memory import kernel_rows, readable
 from linsep.problem.duality import balanced_v
 from linsep.solution import Status
 from linsep.solvers.interior import l1 as interior_l1
-from linsep.solvers.linalg.schur_cg import Part, as_rows
+from linsep.solvers.linalg.schur_cg import Part
 from linsep.solvers.run import SAFETY, LimitReached, Run, linearised
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Stored:
         if data.sparse:
             by_column = sp.csc_matrix(data.X)
             self._counts = np.diff(by_column.indptr)
-            self._sparse = as_rows(by_column.T)
+            self._sparse = kernel_rows(readable(by_column.T))
         self.X = by_column if data.sparse else data.X
 
     def read(self, chosen: IntArray) -> tuple[_kernels.Rows, IntArray, float]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data.memory import kernel_rows, readable
 from linsep.problem.gram import symmetric
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor
@@ -32,17 +33,6 @@ FURTHER, FINEST = 12, 1e-13  # steps beyond the residual asked for, and the one 
 _TINY = 1e-8  # curvature of the intercept, as a share of all, beyond the rows of the factor
 
 
-def as_rows(X: Any) -> _kernels.Rows:
-    """A CSR matrix or an array for kernels."""
-    if not sp.issparse(X):
-        kind = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-        return _kernels.Rows(np.ascontiguousarray(X, dtype=kind))
-    indices, indptr = X.indices, X.indptr
-    if indices.dtype != indptr.dtype:
-        indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
-    return _kernels.Rows(X.data, indices, indptr, X.shape[1])
-
-
 def _turned(X: Any) -> Any:
     """X' by its rows."""
     return sp.csr_matrix(X.T) if sp.issparse(X) else X.T
@@ -55,7 +45,7 @@ class Part:
         self.n, self.k = X.shape
         self.entries = int(X.nnz) if sp.issparse(X) else int(X.size)
         self.X: Any = sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X)
-        self._rows, self._columns = as_rows(self.X), as_rows(_turned(X))
+        self._rows, self._columns = (kernel_rows(readable(rows)) for rows in (self.X, _turned(X)))
 
     def along(self, w: FloatArray) -> FloatArray:
         """X w."""
