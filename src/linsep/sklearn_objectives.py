@@ -333,19 +333,24 @@ _SGD: dict[str, Callable[[Any], tuple[Loss, float]]] = {
 
 @reads("SGDClassifier", "SGDRegressor")
 def _sgd(model: Any, given: Given) -> Objective:
+    if hasattr(model, "classes_"):
+        factors = class_factors(model.class_weight, model.classes_, given.y)
+        return sgd(model, one_vs_rest(model.classes_, given, factors), given.n)
+    return sgd(model, (_numeric(given),), given.n)
+
+
+def sgd(model: Any, parts: tuple[Part, ...], n: int) -> Objective:
+    """The objective to which stochastic gradient descent tends, for subproblems on n rows."""
     known = _SGD.get(model.loss)
     if known is None:
         raise Refused(f"linsep has no loss {model.loss!r}; it knows {', '.join(_SGD)}.")
     loss, factor = known(model)
-    if hasattr(model, "classes_"):
-        factors = class_factors(model.class_weight, model.classes_, given.y)
-        parts = one_vs_rest(model.classes_, given, factors)
-    else:
-        parts, loss = (_numeric(given),), loss.for_targets()
+    if parts[0].target is not None:
+        loss = loss.for_targets()
     none = model.penalty is None or float(model.alpha) == 0.0
     ratio = {None: 0.0, "l1": 1.0, "l2": 0.0}.get(model.penalty, model.l1_ratio)
-    C = math.inf if none else factor / (float(model.alpha) * given.n)
-    unit = factor / given.n if none else float(model.alpha)
+    C = math.inf if none else factor / (float(model.alpha) * n)
+    unit = factor / n if none else float(model.alpha)
     text = f"alpha penalty + mean {model.loss.replace('_', ' ')}"
     free = bool(model.fit_intercept)
     return Objective(text, loss, C, parts, 0.0 if none else float(ratio), free, unit=unit)

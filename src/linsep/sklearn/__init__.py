@@ -15,6 +15,16 @@ except ImportError as error:
         "linsep.sklearn needs scikit-learn, whose classes it extends: pip install scikit-learn"
     ) from error
 
-from linsep.sklearn.logistic import LogisticRegression
+from linsep.sklearn.descent import Perceptron, SGDClassifier
+from linsep.sklearn.logistic import LogisticRegression, LogisticRegressionCV
+from linsep.sklearn.ridge import RidgeClassifier
+from linsep.sklearn.svm import LinearSVC
 
-__all__ = ["LogisticRegression"]
+__all__ = [
+    "LinearSVC",
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "Perceptron",
+    "RidgeClassifier",
+    "SGDClassifier",
+]

@@ -26,10 +26,15 @@ from linsep.auditing.objectives import objective_at
 from linsep.certificates import Optimality
 from linsep.certificates.optimality import relative
 from linsep.errors import LinsepError
+from linsep.data.entrance import labels
+from linsep.data.entrance.labels import Labels
 from linsep.estimators import fitting
+from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.sklearn_objectives import FloatArray, Objective, Part
+from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit, Recipe
+from linsep.train_grid import fit_grid
 
 log = logging.getLogger("linsep.sklearn")
 
@@ -37,6 +42,10 @@ log = logging.getLogger("linsep.sklearn")
 _TIGHTEST, _LOOSEST = 1e-12, 1e-6
 #: Covers the relative rounding of C and of the unit of the objective.
 _UNITS = 2.0**-48
+#: Fewer iterations than these are a request for a model that is not finished.
+_FEW_ITERATIONS = 10
+#: Numbers of X up to which scikit-learn's checks take as long as the fit.
+_SMALL = 100_000
 
 
 class Delegated(Exception):
@@ -52,25 +61,87 @@ class Minimum(NamedTuple):
 
 
 def run(
-    model: Any, fit: Callable[..., Any], routines: dict[str, Any], *args: Any, **given: Any
+    model: Any,
+    fit: Callable[..., Any],
+    routines: dict[str, Any],
+    *args: Any,
+    through: tuple[str, ...] = (),
+    **given: Any,
 ) -> Any:
-    """Call a copy of scikit-learn's ``fit`` in which ``routines`` replace the functions of these names.
+    """Call a copy of scikit-learn's ``fit``, a bound method, in which ``routines`` replace functions of these names.
 
     A routine is called as ``routine(arguments)``, the arguments of the original by name. If it raises ``Delegated`` or
-    an error of linsep, the original is called instead and the reason is logged.
+    an error of linsep, the original is called instead and the reason is logged. Functions named in ``through`` are
+    copied as ``fit`` is: they call the routines too.
     """
-    vars(model).pop("certificate_", None)
-    plain = inspect.unwrap(fit)
-    missing = [name for name in routines if name not in plain.__globals__]
+    forget(model)
+    plain = inspect.unwrap(fit.__func__)  # type: ignore[attr-defined]
+    names = plain.__globals__
+    missing = [name for name in (*routines, *through) if name not in names]
     if missing:
         delegating(model, f"this version of scikit-learn has no {missing[0]}")
-        return fit(model, *args, **given)
-    exchanged = {
-        name: _exchange(model, plain.__globals__[name], routine)
-        for name, routine in routines.items()
-    }
+        return fit(*args, **given)
+    exchanged = {name: exchange(model, names[name], routine) for name, routine in routines.items()}
+    exchanged |= {name: with_globals(names[name], exchanged) for name in through}
     validated = _fit_context(prefer_skip_nested_validation=True)(with_globals(plain, exchanged))
     return validated(model, *args, **given)
+
+
+def ordinary_labels(model: Any, kind: type, X: Any, y: Any) -> Labels | None:
+    """The labels, if scikit-learn's ``fit`` would accept parameters and arrays as they are, without a warning.
+
+    On small data its checks take many times as long as the fit. They find nothing in a dense array of finite float64
+    numbers with integers as labels, and in parameters that are the defaults apart from ``C``, ``alpha``, ``tol``,
+    ``max_iter`` and ``fit_intercept`` of the ordinary kind. Everything else goes the whole way.
+    """
+    if not (type(model) is kind and type(X) is np.ndarray and type(y) is np.ndarray):
+        return None
+    if X.ndim != 2 or y.ndim != 1 or len(y) != len(X) or not 0 < X.size <= _SMALL:
+        return None
+    if X.dtype.char != "d" or not X.flags.c_contiguous or y.dtype.kind not in "iub":
+        return None
+    if not _ordinary_parameters(vars(model), _defaults(kind)):
+        return None
+    known = labels.known(y, len(y), kind.__name__)
+    return known if 2 <= len(known.classes) <= len(y) // 2 else None
+
+
+def _ordinary_parameters(state: dict[str, Any], defaults: dict[str, Any]) -> bool:
+    if "_skl_callbacks" in state:
+        return False
+    for name, default in defaults.items():
+        value = state[name]
+        if value is default:
+            continue
+        if name in ("C", "alpha", "tol"):
+            if type(value) is not float or not 0.0 < value < math.inf:
+                return False
+        elif name == "max_iter":
+            if type(value) is not int or value < _FEW_ITERATIONS:
+                return False
+        elif not (name == "fit_intercept" and type(value) is bool):
+            return False
+    return True
+
+
+@functools.cache
+def _defaults(kind: type) -> dict[str, Any]:
+    """Default of every parameter of a class."""
+    found = inspect.signature(kind).parameters.values()
+    return {parameter.name: parameter.default for parameter in found}
+
+
+def store(model: Any, X: Any, found: Minimum, **others: Any) -> None:
+    """Write the fitted attributes after a fit of ordinary data."""
+    state = vars(model)
+    state.pop("feature_names_in_", None)
+    state.update(
+        coef_=np.ascontiguousarray(found.W[:-1].T),
+        intercept_=found.W[-1].copy(),
+        n_features_in_=X.shape[1],
+        certificate_=found.certificate,
+        **others,
+    )
 
 
 def with_globals(function: Any, names: dict[str, Any]) -> Any:
@@ -86,7 +157,7 @@ def with_globals(function: Any, names: dict[str, Any]) -> Any:
     return copy
 
 
-def _exchange(model: Any, original: Callable[..., Any], routine: Callable[..., Any]) -> Any:
+def exchange(model: Any, original: Callable[..., Any], routine: Callable[..., Any]) -> Any:
     """``routine`` in place of ``original``, which does what ``routine`` cannot."""
 
     @functools.wraps(original)
@@ -107,6 +178,11 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
+def forget(model: Any) -> None:
+    """Remove the certificate of an earlier fit."""
+    vars(model).pop("certificate_", None)
+
+
 def delegating(model: Any, reason: str) -> None:
     """Log that scikit-learn's own routine is used, and why."""
     log.info("%s is fitted by scikit-learn: %s", type(model).__name__, reason)
@@ -118,13 +194,27 @@ def need_arrays(X: Any) -> None:
         raise Delegated(f"arrays of {type(X).__module__.split('.')[0]} are computed in place")
 
 
+def need_iterations(max_iter: int | None) -> None:
+    """Leave a fit that is to stop after a few iterations to scikit-learn: it is not meant to end at the minimum."""
+    if max_iter is not None and 0 <= max_iter < _FEW_ITERATIONS:
+        raise Delegated(f"max_iter={max_iter} asks for a fit that stops before it has converged")
+
+
+def need_weight(weight: FloatArray | None, codes: Any, k: int) -> None:
+    """Leave negative weights, and classes without a row of positive weight, to scikit-learn."""
+    if weight is not None and not weight.min(initial=0.0) >= 0.0:
+        raise Delegated("with negative sample weights the objective is not convex")
+    if not np.bincount(codes, weight, minlength=k).all():
+        raise Delegated("a class has no row of positive weight, so that no minimiser exists")
+
+
 def gap_tolerance(tol: float | None, dtype: Any = np.float64) -> float:
     """The relative gap to prove: the square of scikit-learn's ``tol``, within bounds.
 
     ``tol`` bounds a gradient, and the excess of a curved objective goes with its square. Coefficients in single
     precision cannot be better than 1e-6 where the loss has a kink.
     """
-    if np.dtype(dtype).itemsize < 8:
+    if dtype != np.float64:
         return _LOOSEST
     return min(max((tol or 0.0) ** 2, _TIGHTEST), _LOOSEST)
 
@@ -161,6 +251,26 @@ def minimise(
     return Minimum(W, _in_units(certificate, problem.unit), passes)
 
 
+def minimise_grid(problem: Objective, X: Any, Cs: FloatArray, tol: float) -> list[Minimum] | None:
+    """The minima of one subproblem for all C, fitted together; None if no engine takes them."""
+    part, coupled = problem.parts[0], isinstance(problem.loss, CoupledLoss)
+    single = np.dtype(X.dtype).itemsize < 8
+    if len(problem.parts) > 1 or coupled or problem.intercept_scaling or single:
+        return None
+    penalty = ElasticNet(1.0, problem.l1_ratio)
+    recipe = Recipe(problem.loss, penalty, problem.fit_intercept, tol)
+    order = np.argsort(Cs)
+    grid = GridProblem(recipe, X, part.sign, None, part.weight).on(Cs[order].tolist())
+    fits = fit_grid(grid)
+    if fits is None:
+        return None
+    found: dict[int, Minimum] = {}
+    for at, number in enumerate(order.tolist()):
+        fit = fits[at, -1]
+        found[number] = Minimum(fit.W, fit.certificate, max(1, math.ceil(fit.n_passes)))
+    return [found[number] for number in range(len(Cs))]
+
+
 def with_constant(X: Any, value: float) -> Any:
     """X with a constant column, whose coefficient is a penalised intercept."""
     if sp.issparse(X):
@@ -177,6 +287,8 @@ def _reported(
 ) -> tuple[FloatArray, Optimality]:
     """Coefficients of a subproblem as scikit-learn reports them, and the certificate at exactly these."""
     W, scaling = fit.W, problem.intercept_scaling
+    if not scaling and dtype == np.float64:
+        return W, fit.certificate
     if scaling:
         W = np.vstack([W[:-2], scaling * W[-2:-1]])
     rounded = W.astype(dtype).astype(np.float64)

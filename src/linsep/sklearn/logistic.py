@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn import linear_model
 
 from linsep import sklearn_objectives
-from linsep.sklearn import fitting
+from linsep.errors import LinsepError
+from linsep.sklearn import fitting, liblinear
 from linsep.sklearn.fitting import Delegated
 from linsep.sklearn_objectives import FloatArray, Given, Objective
 
@@ -43,55 +46,130 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
         -------
         self
         """
+        if sample_weight is None and self._fit_ordinary(X, y):
+            return self
         routines = {"_logistic_regression_path": self._path, "_fit_liblinear": self._liblinear}
-        fit = linear_model.LogisticRegression.fit
-        fitting.run(self, fit, routines, X, y, sample_weight=sample_weight)
+        fitting.run(self, super().fit, routines, X, y, sample_weight=sample_weight)
         return self
 
+    def _fit_ordinary(self, X: Any, y: Any) -> bool:
+        """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+        known = fitting.ordinary_labels(self, LogisticRegression, X, y)
+        if known is None:
+            return False
+        tol, free = fitting.gap_tolerance(self.tol), self.fit_intercept
+        try:
+            given = Given(len(y), y, None)
+            problem = sklearn_objectives.logistic(
+                known.classes, given, self.C, 0.0, fit_intercept=free
+            )
+            found = fitting.minimise(problem, X, tol)
+        except LinsepError:
+            return False
+        n_iter = np.array([fitting.iterations(found.passes, self.max_iter)], dtype=np.int32)
+        fitting.store(self, X, found, classes_=known.classes, n_iter_=n_iter)
+        return True
+
     def _path(self, given: Arguments) -> tuple[FloatArray, FloatArray, Any]:
-        """``_logistic_regression_path`` for one C."""
+        """Minimise what ``_logistic_regression_path`` is called for; of one C, keep the certificate."""
         if getattr(self, "_skl_callbacks", None):
             raise Delegated("callbacks are told of the iterations of scikit-learn's solver")
-        problem = path_problem(given, float(given["Cs"][0]))
-        tol, dtype = fitting.gap_tolerance(given["tol"], given["X"].dtype), given["X"].dtype
-        start = None if given["coef"] is None else path_start(given)
-        found = fitting.minimise(problem, given["X"], tol, start, dtype)
-        self.certificate_ = found.certificate
-        n_iter = np.array([fitting.iterations(found.passes, given["max_iter"])], dtype=np.int32)
-        return path_coefficients(given, [found.W]), np.asarray(given["Cs"], dtype=float), n_iter
+        fitting.need_iterations(given["max_iter"])
+        Cs = given["Cs"]
+        Cs = np.logspace(-4, 4, Cs) if isinstance(Cs, Integral) else np.asarray(Cs, dtype=float)
+        found = _along_path(given, Cs)
+        if len(found) == 1:
+            self.certificate_ = found[0].certificate
+        passes = [fitting.iterations(each.passes, given["max_iter"]) for each in found]
+        return _path_coefficients(given, found), Cs, np.array(passes, dtype=np.int32)
 
     def _liblinear(self, given: Arguments) -> tuple[FloatArray, Any, Any]:
-        """``_fit_liblinear`` for two classes."""
-        X = given["X"]
-        fitting.need_arrays(X)
-        problem = sklearn_objectives.objective_of(self, _given(given))
-        tol = fitting.gap_tolerance(given["tol"])
-        found = fitting.minimise(problem, X, tol)
-        self.certificate_ = found.certificate
-        n_iter = np.array([fitting.iterations(found.passes, given["max_iter"])], dtype=np.int32)
+        """Minimise what ``_fit_liblinear`` is called for."""
+        found, n_iter = liblinear.minimise(self, given)
         intercept = found.W[-1].copy() if self.fit_intercept else 0.0
         return np.ascontiguousarray(found.W[:-1].T), intercept, n_iter
 
 
-def path_problem(given: Arguments, C: float) -> Objective:
+class LogisticRegressionCV(LogisticRegression, linear_model.LogisticRegressionCV):  # type: ignore[misc]
+    """scikit-learn's ``LogisticRegressionCV``; ``certificate_`` proves the refitted model.
+
+    Parameters and attributes are those of ``sklearn.linear_model.LogisticRegressionCV``. Every model of the grid is
+    fitted to the minimum of its objective. With ``refit=False`` the coefficients are a mean over the folds, which
+    minimises nothing, and there is no certificate.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import LogisticRegressionCV
+    >>> model = LogisticRegressionCV(
+    ...     Cs=[0.1, 1.0], cv=2, l1_ratios=(0.0,), scoring="accuracy", use_legacy_attributes=False
+    ... ).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+    >>> model.certificate_.certified
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> LogisticRegressionCV:
+        """Choose C and l1_ratio by cross-validation, refit and certify.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+        **params : dict
+            Parameters for the splitter and the scorer.
+
+        Returns
+        -------
+        self
+        """
+        fit = super(LogisticRegression, self).fit
+        given = {"sample_weight": sample_weight, **params}
+        routines = {"_logistic_regression_path": self._path}
+        fitting.run(self, fit, routines, X, y, through=("_log_reg_scoring_path",), **given)
+        if not self.refit:
+            fitting.forget(self)
+        return self
+
+
+def _along_path(given: Arguments, Cs: FloatArray) -> list[fitting.Minimum]:
+    """The minima for all C: together where there is an engine for it, else each from the one before."""
+    X, problem = given["X"], _problem(given, float(Cs[0]))
+    tol = fitting.gap_tolerance(given["tol"], X.dtype)
+    if len(Cs) > 1:
+        together = fitting.minimise_grid(problem, X, Cs, tol)
+        if together is not None:
+            return together
+    start = None if given["coef"] is None else _start(given)
+    found = []
+    for C in Cs.tolist():
+        found.append(fitting.minimise(replace(problem, C=C), X, tol, start, X.dtype))
+        start = found[-1].W
+    return found
+
+
+def _problem(given: Arguments, C: float) -> Objective:
     """The objective of ``_logistic_regression_path`` for one C."""
     fitting.need_arrays(given["X"])
     if "pos_class" in given:
         raise Delegated("one-vs-rest inside the path is that of scikit-learn before 1.8")
     penalty, ratio = given["penalty"], given["l1_ratio"]
-    liblinear = given["solver"] == "liblinear"
+    scaling = float(given["intercept_scaling"]) if given["solver"] == "liblinear" else 0.0
+    known = _given(given)
+    codes = sklearn_objectives.codes(given["classes"], known.y)
+    if given["fit_intercept"] and not scaling:
+        fitting.need_weight(known.weight, codes, len(given["classes"]))
     return sklearn_objectives.logistic(
         given["classes"],
-        _given(given),
+        known,
         np.inf if penalty is None else C,
         {"l1": 1.0, "elasticnet": ratio}.get(penalty, 0.0),
         fit_intercept=bool(given["fit_intercept"]),
-        intercept_scaling=float(given["intercept_scaling"]) if liblinear else 0.0,
+        intercept_scaling=scaling,
         class_weight=given["class_weight"],
     )
 
 
-def path_start(given: Arguments) -> FloatArray:
+def _start(given: Arguments) -> FloatArray:
     """Coefficients to begin with, (d + 1, k)."""
     rows = np.atleast_2d(np.asarray(given["coef"], dtype=float))
     if not given["fit_intercept"]:
@@ -99,10 +177,10 @@ def path_start(given: Arguments) -> FloatArray:
     return np.ascontiguousarray(rows.T)
 
 
-def path_coefficients(given: Arguments, found: list[FloatArray]) -> FloatArray:
+def _path_coefficients(given: Arguments, found: list[fitting.Minimum]) -> FloatArray:
     """Coefficients for all C in the shape that ``_logistic_regression_path`` returns."""
     columns = slice(None) if given["fit_intercept"] else slice(None, -1)
-    rows = [W.T[:, columns].astype(given["X"].dtype) for W in found]
+    rows = [each.W.T[:, columns].astype(given["X"].dtype) for each in found]
     return np.array([each[0] if len(each) == 1 else each for each in rows])
 
 

@@ -1,0 +1,165 @@
+"""scikit-learn's classifiers by stochastic gradient descent, at the minimum of their objective."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn import linear_model
+from sklearn.utils.validation import check_array
+
+from linsep import certificates, sklearn_objectives
+from linsep.certificates import Optimality
+from linsep.certificates.optimality import exact_zero
+from linsep.sklearn import fitting
+from linsep.sklearn.fitting import Delegated
+from linsep.sklearn_objectives import Part
+
+#: Rounding errors of a score, relative to the sum of the sizes of its terms and the number of features.
+_ROUNDING = 2.0**-50
+
+
+class SGDClassifier(linear_model.SGDClassifier):  # type: ignore[misc]
+    """scikit-learn's ``SGDClassifier`` at the minimum of its objective, with a proof in ``certificate_``.
+
+    ``fit`` minimises alpha penalty(w) + mean_i s_i loss(m_i), to which stochastic descent with the default learning
+    rate tends. Whoever asks for the descent itself gets scikit-learn's: ``partial_fit``, ``average``,
+    ``early_stopping``, another ``learning_rate`` than "optimal", ``tol=None``, fewer than 10 epochs, and the losses
+    "perceptron" and those that linsep does not have.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import SGDClassifier
+    >>> model = SGDClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.certificate_.certified
+    True
+    """
+
+    def _fit_binary(self, *args: Any, **given: Any) -> None:
+        self._descend(super()._fit_binary, args, given)
+
+    def _fit_multiclass(self, *args: Any, **given: Any) -> None:
+        self._descend(super()._fit_multiclass, args, given)
+
+    def _descend(self, step: Any, args: Any, given: Any) -> None:
+        """Call scikit-learn's method with ``fit_binary`` exchanged, and collect the certificates."""
+        fitting.forget(self)
+        proofs: dict[int, Optimality] = {}
+        original = step.__func__.__globals__["fit_binary"]
+        routine = fitting.exchange(self, original, lambda found: _one_class(found, proofs))
+        exchanged = fitting.with_globals(step.__func__, {"fit_binary": routine})
+        exchanged(self, *args, **given)
+        if len(proofs) == (1 if len(self.classes_) == 2 else len(self.classes_)):
+            self.certificate_ = certificates.combine([proofs[i] for i in sorted(proofs)])
+
+
+def _one_class(given: dict[str, Any], proofs: dict[int, Optimality]) -> tuple[Any, float, int]:
+    """Minimise what ``fit_binary`` is called for: class number i against the others."""
+    model, X, number = given["est"], given["X"], given["i"]
+    need_minimum(model, given["max_iter"], given["learning_rate"])
+    inside = np.asarray(given["y"]) == model.classes_[number]
+    factor = np.where(inside, float(given["pos_weight"]), float(given["neg_weight"]))
+    weight = factor * np.asarray(given["sample_weight"], dtype=float)
+    fitting.need_weight(weight, inside.astype(np.int64), 2)
+    part = Part(sign=np.where(inside, 1.0, -1.0), weight=weight)
+    problem = sklearn_objectives.sgd(model, (part,), X.shape[0])
+    tol = fitting.gap_tolerance(model.tol, X.dtype)
+    found = fitting.minimise(problem, X, tol, dtype=X.dtype)
+    proofs[number] = found.certificate
+    coef = model.coef_.ravel() if len(model.classes_) == 2 else model.coef_[number]
+    coef[:] = found.W[:-1, 0]
+    passes = fitting.iterations(found.passes, given["max_iter"])
+    return coef, X.dtype.type(found.W[-1, 0]), passes
+
+
+def need_minimum(model: Any, max_iter: int, learning_rate: str) -> None:
+    """Leave to scikit-learn what is about the descent and not about the minimum it tends to."""
+    if model.average:
+        raise Delegated("average asks for the mean of the iterates of the descent")
+    if model.early_stopping:
+        raise Delegated("early_stopping asks for an iterate of the descent before its end")
+    if learning_rate != "optimal":
+        raise Delegated(f"learning_rate={learning_rate!r} asks for a descent of its own")
+    if model.tol is None:
+        raise Delegated("tol=None asks for exactly max_iter epochs")
+    fitting.need_iterations(max_iter)
+
+
+class Perceptron(linear_model.Perceptron):  # type: ignore[misc]
+    """scikit-learn's ``Perceptron``; where it separates the training rows, ``certificate_`` proves it.
+
+    The perceptron is its updates: its loss max(0, -m) is least at w = 0, so that there is no other minimum to find.
+    ``fit`` and ``partial_fit`` are scikit-learn's. After ``fit``, if every training row of positive weight is on the
+    right side by more than rounding can move it, the loss is exactly 0 and ``certificate_`` says so; if not, there is
+    no ``certificate_``.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import Perceptron
+    >>> model = Perceptron().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.certificate_.certified
+    True
+    """
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
+    ) -> Perceptron:
+        """Fit by the updates of the perceptron.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        coef_init, intercept_init : arrays, default=None
+            Coefficients to begin with.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        fitting.forget(self)
+        super().fit(X, y, coef_init, intercept_init, sample_weight)
+        if not self.penalty and _separates(self, X, y, sample_weight):
+            self.certificate_ = exact_zero(fitting.gap_tolerance(self.tol))
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Perceptron:
+        """One epoch of updates on some rows, by scikit-learn. It makes no certificate.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array of shape (n_classes,), default=None
+            All classes, needed by the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        fitting.forget(self)
+        super().partial_fit(X, y, classes, sample_weight)
+        return self
+
+
+def _separates(model: Any, X: Any, y: Any, sample_weight: Any) -> bool:
+    """Whether every row of positive weight is on the right side of all hyperplanes, whatever rounding does."""
+    rows = check_array(X, accept_sparse="csr", dtype=np.float64)
+    W, b = model.coef_.T.astype(float), model.intercept_.astype(float)
+    scores = np.asarray(rows @ W + b)
+    error = np.asarray(abs(rows) @ np.abs(W) + np.abs(b)) * _ROUNDING * (rows.shape[1] + 2)
+    labels = np.asarray(y).ravel()
+    classes = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+    sign = np.where(labels[:, None] == classes, 1.0, -1.0)
+    right = (sign * scores > error).all(axis=1)
+    counted = True if sample_weight is None else np.asarray(sample_weight) > 0.0
+    return bool(np.all(right | ~np.broadcast_to(counted, right.shape)))

@@ -1,0 +1,154 @@
+"""Least squares with a ridge penalty as scikit-learn defines it, for one target or several."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import linear_model
+from sklearn.linear_model._ridge import _BaseRidge
+from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils.validation import _check_sample_weight
+
+from linsep import losses
+from linsep.errors import LinsepError
+from linsep.sklearn import fitting
+from linsep.sklearn.fitting import Delegated, Minimum
+from linsep.sklearn_objectives import Given, Objective, Part, objective_of
+
+#: Solvers of scikit-learn that fit an intercept to sparse rows.
+_SPARSE = ("auto", "lsqr", "sag", "sparse_cg")
+#: Solvers of scikit-learn that count iterations.
+_ITERATIVE = ("lsqr", "sag", "saga")
+#: scikit-learn's class, whatever may take its place in ``sklearn.linear_model`` later.
+_RIDGE = linear_model.Ridge
+
+
+class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
+    """The step of ``Ridge.fit`` and ``RidgeClassifier.fit`` that comes after their validation.
+
+    Both end in ``super().fit(X, y, sample_weight)``, which in a class that also inherits from this one is ``fit`` here.
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Minimise sum s_i (t_i - x_i.w - b)^2 + alpha |w|^2 for each target and certify it."""
+        fitting.forget(self)
+        try:
+            self._minimise(X, y, sample_weight)
+        except (Delegated, LinsepError) as reason:
+            fitting.delegating(self, str(reason))
+            super().fit(X, y, sample_weight=sample_weight)
+        return self
+
+    def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
+        fitting.need_arrays(X)
+        fitting.need_iterations(self.max_iter)
+        if self.positive or self.solver == "lbfgs":
+            raise Delegated("linsep has no constraint positive=True")
+        if sp.issparse(X) and self.fit_intercept and self.solver not in _SPARSE:
+            raise Delegated(f"solver={self.solver!r} fits no intercept to sparse rows")
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
+        targets = np.asarray(y, dtype=float).reshape(len(y), -1)
+        problem = ridge(targets, sample_weight, self.alpha, bool(self.fit_intercept))
+        self._keep(fitting.minimise(problem, X, self._gap(X), dtype=X.dtype), X, np.ndim(y) == 1)
+
+    def _gap(self, X: Any) -> float:
+        return fitting.gap_tolerance(self.tol, X.dtype)
+
+    def _keep(self, found: Minimum, X: Any, flat: bool) -> None:
+        """Store the coefficients, of a vector of targets if ``flat``."""
+        coef, intercept = found.W[:-1].T.astype(X.dtype), found.W[-1].astype(X.dtype)
+        k = len(coef)
+        self.coef_ = coef[0] if flat or (k == 1 and _flattens()) else coef
+        self.intercept_ = intercept[0] if flat else intercept
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        auto = "sparse_cg" if sp.issparse(X) else "cholesky"
+        self.solver_ = auto if self.solver == "auto" else self.solver
+        passes = fitting.iterations(found.passes, self.max_iter)
+        counts = self.solver_ in _ITERATIVE
+        self.n_iter_ = np.full(k, passes, dtype=np.int32) if counts else None
+        self.certificate_ = found.certificate
+
+
+@functools.cache
+def _flattens() -> bool:
+    """Whether this version of scikit-learn returns the coefficients of one column of targets as a vector."""
+    return bool(_RIDGE().fit([[0.0], [1.0]], [[0.0], [1.0]]).coef_.ndim == 1)
+
+
+def ridge(targets: Any, weight: Any, alpha: Any, fit_intercept: bool) -> Objective:
+    """The objective of ``Ridge`` for each column of the targets; ``alpha`` may differ from target to target."""
+    k = targets.shape[1]
+    alphas = np.ravel(np.asarray(alpha, dtype=float))
+    if len(alphas) not in (1, k):
+        raise Delegated("alpha has neither one entry nor one for each target")
+    alphas = np.broadcast_to(alphas, (k,))
+    if weight is not None:
+        weight = np.asarray(weight, dtype=float)
+        if not weight.min(initial=0.0) >= 0.0:
+            raise Delegated("with negative sample weights the objective is not convex")
+    Cs = [math.inf if a == 0.0 else 1.0 / (2.0 * a) for a in alphas.tolist()]
+    parts = tuple(
+        Part(target=np.ascontiguousarray(targets[:, j]), weight=weight, C=Cs[j]) for j in range(k)
+    )
+    even = len(set(Cs)) == 1 and alphas[0] > 0.0
+    unit = 2.0 * float(alphas[0]) if even else 1.0
+    text = "sum (t - x.w - b)^2 + alpha |w|^2"
+    loss = losses.Squared().for_targets()
+    return Objective(text, loss, Cs[0], parts, fit_intercept=fit_intercept, unit=unit)
+
+
+class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ignore[misc]
+    """scikit-learn's ``RidgeClassifier`` with a proof of optimality in ``certificate_``.
+
+    Parameters and attributes are those of ``sklearn.linear_model.RidgeClassifier``. ``positive=True`` is left to
+    scikit-learn; ``solver`` makes no difference otherwise.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import RidgeClassifier
+    >>> model = RidgeClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> model.certificate_.certified
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
+        """Minimise scikit-learn's objective and certify it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        sample_weight : float or array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        if sample_weight is None and self._fit_ordinary(X, y):
+            return self
+        super().fit(X, y, sample_weight)
+        return self
+
+    def _fit_ordinary(self, X: Any, y: Any) -> bool:
+        """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+        known = fitting.ordinary_labels(self, RidgeClassifier, X, y)
+        if known is None:
+            return False
+        self.classes_, self.n_features_in_ = known.classes, X.shape[1]
+        try:
+            problem = objective_of(self, Given(len(y), y, None))
+            found = fitting.minimise(problem, X, self._gap(X))
+        except LinsepError:
+            return False
+        self._keep(found, X, flat=False)
+        vars(self).pop("feature_names_in_", None)
+        self._label_binarizer = encoder = LabelBinarizer(neg_label=-1, pos_label=1)
+        encoder.classes_, encoder.sparse_input_ = known.classes, False
+        encoder.y_type_ = "binary" if len(known.classes) == 2 else "multiclass"
+        return True

@@ -1,0 +1,60 @@
+"""A pytest plugin that runs scikit-learn's own tests on the classes of ``linsep.sklearn``.
+
+Wherever a module of scikit-learn holds one of its own classes that ``linsep.sklearn`` has too, ours takes its place
+before tests are collected. Cases listed in ``deselected.md`` are expected to fail, each for the reason given there:
+one that passes, or that is not there any more, fails the run.
+"""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import linsep.sklearn as ours
+
+MODULES = ("sklearn.linear_model", "sklearn.svm")
+TABLE = Path(__file__).parent / "deselected.md"
+MOST = 40  # cases that may be deselected
+
+
+def originals():
+    """{scikit-learn's class: ours}."""
+    found = {}
+    for name in ours.__all__:
+        for module in map(import_module, MODULES):
+            if hasattr(module, name):
+                found[getattr(module, name)] = getattr(ours, name)
+    return found
+
+
+def substitute():
+    """Put our classes into every module of scikit-learn that has been loaded."""
+    classes = originals()
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "sklearn" and module is not None:
+            for attribute, value in list(vars(module).items()):
+                if isinstance(value, type) and value in classes:
+                    setattr(module, attribute, classes[value])
+
+
+def listed():
+    """{"file::test[parameters]": reason}, from the table ``| file | case | reason |``."""
+    rows = [line.strip("| \n").split(" | ") for line in TABLE.read_text().splitlines()[2:]]
+    return {f"{file}::{case.strip('`')}": reason for file, case, reason in rows}
+
+
+substitute()
+
+
+def pytest_collection_modifyitems(session, config, items):
+    known = listed()
+    if len(known) > MOST:
+        raise pytest.UsageError(f"{TABLE.name} lists {len(known)} cases; at most {MOST} may be.")
+    names = {f"{item.path.stem}::{item.name}": item for item in items}
+    files = {item.path.stem for item in items}
+    for case, reason in known.items():
+        if case in names:
+            names[case].add_marker(pytest.mark.xfail(reason=reason, strict=True))
+        elif case.partition("::")[0] in files and not config.option.keyword:
+            raise pytest.UsageError(f"{TABLE.name} lists {case}, which is not there.")
