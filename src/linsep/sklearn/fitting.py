@@ -25,9 +25,9 @@ from linsep import certificates
 from linsep.auditing.objectives import objective_at
 from linsep.certificates import Optimality
 from linsep.certificates.optimality import relative
-from linsep.errors import LinsepError
 from linsep.data.entrance import labels
 from linsep.data.entrance.labels import Labels
+from linsep.errors import LinsepError
 from linsep.estimators import fitting
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
@@ -87,20 +87,21 @@ def run(
     return validated(model, *args, **given)
 
 
-def ordinary_labels(model: Any, kind: type, X: Any, y: Any) -> Labels | None:
+def ordinary_labels(model: Any, kind: Any, X: Any, y: Any) -> Labels | None:
     """The labels, if scikit-learn's ``fit`` would accept parameters and arrays as they are, without a warning.
 
     On small data its checks take many times as long as the fit. They find nothing in a dense array of finite float64
     numbers with integers as labels, and in parameters that are the defaults apart from ``C``, ``alpha``, ``tol``,
     ``max_iter`` and ``fit_intercept`` of the ordinary kind. Everything else goes the whole way.
     """
+    defaults = _defaults(kind)
     if not (type(model) is kind and type(X) is np.ndarray and type(y) is np.ndarray):
         return None
     if X.ndim != 2 or y.ndim != 1 or len(y) != len(X) or not 0 < X.size <= _SMALL:
         return None
     if X.dtype.char != "d" or not X.flags.c_contiguous or y.dtype.kind not in "iub":
         return None
-    if not _ordinary_parameters(vars(model), _defaults(kind)):
+    if not _ordinary_parameters(vars(model), defaults):
         return None
     known = labels.known(y, len(y), kind.__name__)
     return known if 2 <= len(known.classes) <= len(y) // 2 else None
@@ -125,7 +126,7 @@ def _ordinary_parameters(state: dict[str, Any], defaults: dict[str, Any]) -> boo
 
 
 @functools.cache
-def _defaults(kind: type) -> dict[str, Any]:
+def _defaults(kind: Any) -> dict[str, Any]:
     """Default of every parameter of a class."""
     found = inspect.signature(kind).parameters.values()
     return {parameter.name: parameter.default for parameter in found}
@@ -178,9 +179,9 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)
 
 
-def forget(model: Any) -> None:
-    """Remove the certificate of an earlier fit."""
-    vars(model).pop("certificate_", None)
+def forget(model: Any, name: str = "certificate_") -> None:
+    """Remove an attribute of an earlier fit."""
+    vars(model).pop(name, None)
 
 
 def delegating(model: Any, reason: str) -> None:

@@ -147,7 +147,7 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
         except LinsepError:
             return False
         self._keep(found, X, flat=False)
-        vars(self).pop("feature_names_in_", None)
+        fitting.forget(self, "feature_names_in_")
         self._label_binarizer = encoder = LabelBinarizer(neg_label=-1, pos_label=1)
         encoder.classes_, encoder.sparse_input_ = known.classes, False
         encoder.y_type_ = "binary" if len(known.classes) == 2 else "multiclass"
