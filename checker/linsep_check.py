@@ -40,6 +40,8 @@ ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
 ROUNDOFF = Fraction(1, 2**53)
 #: Significant bits of dual variables that are computed here; more for kinked losses, where tiny targets need them.
 DIGITS, KINKED = 220, 500
+#: Without a penalty, an objective of at most tol times this share of the zero model's is an exact fit.
+EXACT_FIT = Fraction(1, 10**6)
 #: Bits behind the point in exp and log.
 BITS = 320
 
@@ -490,11 +492,18 @@ class Margins(Problem):
         return found
 
     def explicit(self, dual):
-        """The numbers of a dual point with one for each row."""
-        u = [x for row in dual["u"] for x in (row if isinstance(row, list) else [row])]
-        if len(u) != len(self.rows):
-            raise Rejected(f"the dual point has {len(u)} numbers, there are {len(self.rows)} rows")
-        return [Fraction(x) if math.isfinite(x) else ZERO for x in u]
+        """The numbers of a dual point with one for each row: u, or u + rest."""
+        total = [ZERO] * len(self.rows)
+        for name in ("u", "rest"):
+            if dual.get(name) is None:
+                continue
+            u = [x for row in dual[name] for x in (row if isinstance(row, list) else [row])]
+            if len(u) != len(self.rows):
+                raise Rejected(
+                    f"the dual point has {len(u)} numbers, there are {len(self.rows)} rows"
+                )
+            total = [a + (Fraction(x) if math.isfinite(x) else ZERO) for a, x in zip(total, u)]
+        return total
 
     def sums(self, u):
         """Sums per side, the sign of sigma u, so that one can be shrunk; see ``balanced``."""
@@ -626,9 +635,17 @@ class Classes(Problem):
     def unfolded(self, dual):
         """The dual point of the file."""
         if dual["record"] == "Explicit":
-            if len(dual["u"]) != len(self.rows) or any(len(row) != self.k for row in dual["u"]):
-                raise Rejected("the dual point does not have one number for each row and class")
-            given = ([-Fraction(x) if math.isfinite(x) else ZERO for x in row] for row in dual["u"])
+            parts = [dual[name] for name in ("u", "rest") if dual.get(name) is not None]
+            for part in parts:
+                if len(part) != len(self.rows) or any(len(row) != self.k for row in part):
+                    raise Rejected("the dual point does not have one number for each row and class")
+            given = (
+                [
+                    -sum((Fraction(x) for x in entry if math.isfinite(x)), ZERO)
+                    for entry in zip(*rows)
+                ]
+                for rows in zip(*parts)
+            )
         elif self.curved:
             given = self._linearised(*(list(zip(*dual[name])) for name in ("base", "step")))
         else:
@@ -1160,9 +1177,10 @@ def prove_margin(problem, dual):
 
 
 def exact_fit(problem, high, tol):
-    """The losses of the zero model, if those of this one are no more than what the rounding of scores makes of 0.
+    """The losses of the zero model, if those of this one are nothing beside them.
 
-    That asks for a loss that can be 0, and no penalty. A score of d + 1 products errs in float64 by up to
+    They must be no more than what the rounding of scores makes of 0, and at most tol times EXACT_FIT of the zero
+    model's. That asks for a loss that can be 0, and no penalty. A score of d + 1 products errs in float64 by up to
     (d + 8) 2^-53 (|x|.|w| + |b| + |offset|).
     """
     if isinstance(problem, Classes) or problem.loss.transcendental or problem.C is not None:
@@ -1174,7 +1192,7 @@ def exact_fit(problem, high, tol):
         error = (problem.d + 8) * ROUNDOFF * (reach + abs(w[-1]) + abs(problem.offset[i]))
         most += s * max(loss.value(loss.centre - error)[1], loss.value(loss.centre + error)[1])
         null += s * loss.value(problem.offset[i])[1]
-    return null if high <= min(most, tol * null) else ZERO
+    return null if high <= min(most, tol * EXACT_FIT * null) else ZERO
 
 
 def check_consistency(claim, tol):
@@ -1208,7 +1226,7 @@ def check_claim(claim, proof, tol):
             f"the lower bound claimed, {show(dual)}, is above an objective that is attained"
         )
     if proof.nothing_left:
-        if gap > Fraction(tol) * proof.null:
+        if gap > Fraction(tol) * EXACT_FIT * proof.null:
             raise Rejected("the gap claimed is not small beside the losses of the zero model")
         return
     if (Fraction(claim["relative_gap"]) + 8 * ROUNDOFF) * max(primal, dual) < gap:

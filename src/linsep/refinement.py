@@ -1,75 +1,251 @@
-"""Newton steps in doubled precision, for ill-conditioned columns without a penalty.
+"""Better answers for fits that float64 leaves short of tol.
 
-Newton's method by inner products of columns loses twice the digits of the condition number, and stalls far above the
-minimum on polynomials or columns with large offsets. Here margins and gradients are made in doubled precision, and the
-norm that proves positive definiteness gives the step: theta - T T'g.
+Small tables are solved once more in decimal arithmetic (``multiprecision``), whatever the loss and the penalty. The
+answer is the float64 point next to the optimum, and its dual point has twice the digits of float64. Larger tables
+without a penalty get Newton steps in doubled precision: Newton's method by inner products of columns loses twice the
+digits of the condition number, and stalls far above the minimum on polynomials or columns with large offsets. There
+margins and gradients are made in doubled precision, and the norm that proves positive definiteness gives the step:
+theta - T T'g.
 
-The answer is still float64, and so are predictions from it. It is kept only if they are accurate enough: the rounding
-allowance of the objective in plain float64, a bound for the worst case, must be at most 1 % of the objective. Columns
-that differ in their last bits only therefore keep an answer with moderate coefficients, which is not certified.
+The answer is still float64, and so are predictions from it. Without a penalty it is kept only if they are accurate
+enough: the objective of scores in plain float64 must be that of the certificate to 1 %. Columns that differ in their
+last bits only therefore keep an answer with moderate coefficients, which is not certified.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from linsep.certificates import certify
+from linsep.certificates import prove
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, visit
 from linsep.certificates.optimality import preference
+from linsep.certificates.recheck import given
 from linsep.certificates.rows import DoubledRows, curved
 from linsep.data import Location
-from linsep.problem import Problem
+from linsep.exact.decimals import (
+    DIGITS,
+    decimals,
+    floats,
+    many_digits,
+    powers_of_two,
+    two_floats,
+    worthwhile,
+    zeros,
+)
+from linsep.losses import Exponential, Logistic, Scaled, zero_margin
+from linsep.multiprecision.interior import Found, Stuck, solve
+from linsep.multiprecision.terms import (
+    Absolute,
+    Boxes,
+    Curved,
+    Matrix,
+    Simplices,
+    Softmax,
+    exponential_slopes,
+    logistic_slopes,
+    scaled_rows,
+)
+from linsep.problem import GroupProblem, Problem, hard_margin
+from linsep.solution import Explicit, Status, Stop
 from linsep.solvers.run import linearised
 
 if TYPE_CHECKING:
     from linsep.certificates import Optimality
     from linsep.certificates.rows import Answer
+    from linsep.exact.decimals import Decimals
     from linsep.losses import Loss
+    from linsep.multiprecision.terms import Slopes
     from linsep.problem import CoupledProblem
     from linsep.solution import FloatArray, Solution
 
-#: Largest rounding allowance of the objective in plain float64, relative to it.
+    IntArray = npt.NDArray[np.intp]
+
+#: Largest relative error of the objective in plain float64.
 _ACCURATE = 0.01
 _STEPS = 8
 _HALVINGS = 6
 #: Decrease that a step predicts, relative to the objective, below which there is nothing left to gain.
 _CONVERGED = 1e-13
+#: Dual variables of an absolute penalty below this belong to coefficients that are 0.
+_INSIDE = Decimal("0.999999999")
+#: Largest part of a score, relative to that of another coefficient, that is none.
+_NOTHING = 1e-12
+_MOST_DIGITS = 400
+_SLOPES: dict[type[Loss], Slopes] = {Logistic: logistic_slopes, Exponential: exponential_slopes}
 
 
 def refine(
-    problem: Problem | CoupledProblem, solution: Solution, found: Optimality, tol: float
+    problem: Problem | CoupledProblem | GroupProblem,
+    solution: Solution,
+    found: Optimality,
+    tol: float,
+    seconds: float | None = None,
 ) -> tuple[Solution, Optimality]:
-    """A better solution near one that is not certified, if there is one within reach; else what was given."""
-    if found.certified or not isinstance(problem, Problem) or not _applies(problem):
+    """A better solution than one that is not certified, if there is one within reach; else what was given.
+
+    ``seconds`` is what is left of the time limit of the user.
+    """
+    if isinstance(problem, GroupProblem):
         return solution, found
-    rows = KernelRows.of(problem.data, problem.fit_intercept)
-    part = DoubledRows.of(rows)
-    if part is None:
+    short = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION, Status.GIVEN_UP)
+    near = problem.data.fits_memory() and problem.data.location is not Location.CLUSTER
+    if found.certified or not (short and near) or hard_margin(problem.loss, problem.penalty):
         return solution, found
-    start = np.ascontiguousarray(solution.W[: rows.size, 0])
-    theta = _newton(problem.loss, part, start)
-    plain = rows.visit(problem.loss, theta)
-    if not plain.rounding <= _ACCURATE * plain.primal:
+    trial = _in_decimals(problem, solution, tol, seconds)
+    if trial is None and isinstance(problem, Problem) and _smooth_and_free(problem):
+        trial = _by_doubled_newton(problem, solution)
+    if trial is None:
         return solution, found
-    whole = np.zeros(len(solution.W))
-    whole[: rows.size] = theta
-    trial = replace(
-        solution, W=whole[:, None], dual=linearised(whole, np.zeros_like(whole)), sums=None
-    )
-    better = certify(problem, trial, tol)
-    improved = preference(better) < preference(found)
+    trial, better = prove(problem, trial, tol)
+    improved = preference(better) < preference(found) and _accurate(problem, trial, better)
     return (trial, better) if improved else (solution, found)
 
 
-def _applies(problem: Problem) -> bool:
-    free = problem.lam == 0.0 and problem.penalty.l1 == 0.0
-    near = problem.data.fits_memory() and problem.data.location is not Location.CLUSTER
-    return free and near and problem.loss.smooth and problem.data.d < LARGEST
+def _free(problem: Problem | CoupledProblem) -> bool:
+    """Whether there is no penalty."""
+    return problem.lam == 0.0 and problem.penalty.l1 == 0.0
+
+
+def _accurate(problem: Problem | CoupledProblem, trial: Solution, found: Optimality) -> bool:
+    """Whether float64 predictions have the objective of the certificate; a penalty keeps coefficients moderate."""
+    if not _free(problem) or not isinstance(problem, Problem):
+        return True
+    rows = KernelRows.of(problem.data, problem.fit_intercept)
+    plain = rows.visit(problem.loss, np.ascontiguousarray(trial.W[: rows.size, 0]))
+    return bool(abs(plain.primal - found.primal) <= _ACCURATE * found.primal)
+
+
+def _in_decimals(
+    problem: Problem | CoupledProblem, solution: Solution, tol: float, seconds: float | None
+) -> Solution | None:
+    """The optimum in decimal arithmetic, rounded; None if the table is too large, or no optimum is found."""
+    weight = np.ones(problem.data.n) if problem.data.weight is None else problem.data.weight
+    there = np.flatnonzero(weight > 0.0)
+    rows = KernelRows.of(problem.data, problem.fit_intercept)
+    k = solution.W.shape[1]
+    if not worthwhile(len(there), rows.size * k):
+        return None
+    A = np.vstack([A for _, A in rows.chunks()])[there]
+    try:
+        with many_digits(_digits(problem, A, weight[there])):
+            if isinstance(problem, Problem):
+                return _pointwise(problem, solution, A, there, Stop(tol, seconds))
+            return _coupled(problem, solution, A, there, Stop(tol, seconds))
+    except (Stuck, ArithmeticError):
+        return None
+
+
+def _digits(problem: Problem | CoupledProblem, A: FloatArray, weight: FloatArray) -> int:
+    """Digits in which the penalty counts beside the losses, and 40 more."""
+    with np.errstate(over="ignore"):
+        sizes = np.log10(np.maximum(np.abs(A).max(axis=0, initial=0.0), 1e-300))
+    ratio = math.log10(float(weight.max(initial=1e-300))) + 2.0 * max(float(sizes.max()), 0.0)
+    if problem.lam > 0.0:
+        ratio -= math.log10(problem.lam) + 2.0 * min(float(sizes.min()), 0.0)
+    return int(min(max(DIGITS, 40 + ratio), _MOST_DIGITS))
+
+
+def _scales(
+    problem: Problem | CoupledProblem, A: FloatArray, k: int
+) -> tuple[Decimals, Decimals, list[Absolute]]:
+    """Units of the columns of all classes, the ridge in them, and the absolute penalty."""
+    units, d = np.tile(powers_of_two(np.abs(A).max(axis=0, initial=0.0)), k), problem.data.d
+    order = A.shape[1]
+    weights = np.flatnonzero(np.arange(k * order) % order < d)
+    ridge = zeros(k * order)
+    ridge[weights] = Decimal(problem.lam) * units[weights] * units[weights]
+    l1 = problem.penalty.l1
+    terms = [Absolute(weights, units[weights], k * order, l1)] if l1 > 0.0 else []
+    return units, ridge, terms
+
+
+def _pointwise(
+    problem: Problem, solution: Solution, A: FloatArray, there: IntArray, stop: Stop
+) -> Solution | None:
+    data, loss, factor = problem.data, problem.loss, 1.0
+    q = loss.conjugate_quadratic
+    while q is None and isinstance(loss, Scaled):
+        factor *= loss.factor
+        loss = loss.loss
+    units, ridge, terms = _scales(problem, A, 1)
+    s = Decimal(factor) * decimals(given(data.weight, slice(0, data.n), 1.0)[there])
+    offset = decimals(given(data.offset, slice(0, data.n), 0.0)[there])
+    rows = Matrix(scaled_rows(A, units, data.sign[there]))
+    row_term: Boxes | Curved
+    if q is not None:
+        row_term = Boxes(rows, Decimal(zero_margin(loss)) - offset, s, q, *loss.domain)
+    elif type(loss) in _SLOPES:
+        row_term = Curved(rows, -offset, s, _SLOPES[type(loss)])
+    else:
+        return None
+    found = solve([row_term, *terms], ridge, units, stop.tol, stop.time_limit)
+    theta, u, rest = np.zeros(len(solution.W)), np.zeros(data.n), np.zeros(data.n)
+    theta[: A.shape[1]] = _sparse(found, terms)
+    u[there], rest[there] = two_floats(row_term.u * Decimal(factor))
+    return _proposal(solution, theta[:, None], Explicit(u, rest))
+
+
+def _coupled(
+    problem: CoupledProblem, solution: Solution, A: FloatArray, there: IntArray, stop: Stop
+) -> Solution:
+    data, k = problem.data, problem.k
+    assert data.labels is not None
+    units, ridge, terms = _scales(problem, A, k)
+    s = decimals(given(data.weight, slice(0, data.n), 1.0)[there])
+    labels = data.labels[there]
+    kind = Softmax if problem.loss.smooth else Simplices
+    row_term = kind(scaled_rows(A, units[: A.shape[1]]), labels, s, k)
+    found = solve([row_term, *terms], ridge, units, stop.tol, stop.time_limit, k)
+    W = np.zeros_like(solution.W)
+    W[: A.shape[1]] = _sparse(found, terms).reshape(k, A.shape[1]).T
+    U, rest = np.zeros((data.n, k)), np.zeros((data.n, k))
+    U[there], rest[there] = two_floats(row_term.own - row_term.P)
+    return _proposal(solution, W, Explicit(U, rest))
+
+
+def _sparse(found: Found, terms: list[Absolute]) -> FloatArray:
+    """The coefficients, exactly 0 where they hardly count and the dual variable of |w_j| is inside its interval."""
+    theta = found.rounded
+    for term in terms:
+        sizes = np.abs(floats(found.theta))
+        inside = np.array([abs(u) < _INSIDE for u in term.u])
+        inside &= sizes[term.penalised] <= _NOTHING * sizes.max(initial=0.0)
+        theta[term.penalised[inside]] = 0.0
+    return theta
+
+
+def _proposal(solution: Solution, W: FloatArray, dual: Explicit) -> Solution:
+    return replace(solution, W=W, dual=dual, status=Status.WORKING_PRECISION, sums=None)
+
+
+def _smooth_and_free(problem: Problem | CoupledProblem) -> bool:
+    return (
+        isinstance(problem, Problem)
+        and _free(problem)
+        and problem.loss.smooth
+        and problem.data.d < LARGEST
+    )
+
+
+def _by_doubled_newton(problem: Problem, solution: Solution) -> Solution | None:
+    """The answer after Newton steps in doubled precision; None if there are too many rows."""
+    rows = KernelRows.of(problem.data, problem.fit_intercept)
+    part = DoubledRows.of(rows)
+    if part is None:
+        return None
+    theta = np.zeros(len(solution.W))
+    start = np.ascontiguousarray(solution.W[: rows.size, 0])
+    theta[: rows.size] = _newton(problem.loss, part, start)
+    dual = linearised(theta, np.zeros_like(theta))
+    return replace(solution, W=theta[:, None], dual=dual, sums=None)
 
 
 def _newton(loss: Loss, part: DoubledRows, theta: FloatArray) -> FloatArray:

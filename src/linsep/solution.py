@@ -7,7 +7,7 @@ solver. It comes in two forms, and both cost nothing to carry.
     the Newton-dual point ``u_i = -(l'(m0_i) + l''(m0_i) sigma_i x~_i . step)`` with margins ``m0``
     at ``base``: two small matrices describe all n dual variables.
 ``Explicit(u)``
-    one number per row (per row and class for losses that couple classes).
+    one number per row (per row and class for losses that couple classes), or an unevaluated sum of two.
 """
 
 from __future__ import annotations
@@ -103,9 +103,13 @@ class Linearised:
 
 @dataclass(frozen=True, eq=False)
 class Explicit:
-    """Dual variables ``u`` per unit weight, (n,) or (n, k)."""
+    """Dual variables ``u + rest`` per unit weight, (n,) or (n, k).
+
+    ``rest``, at most half a unit in the last place of ``u``, doubles the digits where v = sum s sigma u x needs them.
+    """
 
     u: FloatArray
+    rest: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -194,7 +194,11 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     if precise and not certificate.certified and isinstance(problem, Problem):
         refuse_without_minimiser(problem)
-        solution, certificate = refine(problem, solution, certificate, recipe.tol)
+    if not certificate.certified:
+        left = (
+            None if recipe.time_limit is None else recipe.time_limit - time.perf_counter() + began
+        )
+        solution, certificate = refine(problem, solution, certificate, recipe.tol, left)
     if precise and not certificate.certified and isinstance(problem, GroupProblem):
         refuse_unpenalised_separation(problem)
     if problem.data is not data:  # rows of a cluster that were brought here

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.certificates.closing import from_sums, ridge_certificate
+from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import group_certificate
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, judged, local_certificate
 from linsep.certificates.margin import margin_certificate
-from linsep.certificates.optimality import exact_zero, preference
+from linsep.certificates.optimality import Optimality, exact_zero, preference
 from linsep.certificates.precise import precise_certificate
 from linsep.certificates.recheck import Part, chunks, given, nothing_to_fit, score
 from linsep.certificates.softmax import from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.data import Location
+from linsep.errors import Refused
 from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, GroupProblem, hard_margin
 from linsep.problem.closing_rows import score_share
@@ -31,7 +33,6 @@ _STRETCH = 64.0
 _STRETCH_MOST = 1e-3
 
 if TYPE_CHECKING:
-    from linsep.certificates.optimality import Optimality
     from linsep.problem import Problem
     from linsep.solution import FloatArray, Solution
 
@@ -102,10 +103,27 @@ def certify(
     here = problem.data.location is not Location.CLUSTER
     if here and nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
         return exact_zero(tol)
+    found = _by_duality_or_curvature(problem, solution, tol)
+    if not _doubled(solution) or (found.certified and not _free(problem)):
+        return found
+    exact = _exactly(problem, solution, tol)
+    if found.certified:  # without a penalty, what exact arithmetic cannot confirm is not claimed
+        return found if exact.certified or math.isinf(exact.gap) else exact
+    return min(found, exact, key=preference)
+
+
+def _free(problem: Problem) -> bool:
+    """Whether there is no penalty."""
+    return problem.lam == 0.0 and problem.penalty.l1 == 0.0
+
+
+def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -> Optimality:
+    """The better of the certificates in floating-point numbers."""
     if problem.lam == 0.0 and problem.penalty.l1 == 0.0:
         return _local(problem, solution, tol)
     found = _by_duality(problem, solution, tol)
-    if not found.certified and _drowned(found) and problem.data.location is not Location.CLUSTER:
+    hidden = _doubled(solution) or _drowned(found)
+    if not found.certified and hidden and problem.data.location is not Location.CLUSTER:
         found = min(found, precise_certificate(_part(problem, solution, tol)), key=preference)
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     hopeless = problem.penalty.l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
@@ -131,6 +149,35 @@ def _part(problem: Problem | GroupProblem, solution: Solution, tol: float) -> Pa
     data = problem.data
     vectors = data.X, data.sign, data.offset, data.weight, None, solution.W, solution.dual
     return Part(problem.loss, problem.penalty, problem.fit_intercept, *vectors, tol)
+
+
+def _doubled(solution: Solution) -> bool:
+    """Whether the dual point has more digits than float64 numbers."""
+    return isinstance(solution.dual, Explicit) and solution.dual.rest is not None
+
+
+def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) -> Optimality:
+    """The certificate in exact arithmetic, of rows that are few; that of the bound 0 where it needs python-flint."""
+    data = problem.data
+    margins: tuple[FloatArray, FloatArray | None] = (np.ones(data.n), None)
+    if not isinstance(problem, CoupledProblem):
+        margins = (data.sign, data.offset)
+    try:
+        found = exact_certificate(
+            *(problem.loss, data.X, *margins, data.weight, solution.W, solution.dual),
+            penalty=problem.penalty,
+            fit_intercept=problem.fit_intercept,
+            tol=tol,
+            labels=data.labels,
+        )
+    except Refused:
+        return Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf)
+    if not found.gap > 0.0 or found.relative_gap == 0.0 or not found.primal > 0.0:
+        return found
+    # primal and dual are rounded: the gap that is stated is that between them at least
+    gap = max(found.gap, math.nextafter(found.primal - found.dual, math.inf))
+    share = gap / found.primal
+    return replace(found, gap=gap, relative_gap=share, certified=share <= tol)
 
 
 def _drowned(found: Optimality) -> bool:
@@ -209,9 +256,13 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
         hopeless = penalty.l1 > 0.0 or W.size > LARGEST or not problem.loss.smooth
         hopeless = hopeless or not data.fits_memory()
-        if found.certified or not precise or hopeless:
+        if found.certified or not precise:
             return found
         bounds.append(found)
+        if _doubled(solution):
+            bounds.append(_exactly(problem, solution, tol))
+        if hopeless or bounds[-1].certified:
+            return min(bounds, key=preference)
     assert isinstance(problem.loss, Multinomial) and data.labels is not None
     bounds.append(
         softmax_local_certificate(

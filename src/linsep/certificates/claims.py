@@ -136,7 +136,8 @@ def _inconsistency(claim: Optimality, part: Part) -> str | None:
     penalty = part.penalty
     penalised = penalty.kinked or (not penalty.absent and not part.loss.smooth)
     kinds = ("dual",) if penalised and not _may_be_relaxed(part) else ("dual", "local")
-    if claim.kind not in kinds:
+    exact = claim.kind == "exact" and claim.rounding == 0.0
+    if claim.kind not in kinds and not exact:
         return f"No fit of this kind is proven by {claim.kind!r}."
     if claim.relative_gap < 0.0 or claim.coef_error < 0.0 or not claim.rounding >= 0.0:
         return "The claim contradicts itself: a bound is negative."
@@ -168,7 +169,8 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
         low, high = (math.sqrt(2.0 * max(gap, 0.0) / strength) for gap in ends)
         if not (1.0 - 1e-6) * low <= claim.coef_error <= (1.0 + 1e-6) * high:
             return "The claim contradicts itself: coef_error does not follow from the gap."
-    if claim.gap > 0.0 and (claim.rounding == 0.0 or claim.coef_error == 0.0):
+    rounded = claim.rounding > 0.0 or claim.kind == "exact"
+    if claim.gap > 0.0 and not (rounded and claim.coef_error > 0.0):
         return "The claim contradicts itself: a gap comes with rounding and an error of w."
     return None
 

@@ -6,7 +6,7 @@ conjugates, a few units roundoff of each term, and |m - m^| where the margin m i
 can be given.
 
 The intercept's condition is met in the same precision: the masses of the two sides, the factor kappa between them and
-kappa v are pairs of numbers, so the balance is off by a share of 2^-90 and not of 2^-53.
+kappa v are pairs of numbers, so the balance is off by a share of 2^-98 and not of 2^-53.
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ import numpy.typing as npt
 
 from linsep.certificates.closing import BoundedSums, from_sums
 from linsep.certificates.optimality import Optimality
-from linsep.certificates.recheck import Part, chunks, dual_point, given
+from linsep.certificates.recheck import Dual, Part, chunks, dual_point, given
 from linsep.exact.sliced import PAIR_ERROR, Pair, scaled_product, transposed, two_product
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, TINY, steepest_slope
+from linsep.solution import Explicit
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Relative error of a loss or conjugate as computed, in units roundoff: exp and log to 6 ulp, and a few operations.
 _EVALUATION = 32 * ROUNDOFF
-#: Relative error of a sum of pairs, of their quotient, and of a share of one.
-_PAIR_SHARE = 2.0**-90
+#: Relative error of the quotient of two masses. Both are exact to 2^-106; the quotient rounds its correction, at most
+#: 2^-52 of itself, four times (``_Scalar.over``), and leaves out the square of 2^-53: less than 2^-101 in all.
+_PAIR_SHARE = 2.0**-98
 
 
 class _Scalar(NamedTuple):
@@ -82,6 +84,7 @@ def precise_sums(part: Part) -> BoundedSums:
         sign = np.asarray(part.sigma[rows], dtype=np.float64)
         m = margins(block, sign, o, theta)
         u = dual_point(loss, part.dual, rows, block, sign, o, m.hi, s)
+        low = _rest(loss, part.dual, rows, u, s)
         with np.errstate(over="ignore", invalid="ignore"):
             live = s > 0.0
             value = np.where(live, s * loss.value(m.hi), 0.0)
@@ -92,6 +95,11 @@ def precise_sums(part: Part) -> BoundedSums:
             terms = [base, *_exact_products(s, shift), s * shift_lo]
             masses, columns = _exact_products(s, sign * u), transposed(block)
             error += _EVALUATION * float((value + np.abs(base)).sum())
+            if low.any():
+                terms.append(s * (low * o))
+                masses += _exact_products(s, sign * low)
+                error += float((s * _conjugate_error(loss, u)).sum())
+                error += 4 * ROUNDOFF * float((s * np.abs(low * o)).sum())
             error += PAIR_ERROR * float((s * np.abs(shift)).sum()) + TINY * float((s + 1.0).sum())
             values += value.tolist()
             for side, mask in enumerate((plus, ~plus)):
@@ -101,6 +109,35 @@ def precise_sums(part: Part) -> BoundedSums:
                     mass[side].extend(p.tolist())
                     v[side] = v[side].plus(scaled_product(columns, p[:, None]).column(0))
     return _assemble(values, conj, mass, v, error, theta[:-1], part.fit_intercept)
+
+
+def _rest(loss: Loss, dual: Dual, rows: slice, u: FloatArray, s: FloatArray) -> FloatArray:
+    """What a dual point holds beyond u: numbers that round away in u, and leave the sum in the domain."""
+    if not isinstance(dual, Explicit) or dual.rest is None:
+        return np.zeros_like(u)
+    given_u = np.asarray(dual.u[rows], dtype=np.float64).reshape(u.shape)
+    low = np.asarray(dual.rest[rows], dtype=np.float64).reshape(u.shape)
+    least, most = loss.domain
+    with np.errstate(invalid="ignore"):
+        kept = (
+            (u == given_u)
+            & (np.abs(low) <= 0.5 * np.spacing(np.abs(u)))
+            & (np.abs(low) * s >= TINY)
+        )
+        kept &= np.abs(low) >= TINY
+        kept &= ((u > least) | (low > 0.0)) & ((u < most) | (low < 0.0))
+    return np.where(kept, low, 0.0)
+
+
+def _conjugate_error(loss: Loss, u: FloatArray) -> FloatArray:
+    """Bound on l*(-u') - l*(-u) for all u' next to u: l* is convex, so that one of the neighbours is the largest."""
+    least, most = loss.domain
+    here = loss.conjugate(-u)
+    ends = [
+        loss.conjugate(-np.clip(np.nextafter(u, way), least, most)) for way in (-np.inf, np.inf)
+    ]
+    size = np.maximum(*(np.abs(end) for end in ends)) + np.abs(here)
+    return np.asarray(np.maximum(*ends) - here).clip(0.0) + _EVALUATION * size
 
 
 def _exact_products(a: FloatArray, b: FloatArray) -> list[FloatArray]:

@@ -216,7 +216,8 @@ def _multiplied(dual: Linearised | Explicit, exponent: int, degree: int) -> Line
     """The dual point for targets times 2^exponent: slopes of a loss have one degree less than its values."""
     if isinstance(dual, Linearised):
         return Linearised(_ldexp(dual.base, exponent), _ldexp(dual.step, exponent))
-    return Explicit(_ldexp(dual.u, (degree - 1) * exponent))
+    shift = (degree - 1) * exponent
+    return Explicit(_ldexp(dual.u, shift), None if dual.rest is None else _ldexp(dual.rest, shift))
 
 
 def _ldexp(x: Any, exponent: int) -> Any:

@@ -90,7 +90,7 @@ class CoupledRows(ExactRows):
     def stored(self, dual: Dual) -> Point:
         """The dual point of the model, unfolded in floats."""
         if isinstance(dual, Explicit):
-            return self._off_label(np.array(dual.u, dtype=np.float64).reshape(self.n, self.k))
+            return self._explicit(dual)
         if not isinstance(self.loss, Multinomial):
             return self.slopes()
         block = self.X.astype(np.float64)
@@ -104,6 +104,17 @@ class CoupledRows(ExactRows):
         return self._off_label(
             -self.loss.slope(score(self.X.astype(np.float64), self.W), self.labels)
         )
+
+    def _explicit(self, dual: Explicit) -> Point:
+        """The entries off the label, with what they hold beyond float64 where nothing else was changed."""
+        U = np.array(dual.u, dtype=np.float64).reshape(self.n, self.k)
+        point = self._off_label(U)
+        if dual.rest is None:
+            return point
+        rest = -np.array(dual.rest, dtype=np.float64).reshape(self.n, self.k)
+        kept = np.isfinite(rest) & (point.pieces[0] == -U) & (point.pieces[0] > 0.0)
+        kept[np.arange(self.n), self.labels] = False
+        return point.moved(np.where(kept, rest, 0.0))
 
     def _off_label(self, U: FloatArray) -> Point:
         p = np.where(np.isfinite(U), np.maximum(-U, 0.0), 0.0)

@@ -25,6 +25,17 @@ import scipy.linalg as sl
 from linsep.certificates.exact.coupled import ClassSums, CoupledRows
 from linsep.certificates.exact.points import Point
 from linsep.certificates.exact.pointwise import PointwiseRows, SideSums
+from linsep.exact.decimals import (
+    backward,
+    cholesky,
+    decimals,
+    floats,
+    forward,
+    gram,
+    many_digits,
+    powers_of_two,
+    worthwhile,
+)
 from linsep.exact.rational import solve_rational
 
 FloatArray = npt.NDArray[np.float64]
@@ -35,6 +46,8 @@ _STEPS = 12
 _LARGEST = 4e7
 #: Singular values below this share of the largest are rounding; 0 comes second, for columns that are nearly dependent.
 _RANKS = (1e-11, 0.0)
+#: Products of rationals up to which what remains is spread over all rows.
+_SPREAD = 50_000
 
 
 class Target:
@@ -100,6 +113,8 @@ def _corrected(rows: Rows, point: Point, target: Target) -> Iterator[tuple[Point
 
 
 def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point | None:
+    if isinstance(rows, PointwiseRows) and worthwhile(rows.n, len(miss)):
+        return _step_in_decimals(rows, point, target, miss)
     B, factors = rows.directions(point, target.active)
     if not B.size:
         return None
@@ -115,6 +130,25 @@ def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point |
     cut = S > max(B.shape) * np.finfo(float).eps * S[0]
     y = U[:count, cut] @ ((Vt[cut] @ (miss / scale)) / S[cut])
     return rows.move(point, y, factors) if np.isfinite(y).all() else None
+
+
+def _step_in_decimals(
+    rows: PointwiseRows, point: Point, target: Target, miss: FloatArray
+) -> Point | None:
+    """The same step by 70 digits, for columns that float64 cannot tell apart."""
+    h, s = rows.room(point), rows.s * rows.factor
+    dense = rows.dense()[:, target.active[:, 0]]
+    with many_digits():
+        units = powers_of_two(np.abs(dense).max(axis=0, initial=0.0))
+        X = decimals(dense) * units
+        H = gram(X, decimals(h) * decimals(s))
+        if rows.loss.smooth:
+            H = H + np.diag(decimals(target.ridge()) * units * units)
+        L = cholesky(H)
+        y = X @ backward(L, forward(L, decimals(miss) * units))
+        moved = decimals(h) * decimals(rows.sigma) * y
+    change = floats(moved)
+    return point.moved(change) if np.isfinite(change).all() else None
 
 
 def without_residual(
@@ -172,7 +206,7 @@ def _clear_classes(
 def _balance(
     X: FloatArray, room: FloatArray, residual: list[Fraction], rank: float
 ) -> dict[int, Fraction] | None:
-    """Changes t_i of few rows with sum t_i x~_i = -residual in independent columns of X, exactly."""
+    """Changes t_i of all rows, or of few of many, with sum t_i x~_i = -residual in independent columns, exactly."""
     if not any(residual):
         return {}
     free = np.flatnonzero(room > 0.0)
@@ -185,8 +219,23 @@ def _balance(
     size = np.abs(np.diag(R))
     count = int((size > rank * size[0]).sum())
     columns = np.sort(order[:count])
+    if len(free) * float(count) ** 2 <= _SPREAD:
+        return _spread(X[np.ix_(free, columns)], free, room, [residual[j] for j in columns])
     _, _, chosen = sl.qr(weighted[:, columns].T, mode="economic", pivoting=True)
     picked = free[chosen[:count]]
     matrix = [[Fraction(x) for x in X[picked, j].tolist()] for j in columns.tolist()]
     found = solve_rational(matrix, [-residual[j] for j in columns.tolist()])
     return None if found is None else dict(zip(picked.tolist(), found, strict=True))
+
+
+def _spread(
+    X: FloatArray, free: Any, room: FloatArray, residual: list[Fraction]
+) -> dict[int, Fraction] | None:
+    """The changes t = diag(room) X lambda, the smallest relative to the room; None if the columns are dependent."""
+    rows = np.array([[Fraction(x) for x in row] for row in X.tolist()], dtype=object)
+    weighted = rows * np.array([Fraction(x) for x in room[free].tolist()], dtype=object)[:, None]
+    found = solve_rational((weighted.T @ rows).tolist(), [-x for x in residual])
+    if found is None:
+        return None
+    changes = weighted @ np.array(found, dtype=object)
+    return dict(zip(free.tolist(), changes.tolist(), strict=True))

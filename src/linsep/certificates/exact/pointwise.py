@@ -14,6 +14,7 @@ from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row
 from linsep.certificates.recheck import Dual, dual_point, given, score
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import Loss, Scaled
+from linsep.solution import Explicit
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -89,7 +90,11 @@ class PointwiseRows(ExactRows):
         rows = slice(0, self.n)
         block = self.X.astype(np.float64)
         u = dual_point(self.given_loss, dual, rows, block, self.sigma, self.offset, self.m)
-        return Point([u / self.factor])
+        point = Point([u / self.factor])
+        if isinstance(dual, Explicit) and dual.rest is not None:
+            rest = np.asarray(dual.rest, dtype=np.float64).reshape(u.shape) / self.factor
+            point = point.moved(np.where(np.isfinite(rest), rest, 0.0))
+        return point
 
     def slopes(self) -> Point:
         """Minus the slopes of the losses at the answer."""

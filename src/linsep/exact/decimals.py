@@ -1,0 +1,121 @@
+"""Vectors and matrices of Decimals: arrays of objects, and the little linear algebra that is needed."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+#: Arrays of Decimals; numpy knows no more about them than that they are objects.
+Decimals = Any
+
+DIGITS = 70
+#: Multiply-adds of one Hessian up to which decimal arithmetic is worth its time: about 50 ms.
+LARGEST = 200_000
+ZERO, ONE = Decimal(0), Decimal(1)
+
+_convert = np.frompyfunc(Decimal, 1, 1)
+
+
+def worthwhile(rows: int, coefficients: int) -> bool:
+    """Whether a problem of this size is solved in decimal arithmetic within seconds."""
+    return rows * coefficients * coefficients <= LARGEST
+
+
+@contextmanager
+def many_digits(digits: int = DIGITS) -> Iterator[None]:
+    """Decimal arithmetic of so many digits with exponents of any size."""
+    with decimal.localcontext() as context:
+        context.prec = digits
+        context.Emax, context.Emin = decimal.MAX_EMAX, decimal.MIN_EMIN
+        yield
+
+
+def decimals(values: Any) -> Decimals:
+    """Float64 numbers, without rounding."""
+    return _convert(np.asarray(values, dtype=np.float64))
+
+
+def zeros(*shape: int) -> Decimals:
+    """An array of zeros."""
+    return np.full(shape, ZERO, dtype=object)
+
+
+def only(mask: Mask, values: Any) -> Decimals:
+    """The values where the mask holds, 0 elsewhere."""
+    return np.where(mask, values, zeros(*mask.shape))
+
+
+def floats(values: Decimals) -> FloatArray:
+    """Every number rounded to float64."""
+    return np.array([float(x) for x in values.ravel()]).reshape(values.shape)
+
+
+def two_floats(values: Decimals) -> tuple[FloatArray, FloatArray]:
+    """Every number as an unevaluated sum of two float64 numbers."""
+    high = floats(values)
+    return high, floats(values - decimals(high))
+
+
+def powers_of_two(sizes: FloatArray) -> Decimals:
+    """2^-k for sizes of at most 2^k."""
+    exponents = np.where(sizes > 0.0, np.frexp(sizes)[1], 0)
+    return np.array([Decimal(2) ** -int(k) for k in exponents], dtype=object)
+
+
+def damping(change: Decimal) -> Decimal:
+    """log(1 + t)/t: the step that surely decreases a loss with |l'''| <= l'' if margins change by t (Bach 2010)."""
+    return (ONE + change).ln() / change if change > Decimal("1e-3") else ONE
+
+
+def gram(B: Decimals, h: Decimals) -> Decimals:
+    """B' diag(h) B."""
+    p = B.shape[1]
+    H = np.empty((p, p), dtype=object)
+    for j in range(p):
+        H[j:, j] = H[j, j:] = B[:, j:].T @ (h * B[:, j])
+    return H
+
+
+def cholesky(H: Decimals) -> Decimals:
+    """Lower triangular L with L L' = H; directions without curvature are given a third of the digits less than H."""
+    p = len(H)
+    flat = Decimal(10) ** -(decimal.getcontext().prec * 2 // 3)
+    L = zeros(p, p)
+    for j in range(p):
+        column = H[j:, j] - (L[j:, :j] @ L[j, :j] if j else ZERO)
+        least = H[j, j] * flat
+        pivot = max(column[0], ZERO) + least
+        root = pivot.sqrt() if pivot > 0 else ONE
+        L[j, j] = root
+        L[j + 1 :, j] = column[1:] / root
+    return L
+
+
+def forward(L: Decimals, b: Decimals) -> Decimals:
+    """L^-1 b."""
+    x = b.copy()
+    for j in range(len(x)):
+        x[j] = (x[j] - (L[j, :j] @ x[:j] if j else ZERO)) / L[j, j]
+    return x
+
+
+def backward(L: Decimals, b: Decimals) -> Decimals:
+    """L'^-1 b."""
+    x = b.copy()
+    for j in range(len(x) - 1, -1, -1):
+        x[j] = (x[j] - (L[j + 1 :, j] @ x[j + 1 :] if j + 1 < len(x) else ZERO)) / L[j, j]
+    return x
+
+
+def finite(value: float) -> bool:
+    """Whether an end of an interval is a number."""
+    return math.isfinite(value)

@@ -1,0 +1,6 @@
+"""Solve small problems in decimal arithmetic of 70 digits: every convex loss and penalty, whatever the condition.
+
+Where columns have very different sizes, large offsets or nearly equal directions, float64 has too few digits for any
+solver. Tables of a few hundred rows are solved here by a primal-dual interior point method (``interior``) on the terms
+of the objective (``terms``), and the solution is rounded to the float64 point that is best, not nearest (``rounding``).
+"""

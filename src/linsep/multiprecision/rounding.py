@@ -1,0 +1,125 @@
+"""Round a solution to float64 so that the objective suffers least.
+
+The objective near its minimum is about |L'(theta - theta*)|^2/2 with the Hessian L L'. The float64 numbers near theta*
+form a lattice, whose nearest point in that norm is not the one that is nearest coefficient by coefficient: columns with
+a large common offset ask for errors that cancel. Babai's method rounds one coefficient after another and adapts those
+that remain (On Lovasz' lattice reduction and the nearest lattice point problem, Combinatorica 6, 1986), best on a
+reduced basis (Lenstra, Lenstra and Lovasz, Factoring polynomials with rational coefficients, Math. Annalen 261, 1982).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import numpy as np
+
+from linsep.exact.decimals import ZERO, Decimals, FloatArray, decimals, floats, zeros
+
+#: Coefficients up to which the lattice is reduced.
+_LARGEST = 24
+#: Swaps of the reduction, more than it ever takes.
+_SWAPS = 4000
+#: Lovasz' factor.
+_LOVASZ = Decimal("0.75")
+
+
+def best_rounding(
+    theta: Decimals,
+    units: Decimals,
+    L: Decimals,
+    excess: Callable[[Decimals], Decimal],
+    enough: Decimal,
+) -> FloatArray:
+    """Float64 coefficients near units * theta with an objective at most ``enough`` above the minimum, if possible."""
+    exact = theta * units
+    best, least = floats(exact), None
+    for point in _candidates(exact, units, L):
+        if not np.isfinite(point).all():
+            continue
+        cost = excess((decimals(point) - exact) / units)
+        if least is None or cost < least:
+            best, least = point, cost
+        if least <= enough:
+            break
+    return best
+
+
+def _candidates(exact: Decimals, units: Decimals, L: Decimals) -> Iterator[FloatArray]:
+    yield floats(exact)
+    grain = _grains(exact)
+    basis = (L.T / units) * grain  # columns: the steps of the lattice in the norm of the Hessian
+    target = L.T @ (exact / units)
+    order = len(exact)
+    last_first = np.eye(order, dtype=int).astype(object)[:, ::-1]  # the intercept is rounded last
+    yield floats(grain * _nearest(basis[:, ::-1], target, last_first))
+    if order <= _LARGEST:
+        transform = _reduce(basis)
+        yield floats(grain * _nearest(basis @ transform, target, transform))
+
+
+def _grains(exact: Decimals) -> Decimals:
+    """Distances between the float64 numbers next to each coefficient."""
+    spacing = np.spacing(np.abs(floats(exact)))
+    return decimals(np.where(spacing > 0.0, spacing, 5e-324))
+
+
+def _orthogonal(basis: Decimals) -> tuple[Decimals, Decimals]:
+    """Gram and Schmidt: directions without unit length, and their squared lengths; columns of the basis."""
+    Q = basis.copy()
+    norms = zeros(basis.shape[1])
+    for k in range(basis.shape[1]):
+        for j in range(k):
+            if norms[j] > 0:
+                Q[:, k] = Q[:, k] - (basis[:, k] @ Q[:, j]) / norms[j] * Q[:, j]
+        norms[k] = Q[:, k] @ Q[:, k]
+    return Q, norms
+
+
+def _whole(x: Decimal) -> Decimal:
+    return x.to_integral_value(rounding=ROUND_HALF_EVEN)
+
+
+def _nearest(basis: Decimals, target: Decimals, transform: Decimals) -> Decimals:
+    """Babai's nearest plane: integers of the lattice that ``transform`` turns into the basis."""
+    Q, norms = _orthogonal(basis)
+    rest, found = target.copy(), zeros(basis.shape[1])
+    for k in range(basis.shape[1] - 1, -1, -1):
+        if norms[k] > 0:
+            found[k] = _whole((rest @ Q[:, k]) / norms[k])
+            rest = rest - found[k] * basis[:, k]
+    return transform @ found
+
+
+def _reduce(basis: Decimals) -> Decimals:
+    """Integers (order, order) that turn the columns of the basis into short and nearly orthogonal ones."""
+    order = basis.shape[1]
+    B, T = basis.copy(), np.full((order, order), ZERO, dtype=object)
+    T[np.arange(order), np.arange(order)] = Decimal(1)
+    Q, norms = _orthogonal(B)
+    k, swaps = 1, 0
+    while k < order and swaps < _SWAPS:
+        for j in range(k - 1, -1, -1):
+            times = _whole((B[:, k] @ Q[:, j]) / norms[j]) if norms[j] > 0 else ZERO
+            if times:
+                B[:, k], T[:, k] = B[:, k] - times * B[:, j], T[:, k] - times * T[:, j]
+        share = (B[:, k] @ Q[:, k - 1]) / norms[k - 1] if norms[k - 1] > 0 else ZERO
+        if norms[k] >= (_LOVASZ - share * share) * norms[k - 1]:
+            k += 1
+            continue
+        B[:, [k - 1, k]], T[:, [k - 1, k]] = B[:, [k, k - 1]], T[:, [k, k - 1]]
+        _exchange(Q, norms, B, k)
+        swaps += 1
+        k = max(k - 1, 1)
+    return T
+
+
+def _exchange(Q: Decimals, norms: Decimals, B: Decimals, k: int) -> None:
+    """Directions k - 1 and k after those columns changed places."""
+    old = Q[:, k - 1].copy()
+    share = (B[:, k - 1] @ old) / norms[k - 1] if norms[k - 1] > 0 else ZERO
+    Q[:, k - 1] = Q[:, k] + share * old
+    norms[k - 1] = Q[:, k - 1] @ Q[:, k - 1]
+    back = (old @ Q[:, k - 1]) / norms[k - 1] if norms[k - 1] > 0 else ZERO
+    Q[:, k] = old - back * Q[:, k - 1]
+    norms[k] = Q[:, k] @ Q[:, k]

@@ -1,0 +1,161 @@
+"""Small tables in decimal arithmetic: what float64 cannot solve is solved, rounded well, and proven."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hostile import coefficients
+from lawful import assert_true, assert_verified, fitted, task_of
+
+import linsep
+from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
+from linsep.certificates.precise import precise_sums
+from linsep.certificates.recheck import Part
+from linsep.exact.decimals import (
+    backward,
+    cholesky,
+    decimals,
+    floats,
+    forward,
+    gram,
+    many_digits,
+    two_floats,
+)
+from linsep.losses import Hinge, Logistic, Scaled, Squared, SquaredHinge
+from linsep.multiprecision.rounding import best_rounding
+from linsep.penalties import ElasticNet
+from linsep.solution import Explicit
+
+
+def timestamps(seed, n=30):
+    """Start and end in nanoseconds, and labels that depend on the duration."""
+    rng = np.random.default_rng(seed)
+    start = np.floor(1.7e18 * (1 + 1e-6 * rng.random(n)))
+    end = start + np.round(1e4 * rng.gamma(2.0, 1.0, n))
+    X = np.column_stack([start, end, rng.normal(size=n)])
+    score = (end - start) / 1e4 - 2.0 + rng.normal(size=n)
+    return X, score
+
+
+def assert_certified(model, X, y, **names):
+    """Assert that the fit is certified, true, and verified in floats and exactly."""
+    assert model.certificate_.certified, model.certificate_
+    assert_true(task_of(model, X, y, **names), coefficients(model), model.certificate_)
+    assert_verified(model, X, y)
+
+
+class TestFitsThatFloatsLeaveShort:
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "huberised_hinge"])
+    @pytest.mark.parametrize("C", [1e-6, 1e6])
+    def test_timestamps(self, loss, C):
+        X, score = timestamps(1)
+        y = np.where(score > 0, 1, -1)
+        assert_certified(fitted(LinearClassifier(loss, C=C), X, y), X, y)
+
+    @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+    def test_targets(self, loss):
+        X, score = timestamps(2)
+        assert_certified(fitted(LinearRegressor(loss, C=1e3), X, score), X, score)
+
+    @pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+    def test_absolute_penalties_with_coefficients_that_are_exactly_zero(self, l1_ratio):
+        rng = np.random.default_rng(3)
+        X = rng.normal(size=(20, 30))
+        y = np.where(rng.normal(size=20) > 0, 1, -1)
+        model = LinearClassifier("squared_hinge", C=1.5e9, l1_ratio=l1_ratio)
+        assert_certified(fitted(model, X, y), X, y)
+        if l1_ratio == 1.0:
+            assert 0 < np.count_nonzero(model.coef_) <= 20
+
+    @pytest.mark.parametrize("estimator", [LogisticRegression, LinearSVC])
+    def test_several_classes(self, estimator):
+        X, score = timestamps(4)
+        y = np.digitize(score, [-1.0, 1.0])
+        several = {"multiclass": "crammer_singer"} if estimator is LinearSVC else {}
+        model = fitted(estimator(C=1e-2, **several), X, y)
+        assert_certified(model, X, y)
+
+    def test_a_scaled_loss_takes_the_same_way(self):
+        X, score = timestamps(5)
+        y = np.where(score > 0, 1, -1)
+        twice = fitted(LinearClassifier(Scaled(SquaredHinge(), 2.0), C=5e5), X, y)
+        once = fitted(LinearClassifier("squared_hinge", C=1e6), X, y)
+        assert twice.certificate_.certified and once.certificate_.certified
+        assert twice.certificate_.primal == pytest.approx(once.certificate_.primal, rel=1e-6)
+
+    def test_sums_that_cancel_without_a_penalty(self):
+        sign = np.where(np.arange(40) % 2 == 0, 1, -1)
+        X = np.column_stack([sign, -sign]).astype(float)
+        for c in (1, -1):
+            rows = np.flatnonzero(sign == c)
+            X[rows[:5]], X[rows[-5:]] = 2.0**60, -(2.0**60)
+        model = fitted(LinearClassifier("squared_hinge", C=math.inf), X, sign)
+        assert_certified(model, X, sign)
+
+    def test_a_model_file_keeps_the_digits_of_the_dual_point(self, tmp_path):
+        X, score = timestamps(1)
+        y = np.where(score > 0, 1, -1)
+        model = fitted(LinearClassifier("hinge", C=1e6), X, y)
+        dual = model._fits[0].dual
+        assert isinstance(dual, Explicit) and dual.rest is not None
+        linsep.save(model, tmp_path / "model.linsep")
+        again = linsep.load(tmp_path / "model.linsep")
+        assert (again._fits[0].dual.rest == dual.rest).all()
+        assert linsep.verify(again, X, y).certified
+
+
+class TestRounding:
+    def test_a_lattice_point_far_better_than_the_nearest(self):
+        """|theta_1 x + theta_2 x' - 1| with x near 1e17: the nearest floats miss by units, some floats do not."""
+        with many_digits():
+            rows = decimals(np.array([[1.7e17, 1.7e17 + 64.0, 1.0], [1.7e17 + 32, 1.7e17, 1.0]]))
+            H = gram(rows, decimals(np.ones(2))) + np.diag(decimals(np.full(3, 1e-12)))
+            theta = decimals(np.array([1.0, -1.0 - 1e-9, 3.0])) / 7
+            L = cholesky(H)
+
+            def excess(step):
+                y = L.T @ step
+                return y @ y
+
+            ones = decimals(np.ones(3))
+            nearest = excess(decimals(floats(theta)) - theta)
+            best = excess(decimals(best_rounding(theta, ones, L, excess, Decimal(0))) - theta)
+        assert best < nearest / 100
+
+    def test_two_floats_hold_twice_the_digits(self):
+        with many_digits():
+            third = decimals(np.ones(1)) / 3
+            high, low = two_floats(third)
+            assert abs(third - decimals(high) - decimals(low))[0] < Decimal(2) ** -107
+
+
+def test_cholesky_solves_what_float64_cannot():
+    """A Hilbert matrix of order 12, whose condition is 1e16."""
+    with many_digits():
+        H = np.array([[Decimal(1) / (i + j + 1) for i in range(12)] for j in range(12)])
+        L = cholesky(H)
+        x = backward(L, forward(L, H @ decimals(np.ones(12))))
+        assert max(abs(v - 1) for v in x) < Decimal("1e-20")
+
+
+@pytest.mark.parametrize("loss", [Hinge(), Squared(), Logistic()], ids=lambda loss: loss.name)
+def test_the_rest_of_a_dual_point_enters_v_exactly(loss):
+    rng = np.random.default_rng(0)
+    X = 10.0 ** rng.uniform(0, 18, size=(12, 3)) * rng.choice([-1, 1], (12, 3))
+    sign, weight = rng.choice([-1.0, 1.0], 12), rng.uniform(0.5, 2.0, 12)
+    u = rng.uniform(0.1, 0.9, 12)
+    rest = 0.4 * np.spacing(u) * rng.uniform(-1, 1, 12)
+    W = np.zeros((4, 1))
+    vectors = X, sign, None, weight, None, W, Explicit(u, rest)
+    sums = precise_sums(Part(loss, ElasticNet(1.0), False, *vectors, 1e-6))
+    for j in range(3):
+        exact = sum(
+            Fraction(s) * Fraction(g) * (Fraction(a) + Fraction(b)) * Fraction(x)
+            for s, g, a, b, x in zip(weight, sign, u, rest, X[:, j], strict=True)
+        )
+        assert abs(Fraction(sums.v[0][j]) - exact) <= Fraction(sums.v_error_entry)
+    assert sums.v_error_entry <= 2.0**-50 * max(abs(v) for v in sums.v[0])
