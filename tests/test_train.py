@@ -110,7 +110,7 @@ def test_without_an_intercept_it_stays_zero():
 
 @each_able
 def test_below_working_precision_the_warning_carries_the_proof(solver):
-    sample = plain(500, 4)
+    sample = plain(5000, 4)  # more rows than decimal arithmetic takes
     with pytest.warns(ConvergenceWarning, match="rounding") as caught:
         found = fit(sample, solver=solver, tol=1e-16)
     assert len(caught) == 1 and caught[0].message.certificate is found.certificate

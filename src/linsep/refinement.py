@@ -109,14 +109,9 @@ def refine(
     return (trial, better) if improved else (solution, found)
 
 
-def _free(problem: Problem | CoupledProblem) -> bool:
-    """Whether there is no penalty."""
-    return problem.lam == 0.0 and problem.penalty.l1 == 0.0
-
-
 def _accurate(problem: Problem | CoupledProblem, trial: Solution, found: Optimality) -> bool:
     """Whether float64 predictions have the objective of the certificate; a penalty keeps coefficients moderate."""
-    if not _free(problem) or not isinstance(problem, Problem):
+    if not problem.penalty.absent or not isinstance(problem, Problem):
         return True
     rows = KernelRows.of(problem.data, problem.fit_intercept)
     plain = rows.visit(problem.loss, np.ascontiguousarray(trial.W[: rows.size, 0]))
@@ -229,7 +224,7 @@ def _proposal(solution: Solution, W: FloatArray, dual: Explicit) -> Solution:
 def _smooth_and_free(problem: Problem | CoupledProblem) -> bool:
     return (
         isinstance(problem, Problem)
-        and _free(problem)
+        and problem.penalty.absent
         and problem.loss.smooth
         and problem.data.d < LARGEST
     )

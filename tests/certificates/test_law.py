@@ -6,6 +6,7 @@ floats and in exact arithmetic.
 """
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from hostile import answers, coefficients, dense, draw
 from judge import REGRESSION, judge, judge_errors
 from lawful import assert_verified
 
-from linsep.errors import LinsepError
+from linsep import LinearRegressor, verify
+from linsep.errors import CertificateError, LinsepError
 from linsep.solution import Explicit
 
 FAST = range(75)
@@ -54,6 +56,37 @@ def by_start(block):
 def test_certified_means_certified(block):
     found = [text for seed in block for text in complaints(seed)]
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("seed", [81381, 90680, 91911])
+def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
+    """Where the stored point is far from feasible, or columns are nearly dependent."""
+    assert not complaints(seed)
+
+
+def test_a_relative_gap_of_zero_is_for_exact_fits_alone():
+    case = draw(91928)
+    model, _ = answers(case)
+    assert model.certificate_.certified and model.certificate_.relative_gap > 0.0
+    model.certificate_ = replace(model.certificate_, relative_gap=0.0)
+    with pytest.raises(CertificateError):
+        verify(model, case.X, case.y, case.weight)
+
+
+def test_an_exact_claim_is_compared_without_an_allowance():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    model = LinearRegressor("squared", C=1.0, tol=1e-3).fit(X, X[:, 0])
+    model.coef_ = 1.005 * model.coef_
+    with pytest.raises(CertificateError) as caught:
+        verify(model, X, X[:, 0], exact=True)
+    claim = model.certificate_ = caught.value.certificate
+    assert claim.certified and claim.gap > 1e-5 * claim.primal
+    assert verify(model, X, X[:, 0]).certified
+    sharper = {"dual": claim.primal, "gap": 0.0, "relative_gap": 0.0, "coef_error": 0.0}
+    model.certificate_ = replace(claim, **sharper)
+    with pytest.raises(CertificateError):
+        verify(model, X, X[:, 0])
 
 
 @pytest.mark.slow

@@ -104,7 +104,7 @@ def certify(
     if here and nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
         return exact_zero(tol)
     found = _by_duality_or_curvature(problem, solution, tol)
-    if not _doubled(solution) or (found.certified and not _free(problem)):
+    if not _doubled(solution) or (found.certified and not problem.penalty.absent):
         return found
     exact = _exactly(problem, solution, tol)
     if found.certified:  # without a penalty, what exact arithmetic cannot confirm is not claimed
@@ -112,14 +112,9 @@ def certify(
     return min(found, exact, key=preference)
 
 
-def _free(problem: Problem) -> bool:
-    """Whether there is no penalty."""
-    return problem.lam == 0.0 and problem.penalty.l1 == 0.0
-
-
 def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -> Optimality:
     """The better of the certificates in floating-point numbers."""
-    if problem.lam == 0.0 and problem.penalty.l1 == 0.0:
+    if problem.penalty.absent:
         return _local(problem, solution, tol)
     found = _by_duality(problem, solution, tol)
     hidden = _doubled(solution) or _drowned(found)

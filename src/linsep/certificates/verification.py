@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
-from linsep.certificates.claims import altered, contradiction
+from linsep.certificates.claims import altered, contradiction, inconsistency
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import cleared_dual, group_certificate
@@ -167,7 +167,7 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     reached = found.certified and found.gap <= claim.gap
     if exact or reached or not claim.certified:
         return found
-    if math.prod(part.X.shape) > _EXACT_SIZE:
+    if math.prod(part.X.shape) > _EXACT_SIZE or inconsistency(claim, part):
         return found
     with contextlib.suppress(Refused):
         best = recheck_part(part, exact=True, claimed_gap=claim.gap)

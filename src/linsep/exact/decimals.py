@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -18,8 +17,10 @@ Mask = npt.NDArray[np.bool_]
 Decimals = Any
 
 DIGITS = 70
-#: Multiply-adds of one Hessian up to which decimal arithmetic is worth its time: about 50 ms.
-LARGEST = 200_000
+#: Multiply-adds of an iteration up to which decimal arithmetic is worth its time: about 0.1 s.
+LARGEST = 350_000
+#: Columns of a Hessian that cost as much as all that is computed for a row besides it.
+_OVERHEAD = 10
 ZERO, ONE = Decimal(0), Decimal(1)
 
 _convert = np.frompyfunc(Decimal, 1, 1)
@@ -27,7 +28,8 @@ _convert = np.frompyfunc(Decimal, 1, 1)
 
 def worthwhile(rows: int, coefficients: int) -> bool:
     """Whether a problem of this size is solved in decimal arithmetic within seconds."""
-    return rows * coefficients * coefficients <= LARGEST
+    hessian = rows * (coefficients + _OVERHEAD) ** 2
+    return hessian + coefficients**3 // 2 <= LARGEST
 
 
 @contextmanager
@@ -71,11 +73,6 @@ def powers_of_two(sizes: FloatArray) -> Decimals:
     return np.array([Decimal(2) ** -int(k) for k in exponents], dtype=object)
 
 
-def damping(change: Decimal) -> Decimal:
-    """log(1 + t)/t: the step that surely decreases a loss with |l'''| <= l'' if margins change by t (Bach 2010)."""
-    return (ONE + change).ln() / change if change > Decimal("1e-3") else ONE
-
-
 def gram(B: Decimals, h: Decimals) -> Decimals:
     """B' diag(h) B."""
     p = B.shape[1]
@@ -114,8 +111,3 @@ def backward(L: Decimals, b: Decimals) -> Decimals:
     for j in range(len(x) - 1, -1, -1):
         x[j] = (x[j] - (L[j + 1 :, j] @ x[j + 1 :] if j + 1 < len(x) else ZERO)) / L[j, j]
     return x
-
-
-def finite(value: float) -> bool:
-    """Whether an end of an interval is a number."""
-    return math.isfinite(value)

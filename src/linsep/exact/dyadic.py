@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -67,6 +68,10 @@ class Dyadic:
         """Every entry as a rational number."""
         return [rational(num, self.exp) for num in self.num.tolist()]
 
+    def floats(self) -> npt.NDArray[np.float64]:
+        """Every entry rounded to float64, infinite beyond."""
+        return np.array([nearest(x) for x in self.fractions()])
+
 
 @dataclass(frozen=True, eq=False)
 class DyadicRows:
@@ -97,6 +102,14 @@ class DyadicRows:
     def _shifts(self) -> tuple[int, Integers]:
         low = min(self.exps, default=0)
         return low, np.array([1 << (exp - low) for exp in self.exps], dtype=object)
+
+
+def nearest(x: Fraction) -> float:
+    """The number rounded to float64, infinite beyond."""
+    try:
+        return float(x)
+    except OverflowError:
+        return math.copysign(math.inf, x)
 
 
 def rational(num: int, exp: int) -> Fraction:

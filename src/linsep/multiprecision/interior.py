@@ -70,7 +70,7 @@ def solve(
         if state.shortfall() <= Decimal(tol) * _SHARE:
             state.centre(classes)
             enough = Decimal(tol) * _ENOUGH * state.size()
-            rounded = best_rounding(state.theta, units, state.L, state.excess, enough)
+            rounded = best_rounding(state.theta, units, state.L, state.excess, enough, end)
             return Found(state.theta, rounded)
         state.step()
     raise Stuck

@@ -9,8 +9,10 @@ reduced basis (Lenstra, Lenstra and Lovasz, Factoring polynomials with rational 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
+from time import perf_counter
 
 import numpy as np
 
@@ -30,8 +32,12 @@ def best_rounding(
     L: Decimals,
     excess: Callable[[Decimals], Decimal],
     enough: Decimal,
+    end: float = math.inf,
 ) -> FloatArray:
-    """Float64 coefficients near units * theta with an objective at most ``enough`` above the minimum, if possible."""
+    """Float64 coefficients near units * theta with an objective at most ``enough`` above the minimum, if possible.
+
+    The search ends when the clock (``time.perf_counter``) reaches ``end``.
+    """
     exact = theta * units
     best, least = floats(exact), None
     for point in _candidates(exact, units, L):
@@ -40,7 +46,7 @@ def best_rounding(
         cost = excess((decimals(point) - exact) / units)
         if least is None or cost < least:
             best, least = point, cost
-        if least <= enough:
+        if least <= enough or perf_counter() > end:
             break
     return best
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal
+from math import isfinite
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,9 +26,7 @@ from linsep.exact.decimals import (
     ZERO,
     Decimals,
     FloatArray,
-    damping,
     decimals,
-    finite,
     floats,
     gram,
     only,
@@ -56,6 +55,11 @@ def probabilities(z: Decimals) -> Decimals:
     top = z.max(axis=1)
     e = np.array([[(x - y).exp() for x in row] for row, y in zip(z, top, strict=True)])
     return e / e.sum(axis=1)[:, None]
+
+
+def damping(change: Decimal) -> Decimal:
+    """log(1 + t)/t: the step that surely decreases a loss with |l'''| <= l'' if margins change by t (Bach 2010)."""
+    return (ONE + change).ln() / change if change > Decimal("1e-3") else ONE
 
 
 def longest_step(least: Decimal, bend: Decimal, grown: Callable[[Decimal], Decimal]) -> Decimal:
@@ -201,8 +205,8 @@ class Boxes(Term):
         self.map, self.s, self.r = rows, s, shift.copy()
         n = len(shift)
         self.q = Decimal(quadratic)
-        self.above, self.below = np.full(n, finite(high)), np.full(n, finite(low))
-        self.high, self.low = (Decimal(x if finite(x) else 0.0) for x in (high, low))
+        self.above, self.below = np.full(n, isfinite(high)), np.full(n, isfinite(low))
+        self.high, self.low = (Decimal(x if isfinite(x) else 0.0) for x in (high, low))
         self.count = int(self.above.sum() + self.below.sum())
         self._start()
 

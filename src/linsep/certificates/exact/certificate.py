@@ -15,6 +15,7 @@ lose the terms of the penalty and the factor C, v must be zero. ``dual`` finds s
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -23,12 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.exact.coupled import CoupledRows
-from linsep.certificates.exact.dual import Rows, Target, candidates, without_residual
+from linsep.certificates.exact.dual import Rows, Target, candidates, cleared
 from linsep.certificates.exact.group import GroupTerms
 from linsep.certificates.exact.losses import Interval
 from linsep.certificates.exact.pointwise import PointwiseRows
 from linsep.certificates.optimality import EXACT_FIT, Optimality
 from linsep.certificates.recheck import Dual
+from linsep.exact.dyadic import nearest
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet
 
@@ -113,11 +115,9 @@ class _Terms:
             for _, sums in candidates(rows, dual, target):
                 entropy, v = sums.balanced() if fit_intercept else sums.plain()
                 yield self.dual_value(C * entropy.low, [C * abs(x) for x in v])
-        free = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
-        for point, sums in candidates(rows, dual, free):
-            cleared = without_residual(rows, point, sums, fit_intercept)
-            if cleared is not None:
-                yield C * cleared.plain()[0].low
+        for sums in cleared(rows, dual, fit_intercept):
+            if sums is not None:
+                yield C * sums.plain()[0].low
 
     def dual_value(self, gain: Fraction, v: list[Fraction]) -> Fraction:
         """D from minus the conjugates and |v|, both times C."""
@@ -135,13 +135,15 @@ def _exact_fit(rows: Rows, primal: Fraction, tol: float) -> bool:
     if isinstance(rows, CoupledRows):
         return False
     null = float((rows.s * rows.factor * rows.loss.value(rows.offset)).sum())
-    return float(primal) <= tol * EXACT_FIT * null
+    return nearest(primal) <= tol * EXACT_FIT * null
 
 
 def _conclude(
     primal: Interval, bound: Fraction, tol: float, *, strength: Fraction, exact_fit: bool
 ) -> Optimality:
-    gap = primal.high - bound
+    gap, value = primal.high - bound, nearest(primal.high)
+    if math.isinf(value):
+        return Optimality(value, 0.0, value, value, value, tol, False, 0.0, "exact")
     certified = exact_fit or gap <= Fraction(tol) * primal.low
     coef_error = math.inf
     if strength > 0:
@@ -150,7 +152,7 @@ def _conclude(
     if primal.low > 0 and share:
         share = _above(gap / primal.low)
     return Optimality(
-        primal=float(primal.high),
+        primal=value,
         dual=-_above(-bound) + 0.0,
         gap=_above(gap),
         relative_gap=share,
@@ -163,5 +165,7 @@ def _conclude(
 
 def _above(x: Fraction) -> float:
     """The smallest float that is not below x, or the next one."""
-    nearest = float(x)
-    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
+    found = nearest(x)
+    if math.isinf(found):
+        return found if found > 0.0 else -sys.float_info.max
+    return found if Fraction(found) >= x else math.nextafter(found, math.inf)

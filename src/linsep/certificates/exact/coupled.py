@@ -92,15 +92,18 @@ class CoupledRows(ExactRows):
         if isinstance(dual, Explicit):
             return self._explicit(dual)
         if not isinstance(self.loss, Multinomial):
-            return self.slopes()
+            return self._slopes()
         block = self.X.astype(np.float64)
         P, change = self.loss.proba(score(block, dual.base)), score(block, dual.step)
         with np.errstate(over="ignore", invalid="ignore"):
             U = -P * (1.0 + change - (P * change).sum(axis=1, keepdims=True))
         return self._off_label(U)
 
-    def slopes(self) -> Point:
-        """Minus the slopes of the losses at the answer."""
+    def slopes(self) -> list[Point]:
+        """Minus the slopes of a smooth loss at the answer; a kink has many."""
+        return [self._slopes()] if self.loss.smooth else []
+
+    def _slopes(self) -> Point:
         return self._off_label(
             -self.loss.slope(score(self.X.astype(np.float64), self.W), self.labels)
         )

@@ -14,7 +14,7 @@ Nothing here needs to be trusted: the bound is evaluated at whatever comes out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -46,6 +46,8 @@ _STEPS = 12
 _LARGEST = 4e7
 #: Singular values below this share of the largest are rounding; 0 comes second, for columns that are nearly dependent.
 _RANKS = (1e-11, 0.0)
+#: Corrected points whose v is made exactly 0; rationals are slow.
+_NEAREST = 3
 #: Products of rationals up to which what remains is spread over all rows.
 _SPREAD = 50_000
 
@@ -88,23 +90,31 @@ Sums = SideSums | ClassSums
 
 def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, Any]]:
     """Dual points and their sums, the cheapest first."""
-    yield from ((point, rows.evaluate(point)) for point in [rows.stored(dual)])
+    stored = rows.stored(dual)
+    yield stored, rows.evaluate(stored)
     if rows.n * rows.k * float(target.active.sum()) > _LARGEST:
         return
-    yield from _corrected(rows, rows.stored(dual), target)
-    if rows.loss.smooth:
-        yield from _corrected(rows, rows.slopes(), target)
+    pointwise = isinstance(rows, PointwiseRows)
+    starts = [stored, *rows.slopes()]
+    for start in starts:
+        yield from _corrected(rows, start, target, _step)
+    if pointwise and worthwhile(rows.n, int(target.active.sum())):
+        for start in starts:
+            yield from _corrected(rows, start, target, _step_in_decimals)
 
 
-def _corrected(rows: Rows, point: Point, target: Target) -> Iterator[tuple[Point, Any]]:
-    """The point after one, two, ... corrections, as long as they bring v ten times nearer to its target."""
+def _corrected(
+    rows: Any, point: Point, target: Target, next_step: Callable[..., Point | None]
+) -> Iterator[tuple[Point, Any]]:
+    """The point, and after one, two, ... corrections, as long as they bring v ten times nearer to its target."""
     point = rows.snapped(point)
     sums = rows.evaluate(point)
+    yield point, sums
     before = np.inf
     for _ in range(_STEPS):
         miss = target.miss(sums.gradient())
         far = float(np.abs(miss).max(initial=0.0))
-        step = _step(rows, point, target, miss) if far <= before / 10 and far > 0.0 else None
+        step = next_step(rows, point, target, miss) if far <= before / 10 and far > 0.0 else None
         if step is None:
             return
         point, before = step, far
@@ -113,8 +123,6 @@ def _corrected(rows: Rows, point: Point, target: Target) -> Iterator[tuple[Point
 
 
 def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point | None:
-    if isinstance(rows, PointwiseRows) and worthwhile(rows.n, len(miss)):
-        return _step_in_decimals(rows, point, target, miss)
     B, factors = rows.directions(point, target.active)
     if not B.size:
         return None
@@ -149,6 +157,19 @@ def _step_in_decimals(
         moved = decimals(h) * decimals(rows.sigma) * y
     change = floats(moved)
     return point.moved(change) if np.isfinite(change).all() else None
+
+
+def cleared(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
+    """Sums of dual points with v = 0 exactly, or None: next to the stored one, and to those that come nearest."""
+    target = Target(rows.W, Fraction(0), Fraction(0), fit_intercept)
+
+    def distance(found: tuple[Point, Any]) -> float:
+        return float(np.abs(target.miss(found[1].gradient())).max(initial=0.0))
+
+    points = candidates(rows, dual, target)
+    yield without_residual(rows, *next(points), fit_intercept)
+    for point, sums in sorted(points, key=distance)[:_NEAREST]:
+        yield without_residual(rows, point, sums, fit_intercept)
 
 
 def without_residual(

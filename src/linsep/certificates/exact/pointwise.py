@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,8 @@ from linsep.certificates.exact.losses import NOTHING, Interval, formula_of
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
 from linsep.certificates.recheck import Dual, dual_point, given, score
 from linsep.exact.dyadic import Dyadic, DyadicRows
-from linsep.losses import Loss, Scaled
+from linsep.losses import Loss, Scaled, zero_margin
+from linsep.problem.closing_rows import score_share
 from linsep.solution import Explicit
 
 FloatArray = npt.NDArray[np.float64]
@@ -77,13 +79,17 @@ class PointwiseRows(ExactRows):
     def primal(self) -> Interval:
         """Sum of s l(m)."""
         total = NOTHING
-        theta = self.W[:, 0]
-        for rows, block, columns in dense_blocks(self.X):
-            scores = DyadicRows.of(block).dot(Dyadic.of(theta[columns])) + Dyadic.of(theta[-1])
-            m = Dyadic.of(self.sigma[rows]) * scores + Dyadic.of(self.offset[rows])
+        for rows, m in self._margins():
             kept = self.s[rows] > 0.0  # a row of weight 0 is not there
             total += self.formula.value(m.take(kept), self.weights(rows).take(kept))
         return total
+
+    def _margins(self) -> Iterator[tuple[slice, Dyadic]]:
+        """Yield the margins of one block of rows after another, without rounding."""
+        theta = self.W[:, 0]
+        for rows, block, columns in dense_blocks(self.X):
+            scores = DyadicRows.of(block).dot(Dyadic.of(theta[columns])) + Dyadic.of(theta[-1])
+            yield rows, Dyadic.of(self.sigma[rows]) * scores + Dyadic.of(self.offset[rows])
 
     def stored(self, dual: Dual) -> Point:
         """The dual point of the model, unfolded in floats."""
@@ -96,10 +102,18 @@ class PointwiseRows(ExactRows):
             point = point.moved(np.where(np.isfinite(rest), rest, 0.0))
         return point
 
-    def slopes(self) -> Point:
-        """Minus the slopes of the losses at the answer."""
-        with np.errstate(over="ignore"):
-            u = -self.loss.slope(self.m)
+    def slopes(self) -> list[Point]:
+        """Minus the slopes of the losses at the answer; halfway between two at a kink, or where rounding hides it."""
+        if self.loss.smooth:
+            return [self._slopes(self.m, 0.0)]
+        m = np.concatenate([np.zeros(0), *(m.floats() for _, m in self._margins())])
+        own = np.abs(m) + np.abs(self.offset) + abs(zero_margin(self.loss))
+        terms = score(abs(self.X.astype(np.float64)), np.abs(self.W))[:, 0] + own
+        return [self._slopes(m, score_share(self.d) * size) for size in (own, terms)]
+
+    def _slopes(self, m: FloatArray, error: Any) -> Point:
+        with np.errstate(over="ignore", invalid="ignore"):
+            u = -(self.loss.slope(m - error) + self.loss.slope(m + error)) / 2.0
         return Point([np.where(np.isfinite(u), u, 0.0)])
 
     def evaluate(self, point: Point) -> SideSums:
