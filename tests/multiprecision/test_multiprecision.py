@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hostile import coefficients
+from hostile import coefficients, draw
 from lawful import assert_true, assert_verified, fitted, task_of
 
 import linsep
@@ -159,3 +159,11 @@ def test_the_rest_of_a_dual_point_enters_v_exactly(loss):
         )
         assert abs(Fraction(sums.v[0][j]) - exact) <= Fraction(sums.v_error_entry)
     assert sums.v_error_entry <= 2.0**-50 * max(abs(v) for v in sums.v[0])
+
+
+def test_a_method_that_stalls_hands_over_early():
+    """Columns 1e15 and -1e15 under the hinge of Crammer and Singer: rounds that use all their steps gain nothing."""
+    case = draw(91893)
+    model = fitted(case.estimator(), case.X, case.y)
+    assert model._fits[0].n_passes < 1500
+    assert_certified(model, case.X, case.y)

@@ -18,7 +18,7 @@ Decimals = Any
 
 DIGITS = 70
 #: Multiply-adds of an iteration up to which decimal arithmetic is worth its time: about 0.1 s.
-LARGEST = 350_000
+LARGEST = 400_000
 #: Columns of a Hessian that cost as much as all that is computed for a row besides it.
 _OVERHEAD = 10
 ZERO, ONE = Decimal(0), Decimal(1)

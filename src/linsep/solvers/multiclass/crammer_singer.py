@@ -104,7 +104,8 @@ class _Rounds:
                 smooth = (
                     self.slack > max(self._allowed(), _BLUR * self.value) and self.sigma < _MOST
                 )
-                if gap < 0.7 * best or (smooth and status is not Status.CERTIFIED):
+                minimised = steps < _MAX_STEPS and status is not Status.CERTIFIED
+                if gap < 0.7 * best or (smooth and minimised):
                     stalls = 0
                 else:
                     stalls += 1
