@@ -175,7 +175,7 @@ def _pointwise(
     offset = decimals(given(data.offset, slice(0, data.n), 0.0)[there])
     rows = Matrix(scaled_rows(A, units, data.sign[there]))
     row_term: Boxes | Curved
-    if q is not None:
+    if q is not None and loss.dead_zone is None:
         row_term = Boxes(rows, Decimal(zero_margin(loss)) - offset, s, q, *loss.domain)
     elif type(loss) in _SLOPES:
         row_term = Curved(rows, -offset, s, _SLOPES[type(loss)])

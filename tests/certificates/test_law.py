@@ -14,7 +14,7 @@ from hostile import answers, coefficients, dense, draw
 from judge import REGRESSION, judge, judge_errors
 from lawful import assert_verified
 
-from linsep import LinearRegressor, verify
+from linsep import LinearClassifier, verify
 from linsep.errors import CertificateError, LinsepError
 from linsep.solution import Explicit
 
@@ -64,29 +64,34 @@ def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     assert not complaints(seed)
 
 
+def claim_instead(model, claim):
+    """Let the model and its fit claim something else."""
+    model.certificate_ = claim
+    model._fits = [replace(model._fits[0], certificate=claim)]
+
+
 def test_a_relative_gap_of_zero_is_for_exact_fits_alone():
     case = draw(91928)
     model, _ = answers(case)
     assert model.certificate_.certified and model.certificate_.relative_gap > 0.0
-    model.certificate_ = replace(model.certificate_, relative_gap=0.0)
+    claim_instead(model, replace(model.certificate_, relative_gap=0.0))
     with pytest.raises(CertificateError):
         verify(model, case.X, case.y, case.weight)
 
 
 def test_an_exact_claim_is_compared_without_an_allowance():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 2))
-    model = LinearRegressor("squared", C=1.0, tol=1e-3).fit(X, X[:, 0])
-    model.coef_ = 1.005 * model.coef_
-    with pytest.raises(CertificateError) as caught:
-        verify(model, X, X[:, 0], exact=True)
-    claim = model.certificate_ = caught.value.certificate
-    assert claim.certified and claim.gap > 1e-5 * claim.primal
-    assert verify(model, X, X[:, 0]).certified
+    X = rng.normal(size=(60, 40))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, -1)
+    model = LinearClassifier("squared_hinge", C=1.0, tol=0.05).fit(X, y)
+    claim = verify(model, X, y, exact=True)
+    assert claim.kind == "exact" and claim.relative_gap > 0.01
+    claim_instead(model, claim)
+    assert verify(model, X, y).certified
     sharper = {"dual": claim.primal, "gap": 0.0, "relative_gap": 0.0, "coef_error": 0.0}
-    model.certificate_ = replace(claim, **sharper)
-    with pytest.raises(CertificateError):
-        verify(model, X, X[:, 0])
+    claim_instead(model, replace(claim, **sharper))
+    with pytest.raises(CertificateError, match="smaller than the one that can be proven"):
+        verify(model, X, y)
 
 
 @pytest.mark.slow
