@@ -40,6 +40,7 @@ class Part:
     weight: FloatArray | None = None
     rows: npt.NDArray[np.bool_] | None = None
     C: float | None = None  #: where the subproblems differ in C
+    offset: FloatArray | None = None  #: added to sign * score, where there is no target
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,7 @@ class Objective:
     #: > 0: the intercept is penalised, as the coefficient of a column of this value
     intercept_scaling: float = 0.0
     unit: float = 1.0
+    factor: FloatArray | None = None  #: penalty factor of each feature, where they differ
 
     @property
     def width(self) -> int:
@@ -311,14 +313,27 @@ def _huber(model: Any, given: Given) -> Objective:
 
 @reads("QuantileRegressor")
 def _quantile(model: Any, given: Given) -> Objective:
-    if model.quantile != 0.5 or model.alpha != 0.0:
-        raise Refused(
-            "linsep takes QuantileRegressor with quantile=0.5 and alpha=0: it has no other quantile loss, and no "
-            "absolute loss with an L1 penalty."
-        )
-    loss, free = losses.Absolute().for_targets(), bool(model.fit_intercept)
-    text, unit = "mean |t - x.w - b| / 2", 0.5 / given.total_weight
-    return Objective(text, loss, math.inf, (_numeric(given),), fit_intercept=free, unit=unit)
+    loss = losses.Pinball(float(model.quantile)).for_targets()
+    alpha, total = float(model.alpha), given.total_weight
+    C, unit = (math.inf, 1.0 / total) if alpha == 0.0 else (1.0 / (alpha * total), alpha)
+    text = "mean pinball(t - x.w - b)" + (" + alpha |w|_1" if alpha else "")
+    ratio, free = 1.0 if alpha else 0.0, bool(model.fit_intercept)
+    return Objective(text, loss, C, (_numeric(given),), ratio, free, unit=unit)
+
+
+@reads("LinearSVR")
+def _linear_svr(model: Any, given: Given) -> Objective:
+    squared = model.loss.startswith("squared")
+    kind = losses.SquaredEpsilonInsensitive if squared else losses.EpsilonInsensitive
+    free = bool(model.fit_intercept)
+    end = "penalised intercept" if free else "no intercept"
+    text = f"1/2 |w|^2 + C sum max(0, |t - x.w - b| - epsilon){'^2' if squared else ''}, {end}"
+    return Objective(
+        text,
+        *(kind(float(model.epsilon)).for_targets(), float(model.C), (_numeric(given),)),
+        fit_intercept=free,
+        intercept_scaling=float(model.intercept_scaling) if free else 0.0,
+    )
 
 
 _SGD: dict[str, Callable[[Any], tuple[Loss, float]]] = {
@@ -326,12 +341,18 @@ _SGD: dict[str, Callable[[Any], tuple[Loss, float]]] = {
     "log_loss": lambda model: (losses.Logistic(), 1.0),
     "squared_hinge": lambda model: (losses.SquaredHinge(), 1.0),
     "modified_huber": lambda model: (losses.HuberisedHinge(2.0), 4.0),
+    "perceptron": lambda model: (losses.Perceptron(), 1.0),
     "squared_error": lambda model: (losses.Squared(), 0.5),
     "huber": lambda model: (losses.Huber(float(model.epsilon)), 1.0),
+    "epsilon_insensitive": lambda model: (losses.EpsilonInsensitive(float(model.epsilon)), 1.0),
+    "squared_epsilon_insensitive": lambda model: (
+        losses.SquaredEpsilonInsensitive(float(model.epsilon)),
+        1.0,
+    ),
 }
 
 
-@reads("SGDClassifier", "SGDRegressor")
+@reads("SGDClassifier", "SGDRegressor", "Perceptron")
 def _sgd(model: Any, given: Given) -> Objective:
     if hasattr(model, "classes_"):
         factors = class_factors(model.class_weight, model.classes_, given.y)
@@ -347,13 +368,14 @@ def sgd(model: Any, parts: tuple[Part, ...], n: int) -> Objective:
     loss, factor = known(model)
     if parts[0].target is not None:
         loss = loss.for_targets()
-    none = model.penalty is None or float(model.alpha) == 0.0
+    alpha = 0.0 if model.penalty is None else float(model.alpha)
     ratio = {None: 0.0, "l1": 1.0, "l2": 0.0}.get(model.penalty, model.l1_ratio)
-    C = math.inf if none else factor / (float(model.alpha) * n)
-    unit = factor / n if none else float(model.alpha)
-    text = f"alpha penalty + mean {model.loss.replace('_', ' ')}"
+    C = factor / (alpha * n) if alpha else math.inf
+    unit = alpha if alpha else factor / n
+    words = "max(0, -m)" if loss.zero_at_origin else model.loss.replace("_", " ")
+    text = f"alpha penalty + mean {words}" if alpha else f"mean {words}"
     free = bool(model.fit_intercept)
-    return Objective(text, loss, C, parts, 0.0 if none else float(ratio), free, unit=unit)
+    return Objective(text, loss, C, parts, float(ratio) if alpha else 0.0, free, unit=unit)
 
 
 def _numeric(given: Given) -> Part:

@@ -1,12 +1,15 @@
 """``linsep audit``: verdicts, exit codes and bad coefficient files."""
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
+import skops.io
 from sklearn.linear_model import LogisticRegression
 
+import linsep
 from linsep.cli import main
 
 
@@ -59,3 +62,42 @@ def test_a_bad_coefficient_file(data, capsys, text, words):
     Path("coef.csv").write_text(text)
     assert main(ARGUMENTS) == 4
     assert words in capsys.readouterr().err
+
+
+def test_stored_models(data, capsys):
+    skops.io.dump(data, "model.skops")
+    arguments = ["audit", "t.csv", "-t", "bought", "--json", "--model"]
+    assert main([*arguments, "model.skops"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["optimal"] and facts["model"] == "LogisticRegression"
+    assert main([*arguments, "model.skops", "--C", "2"]) == 4
+    assert "LogisticRegression knows its own C" in capsys.readouterr().err
+    table = linsep.read_table("t.csv", "bought")
+    ours = linsep.LogisticRegression(C=0.3).fit(
+        np.column_stack([table.values("height"), table.values("width")]), table.y
+    )
+    Path("model.onnx").write_bytes(linsep.export.onnx(ours))
+    assert main([*arguments, "model.onnx", "--C", "0.3"]) == 0
+    assert json.loads(capsys.readouterr().out)["model"] == "ONNX model"
+    assert main([*arguments, "model.onnx", "--C", "3"]) == 3
+    capsys.readouterr()
+    Path("model.pkl").write_bytes(pickle.dumps(data))
+    assert main([*arguments, "model.pkl"]) == 4
+    assert "is a pickle, which runs code when it is loaded" in capsys.readouterr().err
+
+
+def test_columns_by_the_names_that_a_model_knows(data, capsys):
+    table = linsep.read_table("t.csv", "bought")
+    names = np.array(["width", "height"], dtype=object)
+    X = np.column_stack([table.values(name) for name in names])
+    model = LogisticRegression(tol=1e-12).fit(X, table.y)
+    model.feature_names_in_ = names
+    skops.io.dump(model, "model.skops")
+    assert main(["audit", "t.csv", "-t", "bought", "--model", "model.skops"]) == 0
+    capsys.readouterr()
+    Path("model.txt").write_text(
+        "solver_type L2R_LR\nnr_class 2\nlabel 1 0\nnr_feature 2\nbias -1\nw\n0.5 \n0.1 \n"
+    )
+    Path("u.csv").write_text("a,b,y\n" + "".join(f"{i},{i % 3},{i % 2}\n" for i in range(12)))
+    assert main(["audit", "u.csv", "-t", "y", "--model", "model.txt", "--C", "1"]) == 3
+    assert "LIBLINEAR L2R_LR" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """How far a fitted linear model, of any library, is from the optimum of its own problem."""
 
-from linsep.auditing.verdict import Audit, audit
+from linsep.auditing.comparing import audit
+from linsep.auditing.verdict import Audit, PerceptronAudit
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "PerceptronAudit", "audit"]

@@ -7,18 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep import certificates, losses
+from linsep import certificates
 from linsep.errors import BadInput
-from linsep.losses import CoupledLoss, CrammerSinger, Loss
-from linsep.penalties import ElasticNet
-from linsep.sklearn_objectives import (
-    FloatArray,
-    Given,
-    Objective,
-    Part,
-    objective_of,
-    one_vs_rest,
-)
+from linsep.losses import CoupledLoss, CrammerSinger
+from linsep.penalties import ElasticNet, GroupElasticNet
+from linsep.sklearn_objectives import FloatArray, Given, Objective, Part, objective_of
 from linsep.solution import Explicit, Linearised
 
 __all__ = [
@@ -28,21 +21,10 @@ __all__ = [
     "Part",
     "objective_at",
     "objective_of",
-    "plain",
+    "penalty_of",
     "split",
     "targets",
 ]
-
-
-def plain(given: Given, loss: str | Loss, C: float, l1_ratio: float) -> Objective:
-    """The problem of coefficients from elsewhere: linsep's objective with a free intercept."""
-    found = losses.get(loss)
-    if np.issubdtype(given.y.dtype, np.floating) and found.regression:
-        part = Part(target=given.y.astype(float), weight=given.weight)
-        found = found.for_targets()
-    else:
-        part = one_vs_rest(np.unique(given.y), given)[0]
-    return Objective(f"1/2 |w|^2 + C sum {found.name}", found, C, (part,), l1_ratio)
 
 
 def split(problem: Objective, coef: Any, intercept: Any) -> list[FloatArray]:
@@ -61,6 +43,14 @@ def split(problem: Objective, coef: Any, intercept: Any) -> list[FloatArray]:
     return np.hsplit(W, len(problem.parts))
 
 
+def penalty_of(problem: Objective, part: Part) -> ElasticNet:
+    """The penalty of a subproblem without that of the intercept."""
+    C = problem.C if part.C is None else part.C
+    if problem.factor is None:
+        return ElasticNet(C, problem.l1_ratio)
+    return GroupElasticNet(C, problem.l1_ratio, problem.factor, np.arange(len(problem.factor)))
+
+
 def objective_at(
     problem: Objective,
     part: Part,
@@ -76,11 +66,11 @@ def objective_at(
         dual = Explicit(np.zeros((n, problem.width) if coupled else n))
     check = certificates.Part(
         loss=problem.loss,
-        penalty=ElasticNet(problem.C if part.C is None else part.C, ratio),
+        penalty=penalty_of(problem, part),
         fit_intercept=problem.fit_intercept,
         X=X,
         sigma=np.ones(n) if part.sign is None else part.sign,
-        offset=None if part.target is None else -part.target,
+        offset=part.offset if part.target is None else -part.target,
         weight=part.weight,
         labels=part.labels,
         W=W,

@@ -1,4 +1,4 @@
-"""``linsep audit``: how far coefficients from elsewhere are from the optimum of their objective."""
+"""``linsep audit``: how far coefficients or a model from elsewhere are from the optimum of their objective."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 import linsep
+from linsep.auditing import model_files
+from linsep.auditing.plain import COUPLED
 from linsep.cli import reading
 from linsep.cli.commands import DONE, NOT_CERTIFIED
 from linsep.cli.output import Outcome, say
@@ -24,44 +26,70 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     reading.add_data(parser, target=True)
     group = parser.add_argument_group("the model")
-    group.add_argument(
+    source = group.add_mutually_exclusive_group(required=True)
+    source.add_argument(
         "--coef",
-        required=True,
         metavar="FILE",
         help="table with two columns, name and coefficient; a row 'intercept' if there is one",
     )
-    group.add_argument("--loss", default="logistic", help=f"one of {', '.join(NAMES)}")
-    group.add_argument("--C", type=float, default=1.0, help="weight of the losses; inf: no penalty")
-    group.add_argument("--l1-ratio", type=float, default=0.0, help="0: L2, 1: L1, between: both")
+    source.add_argument(
+        "--model",
+        metavar="FILE",
+        help="ONNX, skops or LIBLINEAR file; skops files know their objective, pickles are refused",
+    )
+    names = ", ".join((*NAMES, *COUPLED))
+    group.add_argument("--loss", help=f"one of {names}; default logistic")
+    group.add_argument("--C", type=float, help="weight of the losses, default 1; inf: no penalty")
+    group.add_argument("--l1-ratio", type=float, help="0: L2 (default), 1: L1, between: both")
+    group.add_argument("--epsilon", type=float, help="half width of epsilon-insensitive losses")
     group.add_argument("--tol", type=float, default=1e-6, help="relative excess that is optimal")
 
 
 def run(options: Any) -> Outcome:
     """The verdict; not optimal is exit code 3."""
-    coefficients = _coefficients(options)
+    model, columns = _plain(options) if options.model is None else _stored(options)
     table = reading.labelled(options)
-    intercept = 0.0
-    for name in [known for known in coefficients if known.lower() in INTERCEPTS]:
-        intercept = coefficients.pop(name)
-    for name in coefficients:
-        if name not in table.columns:
-            raise missing_name(name, table.columns, table.source)
-    X = np.column_stack([_numbers(table, name) for name in coefficients])
-    found = linsep.audit(
-        (np.array(list(coefficients.values())), intercept),
-        X,
-        table.y,
-        loss=options.loss,
-        C=options.C,
-        l1_ratio=options.l1_ratio,
-        tol=options.tol,
-    )
+    stated = {
+        name: getattr(options, name)
+        for name in ("loss", "C", "l1_ratio", "epsilon")
+        if getattr(options, name) is not None
+    }
+    X = _rows(table, columns)
+    found = linsep.audit(model, X, table.y, **stated, tol=options.tol)
     say(options, str(found))
     facts = {
         key: value if not isinstance(value, float) or math.isfinite(value) else None
         for key, value in found.to_dict().items()
     }
     return Outcome({"verb": "audit", **facts}, DONE if found.optimal else NOT_CERTIFIED)
+
+
+def _rows(table: Any, columns: list[str] | None) -> Any:
+    """The rows of a table as the model takes them: by the names it knows, else all columns in order."""
+    if table.matrix is not None:
+        return table.matrix
+    known = columns is not None and any(name in table.columns for name in columns)
+    names = columns if columns is not None and known else table.columns
+    for name in names:
+        if name not in table.columns:
+            raise missing_name(name, table.columns, table.source)
+    return np.column_stack([_numbers(table, name) for name in names])
+
+
+def _plain(options: Any) -> tuple[Any, list[str]]:
+    """Coefficients from a table, and the names of their columns."""
+    coefficients = _coefficients(options)
+    intercept = 0.0
+    for name in [known for known in coefficients if known.lower() in INTERCEPTS]:
+        intercept = coefficients.pop(name)
+    return (np.array(list(coefficients.values())), intercept), list(coefficients)
+
+
+def _stored(options: Any) -> tuple[Any, list[str] | None]:
+    """The model in a file, and the names of its columns if it knows them."""
+    model = model_files.load(options.model)
+    names = getattr(model, "feature_names_in_", getattr(model, "columns", ()))
+    return model, [str(name) for name in names] or None
 
 
 def _coefficients(options: Any) -> dict[str, float]:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array
 from linsep import certificates, sklearn_objectives
 from linsep.certificates import Optimality
 from linsep.certificates.optimality import exact_zero
+from linsep.losses import Loss
 from linsep.sklearn import fitting
 from linsep.sklearn.fitting import Delegated
 from linsep.sklearn_objectives import Part
@@ -63,6 +64,8 @@ def _one_class(given: dict[str, Any], proofs: dict[int, Optimality]) -> tuple[An
     fitting.need_weight(weight, inside.astype(np.int64), 2)
     part = Part(sign=np.where(inside, 1.0, -1.0), weight=weight)
     problem = sklearn_objectives.sgd(model, (part,), X.shape[0])
+    if isinstance(problem.loss, Loss) and problem.loss.zero_at_origin:
+        raise Delegated(f"loss={model.loss!r} is least at w = 0")
     tol = fitting.gap_tolerance(model.tol, X.dtype)
     found = fitting.minimise(problem, X, tol, dtype=X.dtype)
     proofs[number] = found.certificate

@@ -1,0 +1,47 @@
+"""From a model of any library, an estimator, results, a file or plain coefficients, to what is audited."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from linsep.auditing import liblinear_models, model_files, objectives, plain, statsmodels_results
+from linsep.auditing.objectives import Given
+from linsep.auditing.subject import Stated, Subject
+from linsep.errors import BadInput
+
+
+def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subject:
+    """Rows, targets and objective of a model."""
+    if statsmodels_results.is_results(model):
+        return statsmodels_results.read(model, X, y, sample_weight, stated)
+    if X is None or y is None:
+        raise BadInput("audit needs X and y, the rows and targets that the model was fitted to.")
+    if isinstance(model, str | os.PathLike):
+        model = model_files.load(model)
+    rows, final = X, model
+    if hasattr(model, "steps"):
+        rows, final = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
+    numbers = check_array(rows, accept_sparse="csr", dtype=np.float64)
+    n = numbers.shape[0]
+    weight = None if sample_weight is None else objectives.targets(sample_weight, n).astype(float)
+    given = Given(n, objectives.targets(y, n), weight)
+    if isinstance(final, tuple):
+        coef, intercept = final
+        return plain.read("coefficients", coef, intercept, numbers, given, stated)
+    if isinstance(final, model_files.OnnxModel):
+        return final.read(numbers, given, stated)
+    if liblinear_models.is_liblinear(final):
+        return liblinear_models.read(final, numbers, given, stated)
+    name = type(final).__name__
+    if not hasattr(final, "coef_"):
+        raise BadInput(f"audit needs a fitted linear model, got {name} without coef_.")
+    stated.refuse_all_but((), name)
+    if getattr(final, "classes_", None) is not None:
+        plain.check_labels(np.asarray(final.classes_), given.y)
+    problem = objectives.objective_of(final, given)
+    W = objectives.split(problem, final.coef_, final.intercept_)
+    return Subject(name, problem, W, numbers, given)
