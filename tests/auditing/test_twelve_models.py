@@ -3,7 +3,6 @@
 Smooth objectives are minimised by Newton's method in 50 digits (mpmath), those with kinks by HiGHS or LIBSVM.
 """
 
-import math
 import warnings
 
 import mpmath

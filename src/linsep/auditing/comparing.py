@@ -15,7 +15,7 @@ from linsep.auditing.objectives import FloatArray, Objective
 from linsep.auditing.subject import Stated, Subject
 from linsep.auditing.verdict import Audit, PerceptronAudit
 from linsep.data import Memory
-from linsep.errors import SeparableData
+from linsep.errors import BadInput, SeparableData
 from linsep.losses import Loss
 from linsep.separability import Inseparable, Separable, decide
 from linsep.train import Fit, Recipe, train
@@ -49,17 +49,17 @@ def audit(  # noqa: PLR0913
     model : fitted model, tuple (coef, intercept), or path
         Of scikit-learn: LogisticRegression, LogisticRegressionCV, LinearSVC, LinearSVR, SVC(kernel="linear"),
         RidgeClassifier, Ridge, Lasso, ElasticNet, LinearRegression, SGDClassifier, SGDRegressor, Perceptron,
-        HuberRegressor (at its own scale), QuantileRegressor (the unpenalised median), and pipelines that end in one of
-        them. Results of statsmodels: OLS, WLS, Logit, MNLogit, GLM (Binomial or Gaussian), RLM, QuantReg (the median),
-        ``fit_regularized`` included. Models of LIBLINEAR. The objective is the model's own: penalised intercepts,
-        ``alpha`` and means included. A path names an ONNX, skops or LIBLINEAR file; pickles are refused.
+        HuberRegressor (at its own scale), QuantileRegressor, and pipelines that end in one of them. Results of
+        statsmodels: OLS, WLS, Logit, MNLogit, GLM (Binomial or Gaussian), RLM, QuantReg, ``fit_regularized`` included.
+        Models of LIBLINEAR. The objective is the model's own: penalised intercepts, ``alpha`` and means included. A
+        path names an ONNX, skops or LIBLINEAR file; pickles are refused.
     X, y, sample_weight
         The rows the model was fitted to. Results of statsmodels keep theirs, so that X and y can be left out.
     loss, C, l1_ratio
         The objective of plain coefficients and of ONNX files: (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i
         loss(m_i), where s_i are the sample weights; by default "logistic", 1 and 0. ``loss`` is a name or instance of
-        linsep.losses, or "multinomial", "crammer_singer", "epsilon_insensitive", "squared_epsilon_insensitive". Model
-        files of LIBLINEAR need ``C``. Other models know theirs: with one, an error.
+        linsep.losses, or "multinomial" or "crammer_singer". Model files of LIBLINEAR need ``C``. Other models know
+        theirs: with one, an error.
     alpha : float or array
         Penalty of ``fit_regularized`` in statsmodels, whose results do not keep it; its L1_wt is ``l1_ratio``.
     epsilon : float
@@ -83,7 +83,9 @@ def audit(  # noqa: PLR0913
     """
     stated = Stated(loss, C, l1_ratio, alpha, epsilon, class_weight)
     subject = reading.read(model, X, y, sample_weight, stated)
-    problem = subject.objective
+    problem, d = subject.objective, len(subject.W[0]) - 1
+    if subject.X.shape[1] != d:
+        raise BadInput(f"The model has {d} features and X has {subject.X.shape[1]} columns.")
     if isinstance(problem.loss, Loss) and problem.loss.zero_at_origin:
         return _perceptron(model, subject, tol)
     parts = zip(problem.parts, subject.W, strict=True)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.auditing.objectives import FloatArray, Given
 from linsep.auditing import liblinear_models, plain
+from linsep.auditing.objectives import FloatArray, Given
 from linsep.auditing.subject import Stated, Subject
 from linsep.errors import BadInput, Refused
 

@@ -31,7 +31,10 @@ def split(problem: Objective, coef: Any, intercept: Any) -> list[FloatArray]:
     """The coefficients (d + 1, k) of each subproblem, intercepts in the last row."""
     dense = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)
     rows = np.atleast_2d(dense.astype(float))
-    ends = np.broadcast_to(np.ravel(intercept).astype(float), (len(rows),))
+    ends = np.ravel(intercept).astype(float)
+    if len(ends) not in (1, len(rows)):
+        raise BadInput(f"There are {len(rows)} rows of coefficients and {len(ends)} intercepts.")
+    ends = np.broadcast_to(ends, (len(rows),))
     W = np.column_stack([rows, ends]).T
     if isinstance(problem.loss, CrammerSinger) and problem.width == 2 and W.shape[1] == 1:
         W = np.hstack([-W, W]) / 2.0

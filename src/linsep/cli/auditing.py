@@ -47,6 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> Outcome:
     """The verdict; not optimal is exit code 3."""
+    columns: list[str] | None
     model, columns = _plain(options) if options.model is None else _stored(options)
     table = reading.labelled(options)
     stated = {
@@ -54,6 +55,8 @@ def run(options: Any) -> Outcome:
         for name in ("loss", "C", "l1_ratio", "epsilon")
         if getattr(options, name) is not None
     }
+    if options.model is not None and not any(name in table.columns for name in columns or ()):
+        columns = None  # names that an exporter made up
     X = _rows(table, columns)
     found = linsep.audit(model, X, table.y, **stated, tol=options.tol)
     say(options, str(found))
@@ -68,8 +71,7 @@ def _rows(table: Any, columns: list[str] | None) -> Any:
     """The rows of a table as the model takes them: by the names it knows, else all columns in order."""
     if table.matrix is not None:
         return table.matrix
-    known = columns is not None and any(name in table.columns for name in columns)
-    names = columns if columns is not None and known else table.columns
+    names = table.columns if columns is None else columns
     for name in names:
         if name not in table.columns:
             raise missing_name(name, table.columns, table.source)
