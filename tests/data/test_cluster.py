@@ -327,6 +327,7 @@ def test_a_forged_objective_is_found_where_the_rows_lie(client):
     claim = model.certificate_
     grown = {name: 1.001 * getattr(claim, name) for name in ("primal", "dual", "gap", "rounding")}
     model.certificate_ = replace(claim, coef_error=1.001**0.5 * claim.coef_error, **grown)
+    model._fits = [replace(model._fits[0], certificate=model.certificate_)]
     with pytest.raises(CertificateError, match="not the one claimed"):
         linsep.verify(model, *rows)
 

@@ -270,7 +270,7 @@ def test_what_is_not_certified_is_said(cancer):
     [
         ({"Cs": [1.0, -2.0]}, "every C must be positive"),
         ({"Cs": []}, "list of numbers"),
-        ({"Cs": ["a"]}, "must be numbers"),
+        ({"Cs": ["a"]}, "must be a list of numbers"),
         ({"Cs": 1}, "at least 2 values"),
         ({"cv": 1}, "at least 2 folds"),
         ({"cv": 300}, "rarest class has"),

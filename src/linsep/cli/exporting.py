@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 import linsep
@@ -12,6 +11,7 @@ from linsep import export
 from linsep.cli import reading
 from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput
+from linsep.paths import write_file
 
 FORMATS = ("sql", "c", "python", "onnx")
 
@@ -45,7 +45,7 @@ def run(options: Any) -> Outcome:
     made = export.sql(model, options.table) if options.to == "sql" else _made(options, model)
     if options.output:
         data = made if isinstance(made, bytes) else made.encode("utf-8")
-        Path(options.output).write_bytes(data)
+        write_file(options.output, data)
         say(options, f"{options.to}: {options.output}")
     elif isinstance(made, bytes):
         raise BadInput("ONNX is not text: give --output FILE.")

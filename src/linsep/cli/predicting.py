@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
+import io
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, TextIO
 
 import linsep
 from linsep.cli import reading
 from linsep.cli.output import Outcome, say
+from linsep.paths import replace_file
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -96,14 +96,10 @@ def _gathered(pieces: Iterable[dict[str, list[Any]]]) -> dict[str, Any]:
 
 def _into_file(options: Any, pieces: Iterable[dict[str, list[Any]]]) -> int:
     """The file is written whole or not at all."""
-    path = Path(options.output)
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            n = _written(options, pieces, file)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replace_file(options.output) as stream:
+        file = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+        n = _written(options, pieces, file)
+        file.detach()
     return n
 
 

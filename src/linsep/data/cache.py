@@ -43,7 +43,7 @@ def key(files: Sequence[Path], settings: Any) -> str:
     facts: list[Any] = [_VERSION, settings]
     for file in files:
         found = file.stat()
-        facts.append([str(file.resolve()), found.st_size, found.st_mtime_ns])
+        facts.append([str(file.resolve()), found.st_size, found.st_mtime_ns, found.st_ctime_ns])
     return "linsep-" + hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]
 
 

@@ -50,9 +50,9 @@ class PieceFile:
         self._state = self._look()
         self._good = bytearray(0 if sums is None else len(sums))  # pieces whose checksum was right
 
-    def _look(self) -> tuple[int, int]:
+    def _look(self) -> tuple[int, int, int]:
         found = os.stat(self.path)
-        return found.st_size, found.st_mtime_ns
+        return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def fingerprint(self) -> list[Any]:
         """What tells this content from any other: checksums, or where and when it was written."""

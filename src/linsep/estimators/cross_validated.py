@@ -142,6 +142,10 @@ feature_names_in_
 
     _plain = LogisticRegression
 
+    _not_saved = (
+        "tuning_",
+    )  # a model file holds the chosen model, its scores and its coefficients along the grid
+
     @explain_keywords
     def __init__(
         self,
@@ -217,6 +221,10 @@ feature_names_in_
     """
 
     _plain = LinearSVC
+
+    _not_saved = (
+        "tuning_",
+    )  # a model file holds the chosen model, its scores and its coefficients along the grid
 
     @explain_keywords
     def __init__(

@@ -129,7 +129,10 @@ def _number(name: str, given: Any) -> float:
         return given
     if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
         raise BadInput(f"{name} must be a number, got {given!r} ({type(given).__name__}).")
-    return float(given)
+    try:
+        return float(given)
+    except OverflowError as error:
+        raise BadInput(f"{name} is too large for a float64; use inf.") from error
 
 
 def _limit(name: str, given: Any, unit: str) -> float | None:

@@ -19,6 +19,7 @@ from linsep.estimators.streaming import portion
 from linsep.online import (
     ORDERS,
     UPDATES,
+    PerceptronHistory,
     PerceptronRun,
     Stream,
     begin,
@@ -26,7 +27,7 @@ from linsep.online import (
     stream,
     train_perceptron,
 )
-from linsep.separability import Answer, decide, proven
+from linsep.separability import Answer, Inseparable, Separable, Undecided, decide, proven
 
 _KEPT = ("classes_", "n_features_in_", "feature_names_in_")  # what more rows do not change
 _CHEAP = 2e7  # n (d + 1)^2 up to which an unfinished run is followed by the question whether it could finish
@@ -92,6 +93,8 @@ class Perceptron(ByScores):
     >>> model.separated_, model.n_updates_
     (True, 9)
     """
+
+    _saved_records = (Stream, PerceptronHistory, Separable, Inseparable, Undecided)
 
     @explain_keywords
     def __init__(

@@ -22,7 +22,7 @@ from linsep.estimators.classification import ByScores, subproblems
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, probabilities, scores
 from linsep.losses import CoupledLoss, Loss
-from linsep.online import KEEPS, Plan, descend
+from linsep.online import KEEPS, Plan, Scaling, StepSizes, descend
 from linsep.online.schedules import known
 from linsep.penalties import ElasticNet
 from linsep.train import Recipe
@@ -128,6 +128,8 @@ feature_names_in_
     >>> model.predict([[0.5], [2.5]])
     array([0, 1])
     """
+
+    _saved_records = (SGDHistory, streaming.Stream, StepSizes, Scaling)
 
     @explain_keywords
     def __init__(

@@ -31,7 +31,7 @@ from linsep.certificates import Optimality
 from linsep.data.cluster import Traffic
 from linsep.errors import BadModelFile, LinsepError, Refused
 from linsep.losses import Loss
-from linsep.model_files.container import Arrays
+from linsep.model_files.container import MOST_DIMENSIONS, Arrays
 from linsep.penalties import ElasticNet, GroupElasticNet
 from linsep.solution import Explicit, Linearised, Status, TraceRecord
 from linsep.train import Fit, Recipe
@@ -131,7 +131,7 @@ class Writer:
                 dtype = "object" if array.dtype.kind == "O" else "str"
                 return {"strings": array.tolist(), "dtype": dtype}
             raise Refused(f"{where} is an array of objects, which a model file cannot hold.")
-        if array.dtype.kind not in _KINDS or array.ndim > 2:
+        if array.dtype.kind not in _KINDS or array.ndim > MOST_DIMENSIONS:
             raise Refused(f"{where} is an array of {array.dtype}, which a model file cannot hold.")
         small = array.dtype.str if array.dtype.str in ("<f4", "<i4") else _KINDS[array.dtype.kind]
         plain = np.ascontiguousarray(array).astype(small, copy=False).reshape(array.shape)
@@ -211,6 +211,8 @@ class Reader:
             raise BadModelFile("an array of strings is not a list of them.")
         if not all(isinstance(value, str) for value in values):
             raise BadModelFile("an array of strings holds something else.")
+        if dtype == "str" and 4 * len(values) * max(map(len, values), default=0) > _ROOM:
+            raise BadModelFile("an array of strings of fixed width would take more than 64 MB.")
         return np.array(values, dtype=object if dtype == "object" else str)
 
     def _record(self, name: Any, fields: Any) -> Any:

@@ -14,12 +14,10 @@ Nothing is believed before it is checked, and nothing is allocated before it is 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import os
-import secrets
 import stat
 import struct
 from typing import Any, NoReturn
@@ -28,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.errors import BadModelFile
+from linsep.paths import check_path
 
 MAGIC = b"LINSEP\r\n"
 FORMAT = 2  #: 1 has no steps, and is written where there are none
@@ -35,7 +34,7 @@ ALIGN = 64
 _HEADER = struct.Struct("<8sQ32s")
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "|b1")
 _ENTRY = {"dtype", "shape", "offset", "sha256"}
-_MOST_DIMENSIONS = 2
+MOST_DIMENSIONS = 4
 
 Arrays = list[npt.NDArray[Any]]
 
@@ -85,28 +84,9 @@ def unpack(data: bytes, name: str) -> tuple[dict[str, Any], Arrays]:
     return manifest, _arrays(manifest.pop("arrays"), data, start, name)
 
 
-def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write the file whole or not at all: it takes the place of the old one once it is on disk."""
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    part = os.path.join(folder, f".{os.path.basename(target)}.{secrets.token_hex(6)}")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(part)
-        raise
-    _sync_folder(folder)
-
-
 def read(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a regular file."""
-    with open(path, "rb", opener=_open_without_waiting) as stream:
+    with open(check_path(path), "rb", opener=_open_without_waiting) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             _refuse(os.fspath(path), "it is not a regular file")
         return stream.read()
@@ -114,15 +94,6 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would block
-
-
-def _sync_folder(folder: str) -> None:
-    with contextlib.suppress(OSError):  # not every file system lets a folder be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _refuse(name: str, problem: str) -> NoReturn:
@@ -207,7 +178,7 @@ def _described(entry: Any, number: int, name: str) -> tuple[np.dtype[Any], list[
     shape = entry["shape"]
     if (
         not isinstance(shape, list)
-        or len(shape) > _MOST_DIMENSIONS
+        or len(shape) > MOST_DIMENSIONS
         or not all(type(length) is int and 0 <= length < 2**48 for length in shape)
     ):
         _refuse(name, f"array {number} has shape {shape!r:.60}")

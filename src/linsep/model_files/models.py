@@ -23,8 +23,10 @@ from linsep.certificates import Optimality
 from linsep.errors import BadModelFile, Refused
 from linsep.model_files import container
 from linsep.model_files.steps import StepReader, StepWriter, check_attribute_names, warn_of_version
+from linsep.paths import write_file
 from linsep.penalties import GroupElasticNet
 from linsep.pipelines import taken_apart
+from linsep.separability import Inseparable, Separable, Undecided
 from linsep.solution import Explicit, Linearised
 from linsep.tables import Encoder
 from linsep.train import Fit
@@ -37,6 +39,9 @@ def kinds() -> dict[str, type[Any]]:
     """The estimators a model file may name."""
     public = {name: getattr(estimators, name) for name in estimators.__all__}
     return {name: kind for name, kind in public.items() if hasattr(kind, "fit")}
+
+
+_CERTIFICATES = (Optimality, ZeroOne, Separable, Inseparable, Undecided, type(None))
 
 
 def save(
@@ -70,7 +75,7 @@ def save(
     >>> linsep.load("model.linsep").predict([[2.0]])                    # doctest: +SKIP
     array(['yes'], dtype='<U3')
     """
-    container.write(path, to_bytes(model, data=data, include_dual=include_dual))
+    write_file(path, to_bytes(model, data=data, include_dual=include_dual))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -254,7 +259,10 @@ def _check(state: dict[str, Any], classifier: bool) -> None:
     names = state.get("feature_names_in_")
     if names is not None and (not isinstance(names, np.ndarray) or names.shape != (d,)):
         raise BadModelFile("feature_names_in_ does not have one name for each column.")
-    if not isinstance(state.get("certificate_"), Optimality | ZeroOne | None):
+    found = state.get("certificate_")
+    if not all(
+        isinstance(one, _CERTIFICATES) for one in (found if type(found) is tuple else (found,))
+    ):
         raise BadModelFile("certificate_ is not a certificate.")
     if classifier:
         _check_classes(state.get("classes_"), k)

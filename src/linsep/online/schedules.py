@@ -103,10 +103,14 @@ def sizes(schedule: Schedule, k: npt.NDArray[np.int64]) -> FloatArray:
     eta: Any
     try:
         eta = np.asarray(schedule(k), dtype=np.float64)
-    except (TypeError, ValueError):  # it compares or rounds: written for one number
+    except (
+        TypeError,
+        ValueError,
+        ArithmeticError,
+    ):  # it compares or rounds: written for one number
         eta = None
     if eta is None or eta.shape != k.shape:
-        eta = np.array([float(schedule(int(one))) for one in k])
+        eta = np.array([_size(schedule, int(one)) for one in k])
     bad = ~(np.isfinite(eta) & (eta >= 0.0))
     if bad.any():
         at = int(np.argmax(bad))
@@ -114,6 +118,13 @@ def sizes(schedule: Schedule, k: npt.NDArray[np.int64]) -> FloatArray:
             f"schedule must return finite step sizes >= 0, got {eta[at]} at step k = {k[at]}."
         )
     return np.ascontiguousarray(eta)
+
+
+def _size(schedule: Schedule, k: int) -> float:
+    try:
+        return float(schedule(k))
+    except ArithmeticError as error:
+        raise BadInput(f"schedule fails at step k = {k}: {error}.") from error
 
 
 def _falls(sums: list[float]) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from linsep.errors import BadInput
 from linsep.monitoring import Job
+from linsep.paths import write_file
 from linsep.report import (
     assurance,
     figures,
@@ -219,11 +220,5 @@ def _support(subject: Subject) -> list[tuple[str, str]]:
 
 
 def _write(path: Path, text: str) -> Path:
-    """Write beside the file first, so that a full disk leaves no half of a page."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_file(path, text.encode())
     return path

@@ -21,6 +21,8 @@ def grid_of(Cs: Any) -> npt.NDArray[np.float64]:
         if Cs < 2:
             raise BadInput(f"Cs={Cs!r}: a grid needs at least 2 values; or give the values.")
         return np.geomspace(LOWEST, HIGHEST, int(Cs))
+    if np.asarray(Cs).dtype.kind in "USO":
+        raise BadInput(f"Cs must be a list of numbers or a count, got {Cs!r}.")
     try:
         values = np.asarray(Cs, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -80,6 +80,11 @@ def _auc(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
 
     if len(model.classes_) != 2:
         raise BadInput("scoring='auc' is for two classes; use scikit-learn's 'roc_auc_ovr'.")
+    if len(np.unique(y)) < 2:
+        raise BadInput(
+            "scoring='auc' needs rows of both classes in every held-out part, and one part has only "
+            f"{np.unique(y).tolist()}; use stratified folds (an integer cv) or scoring='log_loss'."
+        )
     z = np.asarray(model.decision_function(X))
     return float(roc_auc_score(y == model.classes_[1], z, sample_weight=weight))
 

@@ -6,6 +6,7 @@ refusal says what was given, where, and what to do.
 
 from __future__ import annotations
 
+import sys
 from numbers import Real
 from typing import Any, TypeGuard
 
@@ -206,6 +207,8 @@ def _as_column(y: Any, owner: str) -> npt.NDArray[Any]:
         raise BadInput(f"This {owner} estimator requires y to be passed, but the target y is None.")
     if isinstance(y, np.ma.MaskedArray):
         y = _unmasked(y, "y")
+    if isinstance(y, list | tuple) and len(kinds := set(map(type, y))) > 1 and str in kinds:
+        y = np.array(y, dtype=object)  # numpy would turn the numbers among them into text
     try:
         values: npt.NDArray[Any] = column_or_1d(y, warn=True)
     except ValueError as error:
@@ -254,6 +257,11 @@ def _refuse_text(X: Any, names: Names | None) -> Any:
                     raise BadInput(
                         f"X must hold numbers, got the text {value!r} at row {row}, column "
                         f"{col}{name} (counting from 0); convert or encode that column."
+                    )
+                if isinstance(value, int) and abs(value) > sys.float_info.max:
+                    raise BadInput(
+                        f"X holds a whole number beyond float64 at row {row}, column {col} (counting from 0); "
+                        "scale or drop that column."
                     )
     return X
 

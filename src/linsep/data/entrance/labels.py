@@ -282,7 +282,12 @@ def _encode_objects(y: npt.NDArray[Any]) -> Labels:
         codes = np.fromiter((place[value] for value in values), np.int64, len(values))
         return Labels(np.array(names, dtype=y.dtype), codes == 1 if len(names) <= 2 else codes)
     if all(isinstance(value, Real | np.bool_) for value in distinct):
-        return _encode(np.array(values))
+        numbers = np.array(values)
+        if numbers.dtype.kind == "O":  # whole numbers beyond 64 bits
+            raise BadInput(
+                "y holds whole numbers beyond 64 bits; use y.astype(str) as class names."
+            )
+        return _encode(numbers)
     kinds = sorted({type(value).__name__ for value in distinct})
     raise BadInput(
         f"Unknown label type: unknown. y holds labels of type {', '.join(kinds)}; they must be "

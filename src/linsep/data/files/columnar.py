@@ -7,7 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from linsep.data.files.columns import Locate, arrow, kind_of_arrow, missing_name
+from linsep.data.files.columns import (
+    Locate,
+    arrow,
+    kind_of_arrow,
+    missing_name,
+    refuse_ignored_target,
+)
 from linsep.data.files.source import refuse
 
 _BATCH_ROWS = 1 << 16
@@ -40,6 +46,7 @@ def columnar_records(
         if len(set(names)) < len(names):
             twice = sorted({column for column in names if names.count(column) > 1})
             refuse(name, f"several columns are called {twice[0]!r}; rename them.")
+        refuse_ignored_target(target, ignore)
         for asked in [*ignore, *types, *([target] if target else [])]:
             if asked not in names:
                 raise missing_name(asked, names, name)
@@ -55,6 +62,7 @@ def columnar_records(
                     f"leave it out with ignore=[{column.name!r}].",
                 )
             kinds[column.name] = kind
+        _refuse_unusable_target(name, schema, target)
         yield Records(batches, kinds, name, types)
 
 
@@ -74,17 +82,36 @@ def _open_columnar(path: str, entries: int) -> Iterator[tuple[Any, Iterator[Any]
                 (part for g in groups for part in file.iter_batches(rows, row_groups=[g])),
             )
     elif head[:6] == b"ARROW1":
-        with pa.memory_map(path) as source, pa.ipc.open_file(source) as reader:
+        # not a memory map: a file that shrinks meanwhile would end the process
+        with pa.OSFile(path) as source, pa.ipc.open_file(source) as reader:
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-            yield reader.schema, _sliced(batches, _height(entries, len(reader.schema)))
+            yield reader.schema, _sliced(_validated(batches), _height(entries, len(reader.schema)))
     else:
-        with pa.memory_map(path) as source, pa.ipc.open_stream(source) as reader:
-            yield reader.schema, _sliced(iter(reader), _height(entries, len(reader.schema)))
+        with pa.OSFile(path) as source, pa.ipc.open_stream(source) as reader:
+            yield reader.schema, _sliced(_validated(reader), _height(entries, len(reader.schema)))
 
 
 def _height(entries: int, columns: int) -> int:
     """Rows of a batch."""
     return min(_BATCH_ROWS, max(1, entries // max(1, columns)))
+
+
+def _refuse_unusable_target(name: str, schema: Any, target: str | None) -> None:
+    if target is None:
+        return
+    kind = schema.field(target).type
+    if kind_of_arrow(kind) is None:
+        refuse(
+            name,
+            f"the target {target!r} holds {kind}; it must hold one number, string or boolean per row.",
+        )
+
+
+def _validated(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches whose offsets and lengths are sound: Arrow trusts those of a file until they are used."""
+    for records in batches:
+        records.validate(full=True)
+        yield records
 
 
 def _sliced(batches: Iterator[Any], rows: int) -> Iterator[Any]:
@@ -100,7 +127,7 @@ def _explained(name: str) -> Iterator[None]:
     pa = arrow()
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError | MemoryError):
             raise
         refuse(

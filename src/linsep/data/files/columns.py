@@ -186,6 +186,12 @@ def printable(text: str, longest: int = 200) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
 
 
+def refuse_ignored_target(target: str | None, ignore: frozenset[str]) -> None:
+    """Raise BadInput if the column to predict is also to be left out."""
+    if target is not None and target in ignore:
+        raise BadInput(f"column {target!r} is the target and also in ignore; take it out of one.")
+
+
 def missing_name(name: str, names: Iterable[str], what: str) -> BadInput:
     """The error for a column that is not there, with the names that come near."""
     names = list(names)

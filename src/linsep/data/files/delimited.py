@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from linsep.data.files.columnar import Records
-from linsep.data.files.columns import arrow, missing_name
+from linsep.data.files.columns import arrow, missing_name, refuse_ignored_target
 from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING, TIME, has_zone, kind_of
 from linsep.data.files.source import UTF8_MARK, opened, refuse
 from linsep.data.files.text_cells import DelimitedText
@@ -78,6 +78,7 @@ class _DelimitedFile:
         self.padded: set[str] = set()  # missing values as they are written in the head
 
     def records(self, target: str | None, ignore: frozenset[str], types: dict[str, str]) -> Records:
+        refuse_ignored_target(target, ignore)
         for asked in [*ignore, *types, *([target] if target else [])]:
             if asked not in self.names:
                 raise missing_name(asked, self.names, self.name)

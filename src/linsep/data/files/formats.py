@@ -58,6 +58,8 @@ class Reading:
         """Check what the caller gave."""
         if format is not None and format not in FORMATS:
             raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+        if isinstance(ignore, str):
+            raise BadInput(f"ignore must be a list of columns: ignore=[{ignore!r}].")
         how = Dialect(missing=frozenset(missing) | {""}, **dialect)  # type: ignore[arg-type]
         return cls(format, check_types(types or {}), tuple(ignore), how)
 
@@ -70,6 +72,8 @@ class Reading:
 
 def check_types(types: Mapping[str, str]) -> dict[str, str]:
     """The types, if every one is a word of ``TYPES``."""
+    if not isinstance(types, Mapping):
+        raise BadInput(f"types must be a dict {{column: type}}, got {types!r:.80}.")
     for column, kind in types.items():
         if kind not in TYPES:
             raise BadInput(f"types[{column!r}] must be one of {', '.join(TYPES)}, got {kind!r}.")

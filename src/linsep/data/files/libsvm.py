@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
@@ -81,6 +82,10 @@ def read_libsvm(
     )
 
 
+def _is_count(given: object) -> bool:
+    return isinstance(given, Integral) and 0 < int(given) < 2**63
+
+
 def read_rows(
     source: Source,
     path: str,
@@ -95,6 +100,10 @@ def read_rows(
         raise BadInput(f"zero_based must be True, False or 'auto', got {zero_based!r}.")
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise BadInput(f"dtype must be float64 or float32, got {dtype!r}.")
+    if not (n_features is None or _is_count(n_features)):
+        raise BadInput(
+            f"n_features must be a whole number from 1 to 2**63 - 1, or None, got {n_features!r}."
+        )
     parse = _Parser(path, np.dtype(dtype), max_features, zero_based)
     parts = list(_parsed(source, parse, n_threads or default_threads()))
     n = sum(len(part.y) for part in parts)

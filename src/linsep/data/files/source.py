@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 from linsep.errors import BadFile
 from linsep.monitoring import Job, current
+from linsep.paths import check_path
 
 Source = str | os.PathLike[str] | BinaryIO
 
@@ -26,6 +27,7 @@ _MAGIC = {
     b"PK\x03\x04": "zip",
 }
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+_BZ2_DAMAGE = "Invalid data stream"  # the text of the OSError that bz2 raises
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
 
@@ -65,7 +67,9 @@ def opened(source: Source) -> Iterator[BinaryIO]:
         kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
         try:
             yield _decompressed(raw, kind, path)
-        except _DAMAGE as error:
+        except (*_DAMAGE, OSError) as error:
+            if not isinstance(error, _DAMAGE) and _BZ2_DAMAGE not in str(error):
+                raise
             refuse(
                 path,
                 f"the {kind or 'compressed'} data are damaged or cut short ({error}); copy the "
@@ -79,7 +83,7 @@ def _raw(source: Source) -> Iterator[io.BufferedReader]:
         if os.fspath(source) == "-":
             yield cast(io.BufferedReader, sys.stdin.buffer)
         else:
-            with open(source, "rb") as stream:
+            with open(check_path(source), "rb") as stream:
                 yield _counted(stream, current())
     else:
         if not hasattr(source, "read") or hasattr(source, "encoding"):

@@ -1,0 +1,71 @@
+"""Paths that callers give, and files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from typing import IO
+
+from linsep.errors import BadInput
+
+
+def check_path(path: str | os.PathLike[str]) -> str:
+    """The path as text, if the system can open it."""
+    text = os.fspath(path)
+    if "\0" in text:
+        raise BadInput(f"the path {text!r} holds a NUL character, which no file name can hold.")
+    return text
+
+
+@contextlib.contextmanager
+def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a stream whose bytes replace the file at ``path`` once all of them are on disk.
+
+    If anything fails, a full disk included, the old file stays and nothing else is left behind.
+    A device or a pipe is written directly.
+    """
+    target = os.path.realpath(check_path(path))
+    if _is_stream(target):
+        with open(target, "wb") as stream:
+            yield stream
+        return
+    folder, name = os.path.split(target)
+    part = os.path.join(folder, f".{name}.{secrets.token_hex(6)}")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
+    _sync_folder(folder)
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace the file at ``path`` by these bytes, whole or not at all."""
+    with replace_file(path) as stream:
+        stream.write(data)
+
+
+def _is_stream(target: str) -> bool:
+    try:
+        mode = os.stat(target).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _sync_folder(folder: str) -> None:
+    with contextlib.suppress(OSError):  # not every file system lets a folder be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
