@@ -303,37 +303,57 @@ def _elastic_net(model: Any, given: Given) -> Objective:
 
 @reads("HuberRegressor")
 def _huber(model: Any, given: Given) -> Objective:
-    scale, alpha = float(model.scale_), float(model.alpha)
-    loss = losses.Huber(float(model.epsilon) * scale).for_targets()
+    return huber(
+        given, model.epsilon, model.alpha, model.scale_, fit_intercept=bool(model.fit_intercept)
+    )
+
+
+def huber(
+    given: Given, epsilon: float, alpha: float, scale: float, *, fit_intercept: bool
+) -> Objective:
+    """The objective of ``HuberRegressor`` at a fixed scale, without its term scale * total weight."""
+    epsilon, alpha, scale = float(epsilon), float(alpha), float(scale)
+    loss = losses.Huber(epsilon * scale).for_targets()
     C, unit = (math.inf, 2.0 / scale) if alpha == 0.0 else (1.0 / (alpha * scale), 2.0 * alpha)
     text = f"sum scale H((t - x.w - b)/scale) + alpha |w|^2 at its own scale {scale:.6g}"
-    part, free = _numeric(given), bool(model.fit_intercept)
-    return Objective(text, loss, C, (part,), fit_intercept=free, unit=unit)
+    return Objective(text, loss, C, (_numeric(given),), fit_intercept=fit_intercept, unit=unit)
 
 
 @reads("QuantileRegressor")
 def _quantile(model: Any, given: Given) -> Objective:
-    loss = losses.Pinball(float(model.quantile)).for_targets()
-    alpha, total = float(model.alpha), given.total_weight
-    C, unit = (math.inf, 1.0 / total) if alpha == 0.0 else (1.0 / (alpha * total), alpha)
+    quantile, alpha = float(model.quantile), float(model.alpha)
+    median = quantile == 0.5  # half the absolute loss, which has kernels
+    loss = losses.Absolute() if median else losses.Pinball(quantile)
+    unit = (0.5 if median else 1.0) / given.total_weight
+    C, ratio = (math.inf, 0.0) if alpha == 0.0 else (unit / alpha, 1.0)
     text = "mean pinball(t - x.w - b)" + (" + alpha |w|_1" if alpha else "")
-    ratio, free = 1.0 if alpha else 0.0, bool(model.fit_intercept)
-    return Objective(text, loss, C, (_numeric(given),), ratio, free, unit=unit)
+    return Objective(
+        text,
+        *(loss.for_targets(), C, (_numeric(given),), ratio, bool(model.fit_intercept)),
+        unit=unit if alpha == 0.0 else alpha,
+    )
 
 
 @reads("LinearSVR")
 def _linear_svr(model: Any, given: Given) -> Objective:
     squared = model.loss.startswith("squared")
-    kind = losses.SquaredEpsilonInsensitive if squared else losses.EpsilonInsensitive
     free = bool(model.fit_intercept)
     end = "penalised intercept" if free else "no intercept"
     text = f"1/2 |w|^2 + C sum max(0, |t - x.w - b| - epsilon){'^2' if squared else ''}, {end}"
+    loss = insensitive(model.loss, float(model.epsilon)).for_targets()
     return Objective(
         text,
-        *(kind(float(model.epsilon)).for_targets(), float(model.C), (_numeric(given),)),
+        *(loss, float(model.C), (_numeric(given),)),
         fit_intercept=free,
         intercept_scaling=float(model.intercept_scaling) if free else 0.0,
     )
+
+
+def insensitive(name: str, epsilon: float) -> Loss:
+    """The epsilon-insensitive loss of scikit-learn's name; without a zone, the loss that has kernels."""
+    if name == "squared_epsilon_insensitive":
+        return losses.SquaredEpsilonInsensitive(epsilon) if epsilon else losses.Squared()
+    return losses.EpsilonInsensitive(epsilon) if epsilon else losses.Absolute()
 
 
 _SGD: dict[str, Callable[[Any], tuple[Loss, float]]] = {
@@ -344,9 +364,9 @@ _SGD: dict[str, Callable[[Any], tuple[Loss, float]]] = {
     "perceptron": lambda model: (losses.Perceptron(), 1.0),
     "squared_error": lambda model: (losses.Squared(), 0.5),
     "huber": lambda model: (losses.Huber(float(model.epsilon)), 1.0),
-    "epsilon_insensitive": lambda model: (losses.EpsilonInsensitive(float(model.epsilon)), 1.0),
+    "epsilon_insensitive": lambda model: (insensitive(model.loss, float(model.epsilon)), 1.0),
     "squared_epsilon_insensitive": lambda model: (
-        losses.SquaredEpsilonInsensitive(float(model.epsilon)),
+        insensitive(model.loss, float(model.epsilon)),
         1.0,
     ),
 }

@@ -1,0 +1,147 @@
+"""Least squares for one target or several: proposed by one factorisation of LAPACK, proven by linsep.
+
+The rows are centred at their weighted mean, which settles the intercept. With a ridge penalty the normal equations of the
+features, or of the rows if these are fewer, are factorised once for all targets. Without one the singular value
+decomposition gives the solution of least norm. The certificate is that of the given rows and targets; where it falls
+short, rounding is in the way and linsep's own solvers take over.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from linsep import certificates
+from linsep.certificates import Optimality, target_units
+from linsep.data import Memory
+from linsep.losses import Squared
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.sklearn import fitting
+from linsep.sklearn.fitting import Minimum
+from linsep.sklearn_objectives import FloatArray
+from linsep.solution import Linearised, Solution, Status
+
+#: Ratio of the eigenvalues of a Gram matrix from which singular values are right to 1e-10, relatively.
+_WELL_CONDITIONED = 1e-6
+#: Rows, penalty and factorisation count as this many passes.
+_PASSES = 3
+
+
+class Decomposed(NamedTuple):
+    """Solution of least norm (d + 1, k), and the singular values of the centred rows."""
+
+    W: FloatArray
+    singular: FloatArray
+
+
+class Centred:
+    """Rows and targets (n, k) about their weighted means, times the roots of the weights."""
+
+    def __init__(
+        self, X: FloatArray, Y: FloatArray, weight: FloatArray | None, fit_intercept: bool
+    ) -> None:
+        self.x_mean, self.y_mean = np.zeros(X.shape[1]), np.zeros(Y.shape[1])
+        if fit_intercept:
+            self.x_mean = np.average(X, axis=0, weights=weight)
+            self.y_mean = np.average(Y, axis=0, weights=weight)
+        self.X, self.Y = X - self.x_mean, Y - self.y_mean
+        if weight is not None:
+            root = np.sqrt(weight)[:, None]
+            self.X *= root
+            self.Y *= root
+
+    def ridge(self, alphas: FloatArray) -> FloatArray | None:
+        """W (d + 1, k) for one alpha > 0 or one for each target; None if a factorisation fails."""
+        n, d = self.X.shape
+        wide = n < d
+        gram = self.X @ self.X.T if wide else self.X.T @ self.X
+        right = self.Y if wide else self.X.T @ self.Y
+        W = np.empty((d, right.shape[1]))
+        groups = {float(alpha) for alpha in alphas}
+        for alpha in groups:
+            columns = alphas == alpha
+            shifted = gram.copy() if len(groups) > 1 else gram
+            shifted.flat[:: len(shifted) + 1] += alpha
+            try:
+                factor = scipy.linalg.cho_factor(shifted, lower=True, overwrite_a=True)
+                found = scipy.linalg.cho_solve(factor, right[:, columns])
+            except (scipy.linalg.LinAlgError, ValueError):
+                return None
+            W[:, columns] = self.X.T @ found if wide else found
+        return self._with_intercepts(W)
+
+    def least_norm(self) -> Decomposed | None:
+        """The solution of least norm without a penalty; None if there is none."""
+        n, d = self.X.shape
+        if n >= 2 * d:
+            found = self._by_gram()
+            if found is not None:
+                return found
+        cut = max(n, d) * np.finfo(float).eps
+        try:
+            W, _, _, singular = scipy.linalg.lstsq(self.X, self.Y, cond=cut)
+        except (scipy.linalg.LinAlgError, ValueError):
+            return None
+        return Decomposed(self._with_intercepts(W), singular)
+
+    def _by_gram(self) -> Decomposed | None:
+        """Solution from the Gram matrix of the features, refined once, where that is well-conditioned."""
+        values, vectors = np.linalg.eigh(self.X.T @ self.X)
+        if not values.min(initial=np.inf) > _WELL_CONDITIONED * values.max(initial=0.0) > 0.0:
+            return None
+
+        def solve(right: FloatArray) -> FloatArray:
+            return np.asarray(vectors @ ((vectors.T @ (self.X.T @ right)) / values[:, None]))
+
+        W = solve(self.Y)
+        W += solve(self.Y - self.X @ W)
+        return Decomposed(self._with_intercepts(W), np.sqrt(values[::-1]))
+
+    def _with_intercepts(self, W: FloatArray) -> FloatArray:
+        return np.vstack([W, self.y_mean - self.x_mean @ W])
+
+
+def proven(
+    X: FloatArray,
+    Y: FloatArray,
+    weight: FloatArray | None,
+    W: FloatArray,
+    alphas: FloatArray,
+    fit_intercept: bool,
+    tol: float,
+) -> Minimum | None:
+    """What was proposed, with a certificate for each target; None if some proof falls short of tol."""
+    if not np.isfinite(W).all():
+        return None
+    proofs = []
+    for column, alpha, t in zip(W.T, alphas.tolist(), Y.T, strict=True):
+        proof = _proof(X, -np.ascontiguousarray(t), weight, column, alpha, fit_intercept, tol)
+        if proof is None or not proof.certified:
+            return None
+        proofs.append(proof)
+    return Minimum(W, certificates.combine(proofs), _PASSES)
+
+
+def _proof(
+    X: FloatArray,
+    offset: FloatArray,
+    weight: FloatArray | None,
+    theta: FloatArray,
+    alpha: float,
+    fit_intercept: bool,
+    tol: float,
+) -> Optimality | None:
+    """The certificate of sum s (t - x.w - b)^2 + alpha |w|^2 at theta."""
+    loss, penalty = Squared(centre=0.0), ElasticNet(0.5 / alpha if alpha else np.inf)
+    if not target_units(loss, penalty, offset).plain:
+        return None
+    data = Memory(X, np.ones(len(offset)), offset, weight)
+    problem = Problem(loss, penalty, data, fit_intercept)
+    at = np.ascontiguousarray(theta).reshape(-1, 1)
+    dual = Linearised(at, np.zeros_like(at))
+    solution = Solution(at, dual, Status.CERTIFIED, 0.0, 0.0, (), None)
+    found = certificates.prove(problem, solution, tol)[1]
+    return fitting._in_units(found, 2.0 * alpha if alpha else 1.0)

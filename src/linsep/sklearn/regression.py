@@ -1,0 +1,429 @@
+"""scikit-learn's linear regressions, minimised by linsep."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import linear_model, svm
+from sklearn.base import _fit_context
+from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+
+from linsep import certificates, sklearn_objectives
+from linsep.errors import ConvergenceWarning, LinsepError
+from linsep.sklearn import fitting, least_squares
+from linsep.sklearn.fitting import Delegated, Minimum
+from linsep.sklearn_objectives import FloatArray, Given, Objective
+
+#: Relative gap that must be proven; a larger one leaves the fit to scikit-learn.
+PROVEN = 1e-6
+#: Relative gap of least squares, whose coefficients are as precise as their factorisation.
+LEAST_SQUARES = 1e-10
+#: Fewer epochs are a request for an unfinished descent.
+_FEW_EPOCHS = 10
+#: Learning rates with which stochastic descent tends to the minimum.
+_CONVERGENT = ("invscaling", "optimal", "adaptive")
+
+
+def attempt(model: Any, own: Callable[[], None], theirs: Callable[[], Any]) -> Any:
+    """Fit by linsep, or by scikit-learn where linsep cannot; the reason is logged."""
+    vars(model).pop("certificate_", None)
+    try:
+        own()
+    except (Delegated, LinsepError) as reason:
+        fitting.delegating(model, str(reason))
+        return theirs()
+    return model
+
+
+def minimise(
+    problem: Objective, X: Any, tol: float, dtype: Any, start: FloatArray | None = None
+) -> Minimum:
+    """The minimum, proven to ``PROVEN`` at least and to ``tol`` if rounding allows; else Delegated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = fitting.minimise(problem, X, tol, start, dtype)
+    proof = found.certificate
+    if proof.certified:
+        return found
+    if not proof.relative_gap <= PROVEN:
+        raise Delegated(f"a relative gap of {proof.relative_gap:.1e} is all that is proven")
+    return found._replace(certificate=replace(proof, tol=PROVEN, certified=True))
+
+
+def minimise_each(
+    model: Any, X: Any, y: FloatArray, weight: FloatArray | None, tol: float
+) -> Minimum:
+    """The minimum for every column of the targets (n, k): W (d + 1, k), and one certificate for each."""
+    fitting.need_arrays(X)
+    need_weights(weight)
+    found = [
+        minimise(objective(model, column, weight), X, tol, X.dtype)
+        for column in y.astype(np.float64, copy=False).T
+    ]
+    W = np.hstack([each.W for each in found])
+    proof = certificates.combine([each.certificate for each in found])
+    return Minimum(W, proof, max(each.passes for each in found))
+
+
+def objective(model: Any, target: FloatArray, weight: FloatArray | None) -> Objective:
+    """The objective of a model that is about to be fitted to one target."""
+    given = Given(len(target), np.ascontiguousarray(target), weight)
+    return sklearn_objectives.objective_of(model, given)
+
+
+def need_weights(weight: FloatArray | None) -> None:
+    """Leave weights with which there is nothing to minimise, or nothing convex, to scikit-learn."""
+    if weight is None:
+        return
+    if not weight.min(initial=0.0) >= 0.0:
+        raise Delegated("with negative sample weights the objective is not convex")
+    if not weight.any():
+        raise Delegated("all sample weights are 0")
+
+
+def store(model: Any, found: Minimum, dtype: Any, targets: int | None) -> None:
+    """Coefficients, intercepts and certificate in scikit-learn's shapes; ``targets`` is None for a vector y."""
+    coef, intercept = found.W[:-1].T.astype(dtype), found.W[-1].astype(dtype)
+    model.coef_ = np.ascontiguousarray(coef if targets is not None else coef[0])
+    model.intercept_ = 0.0
+    if model.fit_intercept:
+        model.intercept_ = intercept if targets is not None else intercept[0]
+    model.certificate_ = found.certificate
+
+
+def checked_weight(sample_weight: Any, X: Any, **options: Any) -> FloatArray | None:
+    """Sample weights as scikit-learn checks them, as float64; None without any."""
+    if sample_weight is None:
+        return None
+    found = _check_sample_weight(sample_weight, X, dtype=X.dtype, **options)
+    return np.asarray(found, dtype=np.float64)
+
+
+class LinearRegression(linear_model.LinearRegression):  # type: ignore[misc]
+    """scikit-learn's ``LinearRegression`` with a proof of optimality in ``certificate_``.
+
+    Parameters and attributes are those of ``sklearn.linear_model.LinearRegression``. Of several minimisers the one of
+    least norm is returned. scikit-learn drops singular values below ``tol`` times the largest and so does not reach the
+    minimum on ill-conditioned data; here ``tol`` decides about ``rank_`` alone. ``positive=True`` is left to scikit-learn.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import LinearRegression
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.5])
+    >>> model.certificate_.certified
+    True
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Minimise scikit-learn's objective and certify it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        return attempt(
+            self,
+            lambda: self._minimise(X, y, sample_weight),
+            lambda: super(LinearRegression, self).fit(X, y, sample_weight),
+        )
+
+    def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if self.positive:
+            raise Delegated("linsep has no constraint positive=True")
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse=["csr", "csc", "coo"],
+            y_numeric=True,
+            multi_output=True,
+        )
+        X = as_floats(X)
+        weight = checked_weight(sample_weight, X, ensure_non_negative=True)
+        need_weights(weight)
+        Y = np.asarray(y, dtype=X.dtype).astype(np.float64).reshape(len(y), -1)
+        found = self._dense(X, Y, weight) if isinstance(X, np.ndarray) else None
+        if found is None:
+            found = minimise_each(self, X, Y, weight, LEAST_SQUARES)
+        store(self, found, X.dtype, None if y.ndim == 1 else Y.shape[1])
+
+    def _dense(self, X: Any, Y: FloatArray, weight: FloatArray | None) -> Minimum | None:
+        """The solution of least norm by its decomposition, if that is proven; ``rank_`` and ``singular_``."""
+        free = bool(self.fit_intercept)
+        found = least_squares.Centred(X.astype(np.float64), Y, weight, free).least_norm()
+        if found is None:
+            return None
+        largest = found.singular.max(initial=0.0)
+        self.rank_ = int(np.count_nonzero(found.singular > self.tol * largest))
+        self.singular_ = found.singular.astype(X.dtype)
+        if X.dtype != np.float64:
+            return None
+        none = np.zeros(Y.shape[1])
+        return least_squares.proven(X, Y, weight, found.W, none, free, LEAST_SQUARES)
+
+
+class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
+    """scikit-learn's ``ElasticNet`` with a proof of optimality in ``certificate_``.
+
+    Parameters and attributes are those of ``sklearn.linear_model.ElasticNet``. ``max_iter`` is not reached and
+    ``selection``, ``random_state`` and ``warm_start`` make no difference: the minimum is the same. ``positive=True``, a
+    Gram matrix as ``precompute`` and ``check_input=False`` are left to scikit-learn.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import ElasticNet
+    >>> model = ElasticNet(alpha=0.1).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.certificate_.certified
+    True
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
+        """Minimise scikit-learn's objective and certify it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : float or array-like of shape (n_samples,), default=None
+        check_input : bool, default=True
+            False leaves the fit to scikit-learn.
+
+        Returns
+        -------
+        self
+        """
+        return attempt(
+            self,
+            lambda: self._minimise(X, y, sample_weight, check_input),
+            lambda: super(ElasticNet, self).fit(X, y, sample_weight, check_input),
+        )
+
+    def _minimise(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> None:
+        if self.positive:
+            raise Delegated("linsep has no constraint positive=True")
+        if not check_input or not isinstance(self.precompute, bool | np.bool_):
+            raise Delegated("check_input=False and a Gram matrix are for scikit-learn's own solver")
+        if self.alpha == 0:
+            raise Delegated("alpha=0 is least squares, for which scikit-learn has a warning")
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse=["csr", "csc"],
+            dtype=[np.float64, np.float32],
+            multi_output=True,
+            y_numeric=True,
+        )
+        y = check_array(y, dtype=X.dtype.type, ensure_2d=False)
+        if isinstance(sample_weight, numbers.Number):
+            sample_weight = None
+        weight = checked_weight(sample_weight, X)
+        tol = fitting.gap_tolerance(self.tol, X.dtype)
+        found = minimise_each(self, X, y.reshape(len(y), -1), weight, tol)
+        k = found.W.shape[1]
+        store(self, found, X.dtype, None if y.ndim == 1 else k)
+        parts = found.certificate.parts or (found.certificate,)
+        gaps = np.array([part.gap for part in parts], dtype=X.dtype)
+        passes = fitting.iterations(found.passes, self.max_iter)
+        self.n_iter_ = passes if k == 1 else [passes] * k
+        self.dual_gap_ = gaps[0] if k == 1 else gaps
+        if k == 1:
+            self.coef_ = self.coef_.ravel()
+
+
+class Lasso(ElasticNet, linear_model.Lasso):  # type: ignore[misc]
+    """scikit-learn's ``Lasso`` with a proof of optimality in ``certificate_``.
+
+    Parameters and attributes are those of ``sklearn.linear_model.Lasso``; what is left to scikit-learn is said in
+    ``linsep.sklearn.ElasticNet``.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import Lasso
+    >>> model = Lasso(alpha=0.1).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.certificate_.certified
+    True
+    """
+
+    _parameter_constraints = linear_model.Lasso._parameter_constraints
+    __init__ = linear_model.Lasso.__init__
+
+
+class QuantileRegressor(linear_model.QuantileRegressor):  # type: ignore[misc]
+    """scikit-learn's ``QuantileRegressor`` with a proof of optimality in ``certificate_``.
+
+    Parameters and attributes are those of ``sklearn.linear_model.QuantileRegressor``; ``solver`` makes no difference.
+    ``solver_options`` and more than 6,000 features are left to scikit-learn.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import QuantileRegressor
+    >>> model = QuantileRegressor(quantile=0.8, alpha=0.0).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.certificate_.certified
+    True
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Minimise scikit-learn's objective and certify it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        return attempt(
+            self,
+            lambda: self._minimise(X, y, sample_weight),
+            lambda: super(QuantileRegressor, self).fit(X, y, sample_weight),
+        )
+
+    def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
+        if self.solver_options is not None or self.solver == "interior-point":
+            raise Delegated("solver_options and old solvers are for scipy's linprog")
+        if sp.issparse(X) and not self.solver.startswith("highs"):
+            raise Delegated(f"solver={self.solver!r} does not take sparse rows")
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse=["csc", "csr", "coo"],
+            y_numeric=True,
+            multi_output=False,
+        )
+        weight = np.asarray(_check_sample_weight(sample_weight, X), dtype=np.float64)
+        kept = weight > 0.0
+        X, y, weight = as_floats(X), np.asarray(y, dtype=np.float64), weight
+        if not kept.all():
+            X, y, weight = X.tocsr()[kept] if sp.issparse(X) else X[kept], y[kept], weight[kept]
+        plain = None if (weight == 1.0).all() else weight
+        found = minimise_each(self, X, y.reshape(-1, 1), plain, fitting.gap_tolerance(1e-5))
+        store(self, found, np.float64, None)
+        self.n_iter_ = found.passes
+
+
+def as_floats(X: Any) -> Any:
+    """X with floating-point numbers."""
+    return X if X.dtype.kind == "f" else X.astype(np.float64)
+
+
+class LinearSVR(svm.LinearSVR):  # type: ignore[misc]
+    """scikit-learn's ``LinearSVR`` with a proof of optimality in ``certificate_``.
+
+    Parameters and attributes are those of ``sklearn.svm.LinearSVR``. The intercept is penalised, as LIBLINEAR does
+    it; ``dual``, ``random_state`` and ``max_iter`` make no difference. A negative ``epsilon`` is left to scikit-learn.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import LinearSVR
+    >>> model = LinearSVR().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.certificate_.certified
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Minimise scikit-learn's objective and certify it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        routines = {"_fit_liblinear": self._liblinear}
+        fitting.run(self, super().fit, routines, X, y, sample_weight=sample_weight)
+        return self
+
+    def _liblinear(self, given: dict[str, Any]) -> tuple[FloatArray, Any, Any]:
+        """``_fit_liblinear`` for numeric targets."""
+        X = given["X"]
+        fitting.need_arrays(X)
+        if self.epsilon < 0:
+            raise Delegated("a negative epsilon is no loss")
+        if given["max_iter"] < _FEW_EPOCHS:
+            raise Delegated(f"max_iter={given['max_iter']} asks for an unfinished fit")
+        weight = given["sample_weight"]
+        if weight is not None:
+            weight = _check_sample_weight(weight, X, dtype=np.float64)
+        need_weights(weight)
+        problem = objective(self, np.asarray(given["y"], dtype=np.float64), weight)
+        found = minimise(problem, X, fitting.gap_tolerance(given["tol"]), np.float64)
+        self.certificate_ = found.certificate
+        n_iter = np.array([fitting.iterations(found.passes, given["max_iter"])], dtype=np.int32)
+        intercept = found.W[-1].copy() if self.fit_intercept else 0.0
+        return np.ascontiguousarray(found.W[:-1].T), intercept, n_iter
+
+
+class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
+    """scikit-learn's ``SGDRegressor`` at the minimum of its objective, with a proof in ``certificate_``.
+
+    ``fit`` minimises alpha penalty(w) + mean_i s_i loss(t_i - x_i.w - b), to which stochastic descent tends. Whoever
+    asks for the descent itself gets scikit-learn's: ``partial_fit``, ``average``, ``early_stopping``, ``tol=None``, fewer
+    than 10 epochs, and the learning rates "constant", "pa1" and "pa2".
+
+    Examples
+    --------
+    >>> from linsep.sklearn import SGDRegressor
+    >>> model = SGDRegressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.certificate_.certified
+    True
+    """
+
+    def _fit_regressor(
+        self,
+        X: Any,
+        y: Any,
+        alpha: float,
+        loss: str,
+        learning_rate: str,
+        sample_weight: Any,
+        max_iter: int,
+    ) -> None:
+        attempt(
+            self,
+            lambda: self._minimise(X, y, learning_rate, sample_weight, max_iter),
+            lambda: super(SGDRegressor, self)._fit_regressor(
+                X, y, alpha, loss, learning_rate, sample_weight, max_iter
+            ),
+        )
+
+    def _minimise(
+        self, X: Any, y: Any, learning_rate: str, sample_weight: Any, max_iter: int
+    ) -> None:
+        if self.average or self.early_stopping:
+            raise Delegated("average and early_stopping ask for iterates of the descent")
+        if learning_rate not in _CONVERGENT:
+            raise Delegated(f"learning_rate={learning_rate!r} asks for a descent of its own")
+        if self.tol is None or max_iter < _FEW_EPOCHS:
+            raise Delegated("tol=None and fewer than 10 epochs ask for an unfinished descent")
+        weight = np.asarray(sample_weight, dtype=np.float64)
+        plain = None if (weight == 1.0).all() else weight
+        tol = fitting.gap_tolerance(self.tol, X.dtype)
+        found = minimise_each(self, X, np.asarray(y).reshape(-1, 1), plain, tol)
+        store(self, found, X.dtype, None)
+        self.intercept_ = found.W[-1].astype(X.dtype)
+        self.n_iter_ = fitting.iterations(found.passes, max_iter)
+        self.t_ = 1.0 + self.n_iter_ * X.shape[0]
