@@ -16,15 +16,32 @@ except ImportError as error:
     ) from error
 
 from linsep.sklearn.descent import Perceptron, SGDClassifier
+from linsep.sklearn.huber import HuberRegressor
 from linsep.sklearn.logistic import LogisticRegression, LogisticRegressionCV
-from linsep.sklearn.ridge import RidgeClassifier
+from linsep.sklearn.regression import (
+    ElasticNet,
+    Lasso,
+    LinearRegression,
+    LinearSVR,
+    QuantileRegressor,
+    SGDRegressor,
+)
+from linsep.sklearn.ridge import Ridge, RidgeClassifier
 from linsep.sklearn.svm import LinearSVC
 
 __all__ = [
+    "ElasticNet",
+    "HuberRegressor",
+    "Lasso",
+    "LinearRegression",
     "LinearSVC",
+    "LinearSVR",
     "LogisticRegression",
     "LogisticRegressionCV",
     "Perceptron",
+    "QuantileRegressor",
+    "Ridge",
     "RidgeClassifier",
     "SGDClassifier",
+    "SGDRegressor",
 ]

@@ -249,7 +249,7 @@ def minimise(
     W = found[0][0] if len(found) == 1 else np.hstack([each for each, _ in found])
     certificate = certificates.combine([each for _, each in found])
     passes = max(1, math.ceil(sum(fit.n_passes for fit in fits)))
-    return Minimum(W, _in_units(certificate, problem.unit), passes)
+    return Minimum(W, in_units(certificate, problem.unit), passes)
 
 
 def minimise_grid(problem: Objective, X: Any, Cs: FloatArray, tol: float) -> list[Minimum] | None:
@@ -321,7 +321,7 @@ def _certificate_at(problem: Objective, part: Part, fit: Fit, W: FloatArray, X: 
     )
 
 
-def _in_units(found: Optimality, unit: float) -> Optimality:
+def in_units(found: Optimality, unit: float) -> Optimality:
     """The certificate of the objective that scikit-learn documents, ``unit`` times linsep's."""
     if unit == 1.0:
         return found
@@ -337,7 +337,7 @@ def _in_units(found: Optimality, unit: float) -> Optimality:
         relative_gap=share,
         certified=found.certified and share <= found.tol,
         rounding=unit * found.rounding * (1.0 + _UNITS) + slack,
-        parts=(),
+        parts=tuple(in_units(part, unit) for part in found.parts),
     )
 
 

@@ -1,7 +1,7 @@
 """scikit-learn's ``HuberRegressor``: coefficients and scale together, with a proof.
 
-Minimise over w, b and the scale sigma > 0, with S = sum s_i and H(z) = z^2 for |z| <= epsilon, 2 epsilon |z| - epsilon^2
-beyond,
+Minimise over w, b and the scale sigma > 0, with S = sum s_i and H(z) = z^2 for |z| <= epsilon,
+2 epsilon |z| - epsilon^2 beyond,
 
     P(w, b, sigma) = S sigma + sum_i s_i sigma H((t_i - x_i.w - b)/sigma) + alpha |w|^2.
 
@@ -12,9 +12,9 @@ which linsep finds and encloses g(sigma).
 **Scale.** The minimiser has sum s min((r/sigma)^2, epsilon^2) = S. For fixed residuals that equation has a closed
 solution T; its fixed point sigma = T(sigma) is found by secants in log sigma.
 
-**Proof.** Let L and U enclose g at sigma_1 < sigma < sigma_2, with sigma in the middle. If L_1 >= U and L_2 >= U, a convex
-g is at least L_1 left of sigma_1 and at least L_2 right of sigma_2. Between them it lies above the lines through two of
-the three points, so that everywhere
+**Proof.** Let L and U enclose g at sigma_1 < sigma < sigma_2, with sigma in the middle. If L_1 >= U and L_2 >= U, a
+convex g is at least L_1 left of sigma_1 and at least L_2 right of sigma_2. Between them it lies above the lines through
+two of the three points, so that everywhere
 
     g >= L - max(U_1 - L, U_2 - L).
 
@@ -103,9 +103,9 @@ class HuberRegressor(linear_model.HuberRegressor):  # type: ignore[misc]
         problem = _Problem(X, np.asarray(y, dtype=np.float64), weight, self)
         at = problem.best_scale()
         self.certificate_ = problem.proof(at)
-        self.scale_ = at.scale
+        self.scale_ = np.float64(at.scale)
         self.coef_ = np.ascontiguousarray(at.found.W[:-1, 0])
-        self.intercept_ = float(at.found.W[-1, 0]) if self.fit_intercept else 0.0
+        self.intercept_ = at.found.W[-1, 0] if self.fit_intercept else 0.0
         self.n_iter_ = fitting.iterations(problem.passes, self.max_iter)
         self.outliers_ = np.abs(problem.residuals(at.found.W)) > self.scale_ * self.epsilon
 

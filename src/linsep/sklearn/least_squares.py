@@ -1,14 +1,14 @@
 """Least squares for one target or several: proposed by one factorisation of LAPACK, proven by linsep.
 
-The rows are centred at their weighted mean, which settles the intercept. With a ridge penalty the normal equations of the
-features, or of the rows if these are fewer, are factorised once for all targets. Without one the singular value
+The rows are centred at their weighted mean, which settles the intercept. With a ridge penalty the normal equations of
+the features, or of the rows if these are fewer, are factorised once for all targets. Without one the singular value
 decomposition gives the solution of least norm. The certificate is that of the given rows and targets; where it falls
 short, rounding is in the way and linsep's own solvers take over.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -26,8 +26,12 @@ from linsep.solution import Linearised, Solution, Status
 
 #: Ratio of the eigenvalues of a Gram matrix from which singular values are right to 1e-10, relatively.
 _WELL_CONDITIONED = 1e-6
-#: Rows, penalty and factorisation count as this many passes.
+#: Reading the rows for means, factorisation and certificate counts as this many passes.
 _PASSES = 3
+#: Relative gap to prove: the coefficients are as precise as the factorisation.
+TOL = 1e-10
+#: Entries of X up to which linsep's native fit of one target is quicker.
+_SMALL = 60_000
 
 
 class Decomposed(NamedTuple):
@@ -104,6 +108,29 @@ class Centred:
         return np.vstack([W, self.y_mean - self.x_mean @ W])
 
 
+def minimise_ridge(
+    X: FloatArray,
+    Y: FloatArray,
+    weight: FloatArray | None,
+    alphas: FloatArray,
+    fit_intercept: bool,
+) -> Minimum | None:
+    """Ridge regression on each target; None where linsep's own solvers are quicker or more precise."""
+    (n, d), k = X.shape, Y.shape[1]
+    if X.dtype != np.float64 or (k == 1 and d <= n and X.size <= _SMALL and alphas[0] > 0.0):
+        return None
+    rows = Centred(X, Y, weight, fit_intercept)
+    W: FloatArray | None
+    if (alphas > 0.0).all():
+        W = rows.ridge(alphas)
+    elif alphas.any():
+        return None
+    else:
+        found = rows.least_norm()
+        W = None if found is None else found.W
+    return None if W is None else proven(X, Y, weight, W, alphas, fit_intercept)
+
+
 def proven(
     X: FloatArray,
     Y: FloatArray,
@@ -111,14 +138,13 @@ def proven(
     W: FloatArray,
     alphas: FloatArray,
     fit_intercept: bool,
-    tol: float,
 ) -> Minimum | None:
-    """What was proposed, with a certificate for each target; None if some proof falls short of tol."""
+    """What was proposed, with a certificate for each target; None if some proof falls short."""
     if not np.isfinite(W).all():
         return None
     proofs = []
     for column, alpha, t in zip(W.T, alphas.tolist(), Y.T, strict=True):
-        proof = _proof(X, -np.ascontiguousarray(t), weight, column, alpha, fit_intercept, tol)
+        proof = _proof(X, -np.ascontiguousarray(t), weight, column, alpha, fit_intercept)
         if proof is None or not proof.certified:
             return None
         proofs.append(proof)
@@ -132,7 +158,6 @@ def _proof(
     theta: FloatArray,
     alpha: float,
     fit_intercept: bool,
-    tol: float,
 ) -> Optimality | None:
     """The certificate of sum s (t - x.w - b)^2 + alpha |w|^2 at theta."""
     loss, penalty = Squared(centre=0.0), ElasticNet(0.5 / alpha if alpha else np.inf)
@@ -143,5 +168,5 @@ def _proof(
     at = np.ascontiguousarray(theta).reshape(-1, 1)
     dual = Linearised(at, np.zeros_like(at))
     solution = Solution(at, dual, Status.CERTIFIED, 0.0, 0.0, (), None)
-    found = certificates.prove(problem, solution, tol)[1]
-    return fitting._in_units(found, 2.0 * alpha if alpha else 1.0)
+    found = certificates.prove(problem, solution, TOL)[1]
+    return fitting.in_units(found, 2.0 * alpha if alpha else 1.0)

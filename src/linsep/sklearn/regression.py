@@ -22,17 +22,13 @@ from linsep.sklearn_objectives import FloatArray, Given, Objective
 
 #: Relative gap that must be proven; a larger one leaves the fit to scikit-learn.
 PROVEN = 1e-6
-#: Relative gap of least squares, whose coefficients are as precise as their factorisation.
-LEAST_SQUARES = 1e-10
-#: Fewer epochs are a request for an unfinished descent.
-_FEW_EPOCHS = 10
 #: Learning rates with which stochastic descent tends to the minimum.
 _CONVERGENT = ("invscaling", "optimal", "adaptive")
 
 
 def attempt(model: Any, own: Callable[[], None], theirs: Callable[[], Any]) -> Any:
     """Fit by linsep, or by scikit-learn where linsep cannot; the reason is logged."""
-    vars(model).pop("certificate_", None)
+    fitting.forget(model)
     try:
         own()
     except (Delegated, LinsepError) as reason:
@@ -110,7 +106,8 @@ class LinearRegression(linear_model.LinearRegression):  # type: ignore[misc]
 
     Parameters and attributes are those of ``sklearn.linear_model.LinearRegression``. Of several minimisers the one of
     least norm is returned. scikit-learn drops singular values below ``tol`` times the largest and so does not reach the
-    minimum on ill-conditioned data; here ``tol`` decides about ``rank_`` alone. ``positive=True`` is left to scikit-learn.
+    minimum on ill-conditioned data; here ``tol`` decides about ``rank_`` alone. ``positive=True`` is left to
+    scikit-learn.
 
     Examples
     --------
@@ -157,7 +154,7 @@ class LinearRegression(linear_model.LinearRegression):  # type: ignore[misc]
         Y = np.asarray(y, dtype=X.dtype).astype(np.float64).reshape(len(y), -1)
         found = self._dense(X, Y, weight) if isinstance(X, np.ndarray) else None
         if found is None:
-            found = minimise_each(self, X, Y, weight, LEAST_SQUARES)
+            found = minimise_each(self, X, Y, weight, least_squares.TOL)
         store(self, found, X.dtype, None if y.ndim == 1 else Y.shape[1])
 
     def _dense(self, X: Any, Y: FloatArray, weight: FloatArray | None) -> Minimum | None:
@@ -172,7 +169,7 @@ class LinearRegression(linear_model.LinearRegression):  # type: ignore[misc]
         if X.dtype != np.float64:
             return None
         none = np.zeros(Y.shape[1])
-        return least_squares.proven(X, Y, weight, found.W, none, free, LEAST_SQUARES)
+        return least_squares.proven(X, Y, weight, found.W, none, free)
 
 
 class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
@@ -236,13 +233,12 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         found = minimise_each(self, X, y.reshape(len(y), -1), weight, tol)
         k = found.W.shape[1]
         store(self, found, X.dtype, None if y.ndim == 1 else k)
+        self.coef_: FloatArray = self.coef_.ravel() if k == 1 else self.coef_
         parts = found.certificate.parts or (found.certificate,)
         gaps = np.array([part.gap for part in parts], dtype=X.dtype)
         passes = fitting.iterations(found.passes, self.max_iter)
         self.n_iter_ = passes if k == 1 else [passes] * k
         self.dual_gap_ = gaps[0] if k == 1 else gaps
-        if k == 1:
-            self.coef_ = self.coef_.ravel()
 
 
 class Lasso(ElasticNet, linear_model.Lasso):  # type: ignore[misc]
@@ -312,7 +308,7 @@ class QuantileRegressor(linear_model.QuantileRegressor):  # type: ignore[misc]
         )
         weight = np.asarray(_check_sample_weight(sample_weight, X), dtype=np.float64)
         kept = weight > 0.0
-        X, y, weight = as_floats(X), np.asarray(y, dtype=np.float64), weight
+        X, y = as_floats(X), np.asarray(y, dtype=np.float64)
         if not kept.all():
             X, y, weight = X.tocsr()[kept] if sp.issparse(X) else X[kept], y[kept], weight[kept]
         plain = None if (weight == 1.0).all() else weight
@@ -330,7 +326,7 @@ class LinearSVR(svm.LinearSVR):  # type: ignore[misc]
     """scikit-learn's ``LinearSVR`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.svm.LinearSVR``. The intercept is penalised, as LIBLINEAR does
-    it; ``dual``, ``random_state`` and ``max_iter`` make no difference. A negative ``epsilon`` is left to scikit-learn.
+    it; ``dual``, ``random_state`` and ``max_iter`` make no difference.
 
     Examples
     --------
@@ -362,9 +358,8 @@ class LinearSVR(svm.LinearSVR):  # type: ignore[misc]
         X = given["X"]
         fitting.need_arrays(X)
         if self.epsilon < 0:
-            raise Delegated("a negative epsilon is no loss")
-        if given["max_iter"] < _FEW_EPOCHS:
-            raise Delegated(f"max_iter={given['max_iter']} asks for an unfinished fit")
+            raise Delegated("LIBLINEAR says what is wrong with a negative epsilon")
+        fitting.need_iterations(given["max_iter"])
         weight = given["sample_weight"]
         if weight is not None:
             weight = _check_sample_weight(weight, X, dtype=np.float64)
@@ -381,8 +376,8 @@ class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
     """scikit-learn's ``SGDRegressor`` at the minimum of its objective, with a proof in ``certificate_``.
 
     ``fit`` minimises alpha penalty(w) + mean_i s_i loss(t_i - x_i.w - b), to which stochastic descent tends. Whoever
-    asks for the descent itself gets scikit-learn's: ``partial_fit``, ``average``, ``early_stopping``, ``tol=None``, fewer
-    than 10 epochs, and the learning rates "constant", "pa1" and "pa2".
+    asks for the descent itself gets scikit-learn's: ``partial_fit``, ``average``, ``early_stopping``, ``tol=None``,
+    fewer than 10 epochs, and the learning rates "constant", "pa1" and "pa2".
 
     Examples
     --------
@@ -417,8 +412,9 @@ class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
             raise Delegated("average and early_stopping ask for iterates of the descent")
         if learning_rate not in _CONVERGENT:
             raise Delegated(f"learning_rate={learning_rate!r} asks for a descent of its own")
-        if self.tol is None or max_iter < _FEW_EPOCHS:
-            raise Delegated("tol=None and fewer than 10 epochs ask for an unfinished descent")
+        if self.tol is None:
+            raise Delegated("tol=None asks for exactly max_iter epochs")
+        fitting.need_iterations(max_iter)
         weight = np.asarray(sample_weight, dtype=np.float64)
         plain = None if (weight == 1.0).all() else weight
         tol = fitting.gap_tolerance(self.tol, X.dtype)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from linsep import losses
 from linsep.errors import LinsepError
-from linsep.sklearn import fitting
+from linsep.sklearn import fitting, least_squares
 from linsep.sklearn.fitting import Delegated, Minimum
 from linsep.sklearn_objectives import Given, Objective, Part, objective_of
 
@@ -54,7 +54,14 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
         targets = np.asarray(y, dtype=float).reshape(len(y), -1)
         problem = ridge(targets, sample_weight, self.alpha, bool(self.fit_intercept))
-        self._keep(fitting.minimise(problem, X, self._gap(X), dtype=X.dtype), X, np.ndim(y) == 1)
+        found = None
+        if isinstance(X, np.ndarray):
+            alphas = np.broadcast_to(np.ravel(np.asarray(self.alpha, float)), targets.shape[1:])
+            weight = problem.parts[0].weight
+            found = least_squares.minimise_ridge(X, targets, weight, alphas, problem.fit_intercept)
+        if found is None:
+            found = fitting.minimise(problem, X, self._gap(X), dtype=X.dtype)
+        self._keep(found, X, np.ndim(y) == 1)
 
     def _gap(self, X: Any) -> float:
         return fitting.gap_tolerance(self.tol, X.dtype)
@@ -101,6 +108,37 @@ def ridge(targets: Any, weight: Any, alpha: Any, fit_intercept: bool) -> Objecti
     text = "sum (t - x.w - b)^2 + alpha |w|^2"
     loss = losses.Squared().for_targets()
     return Objective(text, loss, Cs[0], parts, fit_intercept=fit_intercept, unit=unit)
+
+
+class Ridge(linear_model.Ridge, MinimisedRidge):  # type: ignore[misc]
+    """scikit-learn's ``Ridge`` with a proof of optimality in ``certificate_``.
+
+    Parameters and attributes are those of ``sklearn.linear_model.Ridge``. ``positive=True`` is left to scikit-learn;
+    ``solver``, ``max_iter`` and ``random_state`` make no difference otherwise.
+
+    Examples
+    --------
+    >>> from linsep.sklearn import Ridge
+    >>> model = Ridge().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model.certificate_.certified
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
+        """Minimise scikit-learn's objective and certify it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : float or array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        super().fit(X, y, sample_weight)
+        return self
 
 
 class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ignore[misc]
