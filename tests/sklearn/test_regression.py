@@ -217,7 +217,7 @@ def test_strong_penalties_leave_exact_zeros():
         (lambda: ours.Ridge(positive=True), "positive=True"),
         (lambda: ours.Lasso(positive=True), "positive=True"),
         (lambda: ours.LinearRegression(positive=True), "positive=True"),
-        (lambda: ours.ElasticNet(precompute=X.T @ X, fit_intercept=False), "Gram matrix"),
+        (lambda: ours.ElasticNet(alpha=0.0), "alpha=0"),
         (lambda: ours.QuantileRegressor(solver_options={}), "solver_options"),
         (lambda: ours.LinearSVR(max_iter=5), "max_iter=5"),
         (lambda: ours.SGDRegressor(average=True), "average"),
@@ -226,6 +226,7 @@ def test_strong_penalties_leave_exact_zeros():
         (lambda: ours.SGDRegressor(max_iter=5), "max_iter=5"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:With alpha=0:UserWarning")
 def test_what_is_delegated_is_logged_and_fitted(model, reason, caplog):
     with caplog.at_level(logging.INFO, logger="linsep.sklearn"):
         made = fitted(model(), X, Y)
@@ -237,6 +238,15 @@ def test_an_exact_fit_has_no_scale(caplog):
     with caplog.at_level(logging.INFO, logger="linsep.sklearn"):
         fitted(ours.HuberRegressor(), X, X @ np.arange(10.0))
     assert "the scale tends to 0" in caplog.text
+
+
+def test_a_gram_matrix_and_a_warm_start_make_no_difference():
+    plain = ours.ElasticNet(alpha=0.01).fit(X, Y)
+    given = ours.ElasticNet(alpha=0.01, precompute=(X - X.mean(axis=0)).T @ (X - X.mean(axis=0)))
+    np.testing.assert_array_equal(fitted(given, X, Y).coef_, plain.coef_)
+    plain.set_params(warm_start=True).fit(X, Y)
+    assert plain.n_iter_ == 0
+    np.testing.assert_array_equal(plain.coef_, given.coef_)
 
 
 def test_descent_goes_on_from_the_minimum():

@@ -328,7 +328,8 @@ def in_units(found: Optimality, unit: float) -> Optimality:
     primal, slack = unit * found.primal, _UNITS * unit * abs(found.primal)
     dual = unit * found.dual * (1.0 - _UNITS)
     gap = max(unit * found.gap * (1.0 + _UNITS) + slack, primal - dual)
-    share = relative(gap, primal, dual)
+    exact_fit = found.relative_gap == 0.0  # nothing is left to be relative to
+    share = 0.0 if exact_fit else relative(gap, primal, dual)
     return replace(
         found,
         primal=primal,

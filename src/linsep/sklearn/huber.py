@@ -28,6 +28,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn import linear_model
 from sklearn.base import _fit_context
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -36,7 +37,7 @@ from linsep.certificates import Optimality
 from linsep.certificates.optimality import relative
 from linsep.sklearn import fitting
 from linsep.sklearn.fitting import Delegated, Minimum
-from linsep.sklearn.regression import PROVEN, attempt, minimise, need_weights
+from linsep.sklearn.regression import PROVEN, at_minimum, attempt, earlier, minimise, need_weights
 from linsep.sklearn_objectives import FloatArray, Given, huber
 
 #: Relative gap of the fits at fixed scales.
@@ -100,13 +101,16 @@ class HuberRegressor(linear_model.HuberRegressor):  # type: ignore[misc]
         fitting.need_arrays(X)
         weight = np.asarray(_check_sample_weight(sample_weight, X), dtype=np.float64)
         need_weights(weight)
+        fitting.need_iterations(self.max_iter)
+        before = earlier(self)
         problem = _Problem(X, np.asarray(y, dtype=np.float64), weight, self)
         at = problem.best_scale()
         self.certificate_ = problem.proof(at)
         self.scale_ = np.float64(at.scale)
         self.coef_ = np.ascontiguousarray(at.found.W[:-1, 0])
         self.intercept_ = at.found.W[-1, 0] if self.fit_intercept else 0.0
-        self.n_iter_ = fitting.iterations(problem.passes, self.max_iter)
+        passes = fitting.iterations(problem.passes, self.max_iter)
+        self.n_iter_ = 0 if at_minimum(before, self) else passes
         self.outliers_ = np.abs(problem.residuals(at.found.W)) > self.scale_ * self.epsilon
 
 
@@ -123,7 +127,8 @@ class _Problem:
     """One regression, at any scale."""
 
     def __init__(self, X: Any, y: FloatArray, weight: FloatArray, model: Any) -> None:
-        self.X, self.y, self.weight, self.model = X, y, weight, model
+        self.X = X.tocsr() if sp.issparse(X) else X
+        self.y, self.weight, self.model = y, weight, model
         self.mass = math.fsum(weight.tolist())
         self.given = Given(len(y), y, None if (weight == 1.0).all() else weight)
         self.passes = 0

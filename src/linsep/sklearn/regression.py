@@ -58,6 +58,7 @@ def minimise_each(
     """The minimum for every column of the targets (n, k): W (d + 1, k), and one certificate for each."""
     fitting.need_arrays(X)
     need_weights(weight)
+    X = X.tocsr() if sp.issparse(X) else X
     found = [
         minimise(objective(model, column, weight), X, tol, X.dtype)
         for column in y.astype(np.float64, copy=False).T
@@ -81,6 +82,21 @@ def need_weights(weight: FloatArray | None) -> None:
         raise Delegated("with negative sample weights the objective is not convex")
     if not weight.any():
         raise Delegated("all sample weights are 0")
+
+
+def earlier(model: Any) -> FloatArray | None:
+    """Coefficients that a warm start begins with; None without one."""
+    if not model.warm_start or getattr(model, "coef_", None) is None:
+        return None
+    return np.append(np.ravel(model.coef_), np.ravel(getattr(model, "intercept_", 0.0)))
+
+
+def at_minimum(before: FloatArray | None, model: Any) -> bool:
+    """Whether the coefficients of a warm start were those of the minimum already: no iteration was needed."""
+    if before is None:
+        return False
+    found = np.append(np.ravel(model.coef_), np.ravel(model.intercept_))
+    return found.shape == before.shape and bool(np.allclose(found, before, rtol=1e-6, atol=1e-12))
 
 
 def store(model: Any, found: Minimum, dtype: Any, targets: int | None) -> None:
@@ -176,8 +192,8 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
     """scikit-learn's ``ElasticNet`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.ElasticNet``. ``max_iter`` is not reached and
-    ``selection``, ``random_state`` and ``warm_start`` make no difference: the minimum is the same. ``positive=True``, a
-    Gram matrix as ``precompute`` and ``check_input=False`` are left to scikit-learn.
+    ``selection``, ``random_state`` and ``warm_start`` make no difference: the minimum is the same. ``positive=True``,
+    ``alpha=0`` and ``check_input=False`` are left to scikit-learn.
 
     Examples
     --------
@@ -212,10 +228,14 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
     def _minimise(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> None:
         if self.positive:
             raise Delegated("linsep has no constraint positive=True")
-        if not check_input or not isinstance(self.precompute, bool | np.bool_):
-            raise Delegated("check_input=False and a Gram matrix are for scikit-learn's own solver")
+        if not check_input:
+            raise Delegated("check_input=False is for scikit-learn's own solver")
         if self.alpha == 0:
             raise Delegated("alpha=0 is least squares, for which scikit-learn has a warning")
+        fitting.need_iterations(self.max_iter)
+        before = earlier(self)
+        if not isinstance(self.precompute, bool | np.bool_):  # it says whether the matrix is right
+            super().fit(X, y, sample_weight, check_input)
         X, y = validate_data(
             self,
             X,
@@ -230,15 +250,29 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
             sample_weight = None
         weight = checked_weight(sample_weight, X)
         tol = fitting.gap_tolerance(self.tol, X.dtype)
-        found = minimise_each(self, X, y.reshape(len(y), -1), weight, tol)
+        found = self._found(X, y.reshape(len(y), -1), weight, tol)
         k = found.W.shape[1]
         store(self, found, X.dtype, None if y.ndim == 1 else k)
         self.coef_: FloatArray = self.coef_.ravel() if k == 1 else self.coef_
         parts = found.certificate.parts or (found.certificate,)
         gaps = np.array([part.gap for part in parts], dtype=X.dtype)
         passes = fitting.iterations(found.passes, self.max_iter)
+        passes = 0 if at_minimum(before, self) else passes
         self.n_iter_ = passes if k == 1 else [passes] * k
         self.dual_gap_ = gaps[0] if k == 1 else gaps
+
+    def _found(self, X: Any, Y: FloatArray, weight: FloatArray | None, tol: float) -> Minimum:
+        """The minimum; without an absolute penalty that of least squares with a ridge."""
+        found = None
+        if self.l1_ratio == 0.0 and isinstance(X, np.ndarray):
+            mass = float(len(X)) if weight is None else float(weight.sum())
+            alphas = np.full(Y.shape[1], self.alpha * mass)
+            T = Y.astype(np.float64)
+            found = least_squares.minimise_ridge(X, T, weight, alphas, bool(self.fit_intercept))
+            unit = 0.5 / mass
+            if found is not None:
+                found = found._replace(certificate=fitting.in_units(found.certificate, unit))
+        return minimise_each(self, X, Y, weight, tol) if found is None else found
 
 
 class Lasso(ElasticNet, linear_model.Lasso):  # type: ignore[misc]

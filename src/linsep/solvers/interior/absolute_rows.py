@@ -36,6 +36,7 @@ from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.crossover import crossable, exact
 from linsep.solvers.interior.kinked import CROSSOVER_GAP, VERTEX
 from linsep.solvers.interior.start import exact_fit, squared_start
+from linsep.solvers.interior.vertex import solve_through
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.run import LimitReached, Run, begin
 
@@ -231,8 +232,23 @@ def _finish(run: Run[Problem], path: Path, rows: _Extended) -> tuple[bool, bool]
     u = path.dual()
     if crossable(path):
         right, theta, vertex = exact(path, path.theta, u)
-        if right and _close(run, rows, theta, vertex):
+        if right and _close(run, rows, _polished(rows.problem, theta, vertex), vertex):
             assert run.best is not None
             scale = run.problem.penalty.scale
             return scale * run.best[0] <= VERTEX * run.trace[-1].primal, True
     return False, _close(run, rows, path.theta, u)
+
+
+def _polished(problem: Problem, theta: FloatArray, u: FloatArray) -> FloatArray:
+    """The vertex to the last digit: through the rows on their kink, whose dual variables are inside their box."""
+    data = problem.data
+    sign, offset, weight = _vectors(data)
+    free = np.flatnonzero((np.abs(u) < 1.0) & (weight > 0.0))
+    if problem.lam > 0.0 or not 0 < len(free) <= 2 * problem.order:
+        return theta
+    rows = data.X[free].toarray() if sp.issparse(data.X) else np.asarray(data.X[free], np.float64)
+    used = slice(None) if problem.fit_intercept else slice(0, -1)
+    A = (sign[free, None] * np.column_stack([rows, np.ones(len(free))]))[:, used]
+    found = theta.copy()
+    found[used] = solve_through(A, -offset[free], theta[used])
+    return found if np.isfinite(found).all() else theta

@@ -88,7 +88,7 @@ def _purify(
         zero[row] = True
     if not moved:
         return None
-    return np.asarray(_solve_through(A[zero], target[zero], at) / scale)
+    return np.asarray(solve_through(A[zero], target[zero], at) / scale)
 
 
 def _vanishing(A: FloatArray, target: FloatArray, at: FloatArray) -> np.ndarray:
@@ -128,7 +128,7 @@ def _first_zero(
     return length, int(able[np.flatnonzero(lengths == length)[0]])
 
 
-def _solve_through(rows: FloatArray, target: FloatArray, near: FloatArray) -> FloatArray:
+def solve_through(rows: FloatArray, target: FloatArray, near: FloatArray) -> FloatArray:
     """The point through a largest independent set of the rows, nearest to ``near``, refined once."""
     _, upper, order = scipy.linalg.qr(rows.T, mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(upper))
