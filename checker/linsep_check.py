@@ -38,12 +38,10 @@ from pathlib import Path
 ZERO, ONE, HALF = Fraction(0), Fraction(1), Fraction(1, 2)
 #: Unit roundoff of float64: what a claim may differ from the truth by is measured in it.
 ROUNDOFF = Fraction(1, 2**53)
-#: Significant bits of dual variables that are computed here; more for kinked losses, where tiny targets need them.
-DIGITS, KINKED = 220, 500
-#: Without a penalty, an objective of at most tol times this share of the zero model's is an exact fit.
+#: Without a penalty, an objective of at most tol times this share of the zero model\'s is an exact fit.
 EXACT_FIT = Fraction(1, 10**6)
-#: Bits behind the point in exp and log.
-BITS = 320
+#: Newton steps on the dual of a smooth loss, as long as each improves the bound.
+STEPS = 30
 
 
 class Unusable(Exception):
@@ -58,7 +56,7 @@ class Rejected(Exception):
 # exp and log between fractions
 
 
-def _atanh(t, bits=BITS):
+def _atanh(t, bits):
     """atanh(t / 2^bits) 2^bits for |t| <= 2^bits / 3, short of the truth by less than bits units."""
     square, power, total, j = t * t >> bits, t, 0, 1
     while power not in (0, -1):
@@ -68,32 +66,48 @@ def _atanh(t, bits=BITS):
     return total
 
 
-LN2 = 2 * _atanh((1 << BITS) // 3)  # errs by less than 2^10 units
+class Precision:
+    """Bits that are computed with; ``extra`` more where a loss is multiplied with 2^extra.
+
+    ``bits`` are behind the point in exp and log, ``grid`` in their sums; ``digits`` are the significant bits of dual
+    variables, ``kinked`` those of kinked losses, where tiny targets need more.
+    """
+
+    def set(self, extra):
+        """Prepare for weights of up to 2^extra; extra is at most 2^14."""
+        self.bits, self.grid = 320 + extra, 264 + extra
+        self.digits, self.kinked = 220 + extra, 500 + extra
+        self.ln2 = 2 * _atanh((1 << self.bits) // 3, self.bits)  # errs by less than 2^15 units
+
+
+precision = Precision()
+precision.set(0)
 
 
 def exp_bounds(x):
     """Two fractions around e^x.
 
-    x = k ln 2 + 1024 t with |t| < 2^-11: Taylor's series of t and ten squarings. In units of 2^-320, k ln 2 errs by
-    less than 2^10 |k| + 1 <= 2^26 + 1, the series by less than 100, and ten squarings of numbers below 1.5 make 2^18
-    of that: 2^29 units bound all of it, and the relative error is below 2^-290.
+    x = k ln 2 + 1024 t with |t| < 2^-11: Taylor's series of t and ten squarings. In units of 2^-bits, k ln 2 errs by
+    less than 2^15 |k| + 1 <= 2^31 + 1, t by less than 2^21 + 1, the series by less than 2^22, and ten squarings of
+    numbers below 1.5 make 2^16 times that: 2^39 units bound all of it, and the relative error is below 2^-280.
     """
-    k = round(x / Fraction(LN2, 1 << BITS))
+    bits = precision.bits
+    k = round(x / Fraction(precision.ln2, 1 << bits))
     if abs(k) > 1 << 16:
         if k < 0:
             return ZERO, Fraction(1, 1 << (1 << 16))
         raise Rejected("a loss exceeds 2^65536")
-    t = (math.floor(x * (1 << BITS)) - k * LN2) >> 10
-    term = total = 1 << BITS
+    t = (math.floor(x * (1 << bits)) - k * precision.ln2) >> 10
+    term = total = 1 << bits
     j = 1
     while term not in (0, -1):
-        term = (term * t >> BITS) // j
+        term = (term * t >> bits) // j
         total += term
         j += 1
     for _ in range(10):
-        total = total * total >> BITS
-    scale = Fraction(2) ** (k - BITS)
-    return (total - (1 << 29)) * scale, (total + (1 << 29)) * scale
+        total = total * total >> bits
+    scale = Fraction(2) ** (k - bits)
+    return (total - (1 << 39)) * scale, (total + (1 << 39)) * scale
 
 
 def log_bounds(y):
@@ -104,30 +118,31 @@ def log_bounds(y):
         z, k = z / 2, k + 1
     while z < Fraction(2, 3):
         z, k = z * 2, k - 1
-    found = 2 * _atanh(math.floor((z - 1) / (z + 1) * (1 << BITS))) + k * LN2
-    error = (abs(k) + 1) << 11
-    return Fraction(found - error, 1 << BITS), Fraction(found + error, 1 << BITS)
+    unit = 1 << precision.bits
+    found = 2 * _atanh(math.floor((z - 1) / (z + 1) * unit), precision.bits) + k * precision.ln2
+    error = (abs(k) + 1) << 16
+    return Fraction(found - error, unit), Fraction(found + error, unit)
 
 
 def on_grid(x, down=True):
-    """A multiple of 2^-264 not above (or not below) x, so that sums of logarithms stay short."""
-    scaled = x * (1 << 264)
-    return Fraction(math.floor(scaled) if down else math.ceil(scaled), 1 << 264)
+    """A multiple of 2^-grid not above (or not below) x, so that sums of logarithms stay short."""
+    unit = 1 << precision.grid
+    return Fraction(math.floor(x * unit) if down else math.ceil(x * unit), unit)
 
 
 def p_log_p(p):
     """Bounds of p log p for 0 <= p, 0 at 0."""
     if p == 0:
         return ZERO, ZERO
-    if p.denominator.bit_length() <= BITS:
+    if p.denominator.bit_length() <= precision.bits:
         low, high = log_bounds(p)
         return p * low, p * high
     # the logarithm of a long fraction lies between those of its neighbours on the grid
     below, above = on_grid(p), on_grid(p, down=False)
     high = log_bounds(above)[1]
     low = log_bounds(below)[0] if below > 0 else None
-    if low is None:  # 0 < p < 2^-264: p log p > -2^-250
-        return Fraction(-1, 1 << 250), ZERO
+    if low is None:  # 0 < p < 2^-grid: p log p > -2^(14 - grid), as grid < 2^14
+        return Fraction(-1, 1 << (precision.grid - 14)), ZERO
     return (above if low < 0 else below) * low, (below if high < 0 else above) * high
 
 
@@ -259,10 +274,11 @@ def clip(x, low, high):
     return x if high is None else min(x, high)
 
 
-def rounded(x, digits=DIGITS):
+def rounded(x, digits=None):
     """x to so many significant bits."""
     if x == 0:
         return ZERO
+    digits = digits or precision.digits
     scale = Fraction(2) ** (digits - (x.numerator.bit_length() - x.denominator.bit_length()))
     return Fraction(round(x * scale)) / scale
 
@@ -353,9 +369,13 @@ class Problem:
             yield self.dual(self.balanced(self.sums(stored)))
         starts = [stored, self.slopes()] if self.curved else [self.snapped(stored)]
         for start in starts:
-            moved = self.newton(start)
-            if moved is not None:
-                yield self.dual(self.balanced(self.sums(moved)))
+            best, point = None, self.newton(start)
+            for _ in range(STEPS if self.curved and self.C is not None else 1):
+                bound = None if point is None else self.dual(self.balanced(self.sums(point)))
+                if bound is None or (best is not None and bound <= best):
+                    break
+                yield bound
+                best, point = bound, self.newton(point)
 
     def newton(self, point):
         """The dual point after Newton's step: v meets its value at an optimum as nearly as the losses allow."""
@@ -567,7 +587,7 @@ class Margins(Problem):
             new = x
             if room[i][0]:
                 new = x + room[i][0] * self.sigma[i] * self.row_dot(i, along[0])
-            digits = DIGITS if self.curved else KINKED
+            digits = precision.digits if self.curved else precision.kinked
             inside = clip(new if exactly else rounded(new, digits), *self.loss.domain)
             if exactly and inside != new:
                 return None
@@ -761,7 +781,8 @@ class Classes(Problem):
                 if min(new) < 0 or sum(new) > 1:
                     return None
             else:
-                new = self.inside([rounded(x, DIGITS if self.curved else KINKED) for x in new])
+                digits = precision.digits if self.curved else precision.kinked
+                new = self.inside([rounded(x, digits) for x in new])
             found.append(new)
         return found
 
@@ -1050,6 +1071,8 @@ def problems(model, table):
         at += width
         C, r = recipe["penalty"]["C"], Fraction(recipe["penalty"]["l1_ratio"])
         s = [factor * Fraction(x) for x in weight]
+        largest = max(s, default=ONE) * (ONE if C == math.inf else Fraction(C))
+        precision.set(max(0, math.ceil(largest).bit_length()))
         common = (
             rows,
             unit,
@@ -1098,10 +1121,13 @@ def compare_recipe(params, recipe, chosen):
         if name in given and given[name] != value:
             raise Rejected(f"the parameter {name} is {given[name]}, the fit was made with {value}")
     loss, name = recipe["loss"]["record"].removeprefix("loss:").lower(), params.get("loss")
-    hard = loss == "hinge" and told["C"] == math.inf
-    if isinstance(name, str) and not hard and loss not in ("multinomial", "crammersinger"):
-        if name.replace("_", "") != loss:
-            raise Rejected(f"the parameter loss is {name}, the fit was made with {loss}")
+    coupled = {"multinomial": "multinomial", "crammersinger": "crammer_singer"}.get(loss)
+    if coupled and params.get("multiclass") != coupled:
+        raise Rejected(f"the parameter multiclass is {params.get('multiclass')}, not {coupled}")
+    loss = "hinge" if loss == "crammersinger" else loss
+    hard = loss == "hinge" and told["C"] == math.inf  # also for the squared hinge
+    if isinstance(name, str) and not hard and name.replace("_", "") != loss:
+        raise Rejected(f"the parameter loss is {name}, the fit was made with {loss}")
 
 
 # ---------------------------------------------------------------------------------------------------------------

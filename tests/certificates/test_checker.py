@@ -117,6 +117,16 @@ def test_models_are_proven(name, tmp_path):
     assert line.count("\n") == 1
 
 
+@pytest.mark.parametrize("C", [0.25, 1e4])
+def test_weights_over_many_decades(C, tmp_path):
+    X, y, _ = make_rows("two", n=10)
+    weight = 2.0 ** np.linspace(-280, 290, 10)
+    model = linsep.LogisticRegression(C).fit(X, y, weight)
+    assert model.certificate_.certified
+    linsep.save(model, tmp_path / "model.linsep")
+    assert run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, y, weight))[0] == 0
+
+
 def test_an_exact_fit(tmp_path):
     X, y, _ = make_rows("number", n=4, d=6)
     linsep.save(linsep.LinearRegressor().fit(X, y), tmp_path / "model.linsep")
@@ -214,6 +224,20 @@ class TestTampering:
                 node["array"] = len(arrays) - 1
 
         assert self.altered(files, name, tmp_path, change) == 1
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("loss", "squared_hinge"), ("multiclass", "ovr"), ("C", 2.0)]
+    )
+    def test_parameters_of_all_classes_together(self, name, value, tmp_path):
+        X, y, _ = make_rows("three")
+        path, rows = tmp_path / "all.linsep", write_rows(tmp_path / "rows.npz", X, y)
+        linsep.save(linsep.LinearSVC(multiclass="crammer_singer").fit(X, y), path)
+
+        def change(manifest, arrays):
+            manifest["params"][name] = value
+
+        assert checker.main([str(path), str(rows)]) == 0
+        assert self.altered({"all": (path, rows)}, "all", tmp_path, change) == 1
 
     @pytest.mark.parametrize("attribute", ["coef_", "intercept_"])
     def test_coefficients_by_one_bit(self, files, attribute, tmp_path):

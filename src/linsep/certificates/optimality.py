@@ -127,6 +127,8 @@ def enclose(  # noqa: PLR0913
     largest = scale * (abs(primal) + rounding)
     if not (math.isfinite(primal) and math.isfinite(scale * primal)):
         return Optimality(primal, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf, kind)
+    if primal == 0.0 == rounding:
+        return exact_zero(tol)
     if not bound > 0.0:  # also nan
         bound = 0.0
     if not math.isfinite(largest):  # also nan
@@ -138,7 +140,7 @@ def enclose(  # noqa: PLR0913
     coef_error = math.inf
     if math.isfinite(distance):
         coef_error = distance * math.sqrt(gap if drop is None else min(drop, gap)) * _UP
-    exact_fit = primal + rounding == 0.0 or primal + rounding <= tol * EXACT_FIT * null
+    exact_fit = primal + rounding <= tol * EXACT_FIT * null
     dual = max(scale * dual / _UP - _UNDERFLOW, 0.0)
     reported_gap = max(scale * gap * _UP + _UNDERFLOW, scale * primal - dual)
     share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)

@@ -113,11 +113,12 @@ def verify(
 
 def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.inf) -> Optimality:
     """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the gap claimed."""
-    if exact:
+    if exact:  # rows are read to memory, and every weight is multiplied by the factor of the loss
         part = in_memory(part)
-    factor = loss_factor(part.loss, part.penalty)
-    if not (factor.plain or exact):  # exact arithmetic multiplies every weight by the factor
-        return factor.certificate(recheck_part(factor.part(part)), part.tol)
+    else:
+        factor = loss_factor(part.loss, part.penalty)
+        if not factor.plain:
+            return factor.certificate(recheck_part(factor.part(part)), part.tol)
     units = target_units(part.loss, part.penalty, part.offset)
     if not units.plain:
         return units.certificate(recheck_part(units.part(part), exact=exact))

@@ -47,10 +47,11 @@ def multipliers(fit: Fit, X: Any, sigma: FloatArray, weight: FloatArray | None) 
         np.minimum(u, high, out=u)
         if isinstance(fit.dual, Explicit) and np.count_nonzero((u > 0.0) & (u < high)) > len(fit.W):
             _end_of_path(u, high, np.abs(sigma * _scores(fit, X) - 1.0))
-        u[u <= _SNAP * high] = 0.0
         u[u >= (1.0 - _SNAP) * high] = high
     cap = scale if weight is None else scale * weight
     alpha: FloatArray = cap * u
+    if high < np.inf:  # where C is large, all multipliers are a small share of their box
+        alpha[(u <= _SNAP * high) & (alpha <= _SNAP * alpha.max(initial=0.0))] = 0.0
     if fit.recipe.fit_intercept:
         _balance(alpha, sigma, cap if high < np.inf else np.inf)
     return alpha
@@ -60,10 +61,10 @@ def _end_of_path(u: FloatArray, high: float, far: FloatArray) -> None:
     """Where an interior point method would end, in place; ``far`` is |m - 1|.
 
     Its u are all inside the box, with u (m - 1), or (high - u)(1 - m), about the same for all rows. A row nearer to an
-    end of the box than to the margin, as shares of what is possible, belongs to that end.
+    end of the box than to the margin, as shares of the largest u and of the largest distance, belongs to that end.
     """
-    near = np.minimum(u, high - u)
-    ended = (near <= _NEAR * high) & (near * far.max() <= far)
+    near, largest = np.minimum(u, high - u), float(u.max())
+    ended = (near <= _NEAR * largest) & (near * far.max() <= far * largest)
     u[ended] = np.where(u[ended] < 0.5 * high, 0.0, high)
 
 
