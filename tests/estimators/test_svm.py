@@ -493,3 +493,11 @@ def test_bad_parameters():
     model = LinearSVC(loss="squared_hinge").fit(X, Y)
     with pytest.raises(BadInput, match="there were 100, X has 99"):
         model.kkt(X[1:], Y[1:])
+
+
+@pytest.mark.parametrize("C", [1e10, 1e15])
+def test_multipliers_that_are_a_small_part_of_a_large_box(C):
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    model = LinearSVC(C).fit(X, y)
+    assert model.support_.tolist() == [1, 2]
+    assert np.allclose(model.alpha_, [0.0, 2.0, 2.0, 0.0], rtol=1e-5)
