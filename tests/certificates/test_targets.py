@@ -347,3 +347,18 @@ def test_certified_models_of_hostile_problems_are_verified(seed):
         model.certificate_.certified
     )  # here; other instruction sets may round such problems otherwise
     assert not certified or all(verify(*given, exact=exact).certified for exact in (False, True))
+
+
+def test_an_objective_of_zero_with_penalty_factors_is_verified():
+    X, t = np.arange(6.0).reshape(3, 2), np.full(3, 1.7e29)
+    model = LinearRegressor(C=1e-6, penalty_factor=[0.5, 0.0]).fit(X, t)
+    assert model.certificate_.gap == 0.0
+    assert verify(model, X, t).certified and verify(model, X, t, exact=True).certified
+
+
+def test_scaled_losses_of_huge_targets_are_verified_exactly():
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(20, 2)), 9e300 * rng.normal(size=20)
+    model = LinearRegressor(Scaled(Absolute(), 1.44), C=1 / 3).fit(X, t)
+    assert model.certificate_.certified
+    assert verify(model, X, t, exact=True).certified
