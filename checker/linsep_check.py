@@ -350,10 +350,10 @@ class Problem:
             return gain * gain / (2 * cost)
         return gain - cost / 2
 
-    def active(self):
+    def active(self, free=False):
         """The coefficients (c, j) whose v is known at an optimum, with that v; j = d is the intercept."""
-        lam = ZERO if self.C is None else (1 - self.r) / self.C
-        l1 = ZERO if self.C is None else self.r / self.C
+        lam = ZERO if free else (1 - self.r) / self.C
+        l1 = ZERO if free else self.r / self.C
         found = []
         for c, column in enumerate(self.W):
             for j, w in enumerate(column[:-1]):
@@ -376,10 +376,19 @@ class Problem:
                     break
                 yield bound
                 best, point = bound, self.newton(point)
+        for start in self.loosened(stored):
+            for free in {self.C is None, True}:  # v = 0 proves something at every C
+                point = self.newton(start, free)
+                if point is not None:
+                    yield self.dual(self.balanced(self.sums(point)))
 
-    def newton(self, point):
-        """The dual point after Newton's step: v meets its value at an optimum as nearly as the losses allow."""
-        columns = self.active()
+    def newton(self, point, free=False):
+        """The dual point after Newton's step: v meets its value at an optimum as nearly as the losses allow.
+
+        If ``free``, or without a penalty, v = 0 without any error; None if that leaves the domain.
+        """
+        free = free or self.C is None
+        columns = self.active(free)
         if not columns:
             return None
         sums = self.sums(point)
@@ -389,23 +398,20 @@ class Problem:
         room = self.room(point)
         matrix = self.matrix(room, [(c, j) for c, j, _, _ in columns])
         factor = ONE
-        if (
-            not self.curved and self.C is not None
-        ):  # a kink has no curvature of its own: let it move freely
+        if not self.curved and not free:  # a kink has no curvature of its own: let it move freely
             largest = max(matrix[a][a] for a in range(len(columns)))
             least = min((x for x in ridge if x), default=largest)
             factor = short(least * (1 << 400) / largest) if largest else ONE
             matrix = [[factor * x for x in row] for row in matrix]
         for a, lam in enumerate(ridge):
             matrix[a][a] += lam
-        exactly = self.C is None
-        step = solve_exactly(matrix, miss) if exactly else solve_nearly(matrix, miss)
+        step = solve_exactly(matrix, miss) if free else solve_nearly(matrix, miss)
         if step is None:
             return None
         along = [{} for _ in self.W]
         for (c, j, _, _), x in zip(columns, step):
             along[c][j] = factor * x
-        return self.moved(point, room, along, exactly)
+        return self.moved(point, room, along, free)
 
     def row_dot(self, i, along):
         """x~_i . a for a sparse vector a."""
@@ -562,6 +568,34 @@ class Margins(Problem):
         ends = [end for end in self.loss.domain if end is not None]
         near = Fraction(1, 10**10)
         return [next((end for end in ends if abs(x - end) <= near), x) for x in u]
+
+    def loosened(self, u):
+        """Yield u at the slopes of the losses with rows on a kink inside the domain, then with all rows.
+
+        A row whose score may err across a kink, or across the short parabola in its place, may have any u there.
+        """
+        low, high = self.loss.domain
+        if low is None or high is None or self.loss.transcendental:
+            return
+        ends = {
+            "HuberisedHinge": (ZERO, self.loss.width),
+            "Huber": (-self.loss.width, self.loss.width),
+        }
+        first, last = ends.get(self.loss.kind, (ZERO, ZERO))
+        w, tight, loose = self.W[0], [], []
+        for x, m, row, offset in zip(u, self.m, self.rows, self.offset):
+            reach = self.scale * sum(abs(a * w[j]) for j, a in row) + abs(w[-1]) + abs(offset)
+            error = 64 * (self.d + 8) * ROUNDOFF * reach
+            bent = first - error <= self.loss.centre - m <= last + error and error > last - first
+            inner = (high - low) / (1 << (30 if bent else 52))
+            start = x if bent else self.loss.slope(m)
+            loose.append(clip(start, low + inner, high - inner))
+            tight.append(loose[-1] if bent else start)
+        yield tight
+        if (
+            not self.loss.square
+        ):  # a parabola lets its rows move as if they were all in the middle of it
+            yield loose
 
     def room(self, u):
         """How freely each u may move; not at all at an end of the domain."""
@@ -738,6 +772,10 @@ class Classes(Problem):
             for j in range(self.d)
         ]
         return Sums((1 - t) * sums.gain + t * spread, v, [ZERO] * self.k)
+
+    def loosened(self, point):
+        """No other start is known for several classes."""
+        return []
 
     def snapped(self, point):
         """p with entries next to 0 put on it."""
@@ -1072,7 +1110,7 @@ def problems(model, table):
         C, r = recipe["penalty"]["C"], Fraction(recipe["penalty"]["l1_ratio"])
         s = [factor * Fraction(x) for x in weight]
         largest = max(s, default=ONE) * (ONE if C == math.inf else Fraction(C))
-        precision.set(max(0, math.ceil(largest).bit_length()))
+        precision.set(bits_for(largest, fit["certificate"]["primal"]))
         common = (
             rows,
             unit,
@@ -1105,6 +1143,12 @@ def problems(model, table):
         yield problem, recipe, fit["dual"]
     if at != len(columns):
         raise Rejected(f"the fits have {at} columns of coefficients, the model {len(columns)}")
+
+
+def bits_for(largest, objective):
+    """Bits that sums of losses with such weights need beyond the usual ones, for an objective of that size."""
+    objective = Fraction(objective) if 0.0 < objective < math.inf else ONE
+    return max(0, math.ceil(largest).bit_length(), math.ceil(largest / objective).bit_length())
 
 
 def compare_recipe(params, recipe, chosen):
