@@ -129,17 +129,13 @@ def test_weights_over_many_decades(C, tmp_path):
 
 @pytest.mark.parametrize(
     ("loss", "C", "scale", "tiny"),
-    [
-        ("huber", 16.0, 1e150, 0.0),
-        ("absolute", 1e300, 1.0, 0.0),
-        ("absolute", math.inf, 1.0, 1e-300),
-    ],
+    [("huber", 16.0, 1e150, 1.0), ("absolute", math.inf, 1.0, 1e-300)],
 )
 def test_rows_on_a_kink_that_decide_the_bound(loss, C, scale, tiny, tmp_path):
     rng = np.random.default_rng(0)
     X = np.eye(3)[rng.integers(3, size=30)]
     t = scale * rng.normal(size=30)
-    weight = np.where(rng.random(30) < 0.3, tiny or 1.0, 1.0)
+    weight = np.where(rng.random(30) < 0.3, tiny, 1.0)
     model = linsep.LinearRegressor(loss, C=C).fit(X, t, weight)
     assert model.certificate_.certified
     linsep.save(model, tmp_path / "model.linsep")
