@@ -2,56 +2,128 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.pipeline import Pipeline
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from linsep.errors import Refused
 from linsep.losses import Logistic, Multinomial
+from linsep.pipelines import taken_apart
+from linsep.pipelines.expressions import (
+    Affine,
+    Column,
+    Constant,
+    Expression,
+    Key,
+    Lookup,
+    apply_step,
+    columns_of,
+    text_columns,
+)
 from linsep.tables import Encoder
+
+FloatArray = npt.NDArray[np.float64]
+
+#: A scaling is folded into the coefficients if its centre is at most this many divisors from 0: then folding costs at
+#: most six bits.
+_FOLDED = 64.0
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Numbers that are added to the k scores, by the level of one column."""
+
+    x: Expression
+    keys: tuple[Key, ...]
+    values: FloatArray  # (levels, k)
+    default: FloatArray  # (k,) of a level that is not listed; NaN if it is refused
+    missing: FloatArray  # (k,)
+
+    @property
+    def of_texts(self) -> bool:
+        """Whether the keys are texts."""
+        return any(isinstance(key, str) for key in self.keys)
 
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """z = W x + b, and what is made of z.
+    """z = W t + b + sum of tables, with terms t of the columns, and what is made of z.
 
     ``link`` is "softmax" (of all scores), "logistic" (of one score), "ovr" (logistic of each, divided by
     their sum), or None if the scores carry no probabilities. ``classes`` is None for a regression.
     """
 
-    W: npt.NDArray[np.float64]  # (k, d)
-    b: npt.NDArray[np.float64]  # (k,)
+    terms: list[Expression]
+    W: FloatArray  # (k, t)
+    b: FloatArray  # (k,)
     columns: list[str]
     classes: list[Any] | None
     link: str | None
-    encoder: Encoder | None
+    tables: list[Table] = field(default_factory=list)
+    encoder: Encoder | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the terms are the columns themselves, all and in order."""
+        return not self.tables and self.terms == _columns(self.columns)
+
+    @property
+    def used(self) -> list[int]:
+        """Positions of the columns that occur in the formula."""
+        parts = [*self.terms, *(table.x for table in self.tables)]
+        return sorted({c.at for x in parts for c in columns_of(x)})
+
+    @property
+    def texts(self) -> list[int]:
+        """Positions of the columns that hold texts."""
+        found = text_columns(self.terms)
+        for table in self.tables:
+            if table.of_texts:
+                found |= text_columns([Lookup(table.x, table.keys, (), 0.0, 0.0)])
+        return sorted(found)
 
 
 def formula(model: Any) -> Formula:
-    """The formula of a fitted linsep model, or of a Pipeline of an Encoder and one."""
-    encoder = None
-    if isinstance(model, Pipeline) and len(model.steps) == 2 and type(model[0]) is Encoder:
-        encoder, model = model[0], model[1]
+    """The formula of a fitted linsep model, or of a pipeline that ends in one; affine steps are folded into it."""
+    opened = taken_apart(model)
+    steps, model = opened.steps, opened.model
     if not hasattr(type(model), "get_params") or not type(model).__module__.startswith("linsep."):
         raise Refused(
-            f"A {type(model).__name__} cannot be exported; give a fitted linsep estimator, or a Pipeline of "
-            "an Encoder and one."
+            f"A {type(model).__name__} cannot be exported; give a fitted linsep estimator, or a Pipeline that ends in "
+            "one."
         )
     check_is_fitted(model, "coef_")
     W = np.atleast_2d(model.coef_).astype(np.float64)
-    names = getattr(model, "feature_names_in_", None)
-    columns = [f"x{j + 1}" for j in range(W.shape[1])] if names is None else list(names)
-    classes = model.classes_.tolist() if hasattr(model, "classes_") else None
     b = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
-    return Formula(W, b, columns, classes, _link(model), encoder)
+    classes = model.classes_.tolist() if hasattr(model, "classes_") else None
+    encoder = None
+    if steps is not None and type(steps[0]) is Encoder:
+        if len(steps.steps) > 1:
+            raise Refused(
+                f"An Encoder followed by {type(steps[1]).__name__} cannot be exported; use Encoder(standardise=True) "
+                "and no further step."
+            )
+        encoder, steps = steps[0], None
+    names = _input_names(model if steps is None else steps, W.shape[1])
+    inputs = _columns(names)
+    if steps is None:
+        return Formula(inputs, W, b, names, classes, _link(model), encoder=encoder)
+    features = apply_step(steps, inputs)
+    if len(features) != W.shape[1]:
+        raise Refused(
+            f"The steps make {len(features)} features where the model has {W.shape[1]}: they cannot be exported."
+        )
+    terms, W, b, tables = fold(features, W, b)
+    return Formula(terms, W, b, names, classes, _link(model), tables)
 
 
 def plain(model: Any, what: str) -> Formula:
-    """The formula of a model that takes numbers; one with an encoder is refused."""
+    """The formula of a model that takes numbers; one with an encoder of linsep is refused."""
     found = formula(model)
     if found.encoder is not None:
         raise Refused(
@@ -61,10 +133,68 @@ def plain(model: Any, what: str) -> Formula:
     return found
 
 
+def fold(
+    features: Sequence[Expression], W: FloatArray, b: FloatArray
+) -> tuple[list[Expression], FloatArray, FloatArray, list[Table]]:
+    """Terms, their weights, intercepts and tables: scalings and codes of levels become part of the coefficients."""
+    weights: dict[Expression, FloatArray] = {}
+    levels: dict[Expression, list[tuple[Lookup, FloatArray]]] = {}
+    b = b.copy()
+    for x, w in zip(features, W.T, strict=True):
+        part, factor = x, w
+        if isinstance(x, Affine):
+            b += w * x.shift
+            part = Affine(x.x, x.centre, x.divisor)
+            if abs(x.centre) <= _FOLDED * abs(x.divisor):
+                b -= w * (x.centre / x.divisor)
+                part, factor = x.x, w / x.divisor
+        if isinstance(part, Constant):
+            b += factor * part.value
+        elif isinstance(part, Lookup):
+            levels.setdefault(part.x, []).append((part, factor))
+        else:
+            weights[part] = weights.get(part, np.zeros_like(w)) + factor
+    terms = sorted(weights, key=_order)
+    matrix = np.array([weights[x] for x in terms]).reshape(len(terms), len(b)).T
+    return terms, matrix, b, [_table(x, found) for x, found in levels.items()]
+
+
+def _order(x: Expression) -> tuple[int, int]:
+    """Columns in their order, then everything else."""
+    return (0, x.at) if isinstance(x, Column) else (1, 0)
+
+
+def _table(x: Expression, found: list[tuple[Lookup, FloatArray]]) -> Table:
+    """Several codes of the same column as one table."""
+    keys = tuple(dict.fromkeys(key for part, _ in found for key in part.keys))
+
+    def of(key: Key | None) -> FloatArray:
+        total: FloatArray = np.sum([w * part.of(key) for part, w in found], axis=0)
+        return total
+
+    values = np.array([of(key) for key in keys]).reshape(len(keys), len(found[0][1]))
+    default = np.sum([w * part.default for part, w in found], axis=0)
+    return Table(x, keys, values, default, of(None))
+
+
+def _columns(names: list[str]) -> list[Expression]:
+    return [Column(j, name) for j, name in enumerate(names)]
+
+
+def _input_names(first: Any, d: int) -> list[str]:
+    """Names of the input columns; x1, x2, ... if they have none."""
+    names = getattr(first, "feature_names_in_", None)
+    if names is not None:
+        return [str(name) for name in names]
+    return [f"x{j + 1}" for j in range(getattr(first, "n_features_in_", d))]
+
+
 def _link(model: Any) -> str | None:
     """How the model's predict_proba works, if it has one."""
     if not hasattr(model, "predict_proba"):
         return None
+    if isinstance(model, LogisticRegression):  # a class of linsep.sklearn
+        return "logistic" if len(model.classes_) == 2 else "softmax"
     loss = model._fits[0].recipe.loss.plain
     if isinstance(loss, Multinomial):
         return "softmax"

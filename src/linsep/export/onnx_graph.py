@@ -9,6 +9,7 @@ import numpy as np
 
 from linsep.errors import Refused
 from linsep.export.formula import Formula, plain
+from linsep.export.onnx_terms import OnnxTerms
 
 _OPSET = 17
 _IR_VERSION = 8
@@ -20,6 +21,10 @@ def onnx(model: Any) -> bytes:
     Of a regression the outputs are ``score`` alone. Standard operators (MatMul, Softmax, Sigmoid, ArgMax,
     Gather) in double precision, so that the answers agree with linsep to rounding. Needs the
     package onnx: ``pip install 'linsep[onnx]'``.
+
+    For a pipeline whose columns are numbers, ``X`` is what its first step reads, with NaN for a missing value. If some
+    columns hold texts, each column that is used is an input (n, 1) of its own name, of doubles or of strings, in which
+    the empty string is a missing value. A row without a score has NaN for scores.
     """
     f = plain(model, "an ONNX graph")
     library = _library()
@@ -48,6 +53,7 @@ class _Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.outputs: list[Any] = []
+        self.terms = OnnxTerms(f, self)
 
     def constant(self, name: str, value: Any) -> str:
         """A named constant."""
@@ -65,9 +71,17 @@ class _Graph:
         self.outputs.append(self.make.make_tensor_value_info(name, kind, shape))
 
     def scores(self) -> None:
-        """X W' + b."""
-        W, b = self.constant("W", self.f.W.T.copy()), self.constant("b", self.f.b)
-        self.node("Add", [self.node("MatMul", ["X", W], "products"), b], "score")
+        """t W' + b, and what the tables add."""
+        b = self.constant("b", self.f.b)
+        parts = []
+        if self.f.W.shape[1]:
+            W = self.constant("W", self.f.W.T.copy())
+            rows = "X" if self.f.plain else self.terms.matrix()
+            parts.append(self.node("MatMul", [rows, W], "products"))
+        parts += [] if self.f.plain else self.terms.tables()
+        self.node(
+            "Add", [parts[0] if len(parts) == 1 else self.node("Sum", parts, "sum"), b], "score"
+        )
         self.output("score", self.types.DOUBLE, len(self.f.b))
 
     def labels(self) -> None:
@@ -108,13 +122,20 @@ class _Graph:
 
     def finish(self) -> bytes:
         """The checked model as bytes."""
-        X = self.make.make_tensor_value_info("X", self.types.DOUBLE, ["n", self.f.W.shape[1]])
-        graph = self.make.make_graph(self.nodes, "linsep", [X], self.outputs, self.constants)
+        kinds = {True: self.types.STRING, False: self.types.DOUBLE}
+        inputs = [
+            self.make.make_tensor_value_info(name, kinds[text], ["n", width])
+            for name, text, width in self.terms.inputs()
+        ]
+        graph = self.make.make_graph(self.nodes, "linsep", inputs, self.outputs, self.constants)
         model = self.make.make_model(
             graph,
             producer_name="linsep",
             producer_version=version("linsep"),
-            opset_imports=[self.make.make_opsetid("", _OPSET)],
+            opset_imports=[
+                self.make.make_opsetid("", _OPSET),
+                *([self.make.make_opsetid("ai.onnx.ml", 2)] if self.f.texts else []),
+            ],
             ir_version=_IR_VERSION,
         )
         self.make.set_model_props(model, {"columns": "\n".join(self.f.columns)})

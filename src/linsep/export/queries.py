@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from linsep.errors import BadInput, Refused
-from linsep.export.formula import Formula, formula
+from linsep.export.formula import Formula, Table, formula
+from linsep.pipelines import expressions as ex
 from linsep.tables.encodings import Boolean, Category, Encoding, Number
 
 
@@ -20,14 +21,15 @@ def sql(
 ) -> str:
     """A SELECT in standard SQL that gives each row of ``table`` its scores, class and probabilities.
 
-    Numbers, booleans, categories and missing values of an :class:`~linsep.Encoder` are written as CASE
-    expressions; a model with texts, times or hashed columns is refused. NULL in a column of a model
-    without an encoder makes the answer NULL. Nothing beyond CAST, CASE, TRIM, ABS and EXP is
-    used; the tests run it in SQLite and DuckDB.
+    Numbers, booleans, categories and missing values of an :class:`~linsep.Encoder`, and the scalers, imputers,
+    encoders and polynomials of a scikit-learn pipeline, are written as CASE expressions and sums; a model with texts,
+    times or hashed columns is refused. NULL in a column that nothing fills in, or a level that the encoder refuses,
+    makes the answer NULL. Nothing beyond CAST, CASE, TRIM, ABS, EXP and (for ``Normalizer``) SQRT is used; the tests
+    run it in SQLite and DuckDB.
 
     Parameters
     ----------
-    model : fitted estimator, or Pipeline of an Encoder and one
+    model : fitted estimator, or Pipeline that ends in one
     table : str
         Name of the table or view; quoted as an identifier.
     key : str, optional
@@ -57,8 +59,8 @@ def sql(
     if proba and f.link is not None:
         answers += _probabilities(f, scores)
     sums = [
-        f"{_sum(terms, row, b)} AS {quoted(name)}"
-        for name, row, b in zip(scores, f.W.tolist(), f.b.tolist(), strict=True)
+        f"{_sum(terms, f.W[c].tolist(), float(f.b[c]), _levels(f.tables, c))} AS {quoted(name)}"
+        for c, name in enumerate(scores)
     ]
     source = quoted(table)
     inner = [*carried, *inputs]
@@ -103,13 +105,91 @@ def _double(expression: str) -> str:
 
 
 def _inputs(f: Formula) -> tuple[list[str], list[str]]:
-    """Expressions for the columns of the matrix under short names, and these names."""
+    """Expressions for the terms and the columns of the tables under short names, and the names of the terms."""
     if f.encoder is None:
-        made = [_double(quoted(name)) for name in f.columns]
+        made = [_expression(x) for x in f.terms]
     else:
         made = [text for encoding in f.encoder.encodings_ for text in _encoded(encoding)]
     names = [quoted(f"x{j + 1}") for j in range(len(made))]
-    return [f"{text} AS {name}" for text, name in zip(made, names, strict=True)], names
+    looked_up = [
+        f"{_expression(table.x, text=table.of_texts)} AS {quoted(f's{j + 1}')}"
+        for j, table in enumerate(f.tables)
+    ]
+    return [f"{text} AS {name}" for text, name in zip(made, names, strict=True)] + looked_up, names
+
+
+def _levels(tables: list[Table], c: int) -> list[str]:
+    """What the tables add to score c."""
+    return [
+        _case(quoted(f"s{j + 1}"), t.keys, t.values[:, c].tolist(), t.default[c], t.missing[c])
+        for j, t in enumerate(tables)
+    ]
+
+
+def _case(x: str, keys: Any, values: Any, default: float, missing: float) -> str:
+    """The value of a key; NULL where it is undefined."""
+    known = [
+        f"WHEN {x} = {literal(key)} THEN {_value(v)}" for key, v in zip(keys, values, strict=True)
+    ]
+    cases = " ".join([f"WHEN {x} IS NULL THEN {_value(missing)}", *known])
+    return f"CASE {cases} ELSE {_value(default)} END"
+
+
+def _value(x: float) -> str:
+    return "NULL" if math.isnan(x) else _number(x)
+
+
+def _expression(x: ex.Expression, text: bool = False) -> str:
+    """An expression of the columns; ``text``: of a text, which is not cast to a number."""
+    if isinstance(x, ex.Column):
+        return quoted(x.name) if text else _double(quoted(x.name))
+    if isinstance(x, ex.Truth):
+        return _truth(_expression(x.x, text=True))
+    if isinstance(x, ex.Affine):
+        moved = f"({_expression(x.x)} - {_number(x.centre)}) / {_number(x.divisor)}"
+        return f"({moved} + {_number(x.shift)})" if x.shift else f"({moved})"
+    if isinstance(x, ex.Product):
+        return "(" + " * ".join(map(_expression, x.factors)) + ")"
+    if isinstance(x, ex.Lookup):
+        of_texts = any(isinstance(key, str) for key in x.keys)
+        return f"({_case(_expression(x.x, of_texts), x.keys, x.values, x.default, x.missing)})"
+    if isinstance(x, ex.Clipped):
+        inner, low, high = _expression(x.x), _number(x.low), _number(x.high)
+        return f"CASE WHEN {inner} < {low} THEN {low} WHEN {inner} > {high} THEN {high} ELSE {inner} END"
+    if isinstance(x, ex.Normalised):
+        return _normalised(x)
+    return _gap(x, text)
+
+
+def _truth(column: str) -> str:
+    return f"CASE WHEN {column} THEN 1e0 WHEN {column} IS NULL THEN NULL ELSE 0e0 END"
+
+
+def _gap(x: ex.Expression, text: bool) -> str:
+    """A gap that is filled in, or a 1 where it was."""
+    if isinstance(x, ex.Missing):
+        inner = _expression(x.x, text=isinstance(x.marker, str | None))
+        return f"CASE WHEN {_is_marker(inner, x.marker)} THEN 1e0 ELSE 0e0 END"
+    assert isinstance(x, ex.Filled)
+    inner = _expression(x.x, text)
+    return f"CASE WHEN {_is_marker(inner, x.marker)} THEN {literal(x.value)} ELSE {inner} END"
+
+
+def _is_marker(x: str, marker: Any) -> str:
+    return f"{x} IS NULL" if marker is None else f"{x} = {literal(marker)}"
+
+
+def _normalised(x: ex.Normalised) -> str:
+    if x.norm == "max":
+        raise Refused(
+            "Normalizer(norm='max') cannot be said in portable SQL; use norm='l1' or 'l2', or another export."
+        )
+    parts = [_expression(part) for part in x.row]
+    if x.norm == "l1":
+        norm = _nested([f"ABS({part})" for part in parts])
+    else:
+        norm = f"SQRT({_nested([f'{part} * {part}' for part in parts])})"
+    return f"({_expression(x.x)} / CASE WHEN {norm} = 0 THEN 1e0 ELSE {norm} END)"
 
 
 def _encoded(encoding: Encoding) -> list[str]:
@@ -149,9 +229,13 @@ def _categories(encoding: Category, column: str, absent: str) -> list[str]:
     return [*made, *([absent] if encoding.indicator else [])]
 
 
-def _sum(terms: list[str], row: list[float], b: float) -> str:
-    """Nested in a balanced way, so that no parser runs out of depth."""
-    parts = [_number(b), *(f"{_number(w)} * {x}" for w, x in zip(row, terms, strict=True))]
+def _sum(terms: list[str], row: list[float], b: float, more: list[str]) -> str:
+    products = (f"{_number(w)} * {x}" for w, x in zip(row, terms, strict=True))
+    return _nested([_number(b), *products, *more])
+
+
+def _nested(parts: list[str]) -> str:
+    """A sum, nested in a balanced way, so that no parser runs out of depth."""
     while len(parts) > 1:
         parts = [f"({' + '.join(parts[at : at + 8])})" for at in range(0, len(parts), 8)]
     return parts[0]

@@ -7,17 +7,22 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
 from linsep.export.formula import Formula, plain
+from linsep.tables import Encoder
 
 
 def to_sklearn(model: Any) -> Any:
     """A fitted scikit-learn estimator with the same predictions.
 
     A regression becomes LinearRegression; a classifier with probabilities LogisticRegression (one-vs-rest:
-    OneVsRestClassifier of such); any other classifier LinearSVC, which is scores and nothing more.
+    OneVsRestClassifier of such); any other classifier LinearSVC, which is scores and nothing more. A pipeline becomes
+    a pipeline of the same fitted steps.
     """
+    if isinstance(model, Pipeline) and type(model[0]) is not Encoder:
+        return Pipeline([*model.steps[:-1], (model.steps[-1][0], to_sklearn(model[-1]))])
     f = plain(model, "a scikit-learn estimator")
     made = _made(f, model)
     if hasattr(model, "feature_names_in_"):

@@ -6,7 +6,9 @@ import re
 from typing import Any
 
 from linsep.errors import BadInput
+from linsep.export.c_terms import CTerms, c_number, c_string
 from linsep.export.formula import Formula, plain
+from linsep.export.python_terms import HELPERS, literal, term
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -14,7 +16,9 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def python(model: Any) -> str:
     """A Python module without imports but ``math``: ``score``, ``predict``, ``predict_proba``.
 
-    Each takes one row, a sequence of numbers in the order of ``COLUMNS``.
+    Each takes one row, a sequence of numbers in the order of ``COLUMNS``; for a pipeline, of what its first step reads,
+    with None for a missing value. A row without a score (a missing value that no step fills in, a level that the
+    encoder refuses) raises ValueError.
 
     Examples
     --------
@@ -27,6 +31,7 @@ def python(model: Any) -> str:
     'yes'
     """
     f = plain(model, "a Python scorer")
+    what = "numbers" if f.plain else "values"
     lines = [
         '"""Scores of a linear model, exported by linsep."""',
         "import math",
@@ -35,12 +40,13 @@ def python(model: Any) -> str:
         f"COEF = {f.W.tolist()!r}",
         f"INTERCEPT = {f.b.tolist()!r}",
         *([f"CLASSES = {f.classes!r}"] if f.classes is not None else []),
+        *_python_tables(f),
         "",
         "",
         "def score(row):",
         "    if len(row) != len(COLUMNS):",
-        '        raise ValueError(f"{len(COLUMNS)} numbers are needed, got {len(row)}")',
-        "    return [math.fsum(map(float.__mul__, w, map(float, row))) + b for w, b in zip(COEF, INTERCEPT)]",
+        f'        raise ValueError(f"{{len(COLUMNS)}} {what} are needed, got {{len(row)}}")',
+        *_python_score(f),
         "",
         "",
         "def predict(row):",
@@ -50,6 +56,36 @@ def python(model: Any) -> str:
     if f.link is not None:
         lines += ["", "", "def predict_proba(row):", "    z = score(row)", *_PYTHON_LINKS[f.link]]
     return "\n".join(lines) + "\n"
+
+
+def _python_tables(f: Formula) -> list[str]:
+    """What the levels of each column add to the scores: a dictionary, unknown levels, missing ones."""
+    if f.plain:
+        return []
+    lines = ["TABLES = ["]
+    for table in f.tables:
+        known = dict(zip(table.keys, table.values.tolist(), strict=True))
+        rest = (table.default.tolist(), table.missing.tolist())
+        lines.append(f"    ({literal(known)}, {literal(rest[0])}, {literal(rest[1])}),")
+    return [*lines, "]", "", "", *HELPERS]
+
+
+def _python_score(f: Formula) -> list[str]:
+    if f.plain:
+        return [
+            "    return [math.fsum(map(float.__mul__, w, map(float, row))) + b for w, b in zip(COEF, INTERCEPT)]"
+        ]
+    texts = set(f.texts)
+    keys = [term(table.x, texts, key=True) for table in f.tables]
+    return [
+        f"    t = [{', '.join(term(x, texts) for x in f.terms)}]",
+        "    z = [math.fsum(map(float.__mul__, w, t)) + b for w, b in zip(COEF, INTERCEPT)]",
+        f"    for key, (known, other, none) in zip([{', '.join(keys)}], TABLES):",
+        "        z = [a + b for a, b in zip(z, none if missing(key) else known.get(key, other))]",
+        "    if any(a != a for a in z):",
+        '        raise ValueError("the row has no value: a number is missing, or a level is unknown")',
+        "    return z",
+    ]
 
 
 def _python_answer(f: Formula) -> str:
@@ -86,50 +122,57 @@ def c(model: Any, name: str = "linsep") -> str:
     ``name_score(x, z)`` writes the k scores of the d numbers x; ``name_predict(x)`` returns the position of
     the class in ``name_classes`` (of a regression, the predicted number); ``name_proba(x, p)`` writes
     one probability for each class. Column and class names stand in the file as strings.
+
+    For a pipeline, x holds what its first step reads; NaN is a missing value. If some columns hold texts
+    (``name_texts``), the functions take them as a second argument ``s``, an array of strings in UTF-8 in which a null
+    pointer is a missing value. A row without a score has NaN for scores, and ``name_predict`` returns -1.
     """
     if not _IDENTIFIER.fullmatch(name):
         raise BadInput(f"name must be a C identifier, got {name!r}.")
     f = plain(model, "a C scorer")
     k, d = f.W.shape
-    coef = ",\n".join("    {" + ", ".join(map(_c_number, row)) + "}" for row in f.W.tolist())
+    terms = CTerms(f, name)
+    body = terms.score_body()
+    coef = ",\n".join("    {" + ", ".join(map(c_number, row)) + "}" for row in f.W.tolist())
+    shown = [f.columns[j] for j in terms.numbers]
     lines = [
         "/* Scores of a linear model, exported by linsep. */",
         "#include <math.h>",
+        *(["#include <string.h>"] if f.texts else []),
         "",
-        f"enum {{ {name}_columns = {d}, {name}_scores = {k} }};",
-        f"const char *const {name}_names[{d}] = {{{', '.join(map(_c_string, f.columns))}}};",
+        f"enum {{ {name}_columns = {len(shown)}, {name}_scores = {k} }};",
+        f"const char *const {name}_names[{max(1, len(shown))}] = {{{', '.join(map(c_string, shown or ['']))}}};",
+        *terms.text_names(),
         *_c_classes(f, name),
-        f"static const double {name}_coef[{k}][{d}] = {{\n{coef}}};",
-        f"static const double {name}_intercept[{k}] = {{{', '.join(map(_c_number, f.b.tolist()))}}};",
+        *([f"static const double {name}_coef[{k}][{d}] = {{\n{coef}}};"] if d else []),
+        f"static const double {name}_intercept[{k}] = {{{', '.join(map(c_number, f.b.tolist()))}}};",
+        *terms.helpers(),
         "",
-        f"void {name}_score(const double *x, double *z) {{",
-        f"    for (int c = 0; c < {k}; ++c) {{",
-        f"        z[c] = {name}_intercept[c];",
-        f"        for (int j = 0; j < {d}; ++j) z[c] += {name}_coef[c][j] * x[j];",
-        "    }",
+        f"void {name}_score({terms.arguments}, double *z) {{",
+        *body,
         "}",
         "",
-        *_c_predict(f, name),
+        *_c_predict(f, name, terms),
     ]
     if f.link is not None:
-        lines += ["", *_c_proba(f.link, k, name)]
+        lines += ["", *_c_proba(f.link, k, name, terms)]
     return "\n".join(lines) + "\n"
 
 
 def _c_classes(f: Formula, name: str) -> list[str]:
     if f.classes is None:
         return []
-    shown = ", ".join(_c_string(str(label)) for label in f.classes)
+    shown = ", ".join(c_string(str(label)) for label in f.classes)
     return [f"const char *const {name}_classes[{len(f.classes)}] = {{{shown}}};"]
 
 
-def _c_predict(f: Formula, name: str) -> list[str]:
+def _c_predict(f: Formula, name: str, terms: CTerms) -> list[str]:
     k = len(f.b)
     if f.classes is None:
         return [
-            f"double {name}_predict(const double *x) {{",
+            f"double {name}_predict({terms.arguments}) {{",
             "    double z[1];",
-            f"    {name}_score(x, z);",
+            f"    {name}_score({terms.passed}, z);",
             "    return z[0];",
             "}",
         ]
@@ -143,11 +186,18 @@ def _c_predict(f: Formula, name: str) -> list[str]:
             "    return best;",
         ]
     )
-    head = [f"int {name}_predict(const double *x) {{", f"    double z[{k}];"]
-    return [*head, f"    {name}_score(x, z);", *choose, "}"]
+    head = [f"int {name}_predict({terms.arguments}) {{", f"    double z[{k}];"]
+    undefined = [f"    for (int c = 0; c < {k}; ++c)", "        if (isnan(z[c])) return -1;"]
+    return [
+        *head,
+        f"    {name}_score({terms.passed}, z);",
+        *([] if f.plain else undefined),
+        *choose,
+        "}",
+    ]
 
 
-def _c_proba(link: str, k: int, name: str) -> list[str]:
+def _c_proba(link: str, k: int, name: str, terms: CTerms) -> list[str]:
     logistic = [
         f"static double {name}_logistic(double t) {{",
         "    const double e = exp(-fabs(t));",
@@ -155,8 +205,8 @@ def _c_proba(link: str, k: int, name: str) -> list[str]:
         "}",
         "",
     ]
-    head = [f"void {name}_proba(const double *x, double *p) {{", f"    double z[{k}], sum = 0;"]
-    score = f"    {name}_score(x, z);"
+    head = [f"void {name}_proba({terms.arguments}, double *p) {{", f"    double z[{k}], sum = 0;"]
+    score = f"    {name}_score({terms.passed}, z);"
     if link == "logistic":
         body = [f"    p[0] = {name}_logistic(-z[0]);", f"    p[1] = {name}_logistic(z[0]);", "}"]
         return [*logistic, head[0], "    double z[1];", score, *body]
@@ -176,17 +226,3 @@ def _c_proba(link: str, k: int, name: str) -> list[str]:
         f"    for (int c = 0; c < {k}; ++c) p[c] /= sum;",
         "}",
     ]
-
-
-def _c_number(x: float) -> str:
-    return float(x).hex()  # every bit
-
-
-def _c_string(text: str) -> str:
-    r"""A C string: everything but plain ASCII as octal bytes, which no trigraph or quote survives."""
-    out = []
-    for byte in text.encode():
-        char = chr(byte)
-        plain_char = 32 <= byte < 127 and char not in '"\\?'
-        out.append(char if plain_char else f"\\{byte:03o}")
-    return '"' + "".join(out) + '"'

@@ -1,0 +1,325 @@
+"""Pipelines in SQL, Python, C, ONNX and scikit-learn: every export says what the pipeline says."""
+
+from __future__ import annotations
+
+import ctypes
+import sqlite3
+import subprocess
+
+import duckdb
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+from mixed_columns import SENTIMENT, TEXTS, columns, frame
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+
+from linsep import Encoder, LinearRegressor, LinearSVC, LogisticRegression, export
+from linsep.errors import Refused
+from linsep.export.formula import formula
+from linsep.export.queries import quoted
+
+RNG = np.random.default_rng(0)
+NUMBERS = RNG.normal(size=(80, 3)) * [1.0, 50.0, 1e-3] + [0.5, 1e4, 2.0]
+NUMBERS[3] = 0.0
+Y = RNG.uniform(size=80) < 1 / (1 + np.exp(-NUMBERS[:, 0]))
+THREE = np.array(["a", "b", "c"])[np.arange(80) % 3]
+GAPS = np.where(RNG.uniform(size=NUMBERS.shape) < 0.2, np.nan, NUMBERS)
+CODES = np.array([[3.0, 1.5], [7.0, 2.5], [7.0, -1.0], [9.0, 1.5]] * 20)
+
+NUMERIC = {
+    "standard": (StandardScaler(), NUMBERS),
+    "without a mean": (StandardScaler(with_mean=False), NUMBERS),
+    "min-max": (MinMaxScaler((-1, 3)), NUMBERS),
+    "clipped": (MinMaxScaler(clip=True), NUMBERS),
+    "max-abs": (MaxAbsScaler(), NUMBERS),
+    "robust": (RobustScaler(), NUMBERS),
+    "one after another": (make_pipeline(MinMaxScaler(), StandardScaler(), RobustScaler()), NUMBERS),
+    "normalised": (make_pipeline(StandardScaler(), Normalizer()), NUMBERS),
+    "normalised l1": (Normalizer("l1"), NUMBERS),
+    "polynomial": (make_pipeline(StandardScaler(), PolynomialFeatures(3)), NUMBERS),
+    "union": (make_union(StandardScaler(), MaxAbsScaler()), NUMBERS),
+    "weighted union": (
+        make_union(StandardScaler(), MaxAbsScaler()).set_params(
+            transformer_weights={"standardscaler": 0.5}
+        ),
+        NUMBERS,
+    ),
+    "selected": (make_pipeline(VarianceThreshold(1e-4), StandardScaler()), NUMBERS),
+    "imputed": (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), GAPS),
+    "imputed codes": (SimpleImputer(missing_values=-1.0, strategy="median"), CODES),
+    "numbers as levels": (OneHotEncoder(handle_unknown="ignore"), CODES),
+    "levels multiplied": (
+        make_pipeline(OneHotEncoder(sparse_output=False), PolynomialFeatures(2)),
+        CODES,
+    ),
+    "ordinal numbers": (OrdinalEncoder(), CODES),
+}
+
+
+def levels(n: int = 80) -> pd.DataFrame:
+    """Texts with gaps, quotes and characters beyond ASCII; truth values; numbers."""
+    rng = np.random.default_rng(3)
+    words = np.array(["Oslo", "it's", 'say "hi"', "Zürich", "back\\slash??/", None], dtype=object)
+    return pd.DataFrame(
+        {
+            "ci'ty": pd.Series(rng.choice(words, n), dtype=object),
+            "size": rng.choice(["S", "M", "L"], n),
+            "yes": rng.choice([True, False], n),
+            "age": np.where(rng.uniform(size=n) < 0.2, np.nan, rng.normal(40, 10, n)),
+        }
+    )
+
+
+MIXED = {
+    "issue": lambda: make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["age"]),
+        (OneHotEncoder(handle_unknown="ignore"), ["ci'ty"]),
+        (OrdinalEncoder(categories=[["S", "M", "L"]]), ["size"]),
+        (OneHotEncoder(drop="if_binary"), ["yes"]),
+    ),
+    "infrequent": lambda: make_column_transformer(
+        (OneHotEncoder(min_frequency=14, handle_unknown="infrequent_if_exist"), ["ci'ty", "size"]),
+        (SimpleImputer(strategy="median"), ["age"]),
+        remainder="drop",
+    ),
+    "filled texts": lambda: make_column_transformer(
+        (
+            make_pipeline(
+                SimpleImputer(strategy="constant", fill_value="?", missing_values=None),
+                OneHotEncoder(drop="first", handle_unknown="ignore"),
+            ),
+            ["ci'ty"],
+        ),
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), ["size"]),
+    ),
+    "products": lambda: make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(), ["size"]), (SimpleImputer(), ["age"]), sparse_threshold=0
+        ),
+        PolynomialFeatures(2, interaction_only=True, include_bias=False),
+    ),
+}
+
+
+def said(model, rows):
+    """Scores (n, k), answers and probabilities of a pipeline."""
+    if not hasattr(model, "classes_"):
+        z = model.predict(rows)
+        return z[:, None], z.tolist(), None
+    z = model.decision_function(rows).reshape(len(rows), -1)
+    p = model.predict_proba(rows) if hasattr(model, "predict_proba") else None
+    return z, model.predict(rows).tolist(), p
+
+
+def as_lists(rows):
+    """Rows as Python lists, gaps as None."""
+    if isinstance(rows, pd.DataFrame):
+        rows = rows.astype(object).to_numpy()
+    return [[None if pd.isna(v) else v for v in row] for row in rows.tolist()]
+
+
+def by_python(model, rows):
+    scope = {}
+    exec(export.python(model), scope)
+    given = as_lists(rows)
+    p = [scope["predict_proba"](row) for row in given] if "predict_proba" in scope else None
+    return np.array([scope["score"](row) for row in given]), [scope["predict"](r) for r in given], p
+
+
+def by_sql(model, rows, engine):
+    names, given = formula(model).columns, as_lists(rows)
+    kinds = {str: "VARCHAR", bool: "BOOLEAN"}
+    types = [
+        kinds.get(
+            next((type(row[j]) for row in given if row[j] is not None), float), "DOUBLE PRECISION"
+        )
+        for j in range(len(names))
+    ]
+    listed = ", ".join(f"{quoted(n)} {t}" for n, t in zip(names, types, strict=True))
+    query = export.sql(model, "t", key="row id") + ' ORDER BY "row id"'
+    connection = sqlite3.connect(":memory:") if engine == "sqlite" else duckdb.connect()
+    connection.execute(f'CREATE TABLE t ("row id" INTEGER, {listed})')
+    marks = ", ".join("?" * (len(names) + 1))
+    connection.executemany(
+        f"INSERT INTO t VALUES ({marks})", [[i, *row] for i, row in enumerate(given)]
+    )
+    found = connection.execute(query).fetchall()
+    k = len(formula(model).b)
+    z = np.array([row[1 : 1 + k] for row in found], dtype=float)
+    p = [row[2 + k :] for row in found] if len(found[0]) > 2 + k else None
+    return z, [row[1 + k] for row in found], p
+
+
+def by_c(model, rows, tmp_path):
+    stem = (
+        f"m{len(list(tmp_path.iterdir()))}"  # a library of the same name would not be loaded again
+    )
+    source, made = tmp_path / f"{stem}.c", tmp_path / f"{stem}.so"
+    source.write_text(export.c(model, "m"))
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+    subprocess.run([*command, "-o", made, source, "-lm"], check=True)
+    library, f = ctypes.CDLL(str(made)), formula(model)
+    texts = f.texts
+    numeric = [j for j in f.used if j not in texts]
+    k = len(f.b)
+    if f.classes is None:
+        library.m_predict.restype = ctypes.c_double
+    scores, answers, p = [], [], []
+    for row in as_lists(rows):
+        x = (ctypes.c_double * max(1, len(numeric)))(
+            *[np.nan if row[j] is None else float(row[j]) for j in numeric]
+        )
+        s = (ctypes.c_char_p * max(1, len(texts)))(
+            *[None if row[j] is None else row[j].encode() for j in texts]
+        )
+        given = (x, s) if texts else (x,)
+        z = (ctypes.c_double * k)()
+        library.m_score(*given, z)
+        scores.append(list(z))
+        at = library.m_predict(*given)
+        answers.append(at if f.classes is None else f.classes[at])
+        if f.link:
+            out = (ctypes.c_double * len(f.classes))()
+            library.m_proba(*given, out)
+            p.append(list(out))
+    return np.array(scores), answers, p or None
+
+
+def by_onnx(model, rows):
+    session = onnxruntime.InferenceSession(export.onnx(model), providers=["CPUExecutionProvider"])
+    inputs = [i.name for i in session.get_inputs()]
+    if inputs == ["X"]:
+        given = {"X": np.asarray(rows, dtype=float)}
+    else:
+        texts = formula(model).texts
+        given = {}
+        for j, name in enumerate(formula(model).columns):
+            values = rows.iloc[:, j]
+            if name not in inputs:
+                continue
+            if j in texts:
+                column = np.array(["" if pd.isna(v) else v for v in values], dtype=object)
+            else:
+                column = np.asarray(values, dtype=float)
+            given[name] = column[:, None]
+    names = [output.name for output in session.get_outputs()]
+    found = dict(zip(names, session.run(None, given), strict=True))
+    answers = found["label"].tolist() if "label" in found else found["score"][:, 0].tolist()
+    return found["score"], answers, found.get("probability")
+
+
+def agree(model, rows, found):
+    z, answers, p = said(model, rows)
+    np.testing.assert_allclose(found[0], z, rtol=1e-9, atol=1e-9 * np.abs(z).max())
+    clear = np.abs(z).min(axis=1) > 1e-7
+    if hasattr(model, "classes_"):
+        assert [a for a, ok in zip(found[1], clear, strict=True) if ok] == [
+            a for a, ok in zip(answers, clear, strict=True) if ok
+        ]
+    if p is not None:
+        np.testing.assert_allclose(np.asarray(found[2], dtype=float), p, rtol=1e-8, atol=1e-12)
+
+
+def everywhere(model, rows, tmp_path):
+    agree(model, rows, by_python(model, rows))
+    for engine in ("sqlite", "duckdb"):
+        agree(model, rows, by_sql(model, rows, engine))
+    agree(model, rows, by_c(model, rows, tmp_path))
+    agree(model, rows, by_onnx(model, rows))
+    made = export.to_sklearn(model)
+    agree(model, rows, said(made, rows))
+
+
+@pytest.mark.parametrize("case", NUMERIC)
+def test_numeric_pipelines(case, tmp_path):
+    steps, rows = NUMERIC[case]
+    everywhere(make_pipeline(steps, LogisticRegression()).fit(rows, Y), rows, tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:Found unknown categories")
+@pytest.mark.parametrize("case", MIXED)
+@pytest.mark.parametrize("several", [False, True])
+def test_levels_texts_and_gaps(case, several, tmp_path):
+    rows = levels()
+    model = make_pipeline(MIXED[case](), LogisticRegression()).fit(rows, THREE if several else Y)
+    everywhere(model, rows, tmp_path)
+    if case in ("infrequent", "filled texts"):
+        new = rows.iloc[:3].copy()
+        new["ci'ty"] = "never seen"
+        everywhere(model, new, tmp_path)
+
+
+def test_other_models_and_a_frame_of_numbers(tmp_path):
+    for model, y in ((LinearSVC(), Y), (LinearRegressor(), NUMBERS[:, 0])):
+        everywhere(make_pipeline(StandardScaler(), model).fit(NUMBERS, y), NUMBERS, tmp_path)
+    named = pd.DataFrame(NUMBERS, columns=["a", "b b", 'c"c'])
+    everywhere(make_pipeline(StandardScaler(), LogisticRegression()).fit(named, Y), named, tmp_path)
+
+
+def test_scalings_are_folded_where_that_is_exact_enough():
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(NUMBERS[4:], Y[4:])
+    f = formula(model)
+    scale, mean = model[0].scale_, model[0].mean_
+    far = np.abs(mean) > 64 * scale
+    assert far.tolist() == [False, True, True]  # means of 200 and 2,000 deviations
+    assert f.W[0, 0] == model[-1].coef_[0, 0] / scale[0]
+    assert len(f.terms) == 3
+    near = make_pipeline(StandardScaler(), LogisticRegression()).fit(NUMBERS[4:] - mean, Y[4:])
+    assert formula(near).plain
+    assert "COEF" in export.python(near)
+
+
+def test_unknown_levels_of_a_strict_encoder_have_no_answer(tmp_path):
+    rows = levels()[["size"]]
+    model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(rows, Y)
+    new = pd.DataFrame({"size": ["XXL"]})
+    scope = {}
+    exec(export.python(model), scope)
+    with pytest.raises(ValueError, match="no value"):
+        scope["predict"](["XXL"])
+    assert by_sql(model, new, "sqlite")[1] == [None]
+    z, _, _ = by_onnx(model, new)
+    assert np.isnan(z).all()
+    (tmp_path / "m.c").write_text(export.c(model, "m"))
+    subprocess.run(
+        ["cc", "-std=c99", "-shared", "-fPIC", "-o", tmp_path / "m.so", tmp_path / "m.c", "-lm"],
+        check=True,
+    )
+    library = ctypes.CDLL(str(tmp_path / "m.so"))
+    given = (ctypes.c_double * 1)(), (ctypes.c_char_p * 1)(b"XXL")
+    assert library.m_predict(*given) == -1
+
+
+def test_what_has_no_export_names_the_step_and_the_remedy():
+    texts = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, SENTIMENT)
+    spread = make_pipeline(QuantileTransformer(n_quantiles=5), LogisticRegression()).fit(NUMBERS, Y)
+    for model, name in ((texts, "TfidfVectorizer"), (spread, "QuantileTransformer")):
+        for write in (export.python, export.c, export.onnx, lambda m: export.sql(m, "t")):
+            with pytest.raises(Refused, match=rf"The step {name} cannot be exported.*linsep\.save"):
+                write(model)
+    highest = make_pipeline(Normalizer("max"), LogisticRegression()).fit(NUMBERS, Y)
+    with pytest.raises(Refused, match="portable SQL"):
+        export.sql(highest, "t")
+    agree(highest, NUMBERS, by_python(highest, NUMBERS))
+    agree(highest, NUMBERS, by_onnx(highest, NUMBERS))
+    X, y = frame()
+    twice = make_pipeline(Encoder(), MaxAbsScaler(), LogisticRegression()).fit(X, y)
+    with pytest.raises(Refused, match="An Encoder followed by MaxAbsScaler"):
+        export.python(twice)
+    assert formula(make_pipeline(columns(), LogisticRegression()).fit(X, y)).texts == [2, 3]
