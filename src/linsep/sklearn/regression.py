@@ -23,7 +23,7 @@ from linsep.sklearn_objectives import FloatArray, Given, Objective
 #: Relative gap that must be proven; a larger one leaves the fit to scikit-learn.
 PROVEN = 1e-6
 #: Learning rates with which stochastic descent tends to the minimum.
-_CONVERGENT = ("invscaling", "optimal", "adaptive")
+_CONVERGENT = ("invscaling", "optimal")
 
 
 def attempt(model: Any, own: Callable[[], None], theirs: Callable[[], Any]) -> Any:
@@ -268,7 +268,8 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
             mass = float(len(X)) if weight is None else float(weight.sum())
             alphas = np.full(Y.shape[1], self.alpha * mass)
             T = Y.astype(np.float64)
-            found = least_squares.minimise_ridge(X, T, weight, alphas, bool(self.fit_intercept))
+            free = bool(self.fit_intercept)
+            found = least_squares.minimise_ridge(X, T, weight, alphas, free, small=0)
             unit = 0.5 / mass
             if found is not None:
                 found = found._replace(certificate=fitting.in_units(found.certificate, unit))
@@ -411,7 +412,7 @@ class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
 
     ``fit`` minimises alpha penalty(w) + mean_i s_i loss(t_i - x_i.w - b), to which stochastic descent tends. Whoever
     asks for the descent itself gets scikit-learn's: ``partial_fit``, ``average``, ``early_stopping``, ``tol=None``,
-    fewer than 10 epochs, and the learning rates "constant", "pa1" and "pa2".
+    fewer than 10 epochs, and other learning rates than "invscaling" and "optimal".
 
     Examples
     --------

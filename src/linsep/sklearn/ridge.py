@@ -21,6 +21,8 @@ from linsep.sklearn_objectives import Given, Objective, Part, objective_of
 
 #: Solvers of scikit-learn that fit an intercept to sparse rows.
 _SPARSE = ("auto", "lsqr", "sag", "sparse_cg")
+#: ``tol`` above which scikit-learn warns of solver="sag" with an intercept on sparse rows.
+_WARNS = 1e-4
 #: Solvers of scikit-learn that count iterations.
 _ITERATIVE = ("lsqr", "sag", "saga")
 #: scikit-learn's class, whatever may take its place in ``sklearn.linear_model`` later.
@@ -50,15 +52,17 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
             raise Delegated("linsep has no constraint positive=True")
         if sp.issparse(X) and self.fit_intercept and self.solver not in _SPARSE:
             raise Delegated(f"solver={self.solver!r} fits no intercept to sparse rows")
+        if sp.issparse(X) and self.fit_intercept and self.solver == "sag" and self.tol > _WARNS:
+            raise Delegated("scikit-learn has a warning for solver='sag' on sparse rows")
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
         targets = np.asarray(y, dtype=float).reshape(len(y), -1)
         problem = ridge(targets, sample_weight, self.alpha, bool(self.fit_intercept))
-        found = None
-        if isinstance(X, np.ndarray):
-            alphas = np.broadcast_to(np.ravel(np.asarray(self.alpha, float)), targets.shape[1:])
-            weight = problem.parts[0].weight
-            found = least_squares.minimise_ridge(X, targets, weight, alphas, problem.fit_intercept)
+        alphas = np.broadcast_to(np.ravel(np.asarray(self.alpha, float)), targets.shape[1:])
+        given = targets, problem.parts[0].weight, alphas, problem.fit_intercept
+        dense = isinstance(X, np.ndarray)
+        squares = least_squares.minimise_ridge if dense else least_squares.sparse_ridge
+        found = squares(X, *given)
         if found is None:
             found = fitting.minimise(problem, X, self._gap(X), dtype=X.dtype)
         self._keep(found, X, np.ndim(y) == 1)
