@@ -239,6 +239,11 @@ class TestFacts:
         assert loss.straight_tails == bool(straight.any())
 
     @each(ALL)
+    def test_constant_curvature(self, loss):
+        found = loss.curvature(self.WIDE)
+        assert loss.constant_curvature == bool(np.ptp(found) == 0.0 < found[0])
+
+    @each(ALL)
     def test_flat_beyond_the_margin(self, loss):
         m = losses.zero_margin(loss) + np.array([0.0, 1e-9, 1.0, 1e3, 1e300])
         assert loss.flat_beyond_margin == bool((loss.value(m) == 0.0).all())

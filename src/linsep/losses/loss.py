@@ -92,6 +92,11 @@ class Loss(ABC):
         return q is None or q == 0.0 or any(end and math.isfinite(end) for end in self.domain)
 
     @property
+    def constant_curvature(self) -> bool:
+        """Whether the curvature is the same at every margin, so that one Hessian serves all points."""
+        return bool(self.conjugate_quadratic) and not any(map(math.isfinite, self.domain))
+
+    @property
     def flat_beyond_margin(self) -> bool:
         """Whether the loss is 0 at its zero margin and at all larger margins."""
         return self.conjugate_quadratic is not None and self.domain[0] == 0.0

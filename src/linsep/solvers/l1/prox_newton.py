@@ -163,9 +163,13 @@ def solve(
         state.majorise(check)
     best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
     exact, polished = False, 0
+    constant = problem.loss.constant_curvature
+    known: FloatArray | None = None
     for _ in range(steps):
         check()
-        H = problem.hessian(state.mu)
+        H = problem.hessian(state.mu) if known is None else known.copy()
+        if constant and known is None:
+            known = H.copy()
         delta, decrease = state.propose(H, exact)
         near = decrease <= 2 * CLOSING_DECREASE * state.value
         if near and exact and state.damping == 0.0:
