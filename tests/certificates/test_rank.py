@@ -303,19 +303,20 @@ class TestDependence:
         assert told.startswith("Columns 0, 1, 2 are nearly linearly dependent")
 
     def test_the_warning_names_the_columns(self):
+        # more rows than decimal arithmetic takes
         rng = np.random.default_rng(0)
-        start = np.floor(1.7e18 + rng.uniform(0, 8.64e13, 200))
+        start = np.floor(1.7e18 + rng.uniform(0, 8.64e13, 3000))
         table = pd.DataFrame(
             {
-                "price": rng.normal(size=200),
+                "price": rng.normal(size=3000),
                 "start": start,
-                "end": start + rng.integers(500, 9000, 200),
+                "end": start + rng.integers(500, 9000, 3000),
             }
         )
         with pytest.warns(
             ConvergenceWarning, match=r"Columns 1 \('start'\), 2 \('end'\) are nearly"
         ):
-            LogisticRegression(C=math.inf).fit(table, rng.random(200) < 0.5)
+            LogisticRegression(C=math.inf).fit(table, rng.random(3000) < 0.5)
         almost = 4784518.7689 + 1.4e-7 * rng.normal(size=(60, 1))
         assert "Column 0 is nearly constant" in describe_near_dependence(almost, None, True)
         assert describe_near_dependence(rng.normal(size=(60, 3)), None, True) == ""

@@ -14,7 +14,7 @@ from linsep.certificates.group import group_certificate
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, judged, local_certificate
 from linsep.certificates.margin import margin_certificate
-from linsep.certificates.optimality import Optimality, exact_zero, preference
+from linsep.certificates.optimality import SMALLEST, Optimality, exact_zero, preference
 from linsep.certificates.precise import precise_certificate
 from linsep.certificates.recheck import Part, chunks, given, nothing_to_fit, score
 from linsep.certificates.softmax import from_softmax_sums
@@ -152,7 +152,11 @@ def _doubled(solution: Solution) -> bool:
 
 
 def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) -> Optimality:
-    """The certificate in exact arithmetic, of rows that are few; that of the bound 0 where it needs python-flint."""
+    """The certificate in exact arithmetic, of rows that are few.
+
+    Nothing is proven where it needs python-flint, or where the objective is no float64 number of full precision.
+    """
+    nothing = Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf)
     data = problem.data
     margins: tuple[FloatArray, FloatArray | None] = (np.ones(data.n), None)
     if not isinstance(problem, CoupledProblem):
@@ -165,14 +169,17 @@ def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) 
             tol=tol,
             labels=data.labels,
         )
-    except Refused:
-        return Optimality(math.nan, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf)
-    if not found.gap > 0.0 or found.relative_gap == 0.0 or not found.primal > 0.0:
+    except (Refused, OverflowError):
+        return nothing
+    if found.gap > 0.0 and not SMALLEST <= found.primal < math.inf:
+        return nothing
+    if not found.gap > 0.0 or found.relative_gap == 0.0:
         return found
     # primal and dual are rounded: the gap that is stated is that between them at least
     gap = max(found.gap, math.nextafter(found.primal - found.dual, math.inf))
-    share = gap / found.primal
-    return replace(found, gap=gap, relative_gap=share, certified=share <= tol)
+    share, strength = gap / found.primal, problem.penalty.modulus * problem.penalty.scale
+    distance = math.sqrt(2.0 * gap / strength) * (1.0 + 2.0**-50) if strength > 0.0 else math.inf
+    return replace(found, gap=gap, relative_gap=share, coef_error=distance, certified=share <= tol)
 
 
 def _drowned(found: Optimality) -> bool:

@@ -14,7 +14,7 @@ EXACT_FIT = 1e-6
 #: Factor that outweighs the roundings of the last few operations.
 _UP = 1.0 + 2.0**-51
 #: Objectives below are too close to underflow to be reported with a relative error.
-_SMALLEST = 2.0**-1000
+SMALLEST = 2.0**-1000
 #: More than underflow can take from a number in the units that users read.
 _UNDERFLOW = 2.0**-1073
 
@@ -145,7 +145,7 @@ def enclose(  # noqa: PLR0913
     reported_gap = max(scale * gap * _UP + _UNDERFLOW, scale * primal - dual)
     share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)
     if (
-        primal > 0.0 and scale * primal < _SMALLEST
+        primal > 0.0 and scale * primal < SMALLEST
     ):  # its digits are lost in the units that users read
         share, dual, reported_gap = math.inf, 0.0, math.inf
     return Optimality(

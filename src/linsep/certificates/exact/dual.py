@@ -36,6 +36,7 @@ from linsep.exact.decimals import (
     powers_of_two,
     worthwhile,
 )
+from linsep.exact.dyadic import nearest
 from linsep.exact.rational import solve_rational
 
 FloatArray = npt.NDArray[np.float64]
@@ -77,7 +78,7 @@ class Target:
     def miss(self, gradient: list[Fraction]) -> FloatArray:
         """Target minus v, the active entries, each rounded once."""
         wanted = np.flatnonzero(self.active.ravel()).tolist()
-        return np.array([float(self.v[j] - gradient[j]) for j in wanted])
+        return np.array([nearest(self.v[j] - gradient[j]) for j in wanted])
 
     def ridge(self) -> FloatArray:
         """lam for the active coefficients, 0 for the intercepts."""
