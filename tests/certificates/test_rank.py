@@ -310,7 +310,7 @@ class TestDependence:
             {
                 "price": rng.normal(size=3000),
                 "start": start,
-                "end": start + rng.integers(500, 9000, 3000),
+                "end": start + 256.0 * rng.integers(0, 3, 3000),
             }
         )
         with pytest.warns(
