@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from linsep import LinearRegressor, LinearSVC, LogisticRegression
 from linsep.certificates import Part, recheck_part
 from linsep.solution import Status
-from linsep.solvers.grid import ENGINES, warm_start
+from linsep.solvers.grid import ENGINES
 from linsep.solvers.grid.problem import HeldOut
 from linsep.train_grid import fit_grid
 
@@ -38,8 +38,6 @@ GRIDS = {
     "gram, regression": (LinearRegressor("huber"), table(60, 150), "span"),
     "hinge": (LinearSVC(), table(6600, 4), "band"),
     "hinge, no intercept": (LinearSVC(fit_intercept=False), table(6600, 4), "band"),
-    "warm start": (LogisticRegression(), table(200, 300, 0.05), None),
-    "warm start, hinge": (LinearSVC(), table(200, 300, 0.05), None),
 }
 
 
@@ -100,10 +98,9 @@ def test_a_claim_that_is_too_good_is_not_confirmed(name):
 def test_every_engine_has_a_grid_here():
     asked = {name: [e.applies(posed(name)[0]) for e in ENGINES] for name in GRIDS}
     assert all(any(column) for column in zip(*asked.values(), strict=True))
-    assert any(warm_start.applies(posed(name)[0]) for name in GRIDS)
 
 
-@pytest.mark.parametrize("name", ["smooth", "gram, hinge", "hinge", "warm start"])
+@pytest.mark.parametrize("name", ["smooth", "gram, hinge", "hinge"])
 def test_held_out_scores_are_those_of_the_coefficients(name):
     problem, _ = posed(name)
     held = HeldOut(np.zeros((len(problem.part), len(CS))), np.zeros((len(CS), FOLDS), dtype=int))

@@ -6,7 +6,6 @@ A model whose proof falls short of tol gets a fit of its own, from where the eng
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from time import perf_counter
@@ -17,45 +16,32 @@ import numpy.typing as npt
 from linsep.certificates import fragile, loss_factor
 from linsep.certificates.closing import ridge_certificate
 from linsep.certificates.gram import Spanned, from_gram
-from linsep.data import Memory, recorded
+from linsep.data import recorded
 from linsep.data.row_access import row_blocks
-from linsep.data.threads import usable_threads
-from linsep.monitoring import advance
-from linsep.problem import Problem
 from linsep.problem.recipe import reproducible_fields
 from linsep.solution import Explicit, Solution, Status
-from linsep.solvers.cost.model import sampled_mean
-from linsep.solvers.grid import ENGINES, warm_start
+from linsep.solvers.grid import ENGINES
 from linsep.solvers.grid.problem import GridEngine, GridProblem, HeldOut, Proposal, SpanProposal
 from linsep.train import Fit, conclude, train, with_factor
 
 FloatArray = npt.NDArray[np.float64]
 Fits = dict[tuple[int, int], Fit]
 
-SIDE_BY_SIDE = (
-    20_000_000  # numbers of X: folds of more fill the threads one after another, and memory less
-)
 
-
-def fit_grid(
-    problem: GridProblem, held: HeldOut | None = None, *, in_order: bool = True
-) -> Fits | None:
+def fit_grid(problem: GridProblem, held: HeldOut | None = None) -> Fits | None:
     """Fit every C without every part, all certified or honestly not; None if no engine takes such a grid.
 
-    Fits are keyed by (number of C, part), part -1 if there are none. Without ``in_order`` no engine is taken that
-    fits the models one after another.
+    Fits are keyed by (number of C, part), part -1 if there are none.
     """
     wanted = HeldOut() if held is None else held
-    return fit_without_factor(problem, lambda plain: _fit_plain(plain, wanted, in_order))
+    return fit_without_factor(problem, lambda plain: _fit_plain(plain, wanted))
 
 
-def _fit_plain(problem: GridProblem, held: HeldOut, in_order: bool) -> Fits | None:
+def _fit_plain(problem: GridProblem, held: HeldOut) -> Fits | None:
     """``fit_grid`` of a loss that is not scaled."""
     for engine in ENGINES:
         if engine.applies(problem):
             return fit_by_engine(problem, engine, held)
-    if in_order and warm_start.applies(problem):
-        return fit_in_order(problem, held)
     return None
 
 
@@ -184,62 +170,3 @@ def _held_out_scores(problem: GridProblem, f: int, W: FloatArray) -> FloatArray:
         for rows, block in row_blocks(problem.rows)
     ]
     return np.concatenate(scores)
-
-
-def fit_in_order(problem: GridProblem, held: HeldOut) -> Fits:
-    """Train the models of each part as C rises, from the starts of ``solvers.grid.warm_start``.
-
-    Parts of modest size are fitted side by side, each by one thread, to the same bits.
-    """
-    threads = problem.recipe.n_threads
-    threads = usable_threads() if threads is None else threads
-    folds = problem.folds
-    workers = min(threads, len(folds)) if problem.rows.nnz <= SIDE_BY_SIDE else 1
-    recipe = replace(problem.recipe, n_threads=1 if workers > 1 else threads)
-    problem = replace(problem, recipe=recipe)
-    fits = {(c, folds[0]): fit for c, fit in enumerate(_along(problem, folds[0], None, held))}
-    advance(len(fits))
-    first = [fits[c, folds[0]].W for c in range(len(problem.Cs))]
-    with ThreadPoolExecutor(workers, "linsep-fold") as pool:
-        others = pool.map(lambda f: _along(problem, f, first, held), folds[1:])
-        for f, found in zip(folds[1:], others, strict=True):
-            fits.update({(c, f): fit for c, fit in enumerate(found)})
-            advance(len(fits))
-    return fits
-
-
-def _along(
-    problem: GridProblem, f: int, first: Sequence[FloatArray] | None, held: HeldOut
-) -> list[Fit]:
-    """The models without part f as C rises; ``first`` are the weights of another part's."""
-    outside = problem.trained_on(f)
-    data = _rows(problem, outside)
-    at_one = Problem(problem.loss, problem.recipe_of(0).penalty, data, problem.recipe.fit_intercept)
-    mean = sampled_mean(at_one)
-    before: list[FloatArray] = []
-    fits: list[Fit] = []
-    for c in range(len(problem.Cs)):
-        recipe = problem.recipe_of(c)
-        own = Problem(problem.loss, recipe.penalty, data, recipe.fit_intercept)
-        start = warm_start.start(own, mean, before, None if first is None else first[c])
-        fits.append(train(recipe, data, start, warn=False))
-        before.append(fits[-1].W)
-    if f >= 0:
-        inside = np.flatnonzero(~outside)
-        W = np.hstack(before)
-        Z = problem.rows[inside] @ W[:-1] + W[-1]
-        for c in range(len(problem.Cs)):
-            held.record(problem, c, f, inside, Z[:, c])
-    return fits
-
-
-def _rows(problem: GridProblem, rows: npt.NDArray[np.bool_]) -> Memory:
-    """Data set of some sparse rows."""
-    every = bool(rows.all())
-
-    def of(values: FloatArray | None) -> FloatArray | None:
-        return values if values is None or every else values[rows]
-
-    X = problem.rows if every else problem.rows[rows]
-    vectors = of(problem.sigma), of(problem.offset), of(problem.weight)
-    return Memory(X, *vectors, None, problem.recipe.n_threads)

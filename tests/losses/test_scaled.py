@@ -18,7 +18,7 @@ from linsep.errors import BadInput, Refused, SeparableData
 from linsep.losses import LOGISTIC_BASE_2, Hinge, Logistic, Scaled, SquaredHinge
 from linsep.penalties import ElasticNet
 from linsep.solvers import SOLVERS
-from linsep.solvers.grid import gram, hinge, smooth, warm_start
+from linsep.solvers.grid import gram, hinge, smooth
 from linsep.solvers.grid.problem import HeldOut
 from linsep.train_grid import fit_grid
 
@@ -155,8 +155,10 @@ class TestGrids:
     @pytest.mark.parametrize("loss", [Logistic(), Hinge()], ids=naming)
     def test_sparse_rows(self, loss):
         sample = plain(300, 5)
-        X = sp.csr_array(np.where(np.abs(sample.X) > 0.5, sample.X, 0.0))
-        self.compare(loss, 3.0, X, sample.sign > 0, warm_start)
+        X, Cs = sp.csr_array(np.where(np.abs(sample.X) > 0.5, sample.X, 0.0)), np.array(self.CS)
+        scaled = tune(LinearClassifier(Scaled(loss, 3.0)), X, sample.sign, Cs, cv=3)
+        same = tune(LinearClassifier(loss), X, sample.sign, 3.0 * Cs, cv=3)
+        assert scaled.certified and 3.0 * scaled.best_C == same.best_C
 
     @pytest.mark.parametrize("loss", [Logistic(), Hinge()], ids=naming)
     def test_more_features_than_rows(self, loss):

@@ -154,7 +154,9 @@ def _evaluate_held_out(options: Any, table: Table, model: Any, regression: bool)
     trained = clone(model).set_params(C=chosen.C).fit(X, train.y)
     give_back()
     Z = modelling.matrix(held, encoder)
-    text, facts = _judged(trained, Z, held.y, regression)
+    found = trained.predict(Z)
+    wrong = (found - held.y) ** 2 if regression else found != held.y
+    text, facts = modelling.held_out_words(float(np.mean(wrong)), held.y, None, regression)
     page = _page(options)
     if page is not None:
         source = (
@@ -172,29 +174,6 @@ def _evaluate_held_out(options: Any, table: Table, model: Any, regression: bool)
             source=source,
         )
     return Judgement(chosen.C, chosen.tuning, text, facts)
-
-
-def _judged(
-    trained: Any, Z: Any, y: npt.NDArray[Any], regression: bool
-) -> tuple[str, dict[str, Any]]:
-    """What the rows set aside say, in words and as facts."""
-    n = len(y)
-    if regression:
-        score = float(trained.score(Z, y))
-        text = f"held-out R squared {score:.4g} ({n:,} rows)"
-        return text, {"rows": n, "score": score, "scoring": "R squared"}
-    wrong = int(np.count_nonzero(trained.predict(Z) != y))
-    bound = float(linsep.bounds.clopper_pearson(wrong, n, delta=0.05))
-    classes, counts = np.unique(y, return_counts=True)
-    guess = (n - int(counts.max())) / n
-    text = (
-        f"held-out error {wrong / n:.1%} ({wrong:,} of {n:,} rows), 95 % upper confidence bound {bound:.1%}; "
-        f"baseline (always {classes[counts.argmax()]!s:.40}) {guess:.1%}"
-    )
-    if wrong / n >= guess:
-        text += "\nnote: the model is no better than the baseline; add columns, or give --balanced if one class is rare"
-    facts = {"rows": n, "score": wrong / n, "scoring": "error", "bound": bound, "baseline": guess}
-    return text, facts
 
 
 def _chosen(options: Any, model: Any, X: Any, y: npt.NDArray[Any]) -> Judgement:

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 import linsep
@@ -26,6 +27,30 @@ class Judgement:
     tuning: Tuning | None = None
     text: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+
+
+def held_out_words(
+    loss: float, y: npt.NDArray[Any], weight: npt.NDArray[Any] | None, regression: bool
+) -> tuple[str, dict[str, Any]]:
+    """What the rows set aside say, in words and as facts: ``loss`` is their share of errors, or mean squared error."""
+    n = len(y)
+    if regression:
+        mean = np.average(y, weights=weight)
+        score = 1.0 - loss / float(np.average((y - mean) ** 2, weights=weight))
+        text = f"held-out R squared {score:.4g} ({n:,} rows)"
+        return text, {"rows": n, "score": score, "scoring": "R squared"}
+    wrong = round(loss * n)
+    bound = float(linsep.bounds.clopper_pearson(wrong, n, delta=0.05))
+    classes, codes = np.unique(y, return_inverse=True)
+    counts = np.bincount(codes, weight)
+    guess = float((counts.sum() - counts.max()) / counts.sum())
+    text = (
+        f"held-out error {loss:.1%} ({wrong:,} of {n:,} rows), 95 % upper confidence bound {bound:.1%}; "
+        f"baseline (always {classes[counts.argmax()]!s:.40}) {guess:.1%}"
+    )
+    if loss >= guess:
+        text += "\nnote: the model is no better than the baseline; add columns, or give --balanced if one class is rare"
+    return text, {"rows": n, "score": loss, "scoring": "error", "bound": bound, "baseline": guess}
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -85,7 +85,7 @@ def run(options: Any) -> Outcome:
         model = modelling.estimator(options, regression)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
-            judgement = _judged(options, rows, model, regression)
+            judgement = _evaluate_held_out(options, rows, model, regression)
             final = clone(model).set_params(C=judgement.C).fit(rows)
         say(options, f"C = {judgement.C:g}")
         say(options, str(final.certificate_))
@@ -116,7 +116,7 @@ def _refuse(options: Any) -> None:
         )
 
 
-def _judged(options: Any, rows: Scan, model: Any, regression: bool) -> Judgement:
+def _evaluate_held_out(options: Any, rows: Scan, model: Any, regression: bool) -> Judgement:
     """Choose C and fit without the held-out rows, and score that model on them."""
     y, weight = rows.given(None, None, "fit")
     bare, n = rows.without_targets(), rows.shape[0]
@@ -141,10 +141,6 @@ def _judged(options: Any, rows: Scan, model: Any, regression: bool) -> Judgement
     trained = clone(model).set_params(C=C).fit(bare, y, seen)
     score = resolve(None, regression=regression)
     value = separate.held_out(score, trained, bare, y, weight, held)
-    facts = {"rows": len(held), "score": value, "scoring": score.name}
-    about = f"held-out {score.name.replace('_', ' ')} "
-    if regression:
-        return Judgement(C, text=f"{about}{value:.4g} ({len(held):,} rows)", facts=facts)
-    bound = float(linsep.bounds.clopper_pearson(round(value * len(held)), len(held), delta=0.05))
-    text = f"{about}{value:.1%} ({len(held):,} rows), 95 % upper confidence bound {bound:.1%}"
-    return Judgement(C, text=text, facts={**facts, "bound": bound})
+    own = None if weight is None else weight[held]
+    text, facts = modelling.held_out_words(value, y[held], own, regression)
+    return Judgement(C, text=text, facts=facts)

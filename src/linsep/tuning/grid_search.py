@@ -342,10 +342,7 @@ def _scores_together(
     score: Score,
     found: _Found,
 ) -> bool:
-    """Score a grid that is fitted together; False if no engine takes it.
-
-    Models that are fitted one after another may be rejected in between: then none of them is taken.
-    """
+    """Score a grid that is fitted together; False if no engine takes it."""
     Cs, part = found.Cs.tolist(), parts.parts(len(y))
     here = location_of(X) is not Location.CLUSTER
     asked = tunable(estimator) if here and part is not None else None
@@ -355,7 +352,7 @@ def _scores_together(
     problem, counted = problem.on(Cs, part), score is ERROR and is_classifier(estimator)
     if counted and problem.weight is None:
         errors = np.zeros((len(Cs), parts.count), dtype=np.int64)
-        fits = fit_grid(problem, HeldOut(errors=errors), in_order=not found.reject)
+        fits = fit_grid(problem, HeldOut(errors=errors))
         if fits is None:
             return False
         for f, size in enumerate(parts.sizes):
@@ -364,7 +361,7 @@ def _scores_together(
         return True
     many = len(y) * len(Cs) > _HELD and isinstance(problem.rows, np.ndarray)
     held = None if many else np.zeros((len(y), len(Cs)))
-    fits = fit_grid(problem, HeldOut(held), in_order=not found.reject)
+    fits = fit_grid(problem, HeldOut(held))
     if fits is None:
         return False
     for f, (_, rows) in enumerate(parts.pairs):

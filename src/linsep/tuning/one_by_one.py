@@ -22,7 +22,6 @@ from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
 from linsep.monitoring import advance
 from linsep.pipelines import final_step, take_rows
-from linsep.train_grid import SIDE_BY_SIDE
 from linsep.tuning.scoring import Score
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,6 +30,8 @@ IntArray = npt.NDArray[np.int64]
 _WORTH_A_THREAD = (
     20_000  # numbers of X: the fits of fewer are mostly Python, which runs one thread at a time
 )
+# numbers of X: folds of more fill the threads one after another, and memory less
+_SIDE_BY_SIDE = 20_000_000
 _SCORED = 4096  # rows scored together
 
 
@@ -121,7 +122,7 @@ def models(
     together = workers > 1 and location_of(X) is Location.MEMORY
     if together:
         entries = X.nnz if hasattr(X, "nnz") else np.size(X)
-        together = _WORTH_A_THREAD <= entries <= SIDE_BY_SIDE
+        together = _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
     if not together:
         for f, (train, _) in enumerate(pairs):
             rising = _rising(clone(plain), X, y, weight, Cs, train)
