@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ NAMING = {"name", "native"}
 LOSS_NAMES = {*losses.NAMES, "multinomial", "crammer_singer"}
 
 
+@cache
 def modules() -> dict[str, str]:
     """Text of every module by its path below src/linsep."""
     return {
@@ -29,6 +31,7 @@ def defining(name: str) -> list[str]:
     return [
         path
         for path, text in modules().items()
+        if re.search(rf"\bdef {name}\b", text)
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.FunctionDef) and node.name == name
     ]

@@ -389,10 +389,11 @@ class TestPacBayes:
         u /= np.linalg.norm(u)
         Z = np.column_stack([X, np.ones(n)])
         s = np.where(y, 1, -1)
-        draws = np.random.default_rng(0).normal(size=(4000, len(u)))
+        drawn = s[:, None] * (Z @ np.random.default_rng(0).normal(size=(len(u), 4000)))
+        mean = s * (Z @ u)
         values = []
         for mu in np.geomspace(0.5, 60, 25):
-            error = (s * (Z @ (draws + mu * u).T).T <= 0).mean()
+            error = (drawn <= -mu * mean[:, None]).mean()
             values.append(
                 bounds.kl_inverse(error, (mu**2 / 2 + math.log(2 * math.sqrt(n) / 0.05)) / n)
             )

@@ -144,7 +144,7 @@ def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point |
 def _step_in_decimals(
     rows: PointwiseRows, point: Point, target: Target, miss: FloatArray
 ) -> Point | None:
-    """The same step by 70 digits, for columns that float64 cannot tell apart."""
+    """Make the step of ``_step`` with 70 digits, for columns that float64 cannot tell apart."""
     h, s = rows.room(point), rows.s * rows.factor
     dense = rows.dense()[:, target.active[:, 0]]
     with many_digits():
