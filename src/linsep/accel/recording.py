@@ -1,0 +1,295 @@
+"""What ran in linsep and what was left to scikit-learn, by the line of the program that asked for it."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import logging
+import math
+import os
+import sys
+import sysconfig
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import joblib
+import sklearn
+
+from linsep.accel.substitution import Pairs
+from linsep.auditing import Audit, audit
+from linsep.errors import LinsepError
+
+log = logging.getLogger("linsep.accel")
+
+#: Files of these places are no lines of a program.
+_LIBRARIES = tuple(
+    os.path.join(place, "")
+    for place in (
+        str(Path(__file__).resolve().parents[1]),
+        os.path.dirname(sklearn.__file__),
+        os.path.dirname(joblib.__file__),
+        sysconfig.get_paths()["stdlib"],
+    )
+)
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+@dataclass
+class Entry:
+    """The fits of one class on one line.
+
+    Attributes
+    ----------
+    file, line : str, int
+        Line of the program from which ``fit`` was reached, perhaps through a pipeline or a search.
+    name : str
+        The class.
+    fits : int
+        Fits that ran in linsep.
+    certified : int
+        Those with a certificate at the tolerance asked for.
+    gap : float
+        Largest proven relative gap of the fits that ran in linsep.
+    left : dict
+        Reason -> number of fits that were left to scikit-learn.
+    excess : float
+        With ``audit``: scikit-learn's own result was proven to be at least so far above the optimum, relatively; the
+        largest of all fits.
+    audited : int
+        Fits of scikit-learn that were compared.
+    """
+
+    file: str
+    line: int
+    name: str
+    fits: int = 0
+    certified: int = 0
+    gap: float = 0.0
+    left: dict[str, int] = field(default_factory=dict)
+    excess: float = 0.0
+    audited: int = 0
+
+    @property
+    def place(self) -> str:
+        """file:line."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+    def sentences(self) -> list[str]:
+        """What happened on this line."""
+        said = []
+        if self.fits:
+            gap = f", relative gap at most {self.gap:.1e}" if math.isfinite(self.gap) else ""
+            short = self.fits - self.certified
+            said.append(
+                f"{_fits(self.fits)} in linsep{gap}" + (f", {short} not certified" if short else "")
+            )
+        said += [f"{_fits(count)} left to scikit-learn: {why}" for why, count in self.left.items()]
+        if self.audited:
+            said.append(self._compared())
+        return said
+
+    def _compared(self) -> str:
+        where = f" on line {self.line}" if self.line else ""
+        if self.audited == 1:
+            start = f"scikit-learn's fit{where} was "
+        else:
+            start = f"the worst of scikit-learn's {self.audited} fits{where} was "
+        if self.excess <= 1e-6:
+            return start + "at the optimum, to a relative 1e-6"
+        share = (
+            f"{100 * self.excess:.3g} %" if self.excess >= 1e-4 else f"a relative {self.excess:.1e}"
+        )
+        return start + f"{share} above the optimum"
+
+
+@dataclass
+class Report:
+    """All fits since ``install``.
+
+    Attributes
+    ----------
+    replaced : tuple of str
+        Classes of scikit-learn that linsep's have replaced.
+    audit : bool
+        Whether scikit-learn's own class is fitted too.
+    entries : list of Entry
+        By line and class, in the order of their first fit.
+    too_early : dict
+        Module -> classes that it had imported from scikit-learn before ``install``.
+    """
+
+    replaced: tuple[str, ...]
+    audit: bool = False
+    entries: list[Entry] = field(default_factory=list)
+    too_early: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __str__(self) -> str:
+        fits = sum(entry.fits for entry in self.entries)
+        certified = sum(entry.certified for entry in self.entries)
+        left = sum(sum(entry.left.values()) for entry in self.entries)
+        head = f"linsep.accel: {_fits(fits)} in linsep"
+        if fits:
+            head += ", all certified" if certified == fits else f", {certified:,} certified"
+        lines = [head + (f"; {left:,} left to scikit-learn" if left else "")]
+        for entry in self.entries:
+            first, *others = entry.sentences()
+            lines += [
+                f"  {entry.place}  {entry.name}: {first}",
+                *(f"      {each}" for each in others),
+            ]
+        if self.too_early:
+            lines.append(self.warning())
+        return "\n".join(lines)
+
+    def warning(self) -> str:
+        """Which modules had imported scikit-learn's classes before."""
+        known = "; ".join(f"{name} ({', '.join(held)})" for name, held in self.too_early.items())
+        return f"linsep.accel: imported from scikit-learn before install, and kept: {known}"
+
+    def entry(self, file: str, line: int, name: str) -> Entry:
+        """The entry of a line and class."""
+        with self._lock:
+            for known in self.entries:
+                if (known.file, known.line, known.name) == (file, line, name):
+                    return known
+            self.entries.append(Entry(file, line, name))
+            return self.entries[-1]
+
+
+class _Reasons(logging.Filter):
+    """Why linsep.sklearn leaves a fit to scikit-learn, read from its log, which goes on as before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.local = threading.local()
+        self.level = logging.NOTSET
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep the reason; pass on what would have been logged anyway."""
+        self.local.why = record.getMessage().partition(": ")[2]
+        parent = logging.getLogger("linsep.sklearn").parent
+        level = self.level or (parent.getEffectiveLevel() if parent else logging.WARNING)
+        return record.levelno >= level
+
+
+_reasons = _Reasons()
+_inside = threading.local()
+
+
+def start(found: Pairs, report: Report) -> None:
+    """Record every ``fit`` of linsep's classes."""
+    logger = logging.getLogger("linsep.sklearn")
+    _reasons.level = logger.level
+    logger.addFilter(_reasons)
+    logger.setLevel(logging.INFO)
+    for theirs, ours in found.values():
+        plain = ours.fit  # type: ignore[attr-defined]
+        recorded = _recorded(plain, theirs, ours, report)
+        recorded._own = "fit" in vars(ours)  # type: ignore[attr-defined]
+        ours.fit = recorded  # type: ignore[attr-defined]
+
+
+def stop(found: Pairs) -> None:
+    """Undo ``start``."""
+    logger = logging.getLogger("linsep.sklearn")
+    logger.removeFilter(_reasons)
+    logger.setLevel(_reasons.level)
+    for _, ours in found.values():
+        recorded = vars(ours)["fit"]
+        if recorded._own:
+            ours.fit = recorded.__wrapped__  # type: ignore[attr-defined]
+        else:
+            del ours.fit  # type: ignore[attr-defined]
+
+
+def _recorded(
+    plain: Callable[..., Any], theirs: type, ours: type, report: Report
+) -> Callable[..., Any]:
+    """``fit`` that writes into the report."""
+
+    @functools.wraps(plain)
+    def fit(self: Any, *args: Any, **given: Any) -> Any:
+        if getattr(_inside, "fit", False):  # a fit that another one makes
+            return plain(self, *args, **given)
+        _inside.fit, _reasons.local.why = True, None
+        try:
+            params = copy.deepcopy(self.get_params(deep=False)) if report.audit else {}
+            result = plain(self, *args, **given)
+        finally:
+            _inside.fit = False
+        entry = report.entry(*_caller(), ours.__name__)
+        why = _reasons.local.why
+        _note(entry, self, why)
+        if report.audit and type(self) is ours and why is None:
+            _compare(entry, theirs, params, args, given)
+        return result
+
+    return fit
+
+
+def _note(entry: Entry, model: Any, why: str | None) -> None:
+    certificate = vars(model).get("certificate_")
+    if certificate is None and why is not None:
+        new = why not in entry.left
+        entry.left[why] = entry.left.get(why, 0) + 1
+        if new:
+            log.info("%s: %s is left to scikit-learn: %s", entry.place, entry.name, why)
+        return
+    if entry.fits == 0:
+        log.info("%s: %s runs in linsep", entry.place, entry.name)
+    entry.fits += 1
+    if certificate is None:  # several models, as in a cross-validation without a refit
+        entry.certified += 1
+        return
+    entry.certified += bool(certificate.certified)
+    entry.gap = max(entry.gap, float(certificate.relative_gap))
+
+
+def _compare(entry: Entry, theirs: type, params: dict[str, Any], args: Any, given: Any) -> None:
+    """Fit scikit-learn's own class to the same rows, and audit it."""
+    _inside.fit = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = theirs(**params).fit(*args, **given)
+        verdict: Audit = audit(model, *args, **given)
+    except (LinsepError, ValueError, TypeError) as error:
+        log.info("%s: scikit-learn's fit was not audited: %s", entry.place, error)
+        return
+    finally:
+        _inside.fit = False
+    entry.audited += 1
+    excess = 0.0 if verdict.separable else verdict.relative_excess[0]
+    if excess > entry.excess or entry.audited == 1:
+        entry.excess = max(entry.excess, excess)
+        log.info("%s: %s", entry.place, entry._compared())
+
+
+def _caller() -> tuple[str, int]:
+    """File and line of the innermost frame outside all libraries."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        library = name.startswith(("<frozen", *_LIBRARIES)) or any(p in name for p in _INSTALLED)
+        if not library:
+            return _short(name), frame.f_lineno
+        frame = frame.f_back
+    return "a library", 0
+
+
+def _short(name: str) -> str:
+    """A path relative to the working directory, if it lies in it."""
+    if name.startswith("<"):
+        return name
+    path = os.path.relpath(name) if os.path.isabs(name) else name
+    return name if path.startswith("..") else path
+
+
+def _fits(count: int) -> str:
+    return f"{count:,} fit" if count == 1 else f"{count:,} fits"
