@@ -476,3 +476,15 @@ def test_the_command_fits_on_a_cluster(client, tmp_path, capsys):
     assert "--type, --cache has no meaning there" in capsys.readouterr().err
     assert main([*command, "--C", "1", "--cv", "3", "--test", "0.5", "--report", "r.html"]) != 0
     assert "--report, --cv, --test has no meaning there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber"])
+def test_regressions_are_verified_exactly(loss, client):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) + 1e9
+    t = X[:, 0] - 1e9 + rng.normal(size=60)
+    rows, targets = da.from_array(X, chunks=(30, 2)), da.from_array(t, chunks=30)
+    model = linsep.LinearRegressor(loss, C=10.0).fit(rows, targets)
+    assert model.certificate_.certified
+    for exact in (False, True):
+        assert linsep.verify(model, rows, targets, exact=exact).certified

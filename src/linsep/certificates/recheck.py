@@ -57,6 +57,8 @@ def in_memory(part: Part) -> Part:
         for vector in (part.sigma, part.offset, part.weight, part.labels)
     )
     X = part.X[0 : part.X.shape[0]]
+    if sigma is None and labels is None:  # a regression on a cluster
+        sigma = np.ones(part.X.shape[0])
     return part._replace(X=X, sigma=sigma, offset=offset, weight=weight, labels=labels)
 
 
