@@ -362,3 +362,12 @@ def test_scaled_losses_of_huge_targets_are_verified_exactly():
     model = LinearRegressor(Scaled(Absolute(), 1.44), C=1 / 3).fit(X, t)
     assert model.certificate_.certified
     assert verify(model, X, t, exact=True).certified
+
+
+def test_a_gap_below_the_normal_numbers_is_verified():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(6, 6))
+    t = 1e-150 * (X[:, 0] + rng.normal(size=6))
+    model = LinearRegressor("huber", C=2e-4).fit(X, t)
+    assert 0.0 < model.certificate_.gap < 2.2e-308
+    assert verify(model, X, t).certified and verify(model, X, t, exact=True).certified

@@ -160,7 +160,12 @@ def _broken_identity(claim: Optimality, part: Part) -> str | None:
     if claim.dual < 0.0 or not bounded:
         return "The claim contradicts itself: rounding is part of the gap."
     free = (absent and claim.relative_gap == 0.0) or math.isinf(claim.relative_gap)
-    if not free and not _same(claim.relative_gap, relative(claim.gap, claim.primal, claim.dual)):
+    scale = max(abs(claim.primal), abs(claim.dual))
+    lost = _UNDERFLOW / scale if scale > 0.0 else 0.0  # digits of a subnormal gap
+    share = relative(claim.gap, claim.primal, claim.dual)
+    if not free and not (
+        _same(claim.relative_gap, share) or abs(claim.relative_gap - share) <= lost
+    ):
         return "The claim contradicts itself: relative_gap is not gap over objective."
     known = claim.kind != "local" and lam > 0.0 and math.isfinite(claim.coef_error)
     if known and not hard_margin(part.loss, part.penalty):
