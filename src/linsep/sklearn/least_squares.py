@@ -36,7 +36,7 @@ _PASSES = 3
 #: Relative gap to prove: the coefficients are as precise as the factorisation.
 TOL = 1e-10
 #: Entries of X up to which linsep's native fit of one target is quicker.
-_SMALL = 30_000
+_SMALL = 20_000
 
 
 class Decomposed(NamedTuple):
