@@ -22,7 +22,7 @@ BENCH_READY := .venv-bench/.ready
 BENCH_BUILT := .venv-bench/.built
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build stub demo test test-slow browser-test lint format bench docs wheel sdist clean
+.PHONY: help setup build stub demo test test-slow sklearn-tests browser-test lint format bench docs wheel sdist clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,12 @@ test: $(BUILT) ## run the fast tests
 
 test-slow: $(BUILT) ## run the slow tests
 	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n auto --dist worksteal
+
+# scikit-learn's own test files, from its wheel, with the classes of linsep.sklearn in the place of scikit-learn's.
+SUITE := test_logistic test_sgd test_perceptron test_ridge test_coordinate_descent test_base test_quantile test_huber test_common
+sklearn-tests: $(BUILT) ## run scikit-learn's own tests on the classes of linsep.sklearn
+	PYTHONPATH=tests/sklearn_suite OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -c tests/sklearn_suite/pytest.ini -n auto --dist worksteal \
+	  --pyargs $(addprefix sklearn.linear_model.tests.,$(SUITE)) sklearn.svm.tests.test_svm
 
 browser-test: $(BUILT) ## open the HTML report in a real browser (installs Debian's chromium if it may)
 	.ci/need_browser

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import linsep.sklearn as ours
+from linsep.sklearn import fitting
 
 MODULES = ("sklearn.linear_model", "sklearn.svm")
 TABLE = Path(__file__).parent / "deselected.md"
@@ -44,7 +45,37 @@ def listed():
     return {f"{file}::{case.strip('`')}": reason for file, case, reason in rows}
 
 
+COUNTS = {"minimised": 0, "left to scikit-learn": 0}
+
+
+def counted(function, what):
+    def counting(*args, **given):
+        COUNTS[what] += 1
+        return function(*args, **given)
+
+    return counting
+
+
 substitute()
+fitting.minimise = counted(fitting.minimise, "minimised")
+fitting.delegating = counted(fitting.delegating, "left to scikit-learn")
+
+
+def pytest_sessionfinish(session):
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:  # a worker tells the session that started it
+        output["fits"] = dict(COUNTS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    for what, number in node.workeroutput.get("fits", {}).items():
+        COUNTS[what] += number
+
+
+def pytest_terminal_summary(terminalreporter):
+    fits = ", ".join(f"{number:,} {what}" for what, number in COUNTS.items())
+    terminalreporter.write_line(f"fits through linsep.sklearn: {fits}")
 
 
 def pytest_collection_modifyitems(session, config, items):

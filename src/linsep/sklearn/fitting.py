@@ -241,7 +241,8 @@ def minimise(
         before = None if start is None else start[:, columns]
         offset = None if part.target is None else -part.target
         piece = fitting.Subproblem(problem.loss, part.sign, offset, part.labels)
-        fits += fitting.solve(recipe, [piece], 1, rows, None, part.weight, before)
+        with np.errstate(all="ignore"):  # at a huge C an overflow is seen in the certificate
+            fits += fitting.solve(recipe, [piece], 1, rows, None, part.weight, before)
     found = [
         _reported(problem, part, fit, X, dtype)
         for part, fit in zip(problem.parts, fits, strict=True)

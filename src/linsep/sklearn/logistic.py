@@ -152,6 +152,8 @@ def _problem(given: Arguments, C: float) -> Objective:
     fitting.need_arrays(given["X"])
     if "pos_class" in given:
         raise Delegated("one-vs-rest inside the path is that of scikit-learn before 1.8")
+    if given["solver"] == "liblinear" and len(given["classes"]) > 2:
+        raise Delegated("LIBLINEAR takes two classes")
     penalty, ratio = given["penalty"], given["l1_ratio"]
     scaling = float(given["intercept_scaling"]) if given["solver"] == "liblinear" else 0.0
     known = _given(given)
