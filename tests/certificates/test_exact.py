@@ -21,7 +21,7 @@ from linsep.certificates import (
 )
 from linsep.errors import CertificateError, Refused
 from linsep.exact import rational
-from linsep.exact.dyadic import Dyadic, DyadicRows
+from linsep.exact.dyadic import Dyadic, DyadicRows, nearest
 from linsep.losses import Absolute, Hinge, Huber, HuberisedHinge, Multinomial, Squared
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit, Linearised
@@ -535,3 +535,8 @@ class TestSolveRational:
         if found is not None:
             for row in rows:
                 assert sum(a * x for a, x in zip(row, found, strict=False)) == row[-1]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_numbers_beyond_the_floats_are_infinite(sign):
+    assert nearest(sign * Fraction(10) ** 400) == sign * math.inf

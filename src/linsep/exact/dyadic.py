@@ -109,7 +109,7 @@ def nearest(x: Fraction) -> float:
     try:
         return float(x)
     except OverflowError:
-        return math.copysign(math.inf, x)
+        return math.inf if x > 0 else -math.inf
 
 
 def rational(num: int, exp: int) -> Fraction:
