@@ -207,3 +207,15 @@ def test_the_extension_of_ipython(capsys):
         linsep.accel.unload_ipython_extension(None)
     assert sklearn.linear_model.LogisticRegression is THEIRS
     assert "linsep.accel: 0 fits in linsep" in capsys.readouterr().out
+
+
+def test_only_a_model_with_a_certificate_counts_as_certified(report):
+    X, y = CANCER
+    sklearn.linear_model.Perceptron().fit(X[:60], y[:60])
+    sklearn.linear_model.LogisticRegressionCV(
+        Cs=2, cv=2, refit=False, use_legacy_attributes=True, l1_ratios=(0,)
+    ).fit(X[:60, :3], y[:60])
+    fits = sum(entry.fits for entry in report.entries)
+    certified = sum(entry.certified for entry in report.entries)
+    assert (fits > 0, certified) == (True, 0)
+    assert "all certified" not in str(report)

@@ -22,6 +22,7 @@ import sklearn
 
 from linsep.accel.substitution import Pairs
 from linsep.auditing import Audit, audit
+from linsep.certificates import Optimality
 from linsep.errors import LinsepError
 
 log = logging.getLogger("linsep.accel")
@@ -52,7 +53,7 @@ class Entry:
     fits : int
         Fits that ran in linsep.
     certified : int
-        Those with a certificate at the tolerance asked for.
+        Those with a certificate of optimality at the tolerance asked for.
     gap : float
         Largest proven relative gap of the fits that ran in linsep.
     left : dict
@@ -86,7 +87,8 @@ class Entry:
             gap = f", relative gap at most {self.gap:.1e}" if math.isfinite(self.gap) else ""
             short = self.fits - self.certified
             said.append(
-                f"{_fits(self.fits)} in linsep{gap}" + (f", {short} not certified" if short else "")
+                f"{_fits(self.fits)} in linsep{gap}"
+                + (f", {short} without a certificate of optimality" if short else "")
             )
         said += [f"{_fits(count)} left to scikit-learn: {why}" for why, count in self.left.items()]
         if self.audited:
@@ -244,8 +246,7 @@ def _note(entry: Entry, model: Any, why: str | None) -> None:
     if entry.fits == 0:
         log.info("%s: %s runs in linsep", entry.place, entry.name)
     entry.fits += 1
-    if certificate is None:  # several models, as in a cross-validation without a refit
-        entry.certified += 1
+    if not isinstance(certificate, Optimality):  # a cross-validation without a refit, a perceptron
         return
     entry.certified += bool(certificate.certified)
     entry.gap = max(entry.gap, float(certificate.relative_gap))
