@@ -565,3 +565,11 @@ class TestMultinomial:
     def test_one_class_is_refused(self):
         with pytest.raises(BadInput, match="2 classes"):
             Multinomial(1)
+
+
+def test_names_of_scikit_learn_mean_the_same_losses():
+    m = np.linspace(-3.0, 3.0, 7)
+    for alias, name in losses.ALIASES.items():
+        assert losses.get(alias) is losses.get(name)
+    np.testing.assert_allclose(losses.get("log_loss").value(m), np.log1p(np.exp(-m)))
+    np.testing.assert_allclose(losses.get("absolute_error").value(m), np.abs(1.0 - m))

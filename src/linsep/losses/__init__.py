@@ -98,8 +98,14 @@ _TYPES: dict[str, type[Loss]] = {
         SquaredEpsilonInsensitive,
     )
 }
-#: Names that :func:`get` accepts.
+#: Names of the losses.
 NAMES: tuple[str, ...] = tuple(_TYPES)
+#: Names that scikit-learn and American spelling give to the same losses; :func:`get` accepts them, too.
+ALIASES = {
+    "log_loss": "logistic",
+    "absolute_error": "absolute",
+    "huberized_hinge": "huberised_hinge",
+}
 _DEFAULTS = {name: kind() for name, kind in _TYPES.items()}
 
 
@@ -110,8 +116,8 @@ def names_with(fact: str) -> tuple[str, ...]:
 
 def get(loss: str | Loss) -> Loss:
     """The loss of that name with its default parameters, or the loss itself."""
-    if isinstance(loss, str) and loss in _DEFAULTS:
-        return _DEFAULTS[loss]
+    if isinstance(loss, str) and ALIASES.get(loss, loss) in _DEFAULTS:
+        return _DEFAULTS[ALIASES.get(loss, loss)]
     if isinstance(loss, Loss):
         return loss
     raise BadInput(
