@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, scan, separate
 from linsep.errors import Refused
@@ -79,7 +80,20 @@ def assert_same(a, b):
 
 
 def test_every_solver_is_among_the_cases():
-    assert {name.split(",")[0] for name in CASES} == {*SOLVERS, "proximal-newton"}
+    apart = {"absolute-rows"}  # the next test: it takes rows in memory alone
+    assert {name.split(",")[0] for name in CASES} | apart == {*SOLVERS, "proximal-newton"}
+
+
+@pytest.mark.filterwarnings("ignore:Sending large graph")
+def test_quantiles_need_rows_in_memory(table, client):
+    path, X, _, t = table
+    model = LinearRegressor("pinball", C=1.0)
+    one, three = (clone(model).set_params(n_threads=k).fit(X, t) for k in (1, 3))
+    assert_same(one, three)
+    with pytest.raises(Refused, match="in memory"):
+        model.fit(da.from_array(X, chunks=(BLOCK, D)), da.from_array(t, chunks=BLOCK))
+    with scan(path, target=t) as rows, pytest.raises(Refused, match="in memory"):
+        model.fit(rows)
 
 
 @pytest.mark.filterwarnings("ignore:Sending large graph")

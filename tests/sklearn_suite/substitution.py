@@ -2,7 +2,7 @@
 
 Wherever a module of scikit-learn holds one of its own classes that ``linsep.sklearn`` has too, ours takes its place
 before tests are collected. Cases listed in ``deselected.md`` are expected to fail, each for the reason given there:
-one that passes, or that is not there any more, fails the run.
+one that passes (unless it depends on rounding), or that is not there any more, fails the run.
 """
 
 import sys
@@ -16,6 +16,7 @@ from linsep.sklearn import fitting
 
 MODULES = ("sklearn.linear_model", "sklearn.svm")
 TABLE = Path(__file__).parent / "deselected.md"
+ROUNDING = "(depends on rounding)"  # such a case may pass with the kernels of some instruction sets
 MOST = 40  # cases that may be deselected
 
 
@@ -86,6 +87,6 @@ def pytest_collection_modifyitems(session, config, items):
     files = {item.path.stem for item in items}
     for case, reason in known.items():
         if case in names:
-            names[case].add_marker(pytest.mark.xfail(reason=reason, strict=True))
+            names[case].add_marker(pytest.mark.xfail(reason=reason, strict=ROUNDING not in reason))
         elif case.partition("::")[0] in files and not config.option.keyword:
             raise pytest.UsageError(f"{TABLE.name} lists {case}, which is not there.")

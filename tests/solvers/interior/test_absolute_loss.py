@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -232,6 +233,13 @@ def test_a_tampered_certificate_fails():
     u = -np.sign(1.0 - t)  # a point of the box that is far from feasible
     forged._fits = [copy.copy(forged._fits[0])]
     object.__setattr__(forged._fits[0], "dual", Explicit(u))
+    again = verify(
+        forged, X, t
+    )  # it proves nothing, but the claim is true: verify finds a point of its own
+    assert again.certified and again.dual <= least(X, t) * (1.0 + 1e-12)
+    claim = replace(model.certificate_, dual=1.001 * model.certificate_.dual)
+    forged.certificate_ = claim
+    object.__setattr__(forged._fits[0], "certificate", claim)
     with pytest.raises(CertificateError):
         verify(forged, X, t)
 
