@@ -141,10 +141,10 @@ def tune(  # noqa: PLR0913
         numbered = parts if location_of(X) is not Location.MEMORY else parts.renumbered()
         grid_scores(parts_of, *some, numbered, score, found)
     scores, certificates = found.scores, found.certificates
-    if np.isnan(scores).any():
+    if np.isnan(scores).any(axis=1).all():
         raise BadInput(
-            f"scoring={score.name!r} gave nan for {np.isnan(scores).any(axis=1).sum()} of {len(grid)} values of C; "
-            "a score must be a number for every held-out part."
+            f"scoring={score.name!r} gave nan on some held-out part for every C, so none can be chosen; "
+            "a score must be a number."
         )
     curve = ValidationCurve(grid, scores, score.name, score.greater_is_better, approximate)
     best_C = float(grid[curve.best if rule == "best" else curve.within_one_error])
