@@ -134,6 +134,17 @@ class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore
         self.certificate = certificate
 
 
+def require_certificate(model: Any, caller: str) -> Any:
+    """Certificate of a model that has just been fitted; raise if its class makes none."""
+    proof = getattr(model, "certificate_", None)
+    if proof is None:
+        raise BadInput(
+            f"{caller} needs an estimator whose fits are certified; {type(model).__name__} left no certificate. Use "
+            "linsep's own estimator of that kind, or scikit-learn's GridSearchCV."
+        )
+    return proof
+
+
 def require_fitted(model: Any, caller: str) -> None:
     """Raise unless ``model`` is a fitted estimator of linsep; ``caller`` is the function that needs one."""
     if hasattr(model, "certificate_"):

@@ -39,7 +39,7 @@ from linsep.certificates.softmax import from_softmax_sums, softmax_sums_numpy
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.certificates.target_units import target_units
 from linsep.data import Location, location_of
-from linsep.errors import CertificateError, Refused
+from linsep.errors import BadInput, CertificateError, Refused
 from linsep.losses import CoupledLoss, Loss, Multinomial
 from linsep.monitoring import Job
 from linsep.pipelines import require_parts
@@ -86,6 +86,11 @@ def verify(
     if hasattr(model, "_verified"):  # its proof is not one of duality, and it knows how to check it
         found_by_itself: Optimality = model._verified(X, y, sample_weight, exact)
         return found_by_itself
+    if not hasattr(model, "_verification_parts"):
+        raise BadInput(
+            f"this {type(model).__name__} (of {type(model).__module__}) keeps its certificate, but no dual point to "
+            "recompute it from; use linsep.audit(model, X, y), which proves how far it is from its optimum."
+        )
     with Job("verify"):
         parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
         claimed = model.certificate_

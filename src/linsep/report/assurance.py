@@ -51,7 +51,11 @@ def proof(subject: Subject) -> Proof:
         ("Asked for (tol)", f"{c.tol:g}"),
         ("Largest possible error of the coefficients", _coef_error(c)),
         ("Kind of proof", _KINDS[c.kind]),
-        ("Passes over the data", words.number(float(subject.model.n_passes_))),
+        *(
+            [("Passes over the data", words.number(float(subject.model.n_passes_)))]
+            if hasattr(subject.model, "n_passes_")
+            else []
+        ),
         ("Checked again for this page", checked),
     ]
     if complaint:

@@ -17,7 +17,7 @@ from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
 from linsep.data.cluster import persist
-from linsep.errors import BadInput, ConvergenceWarning
+from linsep.errors import BadInput, ConvergenceWarning, require_certificate
 from linsep.monitoring import Job
 from linsep.pipelines import Parts, final_step, stacked, take_rows, taken_apart
 from linsep.solvers.grid.problem import HeldOut
@@ -267,7 +267,7 @@ class _Found:
 
     def add_model(self, c: int, f: int, score: float, model: Any) -> None:
         """One model that was fitted on its own is done."""
-        proof, passes = model.certificate_, model.n_passes_
+        proof, passes = require_certificate(model, "tune"), getattr(model, "n_passes_", 0.0)
         self.add(c, f, score, proof, passes, model.coef_, model.intercept_)
 
     def add(

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
-from linsep.errors import ConvergenceWarning
+from linsep.errors import ConvergenceWarning, require_certificate
 from linsep.monitoring import Job
 from linsep.pipelines import Parts
 from linsep.train_grid import fit_grid
@@ -107,6 +107,8 @@ def _one_by_one(
         with separate.quiet():
             separate.fit(model, X, y, weight, None)
         W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-        found.append(_Model(W, b, model.certificate_, model.n_passes_))
+        found.append(
+            _Model(W, b, require_certificate(model, "path"), getattr(model, "n_passes_", 0.0))
+        )
         job.done += 1
     return found
