@@ -4,6 +4,7 @@ import copy
 import logging
 import os
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
@@ -220,3 +221,13 @@ def test_only_a_model_with_a_certificate_counts_as_certified(report):
     certified = sum(entry.certified for entry in report.entries)
     assert (fits > 0, certified) == (True, 0)
     assert "all certified" not in str(report)
+
+
+def test_the_page_shows_what_the_program_prints(tmp_path):
+    root = Path(__file__).resolve().parents[2]
+    program = (root / "examples" / "accel" / "train.py").read_text()
+    _, said = run(tmp_path, program)
+    page = (root / "docs" / "accel.md").read_text()
+    shown = page[page.index("linsep.accel: 17") :].partition("```")[0]
+    gap = re.compile(r"\d\.\de-\d+")  # its size depends on the machine
+    assert gap.sub("gap", shown).strip() in gap.sub("gap", said)
