@@ -41,18 +41,16 @@ from linsep.exact.decimals import (
     zeros,
 )
 from linsep.losses import Exponential, Logistic, Scaled, zero_margin
-from linsep.multiprecision.interior import Found, Stuck, solve
-from linsep.multiprecision.terms import (
-    Absolute,
-    Boxes,
-    Curved,
-    Matrix,
-    Simplices,
-    Softmax,
+from linsep.multiprecision.class_terms import CrammerSinger, Multinomial
+from linsep.multiprecision.interior import Found, NoProgress, solve
+from linsep.multiprecision.row_terms import (
+    AbsolutePenalty,
+    PiecewiseQuadratic,
+    Smooth,
     exponential_slopes,
     logistic_slopes,
-    scaled_rows,
 )
+from linsep.multiprecision.terms import Matrix, scaled_rows
 from linsep.problem import GroupProblem, Problem, hard_margin
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers.run import linearised
@@ -62,7 +60,7 @@ if TYPE_CHECKING:
     from linsep.certificates.rows import Answer
     from linsep.exact.decimals import Decimals
     from linsep.losses import Loss
-    from linsep.multiprecision.terms import Slopes
+    from linsep.multiprecision.row_terms import Slopes
     from linsep.problem import CoupledProblem
     from linsep.solution import FloatArray, Solution
 
@@ -134,7 +132,7 @@ def _in_decimals(
             if isinstance(problem, Problem):
                 return _pointwise(problem, solution, A, there, Stop(tol, seconds))
             return _coupled(problem, solution, A, there, Stop(tol, seconds))
-    except (Stuck, ArithmeticError):
+    except (NoProgress, ArithmeticError):
         return None
 
 
@@ -150,7 +148,7 @@ def _digits(problem: Problem | CoupledProblem, A: FloatArray, weight: FloatArray
 
 def _scales(
     problem: Problem | CoupledProblem, A: FloatArray, k: int
-) -> tuple[Decimals, Decimals, list[Absolute]]:
+) -> tuple[Decimals, Decimals, list[AbsolutePenalty]]:
     """Units of the columns of all classes, the ridge in them, and the absolute penalty."""
     units, d = np.tile(powers_of_two(np.abs(A).max(axis=0, initial=0.0)), k), problem.data.d
     order = A.shape[1]
@@ -158,7 +156,7 @@ def _scales(
     ridge = zeros(k * order)
     ridge[weights] = Decimal(problem.lam) * units[weights] * units[weights]
     l1 = problem.penalty.l1
-    terms = [Absolute(weights, units[weights], k * order, l1)] if l1 > 0.0 else []
+    terms = [AbsolutePenalty(weights, units[weights], k * order, l1)] if l1 > 0.0 else []
     return units, ridge, terms
 
 
@@ -174,11 +172,11 @@ def _pointwise(
     s = Decimal(factor) * decimals(given(data.weight, slice(0, data.n), 1.0)[there])
     offset = decimals(given(data.offset, slice(0, data.n), 0.0)[there])
     rows = Matrix(scaled_rows(A, units, data.sign[there]))
-    row_term: Boxes | Curved
+    row_term: PiecewiseQuadratic | Smooth
     if q is not None and loss.dead_zone is None:
-        row_term = Boxes(rows, Decimal(zero_margin(loss)) - offset, s, q, *loss.domain)
+        row_term = PiecewiseQuadratic(rows, Decimal(zero_margin(loss)) - offset, s, q, *loss.domain)
     elif type(loss) in _SLOPES:
-        row_term = Curved(rows, -offset, s, _SLOPES[type(loss)])
+        row_term = Smooth(rows, -offset, s, _SLOPES[type(loss)])
     else:
         return None
     found = solve([row_term, *terms], ridge, units, stop.tol, stop.time_limit)
@@ -196,7 +194,7 @@ def _coupled(
     units, ridge, terms = _scales(problem, A, k)
     s = decimals(given(data.weight, slice(0, data.n), 1.0)[there])
     labels = data.labels[there]
-    kind = Softmax if problem.loss.smooth else Simplices
+    kind = Multinomial if problem.loss.smooth else CrammerSinger
     row_term = kind(scaled_rows(A, units[: A.shape[1]]), labels, s, k)
     found = solve([row_term, *terms], ridge, units, stop.tol, stop.time_limit, k)
     W = np.zeros_like(solution.W)
@@ -206,7 +204,7 @@ def _coupled(
     return _proposal(solution, W, Explicit(U, rest))
 
 
-def _sparse(found: Found, terms: list[Absolute]) -> FloatArray:
+def _sparse(found: Found, terms: list[AbsolutePenalty]) -> FloatArray:
     """The coefficients, exactly 0 where they hardly count and the dual variable of |w_j| is inside its interval."""
     theta = found.rounded
     for term in terms:

@@ -26,12 +26,12 @@ from linsep.exact.decimals import (
     zeros,
 )
 from linsep.multiprecision.rounding import best_rounding
-from linsep.multiprecision.terms import Aims, Moved, Term
+from linsep.multiprecision.terms import Change, Targets, Term
 
 _ITERATIONS = 60
-#: Part of tol that a solution before rounding may miss.
-_SHARE = Decimal("1e-6")
-#: Part of tol that rounding may add without further search.
+#: Relative gap of a solution before rounding, in units of tol.
+_SOLVED = Decimal("1e-6")
+#: Relative gap that rounding may add without further search, in units of tol.
 _ENOUGH = Decimal("1e-3")
 #: Steps below which the second order does more harm than good.
 _SHORT = Decimal("0.1")
@@ -44,7 +44,7 @@ class Found(NamedTuple):
     rounded: FloatArray
 
 
-class Stuck(Exception):
+class NoProgress(Exception):
     """The iteration ended without a solution."""
 
 
@@ -56,7 +56,7 @@ def solve(
     seconds: float | None,
     classes: int = 1,
 ) -> Found:
-    """Minimise the terms and 1/2 sum ridge theta^2, or raise Stuck; the user's coefficients are units * theta.
+    """Minimise the terms and 1/2 sum ridge theta^2, or raise NoProgress; the user's coefficients are units * theta.
 
     ``tol`` is the relative gap that the rounded solution is to reach, ``seconds`` what is left of a time limit. Of
     several classes, what may be added to all of them without a change is chosen so that they add up to 0.
@@ -65,15 +65,15 @@ def solve(
     state = _Iteration(terms, ridge)
     for _ in range(_ITERATIONS):
         if perf_counter() > end:
-            raise Stuck
+            raise NoProgress
         state.factorise()
-        if state.shortfall() <= Decimal(tol) * _SHARE:
+        if state.shortfall() <= Decimal(tol) * _SOLVED:
             state.centre(classes)
             enough = Decimal(tol) * _ENOUGH * state.size()
             rounded = best_rounding(state.theta, units, state.L, state.excess, enough, end)
             return Found(state.theta, rounded)
         state.step()
-    raise Stuck
+    raise NoProgress
 
 
 class _Iteration:
@@ -81,7 +81,7 @@ class _Iteration:
         self.terms, self.ridge = terms, ridge
         self.theta = zeros(len(ridge))
         self.count = sum(term.count for term in terms)
-        self.short = ONE
+        self.relative_gap = ONE
 
     def factorise(self) -> None:
         """Gradient, and the factor of the Hessian."""
@@ -95,19 +95,19 @@ class _Iteration:
         return penalty + sum((abs(term.value()) for term in self.terms), ZERO)
 
     def shortfall(self) -> Decimal:
-        """What the point and its dual point miss, relative to the objective.
+        """Gap and infeasibility of the point and its dual point, relative to the objective.
 
         A gradient g costs the dual bound g^2/ridge, and where there is no ridge its product with theta. The first of
         the terms has the rows.
         """
-        gap = sum((term.gap() + term.miss() for term in self.terms), ZERO)
+        gap = sum((term.gap() + term.infeasibility() for term in self.terms), ZERO)
         y = forward(self.L, self.g)
         gap += (y * y).sum()
         for g, ridge, theta in zip(self.g, self.ridge, self.theta, strict=True):
             gap += g * g / ridge if ridge > 0 else abs(g) * (self.terms[0].scale + abs(theta))
         size = self.size()
-        self.short = gap / size if size > 0 else (ONE if gap > 0 else ZERO)
-        return self.short
+        self.relative_gap = gap / size if size > 0 else (ONE if gap > 0 else ZERO)
+        return self.relative_gap
 
     def excess(self, step: Decimals) -> Decimal:
         """The objective after a step minus that of now."""
@@ -126,33 +126,39 @@ class _Iteration:
         by_class[:, free] = by_class[:, free] - by_class[:, free].sum(axis=0) / classes
         self.theta = by_class.ravel()
 
-    def _direction(self, aims: Sequence[Aims]) -> tuple[Decimals, list[Moved]]:
-        pulls = sum(term.pull(aim) for term, aim in zip(self.terms, aims, strict=True))
-        step = backward(self.L, forward(self.L, pulls - self.g))
-        return step, [term.move(step, aim) for term, aim in zip(self.terms, aims, strict=True)]
+    def _direction(self, targets: Sequence[Targets]) -> tuple[Decimals, list[Change]]:
+        rhs = sum(
+            term.right_hand_side(target) for term, target in zip(self.terms, targets, strict=True)
+        )
+        step = backward(self.L, forward(self.L, rhs - self.g))
+        return step, [
+            term.change(step, target) for term, target in zip(self.terms, targets, strict=True)
+        ]
 
-    def _reach(self, moved: list[Moved], share: Decimal) -> Decimal:
-        return min(term.reach(one, share) for term, one in zip(self.terms, moved, strict=True))
+    def _max_step(self, change: list[Change], fraction: Decimal) -> Decimal:
+        return min(
+            term.max_step(one, fraction) for term, one in zip(self.terms, change, strict=True)
+        )
 
     def step(self) -> None:
         """Predict, correct, and go as far as all products stay positive."""
-        step, moved = self._direction([term.affine for term in self.terms])
+        step, change = self._direction([term.affine for term in self.terms])
         if self.count:
-            step, moved = self._corrected(step, moved)
-        t = self._reach(moved, max(Decimal("0.99"), ONE - self.short))
+            step, change = self._corrected(step, change)
+        t = self._max_step(change, max(Decimal("0.99"), ONE - self.relative_gap))
         self.theta = self.theta + t * step
-        for term, one in zip(self.terms, moved, strict=True):
+        for term, one in zip(self.terms, change, strict=True):
             term.advance(one, t)
 
-    def _corrected(self, step: Decimals, moved: list[Moved]) -> tuple[Decimals, list[Moved]]:
-        t = self._reach(moved, ONE)
-        pairs = list(zip(self.terms, moved, strict=True))
+    def _corrected(self, step: Decimals, change: list[Change]) -> tuple[Decimals, list[Change]]:
+        t = self._max_step(change, ONE)
+        pairs = list(zip(self.terms, change, strict=True))
         now = sum((term.gap() for term in self.terms), ZERO)
         after = sum((term.gap(one, t) for term, one in pairs), ZERO)
         mu = now / self.count
-        aim = mu * (after / now) ** 3 if now > 0 else ZERO
-        found = self._direction([term.corrected(one, aim) for term, one in pairs])
-        if self._reach(found[1], ONE) >= _SHORT:
+        target = mu * (after / now) ** 3 if now > 0 else ZERO
+        found = self._direction([term.corrected(one, target) for term, one in pairs])
+        if self._max_step(found[1], ONE) >= _SHORT:
             return found
         plain = self._direction([term.centred(mu / 2) for term in self.terms])
-        return max(found, plain, key=lambda one: self._reach(one[1], ONE))
+        return max(found, plain, key=lambda one: self._max_step(one[1], ONE))

@@ -109,8 +109,8 @@ def _reduce(basis: Decimals) -> Decimals:
             times = _whole((B[:, k] @ Q[:, j]) / norms[j]) if norms[j] > 0 else ZERO
             if times:
                 B[:, k], T[:, k] = B[:, k] - times * B[:, j], T[:, k] - times * T[:, j]
-        share = (B[:, k] @ Q[:, k - 1]) / norms[k - 1] if norms[k - 1] > 0 else ZERO
-        if norms[k] >= (_LOVASZ - share * share) * norms[k - 1]:
+        mu = (B[:, k] @ Q[:, k - 1]) / norms[k - 1] if norms[k - 1] > 0 else ZERO
+        if norms[k] >= (_LOVASZ - mu * mu) * norms[k - 1]:
             k += 1
             continue
         B[:, [k - 1, k]], T[:, [k - 1, k]] = B[:, [k, k - 1]], T[:, [k, k - 1]]
@@ -123,8 +123,8 @@ def _reduce(basis: Decimals) -> Decimals:
 def _exchange(Q: Decimals, norms: Decimals, B: Decimals, k: int) -> None:
     """Directions k - 1 and k after those columns changed places."""
     old = Q[:, k - 1].copy()
-    share = (B[:, k - 1] @ old) / norms[k - 1] if norms[k - 1] > 0 else ZERO
-    Q[:, k - 1] = Q[:, k] + share * old
+    mu = (B[:, k - 1] @ old) / norms[k - 1] if norms[k - 1] > 0 else ZERO
+    Q[:, k - 1] = Q[:, k] + mu * old
     norms[k - 1] = Q[:, k - 1] @ Q[:, k - 1]
     back = (old @ Q[:, k - 1]) / norms[k - 1] if norms[k - 1] > 0 else ZERO
     Q[:, k] = old - back * Q[:, k - 1]

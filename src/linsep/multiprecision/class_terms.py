@@ -1,0 +1,202 @@
+"""Losses of one score per class.
+
+The hinge of Crammer and Singer (``CrammerSinger``) has p >= 0 with sum 1 for the k classes of a row and slacks
+t_c = top - (1[c != y] + z_c - z_y) >= 0 with p_c t_c = 0 at an optimum; the multinomial loss (``Multinomial``) has
+p = softmax(z).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from linsep.exact.decimals import ONE, ZERO, Decimals, decimals, floats, gram, zeros
+from linsep.multiprecision.terms import Change, Targets, Term, damping, longest_step
+
+
+def probabilities(z: Decimals) -> Decimals:
+    """softmax(z), row by row."""
+    top = z.max(axis=1)
+    e = np.array([[(x - y).exp() for x in row] for row, y in zip(z, top, strict=True)])
+    return e / e.sum(axis=1)[:, None]
+
+
+class _Coupled(Term):
+    """Losses of k scores and a label; theta holds the coefficients of one class after those of another."""
+
+    def __init__(self, A: Decimals, labels: Any, s: Decimals, k: int) -> None:
+        self.A, self.s, self.k = A, s, k
+        self.n, self.p = A.shape
+        self.own = zeros(self.n, k)
+        self.own[np.arange(self.n), labels] = ONE
+        self.labels = labels
+        self.z = zeros(self.n, k)
+        self.P: Decimals = np.full((self.n, k), ONE / k, dtype=object)
+
+    def scores(self, step: Decimals) -> Decimals:
+        """Changes of the scores."""
+        return self.A @ step.reshape(self.k, self.p).T
+
+    def _adjoint(self, values: Decimals) -> Decimals:
+        return (self.A.T @ (self.s[:, None] * values)).T.ravel()
+
+    @abstractmethod
+    def _weights(self) -> Decimals:
+        """D of the Hessians diag(D) - D D'/sum D of the rows."""
+
+    def hessian(self) -> Decimals:
+        """Second derivatives, block by block."""
+        D = self.D = self._weights()
+        self.total = D.sum(axis=1)
+        p, k = self.p, self.k
+        H = np.empty((k * p, k * p), dtype=object)
+        for c in range(k):
+            for e in range(c, k):
+                h = (D[:, c] if c == e else ZERO) - D[:, c] * D[:, e] / self.total
+                block = gram(self.A, self.s * h)
+                H[c * p : (c + 1) * p, e * p : (e + 1) * p] = block
+                H[e * p : (e + 1) * p, c * p : (c + 1) * p] = block
+        return H
+
+    def gradient(self) -> Decimals:
+        """A'(s (P - onehot))."""
+        return self._adjoint(self.P - self.own)
+
+    def _curved(self, dz: Decimals) -> Decimals:
+        """(diag D - D D'/sum D) dz, row by row."""
+        mean = (self.D * dz).sum(axis=1) / self.total
+        return self.D * (dz - mean[:, None])
+
+
+class Multinomial(_Coupled):
+    """The multinomial loss."""
+
+    def _weights(self) -> Decimals:
+        return self.P
+
+    def right_hand_side(self, targets: Targets) -> Decimals:
+        """Nothing."""
+        return ZERO
+
+    def change(self, step: Decimals, targets: Targets) -> Change:
+        """The change of the scores."""
+        return (self.scores(step),)
+
+    def max_step(self, change: Change, fraction: Decimal) -> Decimal:
+        """A step on which the slope grows little faster than the curvature predicts."""
+        dz = change[0]
+        least = damping(max(dz.max(axis=1) - dz.min(axis=1)))
+        mean = (self.P * dz).sum(axis=1)
+        curvature = (self.s * ((self.P * dz * dz).sum(axis=1) - mean * mean)).sum()
+        return longest_step(least, curvature, lambda t: self._increase(dz, t))
+
+    def _increase(self, dz: Decimals, t: Decimal) -> Decimal:
+        """Change of the derivative of the losses along the step."""
+        dP = probabilities(self.z + t * dz) - self.P
+        total: Decimal = (self.s * (dP * dz).sum(axis=1)).sum()
+        return total
+
+    def advance(self, change: Change, t: Decimal) -> None:
+        """Take the step."""
+        self.z = self.z + t * change[0]
+        self.P = probabilities(self.z)
+
+    def value(self) -> Decimal:
+        """The losses to float64."""
+        P = floats(self.P[np.arange(self.n), self.labels])
+        with np.errstate(divide="ignore"):
+            lost = np.minimum(-np.log(P), 1e6)
+        total: Decimal = (self.s * decimals(lost)).sum()
+        return total
+
+    def excess(self, step: Decimals) -> Decimal:
+        """First and second order."""
+        dz = self.scores(step)
+        inner = (self.P * dz).sum(axis=1)
+        spread = (self.P * dz * dz).sum(axis=1) - inner * inner
+        total: Decimal = (self.s * (((self.P - self.own) * dz).sum(axis=1) + spread / 2)).sum()
+        return total
+
+
+class CrammerSinger(_Coupled):
+    """The hinge of Crammer and Singer."""
+
+    def __init__(self, A: Decimals, labels: Any, s: Decimals, k: int) -> None:
+        super().__init__(A, labels, s, k)
+        self.count = self.n * k
+        self.t = 2 * ONE - (ONE - self.own)  # top = 2
+
+    def _weights(self) -> Decimals:
+        return self.P / self.t
+
+    @property
+    def affine(self) -> Targets:
+        """Products of 0."""
+        return zeros(self.n, self.k)
+
+    def corrected(self, change: Change, mu: Decimal) -> Targets:
+        """Products of mu/s, and the second order."""
+        dP, dt = change
+        return (mu / self.s)[:, None] - dP * dt
+
+    def centred(self, mu: Decimal) -> Targets:
+        """Products of mu/s."""
+        return (mu / self.s)[:, None] + zeros(self.n, self.k)
+
+    def _push(self, targets: Targets) -> tuple[Decimals, Decimals]:
+        kappa = (targets - self.P * self.t) / self.t
+        return kappa, kappa - self.D * (kappa.sum(axis=1) / self.total)[:, None]
+
+    def right_hand_side(self, targets: Targets) -> Decimals:
+        """-A'(s push)."""
+        return -self._adjoint(self._push(targets)[1])
+
+    def change(self, step: Decimals, targets: Targets) -> Change:
+        """Changes of p and t."""
+        dz = self.scores(step)
+        kappa, push = self._push(targets)
+        dP = self._curved(dz) + push
+        lead = dz - dz[np.arange(self.n), self.labels][:, None]
+        top = (kappa.sum(axis=1) + (self.D * lead).sum(axis=1)) / self.total
+        return dP, top[:, None] - lead
+
+    def max_step(self, change: Change, fraction: Decimal) -> Decimal:
+        """To p, t >= 0."""
+        t = ONE
+        for value, slope in zip((self.P, self.t), change, strict=True):
+            for x, y in zip(value.ravel(), slope.ravel(), strict=True):
+                if y < 0:
+                    t = min(t, -x / y * fraction)
+        return t
+
+    def advance(self, change: Change, t: Decimal) -> None:
+        """Take the step."""
+        self.P, self.t = self.P + t * change[0], self.t + t * change[1]
+
+    def gap(self, change: Change | None = None, t: Decimal = ZERO) -> Decimal:
+        """s times the products."""
+        P, slack = self.P, self.t
+        if change is not None:
+            P, slack = P + t * change[0], slack + t * change[1]
+        total: Decimal = (self.s[:, None] * P * slack).sum()
+        return total
+
+    def _leads(self) -> Decimals:
+        """1[c != y] + z_c - z_y."""
+        own = self.t[np.arange(self.n), self.labels]
+        return own[:, None] - self.t
+
+    def value(self) -> Decimal:
+        """The losses."""
+        total: Decimal = (self.s * self._leads().max(axis=1)).sum()
+        return total
+
+    def excess(self, step: Decimals) -> Decimal:
+        """Losses after a step of theta minus losses now."""
+        dz, leads = self.scores(step), self._leads()
+        after = leads + dz - dz[np.arange(self.n), self.labels][:, None]
+        total: Decimal = (self.s * (after.max(axis=1) - leads.max(axis=1))).sum()
+        return total

@@ -1,0 +1,246 @@
+"""Losses of one score per row, and the absolute penalty.
+
+A loss made of parabolas and lines has, in the residual r = centre - m, the conjugate l*(-u) = q u^2 - centre u on an
+interval [low, high]. At an optimum
+
+    r = 2 q u + a - c,    a (high - u) = 0,    c (u - low) = 0,    a, c >= 0,
+
+and the interior point method sets s times the two products to mu > 0 (``PiecewiseQuadratic``). An absolute penalty
+l1 |w_j| is such a term with r = -w_j, q = 0 and [low, high] = [-1, 1]. The logistic and exponential losses
+(``Smooth``) need no a, c: u = -l'(m).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from linsep.exact.decimals import ONE, ZERO, Decimals, only, zeros
+from linsep.multiprecision.terms import (
+    Change,
+    Coordinates,
+    Map,
+    Targets,
+    Term,
+    damping,
+    longest_step,
+)
+
+Slopes = Callable[[Decimals], tuple[Decimals, Decimals]]
+
+
+def logistic_slopes(r: Decimals) -> tuple[Decimals, Decimals]:
+    """u = -l'(-r) = 1/(1 + e^-r) of the logistic loss, and 1/l''."""
+    e = np.array([(-x).exp() for x in r], dtype=object)
+    return ONE / (ONE + e), (ONE + e) * (ONE + e) / e
+
+
+def exponential_slopes(r: Decimals) -> tuple[Decimals, Decimals]:
+    """u = -l'(-r) = e^r of the exponential loss, and 1/l''."""
+    e = np.array([x.exp() for x in r], dtype=object)
+    return e, ONE / e
+
+
+class PiecewiseQuadratic(Term):
+    """Losses of parabolas and lines."""
+
+    def __init__(
+        self,
+        rows: Map,
+        shift: Decimals,
+        s: Decimals,
+        quadratic: float,
+        low: float,
+        high: float,
+    ) -> None:
+        self.map, self.s, self.r = rows, s, shift.copy()
+        n = len(shift)
+        self.q = Decimal(quadratic)
+        self.above, self.below = np.full(n, isfinite(high)), np.full(n, isfinite(low))
+        self.high, self.low = (Decimal(x if isfinite(x) else 0.0) for x in (high, low))
+        self.count = int(self.above.sum() + self.below.sum())
+        self._start()
+
+    def _start(self) -> None:
+        """u in the middle of the interval, a and c that make up for the residual."""
+        n = len(self.r)
+        size = max(sum((abs(x) for x in self.r), ZERO) / max(n, 1), Decimal("1e-300"))
+        size = self.scale = size if any(self.r) else ONE
+        if self.above.all() and self.below.all():
+            self.u = np.full(n, (self.high + self.low) / 2, dtype=object)
+        elif self.q > 0:
+            u = self.r / (2 * self.q)
+            if self.below.all():
+                u = np.array([self.low + max(abs(x), size / (2 * self.q)) for x in u], dtype=object)
+            self.u = u
+        else:
+            self.u = np.full(n, self.low + 1, dtype=object)
+        rest = self.r - 2 * self.q * self.u
+        root = np.array([(x * x + 4 * size * size).sqrt() for x in rest], dtype=object)
+        self.a, self.c = only(self.above, (root + rest) / 2), only(self.below, (root - rest) / 2)
+
+    def _distances(self) -> tuple[Decimals, Decimals]:
+        up = np.where(self.above, self.high - self.u, np.full(len(self.u), ONE, dtype=object))
+        down = np.where(self.below, self.u - self.low, np.full(len(self.u), ONE, dtype=object))
+        return up, down
+
+    def hessian(self) -> Decimals:
+        """B' diag(s h) B with 1/h = 2 q + a/(high - u) + c/(u - low)."""
+        self.up, self.down = self._distances()
+        self.h = ONE / (2 * self.q + self.a / self.up + self.c / self.down)
+        return self.map.gram(self.s * self.h)
+
+    def gradient(self) -> Decimals:
+        """-B'(s u)."""
+        return -self.map.adjoint(self.s * self.u)
+
+    @property
+    def affine(self) -> Targets:
+        """Products of 0."""
+        return zeros(len(self.u)), zeros(len(self.u))
+
+    def corrected(self, change: Change, mu: Decimal) -> Targets:
+        """Products of mu/s, and the second order."""
+        _, du, da, dc = change
+        return only(self.above, mu / self.s + da * du), only(self.below, mu / self.s - dc * du)
+
+    def centred(self, mu: Decimal) -> Targets:
+        """Products of mu/s."""
+        return only(self.above, mu / self.s), only(self.below, mu / self.s)
+
+    def _errors(self, targets: Targets) -> tuple[Decimals, Decimals, Decimals]:
+        first, second = targets[0] - self.a * self.up, targets[1] - self.c * self.down
+        first, second = only(self.above, first), only(self.below, second)
+        rho = self.r - 2 * self.q * self.u - self.a + self.c
+        return first, second, rho - first / self.up + second / self.down
+
+    def right_hand_side(self, targets: Targets) -> Decimals:
+        """B'(s h push)."""
+        return self.map.adjoint(self.s * self.h * self._errors(targets)[2])
+
+    def change(self, step: Decimals, targets: Targets) -> Change:
+        """Changes of r, u, a and c."""
+        first, second, push = self._errors(targets)
+        dr = -self.map.apply(step)
+        du = (dr + push) * self.h
+        da = only(self.above, (first + self.a * du) / self.up)
+        dc = only(self.below, (second - self.c * du) / self.down)
+        return dr, du, da, dc
+
+    def max_step(self, change: Change, fraction: Decimal) -> Decimal:
+        """To the ends of the intervals, and to a, c >= 0."""
+        _, du, da, dc = change
+        up, down = self._distances()
+        t = ONE
+        pairs = ((self.a, da, self.above), (up, -du, self.above))
+        for value, slope, mask in (*pairs, (self.c, dc, self.below), (down, du, self.below)):
+            for x, y in zip(value[mask], slope[mask], strict=True):
+                if y < 0:
+                    t = min(t, -x / y * fraction)
+        return t
+
+    def advance(self, change: Change, t: Decimal) -> None:
+        """Take the step."""
+        dr, du, da, dc = change
+        self.r, self.u = self.r + t * dr, self.u + t * du
+        self.a, self.c = self.a + t * da, self.c + t * dc
+
+    def gap(self, change: Change | None = None, t: Decimal = ZERO) -> Decimal:
+        """s times the products."""
+        a, c, (up, down) = self.a, self.c, self._distances()
+        if change is not None:
+            _, du, da, dc = change
+            a, c, up, down = a + t * da, c + t * dc, up - t * du, down + t * du
+        total: Decimal = (self.s * (only(self.above, a * up) + only(self.below, c * down))).sum()
+        return total
+
+    def infeasibility(self) -> Decimal:
+        """s |u rho|."""
+        rho = self.r - 2 * self.q * self.u - self.a + self.c
+        return sum((abs(x) for x in self.s * self.u * rho), ZERO)
+
+    def _losses(self, r: Decimals) -> Decimal:
+        """max over the interval of u r - q u^2."""
+        total = ZERO
+        for x, s, above, below in zip(r, self.s, self.above, self.below, strict=True):
+            if self.q > 0:
+                u = x / (2 * self.q)
+            else:
+                u = self.high if x > 0 and above else self.low
+            u = min(u, self.high) if above else u
+            u = max(u, self.low) if below else u
+            total += s * u * (x - self.q * u)
+        return total
+
+    def value(self) -> Decimal:
+        """The losses."""
+        return self._losses(self.r)
+
+    def excess(self, step: Decimals) -> Decimal:
+        """Losses after a step of theta minus losses now."""
+        return self._losses(self.r - self.map.apply(step)) - self._losses(self.r)
+
+
+class AbsolutePenalty(PiecewiseQuadratic):
+    """l1 times the absolute values of some coefficients."""
+
+    def __init__(self, places: Any, units: Decimals, order: int, l1: float) -> None:
+        self.penalised = places
+        none, strength = zeros(len(places)), np.full(len(places), Decimal(l1), dtype=object)
+        super().__init__(Coordinates(places, units, order), none, strength, 0.0, -1.0, 1.0)
+
+
+class Smooth(Term):
+    """Losses that are curved everywhere, their dual variables slaved to the margins."""
+
+    def __init__(self, rows: Map, shift: Decimals, s: Decimals, slopes: Slopes) -> None:
+        self.map, self.s, self.r, self.slopes = rows, s, shift.copy(), slopes
+        self.u, self.inverse = slopes(self.r)
+
+    def hessian(self) -> Decimals:
+        """B' diag(s l'') B."""
+        return self.map.gram(self.s / self.inverse)
+
+    def gradient(self) -> Decimals:
+        """-B'(s u)."""
+        return -self.map.adjoint(self.s * self.u)
+
+    def right_hand_side(self, targets: Targets) -> Decimals:
+        """Nothing."""
+        return ZERO
+
+    def change(self, step: Decimals, targets: Targets) -> Change:
+        """The change of r."""
+        return (-self.map.apply(step),)
+
+    def max_step(self, change: Change, fraction: Decimal) -> Decimal:
+        """A step on which the slope grows little faster than the curvature predicts."""
+        dr = change[0]
+        least = damping(max((abs(x) for x in dr), default=ZERO))
+        curvature = (self.s * dr * dr / self.inverse).sum()
+        return longest_step(least, curvature, lambda t: self._slope(dr, t) - self._slope(dr, ZERO))
+
+    def _slope(self, dr: Decimals, t: Decimal) -> Decimal:
+        """Derivative of the losses along the step."""
+        total: Decimal = (self.s * dr * self.slopes(self.r + t * dr)[0]).sum()
+        return total
+
+    def advance(self, change: Change, t: Decimal) -> None:
+        """Take the step."""
+        self.r = self.r + t * change[0]
+        self.u, self.inverse = self.slopes(self.r)
+
+    def value(self) -> Decimal:
+        """The sum of s u, which is at most the losses: -l' <= l for the logistic and the exponential loss."""
+        total: Decimal = (self.s * self.u).sum()
+        return total
+
+    def excess(self, step: Decimals) -> Decimal:
+        """First and second order."""
+        dr = -self.map.apply(step)
+        total: Decimal = (self.s * dr * (self.u + dr / self.inverse / 2)).sum()
+        return total
