@@ -15,8 +15,9 @@ between fractions. The mathematics, for a pointwise loss l of margins m = sigma 
     D(u)    = -C sum s (l*(-u) + u offset) - sum_j max(C |v_j| - r, 0)^2 / (2 (1 - r)),   v = sum s sigma u x
 
 D(u) is at most the minimum of P for every u in the domain of the conjugate l* with sum s sigma u = 0 (if there is an
-intercept). If r = 1, all C |v_j| <= 1 is needed; if C = inf, where P is the sum of s l(m) alone, v = 0. Where u comes
-from does not matter. Three are tried: the one in the file, and Newton's step on the dual from there and from the
+intercept). If r = 1, all C |v_j| <= 1 is needed; if C = inf, where P is the sum of s l(m) alone, v = 0. With factors
+p_j and groups of features, w_j^2 counts p_j times and norms |w_g| take the place of |w_j|: see ``Penalty``. Where u
+comes from does not matter. Three are tried: the one in the file, and Newton's step on the dual from there and from the
 slopes of the losses, whose equations are solved exactly where v = 0 is needed. docs/model-format.md describes the
 files.
 """
@@ -150,6 +151,10 @@ def p_log_p(p):
 # losses
 
 
+#: Losses made of lines.
+_STRAIGHT = ("Hinge", "Absolute", "Perceptron", "Pinball", "EpsilonInsensitive")
+
+
 @dataclass
 class Pointwise:
     """A loss of one margin. Its text in the file is a record ``loss:Name``."""
@@ -157,11 +162,13 @@ class Pointwise:
     kind: str
     width: Fraction = ONE
     centre: Fraction = ONE
+    quantile: Fraction = HALF
+    epsilon: Fraction = ZERO  # residuals up to this size cost nothing
 
     @property
     def curved(self):
         """Whether the slope is continuous."""
-        return self.kind not in ("Hinge", "Absolute", "Perceptron")
+        return self.kind not in _STRAIGHT
 
     @property
     def transcendental(self):
@@ -181,12 +188,17 @@ class Pointwise:
             "Hinge": (ZERO, ONE),
             "Perceptron": (ZERO, ONE),
             "Absolute": (-ONE, ONE),
+            "Pinball": (self.quantile - 1, self.quantile),
+            "EpsilonInsensitive": (-ONE, ONE),
+            "SquaredEpsilonInsensitive": (None, None),
         }[self.kind]
 
     @property
     def square(self):
-        """q of l*(-u) = q u^2 - centre u."""
-        quarter = {"Squared": Fraction(1, 4), "SquaredHinge": Fraction(1, 4)}
+        """q of l*(-u) = q u^2 + epsilon |u| - centre u."""
+        quarter = dict.fromkeys(
+            ("Squared", "SquaredHinge", "SquaredEpsilonInsensitive"), Fraction(1, 4)
+        )
         bent = {"HuberisedHinge": self.width / 2, "Huber": HALF}
         return {**quarter, **bent}.get(self.kind, ZERO)
 
@@ -212,8 +224,10 @@ class Pointwise:
         r = self.centre - m
         if self.kind in ("SquaredHinge", "HuberisedHinge", "Hinge", "Perceptron"):
             r = max(r, ZERO)
-        r = abs(r)
-        if self.kind in ("Squared", "SquaredHinge"):
+        if self.kind == "Pinball":
+            r = max(self.quantile * r, (self.quantile - 1) * r)
+        r = max(abs(r) - self.epsilon, ZERO)
+        if self.kind in ("Squared", "SquaredHinge", "SquaredEpsilonInsensitive"):
             r = r * r
         elif self.kind in ("Huber", "HuberisedHinge"):
             bent = min(r, self.width)
@@ -230,19 +244,20 @@ class Pointwise:
         if self.kind == "Exponential":
             a = p_log_p(u)
             return a[0] - u, a[1] - u
-        value = self.square * u * u - self.centre * u
+        value = self.square * u * u + self.epsilon * abs(u) - self.centre * u
         return value, value
 
     def slope(self, m):
         """A number near -l'(m), inside the domain."""
         r = self.centre - m
+        r -= clip(r, -self.epsilon, self.epsilon)
         low, high = self.domain
         if self.kind == "Exponential":
             u = exp_bounds(-m)[0]
         elif self.kind == "Logistic":
             e = exp_bounds(-abs(m))[0]
             u = (ONE if m < 0 else e) / (1 + e)
-        elif self.kind in ("Squared", "SquaredHinge"):
+        elif self.kind in ("Squared", "SquaredHinge", "SquaredEpsilonInsensitive"):
             u = 2 * r
         elif self.kind == "HuberisedHinge":
             u = r / self.width
@@ -262,6 +277,8 @@ class Pointwise:
             return u
         if self.kind == "Squared" or (self.kind == "SquaredHinge" and r > 0):
             return Fraction(2)
+        if self.kind == "SquaredEpsilonInsensitive":
+            return Fraction(2) if u else ZERO
         inside = (low is None or u > low) and (high is None or u < high)
         if self.kind == "HuberisedHinge" and inside:
             return 1 / self.width
@@ -288,6 +305,22 @@ def short(x):
     return rounded(x, 24)
 
 
+def root_bounds(x):
+    """Two fractions around the square root of x >= 0, relatively 2^-digits apart at most."""
+    if x == 0:
+        return ZERO, ZERO
+    size = x.numerator.bit_length() - x.denominator.bit_length()
+    bits = precision.digits - size // 2
+    unit = Fraction(2) ** bits
+    whole = math.isqrt(math.floor(x * unit * unit))
+    return whole / unit, (whole + 1) / unit
+
+
+def length_bounds(x):
+    """Bounds of the length of a vector; no rounding for one number."""
+    return (abs(x[0]),) * 2 if len(x) == 1 else root_bounds(sum(a * a for a in x))
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # one problem: the rows, the coefficients, and bounds of the minimum
 
@@ -302,6 +335,68 @@ class Sums:
 
 
 @dataclass
+class Penalty:
+    """sum_j p_j (1 - r)/2 w_j^2 + r sum_g h_g |w_g|_2, to which C times the losses are added.
+
+    The elastic net has p = h = 1 and groups of one feature. A group with p = 0 has h = 0: it is not penalised at all.
+    """
+
+    C: Fraction  # None: infinity, and no penalty
+    r: Fraction
+    p: list  # one factor for each feature
+    groups: list  # lists of features
+    h: list  # one number for each group
+
+    def value(self, W):
+        """Bounds of the penalty."""
+        low = high = ZERO
+        for w in W:
+            ridge = (1 - self.r) / 2 * sum(p * x * x for p, x in zip(self.p, w))
+            low, high = low + ridge, high + ridge
+            for features, h in zip(self.groups, self.h) if self.r else ():
+                a, b = length_bounds([w[j] for j in features])
+                low, high = low + self.r * h * a, high + self.r * h * b
+        return low, high
+
+    def dual(self, gain, V):
+        """The lower bound from a gain and v of each class, or None if a feature without penalty has v != 0."""
+        cost, largest = ZERO, ONE
+        for v in V:
+            for features, h in zip(self.groups, self.h):
+                length, p = self.C * length_bounds([v[j] for j in features])[1], self.p[features[0]]
+                if length and not p:
+                    return None
+                if self.r == 1:
+                    largest = max(largest, length / h if p else ONE)
+                elif length > self.r * h:
+                    cost += (length - self.r * h) ** 2 / (p * (1 - self.r))
+        if self.r == 0 and 0 < gain < cost:  # the best multiple t u, 0 <= t <= 1
+            return gain * gain / (2 * cost)
+        return gain / largest - cost / 2
+
+    def gradient(self, w):
+        """Yield j, the derivative in w_j over C, and that of its quadratic part in w_j, where w decides them."""
+        for features, h in zip(self.groups, self.h):
+            length = length_bounds([w[j] for j in features])[0]
+            if not length and self.r * h:
+                continue
+            for j in features:
+                lam = (1 - self.r) * self.p[j] / self.C
+                norm = rounded(self.r * h / self.C * w[j] / length) if self.r * h else ZERO
+                yield j, lam * w[j] + norm, lam
+
+    @property
+    def unpenalised(self):
+        """The features whose v must be 0."""
+        return [j for j, p in enumerate(self.p) if not p]
+
+    @property
+    def strength(self):
+        """The largest number with value(w) - strength/2 |w|^2 convex."""
+        return ZERO if self.C is None else (1 - self.r) * min(self.p, default=ONE)
+
+
+@dataclass
 class Problem:
     """Rows as lists of (column, integer) in units of 2^-unit, weights, coefficients W of k columns, the recipe."""
 
@@ -310,20 +405,15 @@ class Problem:
     d: int
     s: list
     W: list  # k lists of d + 1 fractions, the intercept last
-    C: Fraction  # None: infinity
-    r: Fraction
+    penalty: Penalty
     fit_intercept: bool
     scores: list = field(default_factory=list)
 
     def __post_init__(self):
+        self.C = self.penalty.C
         self.scale = Fraction(1, 1 << self.unit)
         for row in self.rows:
             self.scores.append([self.scale * sum(x * w[j] for j, x in row) + w[-1] for w in self.W])
-
-    def penalty(self):
-        """(1 - r)/2 |w|^2 + r |w|_1."""
-        w = [x for column in self.W for x in column[:-1]]
-        return (1 - self.r) / 2 * sum(x * x for x in w) + self.r * sum(map(abs, w))
 
     def primal(self):
         """Bounds of the objective at the coefficients."""
@@ -336,51 +426,58 @@ class Problem:
                 low, high = low + s * a, high + s * b
         if self.C is None:
             return low, high
-        return self.C * low + self.penalty(), self.C * high + self.penalty()
+        least, most = self.penalty.value(self.W)
+        return self.C * low + least, self.C * high + most
 
     def dual(self, sums):
         """D of a dual point, or None where it proves nothing."""
         if self.C is None:
             return None if any(sums.v) or (self.fit_intercept and any(sums.free)) else sums.gain
-        gain, v = self.C * sums.gain, [self.C * abs(x) for x in sums.v]
-        if self.r == 1:
-            return gain / max([*v, ONE])
-        cost = sum(max(x - self.r, ZERO) ** 2 for x in v) / (1 - self.r)
-        if self.r == 0 and 0 < gain < cost:  # the best multiple t u, 0 <= t <= 1
-            return gain * gain / (2 * cost)
-        return gain - cost / 2
+        V = [sums.v[c * self.d : (c + 1) * self.d] for c in range(len(self.W))]
+        return self.penalty.dual(self.C * sums.gain, V)
 
     def active(self, free=False):
         """The coefficients (c, j) whose v is known at an optimum, with that v; j = d is the intercept."""
-        lam = ZERO if free else (1 - self.r) / self.C
-        l1 = ZERO if free else self.r / self.C
         found = []
-        for c, column in enumerate(self.W):
-            for j, w in enumerate(column[:-1]):
-                if w or not l1:
-                    found.append((c, j, lam * w + l1 * ((w > 0) - (w < 0)), lam))
+        for c, w in enumerate(self.W):
+            if free:
+                found += [(c, j, ZERO, ZERO) for j in range(self.d)]
+            else:
+                found += [(c, *each) for each in self.penalty.gradient(w)]
             if self.fit_intercept:
                 found.append((c, self.d, ZERO, ZERO))
         return found
 
+    def feasible(self, point):
+        """The sums of the dual point, or of one next to it, that meets every equation; None if none is found."""
+        if self.C is not None and self.penalty.unpenalised:
+            free = [*self.penalty.unpenalised, *([self.d] if self.fit_intercept else [])]
+            point = self.step(
+                point, [(c, j, ZERO, ZERO) for c in range(len(self.W)) for j in free], True
+            )
+        return None if point is None else self.balanced(self.sums(point))
+
+    def bound(self, point):
+        """The lower bound of the minimum from a dual point; None if there is none."""
+        sums = None if point is None else self.feasible(point)
+        return None if sums is None else self.dual(sums)
+
     def bounds(self, stored):
         """Yield lower bounds of the minimum, from the dual point of the file and from better ones."""
         if self.C is not None:
-            yield self.dual(self.balanced(self.sums(stored)))
+            yield self.bound(stored)
         starts = [stored, self.slopes()] if self.curved else [self.snapped(stored)]
         for start in starts:
             best, point = None, self.newton(start)
             for _ in range(STEPS if self.curved and self.C is not None else 1):
-                bound = None if point is None else self.dual(self.balanced(self.sums(point)))
+                bound = self.bound(point)
                 if bound is None or (best is not None and bound <= best):
                     break
                 yield bound
                 best, point = bound, self.newton(point)
         for start in self.loosened(stored):
             for free in {self.C is None, True}:  # v = 0 proves something at every C
-                point = self.newton(start, free)
-                if point is not None:
-                    yield self.dual(self.balanced(self.sums(point)))
+                yield self.bound(self.newton(start, free))
 
     def newton(self, point, free=False):
         """The dual point after Newton's step: v meets its value at an optimum as nearly as the losses allow.
@@ -388,7 +485,10 @@ class Problem:
         If ``free``, or without a penalty, v = 0 without any error; None if that leaves the domain.
         """
         free = free or self.C is None
-        columns = self.active(free)
+        return self.step(point, self.active(free), free)
+
+    def step(self, point, columns, exactly):
+        """The dual point moved so that v, in these columns, meets its targets less what the ridge gives way."""
         if not columns:
             return None
         sums = self.sums(point)
@@ -398,20 +498,22 @@ class Problem:
         room = self.room(point)
         matrix = self.matrix(room, [(c, j) for c, j, _, _ in columns])
         factor = ONE
-        if not self.curved and not free:  # a kink has no curvature of its own: let it move freely
+        if (
+            not self.curved and not exactly
+        ):  # a kink has no curvature of its own: let it move freely
             largest = max(matrix[a][a] for a in range(len(columns)))
             least = min((x for x in ridge if x), default=largest)
             factor = short(least * (1 << 400) / largest) if largest else ONE
             matrix = [[factor * x for x in row] for row in matrix]
         for a, lam in enumerate(ridge):
             matrix[a][a] += lam
-        step = solve_exactly(matrix, miss) if free else solve_nearly(matrix, miss)
+        step = solve_exactly(matrix, miss) if exactly else solve_nearly(matrix, miss)
         if step is None:
             return None
         along = [{} for _ in self.W]
         for (c, j, _, _), x in zip(columns, step):
             along[c][j] = factor * x
-        return self.moved(point, room, along, free)
+        return self.moved(point, room, along, exactly)
 
     def row_dot(self, i, along):
         """x~_i . a for a sparse vector a."""
@@ -564,8 +666,9 @@ class Margins(Problem):
         return Sums(shrink[0] * gain[0] + shrink[1] * gain[1], total, [ZERO])
 
     def snapped(self, u):
-        """u with values next to an end of the domain put on it."""
+        """u with values next to an end of the domain, or to a kink of l*, put on it."""
         ends = [end for end in self.loss.domain if end is not None]
+        ends += [ZERO] if self.loss.epsilon else []
         near = Fraction(1, 10**10)
         return [next((end for end in ends if abs(x - end) <= near), x) for x in u]
 
@@ -586,23 +689,24 @@ class Margins(Problem):
         for x, m, row, offset in zip(u, self.m, self.rows, self.offset):
             reach = self.scale * sum(abs(a * w[j]) for j, a in row) + abs(w[-1]) + abs(offset)
             error = 64 * (self.d + 8) * ROUNDOFF * reach
-            bent = first - error <= self.loss.centre - m <= last + error and error > last - first
+            r = self.loss.centre - m
+            r = abs(r) - self.loss.epsilon if self.loss.epsilon else r
+            bent = first - error <= r <= last + error and error > last - first
             inner = (high - low) / (1 << (30 if bent else 52))
             start = x if bent else self.loss.slope(m)
             loose.append(clip(start, low + inner, high - inner))
             tight.append(loose[-1] if bent else start)
         yield tight
-        if (
-            not self.loss.square
-        ):  # a parabola lets its rows move as if they were all in the middle of it
-            yield loose
+        if not self.loss.square and not self.loss.epsilon:
+            yield loose  # a parabola lets its rows move as if they were all in the middle of it
 
     def room(self, u):
-        """How freely each u may move; not at all at an end of the domain."""
+        """How freely each u may move; not at all at an end of the domain or a kink of l*."""
         low, high = self.loss.domain
         found = []
         for x, s in zip(u, self.s):
             inside = s > 0 and (low is None or x > low) and (high is None or x < high)
+            inside = inside and (x or not self.loss.epsilon)
             found.append((short(self.loss.freedom(x)) if inside else ZERO,))
         return found
 
@@ -1059,7 +1163,14 @@ def loss_of(record):
     if name in ("Multinomial", "CrammerSinger"):
         return name, ONE
     centre = ZERO if name == "Perceptron" else ONE
-    loss = Pointwise(name, Fraction(record.get("width", 1.0)), centre)
+    insensitive = "Epsilon" in name
+    loss = Pointwise(
+        name,
+        Fraction(record.get("width", 1.0)),
+        centre,
+        Fraction(record.get("quantile", 0.5)),
+        Fraction(record.get("epsilon", 0.1)) if insensitive else ZERO,
+    )
     try:
         loss.domain  # noqa: B018
     except KeyError:
@@ -1101,26 +1212,18 @@ def problems(model, table):
     for number, fit in enumerate(fits):
         recipe = fit["recipe"]
         compare_recipe(model["params"], recipe, fitted.get("C_"))
+        penalty = penalty_of(recipe["penalty"], table.d)
+        compare_penalty(model["params"], penalty, fitted.get("feature_names_in_"))
         loss, factor = loss_of(recipe["loss"])
         width = recipe["loss"]["k"] if isinstance(loss, str) else 1
         W = columns[at : at + width]
         if [list(map(Fraction, column)) for column in zip(*fit["W"])] != W:
             raise Rejected("the coefficients of the model are not those of its fit")
         at += width
-        C, r = recipe["penalty"]["C"], Fraction(recipe["penalty"]["l1_ratio"])
         s = [factor * Fraction(x) for x in weight]
-        largest = max(s, default=ONE) * (ONE if C == math.inf else Fraction(C))
+        largest = max(s, default=ONE) * (ONE if penalty.C is None else penalty.C)
         precision.set(bits_for(largest, fit["certificate"]["primal"]))
-        common = (
-            rows,
-            unit,
-            table.d,
-            s,
-            W,
-            None if C == math.inf else Fraction(C),
-            r,
-            recipe["fit_intercept"],
-        )
+        common = (rows, unit, table.d, s, W, penalty, recipe["fit_intercept"])
         if not recipe["fit_intercept"] and any(w[-1] for w in W):
             raise Rejected("the model has an intercept, and its recipe has none")
         if isinstance(loss, str):
@@ -1151,13 +1254,65 @@ def bits_for(largest, objective):
     return max(0, math.ceil(largest).bit_length(), math.ceil(largest / objective).bit_length())
 
 
+def penalty_of(record, d):
+    """The penalty of a recipe."""
+    if record["record"] not in ("ElasticNet", "GroupElasticNet") or record.get("l1_scale", 1) != 1:
+        raise Unusable("the checker does not know this penalty")
+    C, r = record["C"], Fraction(record["l1_ratio"])
+    C = None if C == math.inf else Fraction(C)
+    p, group = record.get("factor", [1.0] * d), record.get("group", list(range(d)))
+    groups = [[j for j in range(d) if group[j] == g] for g in sorted(set(group))]
+    even = all(len({p[j] for j in features}) == 1 for features in groups)
+    if len(p) != d or len(group) != d or not even or not all(0 <= x < math.inf for x in p):
+        raise Rejected("the penalty factors of the recipe do not fit its groups and the columns")
+    if C is None and record["record"] != "ElasticNet":
+        raise Rejected("penalty factors and groups need a finite C")
+    h = [Fraction(p[features[0]] * math.sqrt(len(features))) for features in groups]
+    return Penalty(C, r, [Fraction(x) for x in p], groups, h)
+
+
+def compare_penalty(params, penalty, names):
+    """What users read in penalty_factor and feature_groups is what was solved."""
+    d = len(penalty.p)
+    factor, groups = params.get("penalty_factor"), params.get("feature_groups")
+    if isinstance(factor, dict):
+        factor = by_name(factor, d, names, 1.0)
+    if [Fraction(x) for x in factor or [1.0] * d] != penalty.p:
+        raise Rejected("the parameter penalty_factor is not what the fit was made with")
+    alone = [("alone", j) for j in range(d)]
+    if isinstance(groups, dict):
+        labels = [a if x is None else x for a, x in zip(alone, by_name(groups, d, names, None))]
+    elif any(isinstance(x, list) for x in groups or ()):
+        labels = alone
+        for features in groups:
+            for j in features:
+                labels[j] = ("listed", min(features))
+    else:
+        labels = groups or alone
+    found = {}
+    for j, label in enumerate(labels):
+        found.setdefault(label, []).append(j)
+    if len(labels) != d or sorted(found.values()) != sorted(penalty.groups):
+        raise Rejected("the parameter feature_groups is not what the fit was made with")
+
+
+def by_name(given, d, names, missing):
+    """The values of a dictionary from column names, in the order of the columns."""
+    if names is None or len(names) != d or not set(given) <= set(names):
+        raise Rejected("penalty_factor or feature_groups name columns that the model does not have")
+    return [given.get(name, missing) for name in names]
+
+
+#: Names of scikit-learn for losses of the same formula, and American spelling.
+ALIASES = {
+    "log_loss": "logistic",
+    "absolute_error": "absolute",
+    "huberized_hinge": "huberised_hinge",
+}
+
+
 def compare_recipe(params, recipe, chosen):
     """What users read in the parameters, and in C_ where C was chosen by the fit, is what was solved."""
-    uneven = [name for name in ("penalty_factor", "feature_groups") if params.get(name) is not None]
-    if uneven or recipe["penalty"]["record"] != "ElasticNet":
-        raise Unusable(
-            f"the checker does not cover {' and '.join(uneven) or 'this penalty'}; linsep.verify(..., exact=True) does"
-        )
     told = {"C": recipe["penalty"]["C"], "l1_ratio": recipe["penalty"]["l1_ratio"]}
     told |= {"fit_intercept": recipe["fit_intercept"], "tol": recipe["tol"]}
     given = params if chosen is None else {"C": chosen, **params}
@@ -1165,6 +1320,7 @@ def compare_recipe(params, recipe, chosen):
         if name in given and given[name] != value:
             raise Rejected(f"the parameter {name} is {given[name]}, the fit was made with {value}")
     loss, name = recipe["loss"]["record"].removeprefix("loss:").lower(), params.get("loss")
+    name = ALIASES.get(name, name) if isinstance(name, str) else name
     coupled = {"multinomial": "multinomial", "crammersinger": "crammer_singer"}.get(loss)
     if coupled and params.get("multiclass") != coupled:
         raise Rejected(f"the parameter multiclass is {params.get('multiclass')}, not {coupled}")
@@ -1207,7 +1363,7 @@ def prove(problem, recipe, dual, claim):
     if isinstance(problem, Margins) and problem.loss.kind == "Hinge" and problem.C is None:
         return prove_margin(problem, dual)
     low, high = problem.primal()
-    strength = ZERO if problem.C is None else 1 - problem.r
+    strength = problem.penalty.strength
     proof = Proof(low, high, ZERO, strength)
     proof.null = exact_fit(problem, high, tol)
     if proof.nothing_left:
@@ -1226,7 +1382,7 @@ def prove_margin(problem, dual):
     least = min(problem.m[i] for i in counted)
     if least <= 0:
         raise Rejected("a row is on the wrong side of the hyperplane of a hard margin")
-    low = problem.penalty()
+    low, _ = problem.penalty.value(problem.W)
     high = low / min(least, ONE) ** 2
     if dual["record"] != "Explicit":
         raise Rejected("a hard margin needs one dual number for each row")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import flint
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -96,6 +97,16 @@ MODELS = {
     "multinomial": ("three", linsep.LogisticRegression),
     "multinomial, C=inf": ("three", lambda: linsep.LogisticRegression(C=math.inf)),
     "Crammer and Singer": ("three", lambda: linsep.LinearSVC(multiclass="crammer_singer")),
+    "quantile": ("number", lambda: linsep.LinearRegressor(losses.Pinball(quantile=0.2), C=3.0)),
+    "tube": (
+        "number",
+        lambda: linsep.LinearRegressor(losses.EpsilonInsensitive(epsilon=0.5), C=2.0),
+    ),
+    "squared tube": (
+        "number",
+        lambda: linsep.LinearRegressor(losses.SquaredEpsilonInsensitive(epsilon=0.5), C=2.0),
+    ),
+    "alias": ("two", lambda: linsep.LinearClassifier("log_loss")),
     "hard margin": ("apart", lambda: linsep.LinearSVC(C=math.inf)),
     "fewest errors": ("two", linsep.ZeroOneClassifier),
 }
@@ -407,13 +418,84 @@ def test_the_format_is_the_documented_one():
     assert json.dumps("LINSEP\r\n").strip('"') in page
 
 
-@pytest.mark.parametrize(
-    "given", [{"penalty_factor": [0.0, 2.0]}, {"feature_groups": [0, 0], "l1_ratio": 1.0}]
-)
-def test_penalties_it_does_not_cover_are_refused(given, tmp_path):
-    """A model whose features are not penalised alike is neither proven nor rejected."""
-    X, y, _ = make_rows("two")
-    linsep.save(linsep.LogisticRegression(**given).fit(X, y), tmp_path / "model.linsep")
-    np.savez(tmp_path / "rows.npz", X=X, y=y)
-    code, text = run(tmp_path / "model.linsep", tmp_path / "rows.npz")
-    assert code == 2 and "does not cover" in text and "exact=True" in text
+UNEVEN = {
+    "factors": ("two", lambda: linsep.LogisticRegression(penalty_factor=[0.5, 2.0, 1.0, 3.0])),
+    "one feature free": ("two", lambda: linsep.LinearSVC(penalty_factor=[0.0, 2.0, 1.0, 1.0])),
+    "least squares, two free": (
+        "number",
+        lambda: linsep.LinearRegressor(C=0.3, penalty_factor=[0.0, 0.0, 1.0, 2.0]),
+    ),
+    "lasso with factors": (
+        "number",
+        lambda: linsep.LinearRegressor(C=0.3, l1_ratio=1.0, penalty_factor=[0.0, 1.0, 2.0, 9.0]),
+    ),
+    "groups": (
+        "two",
+        lambda: linsep.LogisticRegression(C=0.4, l1_ratio=1.0, feature_groups=[[0, 2], [1, 3]]),
+    ),
+    "groups, one free, and a ridge": (
+        "two",
+        lambda: linsep.LinearClassifier(
+            "squared_hinge",
+            C=0.2,
+            l1_ratio=0.5,
+            feature_groups=["a", "b", "b", "b"],
+            penalty_factor=[0.0, 1.5, 1.5, 1.5],
+        ),
+    ),
+    "one against the rest": (
+        "three",
+        lambda: linsep.LogisticRegression(
+            l1_ratio=1.0, multiclass="ovr", feature_groups=[0, 0, 1, 1]
+        ),
+    ),
+}
+
+
+class TestFactorsAndGroups:
+    @pytest.mark.parametrize("name", UNEVEN)
+    def test_models_are_proven(self, name, tmp_path):
+        kind, make = UNEVEN[name]
+        X, y, weight = make_rows(kind, d=4)
+        model = make().fit(X, y, sample_weight=weight)
+        assert model.certificate_.certified
+        linsep.save(model, tmp_path / "model.linsep")
+        code, line = run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, y, weight))
+        assert code == 0, line
+
+    @pytest.mark.parametrize("name", ["one feature free", "groups", "lasso with factors"])
+    def test_other_coefficients_are_rejected(self, name, tmp_path):
+        kind, make = UNEVEN[name]
+        X, y, weight = make_rows(kind, d=4)
+        model = make().fit(X, y, sample_weight=weight)
+        model.coef_ += 1e-2
+        model._fits[0].W[:-1] += 1e-2
+        linsep.save(model, tmp_path / "model.linsep")
+        code, line = run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, y, weight))
+        assert code == 1, line
+
+    @pytest.mark.parametrize(
+        ("given", "told"),
+        [
+            ({"penalty_factor": [0.0, 2.0]}, {"penalty_factor": [0.0, 3.0]}),
+            ({"penalty_factor": [0.0, 2.0]}, {"penalty_factor": None}),
+            ({"feature_groups": [0, 0], "l1_ratio": 1.0}, {"feature_groups": [0, 1]}),
+            ({"feature_groups": [0, 0], "l1_ratio": 1.0}, {"feature_groups": None}),
+        ],
+    )
+    def test_other_parameters_are_rejected(self, given, told, tmp_path):
+        X, y, _ = make_rows("two")
+        model = linsep.LogisticRegression(**given).fit(X, y)
+        linsep.save(model.set_params(**told), tmp_path / "model.linsep")
+        code, line = run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, y))
+        assert code == 1 and next(iter(told)) in line
+
+    def test_names_of_columns(self, tmp_path):
+        X, y, _ = make_rows("two")
+        frame = pd.DataFrame(X, columns=["age", "dose"])
+        model = linsep.LogisticRegression(penalty_factor={"dose": 0.0}).fit(frame, y)
+        linsep.save(model, tmp_path / "model.linsep")
+        rows = write_rows(tmp_path / "rows.npz", X, y)
+        assert run(tmp_path / "model.linsep", rows)[0] == 0
+        linsep.save(model.set_params(penalty_factor={"age": 0.0}), tmp_path / "model.linsep")
+        assert run(tmp_path / "model.linsep", rows)[0] == 1
