@@ -1,15 +1,17 @@
-"""Some rows of a table, and where they lie: in memory while they are few, in a temporary file when they are many.
+"""Some rows of a table, stored in memory while they are few and in a temporary file when they are many.
 
-A model is fitted to the matrix that an encoder makes of a table. A large table would lie in memory beside it, so it
-waits in a file that is mapped, has no name, and vanishes with the process; its pages go back to the system after
-each use.
+A model is fitted to the matrix that an encoder makes of a table. A large table would occupy memory beside it, so it
+is stored in a file that is mapped, has no name, and vanishes with the process; its pages go back to the system after
+each use. Each batch has its own lists of levels, stored with it, so that a table of any size takes bounded memory.
 """
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -38,6 +40,9 @@ class Rows(Protocol):
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
         """One column, as stored."""
 
+    def levels(self, at: int) -> list[str]:
+        """Levels that the codes of column ``at`` stand for."""
+
     def numbers_of(self, rows: slice, columns: slice) -> npt.NDArray[np.float64]:
         """A rectangle of the numbers."""
 
@@ -62,6 +67,20 @@ class Place:
             self.pages.madvise(mmap.MADV_DONTNEED, self.start, self.size)
 
 
+class StoredLevels(Sequence[list[str]]):
+    """Lists of levels in a mapped file, each decoded when it is asked for."""
+
+    def __init__(self, pages: mmap.mmap, start: int, sizes: list[int]) -> None:
+        self._pages, self._ends = pages, np.cumsum([start, *sizes]).tolist()
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, at: Any) -> Any:
+        found: list[str] = json.loads(self._pages[self._ends[at] : self._ends[at + 1]])
+        return found
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Rows that lie together: columns of one kind side by side in one matrix."""
@@ -69,6 +88,7 @@ class Batch:
     numbers: npt.NDArray[np.float64]
     codes: npt.NDArray[np.int32]
     times: npt.NDArray[np.datetime64]
+    level_lists: Sequence[list[str]] = ()  #: one for each column of codes
     place: Place | None = field(default=None, repr=False)  #: in a file, if they lie in one
 
     def __len__(self) -> int:
@@ -76,13 +96,18 @@ class Batch:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all three."""
-        return self.numbers.nbytes + self.codes.nbytes + self.times.nbytes
+        """Bytes of the matrices, and of the levels if these are in memory."""
+        levels = 0 if self.place else sum(len(x) + 60 for known in self.level_lists for x in known)
+        return self.numbers.nbytes + self.codes.nbytes + self.times.nbytes + levels
 
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
         """One column, as stored."""
         matrix: npt.NDArray[Any] = getattr(self, store)
         return matrix[:, at]
+
+    def levels(self, at: int) -> list[str]:
+        """Levels that the codes of column ``at`` stand for."""
+        return self.level_lists[at]
 
     def numbers_of(self, rows: slice, columns: slice) -> npt.NDArray[np.float64]:
         """A rectangle of the numbers."""
@@ -111,6 +136,10 @@ class Part:
     def column(self, store: str, at: int) -> npt.NDArray[Any]:
         """One column, as stored."""
         return np.asarray(self.batch.column(store, at)[self.rows])
+
+    def levels(self, at: int) -> list[str]:
+        """Levels that the codes of column ``at`` stand for."""
+        return self.batch.levels(at)
 
     def numbers_of(self, rows: slice, columns: slice) -> npt.NDArray[np.float64]:
         """A rectangle of the numbers."""
@@ -172,22 +201,32 @@ class Shelf:
         while count < len(self._waiting) and (count == 0 or size < _PIECE):
             size += self._waiting[count].nbytes
             count += 1
+        parts = self._waiting[:count]
+        levels, codes = _joined(parts)
+        texts = [json.dumps(known).encode() for known in levels]
+        size = sum(part.nbytes for part in parts) + sum(map(len, texts))
         place = self._reserved(size + 8 * len(STORES))
-        n = sum(map(len, self._waiting[:count]))
+        n = sum(map(len, parts))
         matrices, at = {}, place.start
         for store, dtype in STORES.items():
-            width = getattr(self._waiting[0], store).shape[1]
+            width = getattr(parts[0], store).shape[1]
             matrix = np.frombuffer(place.pages, dtype, n * width, at).reshape(n, width)
             at += -(-matrix.nbytes // 8) * 8
             matrices[store] = matrix
         start = 0
-        for _ in range(count):
-            batch = self._waiting.pop(0)
-            for store, matrix in matrices.items():
-                matrix[start : start + len(batch)] = getattr(batch, store)
-            start += len(batch)
+        for part, recoded in zip(parts, codes, strict=True):
+            here = slice(start, start + len(part))
+            matrices["numbers"][here], matrices["times"][here] = part.numbers, part.times
+            matrices["codes"][here] = recoded
+            start += len(part)
+        for text in texts:
+            place.pages[at : at + len(text)] = text
+            at += len(text)
+        sizes = [len(text) for text in texts]
+        stored = StoredLevels(place.pages, at - sum(sizes), sizes)
         place.release()
-        self.batches.append(Batch(**matrices, place=place))
+        self.batches.append(Batch(**matrices, level_lists=stored, place=place))
+        del self._waiting[:count]
 
     def _reserved(self, size: int) -> Place:
         """Room in the file. Its blocks are taken now, so that a full disk is an error here and not a crash later."""
@@ -205,17 +244,41 @@ class Shelf:
         return place
 
 
+def _joined(parts: Sequence[Batch]) -> tuple[list[list[str]], list[npt.NDArray[np.int32]]]:
+    """Lists of levels for several batches together, and the codes of each batch in terms of these."""
+    if len(parts) == 1:
+        return list(parts[0].level_lists), [parts[0].codes]
+    joined: list[list[str]] = []
+    codes = [np.empty_like(part.codes) for part in parts]
+    for at in range(parts[0].codes.shape[1]):
+        place: dict[str, int] = {}
+        for part, out in zip(parts, codes, strict=True):
+            out[:, at] = recode(part.codes[:, at], part.levels(at), place)
+        joined.append(list(place))
+    return joined, codes
+
+
+def recode(
+    codes: npt.NDArray[np.int32], levels: list[str], place: dict[str, int]
+) -> npt.NDArray[np.int32]:
+    """Codes in terms of ``place``, level -> code, to which new levels are added."""
+    table = [place.setdefault(level, len(place)) for level in levels]
+    return np.asarray(np.array([*table, -1], np.int32)[codes])
+
+
 def batch(
     n: int,
     numbers: list[npt.NDArray[Any]],
     codes: list[npt.NDArray[Any]],
     times: list[npt.NDArray[Any]],
+    levels: Sequence[list[str]] = (),
 ) -> Batch:
-    """Columns side by side; each list is emptied as it is copied."""
+    """Columns side by side, with the levels of the codes; each list is emptied as it is copied."""
     return Batch(
         _side_by_side(n, numbers, STORES["numbers"]),
         _side_by_side(n, codes, STORES["codes"]),
         _side_by_side(n, times, STORES["times"]),
+        levels,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,10 @@ from linsep.data.files.formats import check_types
 from linsep.errors import BadInput, BadModelFile
 from linsep.tables.encodings import Category, Dropped, Encoding
 from linsep.tables.frames import from_frame
-from linsep.tables.matrix import ColumnAtWork, matrix, refuse_infinite
-from linsep.tables.planning import Settings, convert, count_gaps, plan, stored_kind
+from linsep.tables.matrix import ColumnAtWork, collect, matrix
+from linsep.tables.planning import Settings, plan, stored_kind
 from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
+from linsep.tables.statistics import ColumnStatistics, merged
 from linsep.tables.table import Table
 
 _DENSE_WIDTH = 32  # columns up to which a matrix is dense in any case
@@ -139,27 +140,41 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Encoder:
         """Learn levels, medians and the rest from a table or a dataframe."""
-        how = self._settings()
+        return self.merge([self.fit_partial(X)])
+
+    def fit_partial(self, X: Any) -> ColumnStatistics:
+        """Statistics of some rows, a table or a dataframe, in bounded memory; the encoder stays as it is.
+
+        Rows may be cut into parts in any way: ``merge`` of the statistics of the parts, in the order of the rows, gives
+        the encoder that ``fit`` gives for all rows, with the same bits. Statistics can be pickled.
+        """
+        self._settings()
         table = _columns(X)
-        types = {**table.types, **check_types(self.types or {})}
+        types = self._types(table.types)
+        kinds = {name: stored_kind(types.get(name), kind) for name, kind in table.kinds.items()}
+        asked = [name for name, kind in types.items() if kind == "category"]
+        found = ColumnStatistics(kinds, asked)
+        found.types = types
+        for rows in table.batches:
+            collect(found, table, rows)
+            rows.release()
+        found.numbers.settle()
+        return found
+
+    def merge(self, parts: Iterable[ColumnStatistics]) -> Encoder:
+        """Fit from the statistics of all parts of a table, in the order of their rows; see ``fit_partial``."""
+        how = self._settings()
+        whole = merged(parts)
+        types, known = whole.types, whole.kinds
         for name, asked in types.items():
-            if name not in table.kinds and asked != "drop":
-                raise missing_name(name, table.kinds, "the table")
-        encodings, gaps = [], {}
-        for name, kind in table.kinds.items():
-            wanted = stored_kind(types.get(name), kind)
-            values, levels = convert(
-                name, kind, table.values(name), table.levels.get(name, []), wanted
-            )
-            refuse_infinite(name, values)
-            gaps[name] = count_gaps(values)
-            encodings.append(plan(name, wanted, values, levels, types.get(name), how))
+            if name not in known and asked != "drop":
+                raise missing_name(name, known, "the table")
+        encodings = plan(whole, types, how)
         encodings += [
-            Dropped(name, "as asked") for name in types if name not in table.kinds
+            Dropped(name, "as asked") for name in types if name not in known
         ]  # left out when the file was read
         self._set(tuple(encodings))
-        self.gaps_, self.n_samples_seen_ = gaps, len(table)
-        table.release()
+        self.gaps_, self.n_samples_seen_ = whole.gaps(), whole.n
         return self
 
     def transform(self, X: Any, *, consume: bool = False) -> Any:
@@ -181,13 +196,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = {}
         for encoding in self.encodings_:
             if isinstance(encoding, Category):
-                column = ColumnAtWork(encoding, table)
-                counts = sum(column.counts(batch) for batch in table.batches)
-                new = {
-                    level: int(count)
-                    for level, count in zip(column.levels, np.atleast_1d(counts), strict=True)
-                    if count and level not in encoding.levels
-                }
+                column, counts = ColumnAtWork(encoding, table), Counter[str]()
+                for batch in table.batches:
+                    counts.update(column.counts(batch))
+                new = {level: n for level, n in counts.items() if level not in encoding.levels}
                 if new:
                     found[encoding.name] = new
         return found
@@ -246,6 +258,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.encodings_ = encodings
         self.feature_names_in_ = np.array([e.name for e in encodings], dtype=object)
         self.n_features_in_ = len(encodings)
+
+    def _types(self, told: dict[str, str]) -> dict[str, str]:
+        """What the reader of the table and the user said about columns."""
+        return {**told, **check_types(self.types or {})}
 
     def _settings(self) -> Settings:
         if self.sparse not in (True, False, "auto"):

@@ -32,6 +32,7 @@ def from_frame(frame: Any, types: dict[str, str] | None = None) -> Table:
         raise BadInput(f"the frame has columns of the same name; rename them. {error}") from error
     table = Table(types=dict(types or {}), source=type(frame).__name__)
     stores: dict[str, list[npt.NDArray[Any]]] = {"numbers": [], "codes": [], "times": []}
+    known = []
     for name in data.columns:
         if not isinstance(name, str):
             raise BadInput(f"column names must be strings, got {name!r}; rename the columns.")
@@ -39,8 +40,8 @@ def from_frame(frame: Any, types: dict[str, str] | None = None) -> Table:
         table.kinds[name] = kind
         stores[STORE[kind]].append(values)
         if kind == STRING:
-            table.levels[name] = levels
-    table.batches.append(batch(len(data), **stores))
+            known.append(levels)
+    table.batches.append(batch(len(data), **stores, levels=known))
     return table
 
 

@@ -9,22 +9,47 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data.files.inference import STRING, is_number
-from linsep.errors import BadInput, NonFinite
+from linsep.data.files.inference import NUMBER, STRING, TIME, is_number
+from linsep.errors import BadInput
 from linsep.tables.batches import Rows
-from linsep.tables.encodings import Category, Encoding, Number
+from linsep.tables.encodings import Category, Encoding, Entries, Number
 from linsep.tables.planning import convert
-from linsep.tables.table import Table
+from linsep.tables.statistics import ColumnStatistics, infinite_number
+from linsep.tables.table import STORE, Table
 
 _BLOCK = 1 << 17  # numbers encoded together
 
 
 def matrix(encodings: tuple[Encoding, ...], table: Table, sparse: bool, consume: bool) -> Any:
     """The encoded table, dense or CSR; ``consume`` gives up its batches one by one."""
-    columns = [ColumnAtWork(encoding, table) for encoding in encodings if encoding.width]
     shape = len(table), sum(encoding.width for encoding in encodings)
-    batches = _passed(table, consume)
-    return _sparse(columns, batches, shape) if sparse else _dense(columns, batches, shape)
+    columns, batches = _columns(encodings, table), _passed(table, consume)
+    if sparse:
+        blocks = [_sparse(columns, batch, shape[1]) for batch in batches]
+        return blocks[0] if len(blocks) == 1 else sp.vstack(blocks, format="csr")
+    X = np.zeros(shape)  # pages of memory are taken when they are first written
+    parts, start = _runs(columns), 0
+    for batch in batches:
+        _write(parts, batch, X[start : start + len(batch)])
+        start += len(batch)
+    return X
+
+
+def blocks(encodings: tuple[Encoding, ...], table: Table, sparse: bool) -> Iterator[Any]:
+    """The encoded rows batch by batch, each batch a dense matrix or a CSR matrix of its own."""
+    columns, width = _columns(encodings, table), sum(encoding.width for encoding in encodings)
+    parts = _runs(columns)
+    for batch in _passed(table, consume=False):
+        if sparse:
+            yield _sparse(columns, batch, width)
+        else:
+            X = np.zeros((len(batch), width))
+            _write(parts, batch, X)
+            yield X
+
+
+def _columns(encodings: tuple[Encoding, ...], table: Table) -> list[ColumnAtWork]:
+    return [ColumnAtWork(encoding, table) for encoding in encodings if encoding.width]
 
 
 def _passed(table: Table, consume: bool) -> Iterator[Rows]:
@@ -36,17 +61,14 @@ def _passed(table: Table, consume: bool) -> Iterator[Rows]:
         batch.release()
 
 
-def _dense(columns: list[ColumnAtWork], batches: Iterator[Rows], shape: tuple[int, int]) -> Any:
-    X = np.zeros(shape)  # pages of memory are taken when they are first written
-    parts = _runs(columns)
-    start = 0
-    for batch in batches:
-        out, at = X[start : start + len(batch)], 0
-        for part in parts:
-            part.write(batch, out[:, at : at + part.width])
-            at += part.width
-        start += len(batch)
-    return X
+def _write(
+    parts: list[NumberRun | ColumnAtWork], batch: Rows, out: npt.NDArray[np.float64]
+) -> None:
+    """Encoded rows of a batch, into a matrix of zeros."""
+    at = 0
+    for part in parts:
+        part.write(batch, out[:, at : at + part.width])
+        at += part.width
 
 
 def _runs(columns: list[ColumnAtWork]) -> list[NumberRun | ColumnAtWork]:
@@ -90,19 +112,16 @@ class NumberRun:
             out[here] = x if self._as_is else (x - self._mean) / self._scale
 
 
-def _sparse(columns: list[ColumnAtWork], batches: Iterator[Rows], shape: tuple[int, int]) -> Any:
-    blocks = []
-    for batch in batches:
-        parts, at = [], 0
-        for column in columns:
-            values = column.values(batch)
-            rows, places, entries = column.encoding.entries(values, column.prepared)
-            stored = entries != 0
-            parts.append((rows[stored], at + places[stored], entries[stored]))
-            at += column.encoding.width
-        rows, places, entries = (np.concatenate([part[i] for part in parts]) for i in range(3))
-        blocks.append(sp.csr_array((entries, (rows, places)), shape=(len(batch), shape[1])))
-    return blocks[0] if len(blocks) == 1 else sp.vstack(blocks, format="csr")
+def _sparse(columns: list[ColumnAtWork], batch: Rows, width: int) -> Any:
+    """Encoded rows of a batch as CSR."""
+    parts, at = [], 0
+    for column in columns:
+        rows, places, entries = column.entries(batch)
+        stored = entries != 0
+        parts.append((rows[stored], at + places[stored], entries[stored]))
+        at += column.encoding.width
+    rows, places, entries = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    return sp.csr_array((entries, (rows, places)), shape=(len(batch), width))
 
 
 class ColumnAtWork:
@@ -112,16 +131,9 @@ class ColumnAtWork:
         self.encoding = encoding
         self.kind = table.kinds[encoding.name]
         self.store, self.at = table.place(encoding.name)
-        self.levels = table.levels.get(encoding.name, [])
         self._as_is = self.kind == encoding.kind
-        self._all: npt.NDArray[Any] | None = None
-        if not self._as_is:
-            name, kind = encoding.name, encoding.kind
-            if isinstance(encoding, Category) and self.kind != STRING:
-                self._refuse_foreign(encoding)
-            whole, self.levels = convert(name, self.kind, table.values(name), self.levels, kind)
-            self._all, self._next = whole, 0
-        self.prepared = encoding.prepare(self.levels)
+        if not self._as_is and isinstance(encoding, Category) and self.kind != STRING:
+            self._refuse_foreign(encoding)
 
     @property
     def plain(self) -> bool:
@@ -136,21 +148,20 @@ class ColumnAtWork:
 
     def write(self, batch: Rows, out: npt.NDArray[np.float64]) -> None:
         """Its columns of the matrix, which are zero before."""
-        values = self.values(batch)
         if isinstance(self.encoding, Number):
-            self.encoding.write(values, out)
+            self.encoding.write(self.opened(batch)[0], out)
         else:
-            rows, places, entries = self.encoding.entries(values, self.prepared)
+            rows, places, entries = self.entries(batch)
             out[rows, places] = entries
 
-    def values(self, batch: Rows) -> npt.NDArray[Any]:
-        """Stored values of one batch; batches come in order."""
-        if self._all is not None:
-            start, self._next = self._next, self._next + len(batch)
-            return self._all[start : self._next]
-        values = batch.column(self.store, self.at)
-        refuse_infinite(self.encoding.name, values)
-        return values
+    def entries(self, batch: Rows) -> Entries:
+        """Its entries of the matrix for one batch."""
+        values, levels = self.opened(batch)
+        return self.encoding.entries(values, self.encoding.prepare(levels))
+
+    def opened(self, batch: Rows) -> tuple[npt.NDArray[Any], list[str]]:
+        """Stored values of one batch as the kind that is encoded, and their levels."""
+        return opened_column(batch, self.encoding.name, self.kind, self.at, self.encoding.kind)
 
     def _refuse_foreign(self, encoding: Category) -> None:
         if not any(is_number(level) for level in encoding.levels):
@@ -159,17 +170,49 @@ class ColumnAtWork:
                 f"to strings such as {encoding.levels[0]!r}; convert the column."
             )
 
-    def counts(self, batch: Rows) -> npt.NDArray[np.int64]:
+    def counts(self, batch: Rows) -> dict[str, int]:
         """In how many rows of a batch of strings each level occurs."""
-        codes = self.values(batch)
-        return np.bincount(codes[codes >= 0], minlength=len(self.levels))
+        codes, levels = self.opened(batch)
+        counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+        return {level: int(n) for level, n in zip(levels, counts, strict=True) if n}
+
+
+def opened_column(
+    batch: Rows, name: str, kind: str, at: int, wanted: str
+) -> tuple[npt.NDArray[Any], list[str]]:
+    """Values of one column of a batch, stored as ``kind``, as the kind that is ``wanted``; and their levels."""
+    values = batch.column(STORE[kind], at)
+    refuse_infinite(name, values)
+    levels = batch.levels(at) if kind == STRING else []
+    return (values, levels) if kind == wanted else convert(name, kind, values, levels, wanted)
+
+
+def collect(found: ColumnStatistics, table: Table, batch: Rows) -> None:
+    """Add the rows of a batch to the statistics of the columns."""
+    found.add_numbers(_numbers(found, table, batch))
+    for name, strings in found.strings.items():
+        kind, at = table.kinds[name], table.place(name)[1]
+        strings.add(*opened_column(batch, name, kind, at, STRING))
+    for name, times in found.times.items():
+        kind, at = table.kinds[name], table.place(name)[1]
+        times.add(opened_column(batch, name, kind, at, TIME)[0])
+    found.n += len(batch)
+
+
+def _numbers(found: ColumnStatistics, table: Table, batch: Rows) -> npt.NDArray[np.float64]:
+    """All columns that are encoded as numbers, side by side."""
+    names = found.number_names
+    stored = [name for name, kind in table.kinds.items() if STORE[kind] == "numbers"]
+    if names == stored and all(found.kinds[name] in (table.kinds[name], NUMBER) for name in names):
+        return batch.numbers_of(slice(None), slice(None))
+    columns = [
+        opened_column(batch, name, table.kinds[name], table.place(name)[1], found.kinds[name])[0]
+        for name in names
+    ]
+    return np.column_stack(columns) if columns else np.empty((len(batch), 0))
 
 
 def refuse_infinite(name: str, values: npt.NDArray[Any]) -> None:
     """Raise at the first infinity of a column."""
     if values.dtype.kind == "f" and np.isinf(values).any():
-        row = int(np.argmax(np.isinf(values)))
-        raise NonFinite(
-            f"column {name!r} is infinite at row {row} (counting from 0); every number must be "
-            "finite: correct it or leave it empty."
-        )
+        raise infinite_number(name, int(np.argmax(np.isinf(values))))

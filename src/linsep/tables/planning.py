@@ -1,8 +1,7 @@
-"""From what a column holds to how it is encoded."""
+"""From the statistics of a column to its encoding."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +20,11 @@ from linsep.tables.encodings import (
     Text,
     Time,
 )
+from linsep.tables.statistics import ColumnStatistics, Numbers, Strings, Times
 
-_ID_NAME = re.compile(r"(.*[_ ])?(id|uuid|guid|index|key|rownum|row)", re.IGNORECASE)
 _ID_ROWS = 20  # fewer distinct values prove nothing
 _WORDS = 3.0  # per value, from which strings are text
-_DAY = np.timedelta64(1, "D")
+_DAY = 86_400e6  # microseconds
 
 
 @dataclass(frozen=True)
@@ -54,34 +53,40 @@ def stored_kind(asked: str | None, kind: str) -> str:
     return {"number": NUMBER, "boolean": BOOLEAN, "time": TIME}.get(asked or "", kind)
 
 
-def plan(
-    name: str,
-    kind: str,
-    values: npt.NDArray[Any],
-    levels: list[str],
-    asked: str | None,
-    how: Settings,
+def plan(found: ColumnStatistics, types: dict[str, str], how: Settings) -> list[Encoding]:
+    """The encodings of all columns; ``types`` is what the user said about some of them."""
+    found.numbers.settle()
+    place = {name: j for j, name in enumerate(found.number_names)}
+    encodings: list[Encoding] = []
+    for name, kind in found.kinds.items():
+        asked = types.get(name)
+        if asked == "drop":
+            encodings.append(Dropped(name, "as asked"))
+        elif kind == STRING:
+            encodings.append(_plan_strings(name, found.strings[name], asked, how))
+        elif kind == TIME:
+            encodings.append(_plan_times(name, found.times[name]))
+        else:
+            encodings.append(
+                _plan_numbers(name, kind, found.numbers, place[name], found.n, asked, how)
+            )
+    return encodings
+
+
+def _plan_numbers(
+    name: str, kind: str, found: Numbers, j: int, n: int, asked: str | None, how: Settings
 ) -> Encoding:
-    """The encoding of a column; ``asked`` is what the user said about it, or None."""
-    if asked == "drop":
-        return Dropped(name, "as asked")
-    if kind == STRING:
-        return _plan_strings(name, values, levels, asked, how)
-    if kind == TIME:
-        return _plan_times(name, values)
-    missing = np.isnan(values)
-    known = values[~missing] if missing.any() else values
-    why = _worthless(name, known, missing, asked)
+    missing = int(found.missing[j])
+    why = _worthless(found, j, n, asked)
     if why:
         return Dropped(name, why)
     if kind == BOOLEAN:
-        return Boolean(name, float(known.mean() >= 0.5), bool(missing.any()))
-    fill = _median(known)
-    mean, scale = 0.0, 1.0
+        mean, _ = found.moments.mean_and_deviation(j, n - missing, 0, 0.0)
+        return Boolean(name, float(mean >= 0.5), bool(missing))
+    fill, mean, scale = found.median(j), 0.0, 1.0
     if how.standardise:
-        whole = np.where(missing, fill, values)
-        mean, scale = float(whole.mean()), float(whole.std()) or 1.0
-    return Number(name, fill, bool(missing.any()), mean, scale)
+        mean, scale = found.moments.mean_and_deviation(j, n, missing, fill)
+    return Number(name, fill, bool(missing), mean, scale or 1.0)
 
 
 def convert(
@@ -110,77 +115,57 @@ def _written(x: float) -> str:
     return str(int(x)) if x == x and float(x).is_integer() else repr(x)  # noqa: PLR0124
 
 
-def _worthless(
-    name: str, known: npt.NDArray[Any], missing: npt.NDArray[np.bool_], asked: str | None
-) -> str | None:
+def _worthless(found: Numbers, j: int, n: int, asked: str | None) -> str | None:
     """Why a column of numbers carries nothing, if so."""
-    if not len(known):
+    missing = int(found.missing[j])
+    known = n - missing
+    if not known:
         return "every value is missing"
-    if not missing.any() and known.min() == known.max():
-        return f"constant: every value is {_written(float(known[0]))}"
-    if asked is not None or len(known) < _ID_ROWS or not _whole(known):
+    if not missing and found.low[j] == found.high[j]:
+        return f"constant: every value is {_written(float(found.low[j]))}"
+    if asked is not None or known < _ID_ROWS or not found.whole[j]:
         return None
-    if not missing.any() and np.all(np.diff(known) == 1):
+    if not missing and found.running[j]:
         return "a running number: it names the row and says nothing about it"
-    if _ID_NAME.fullmatch(name) and len(np.unique(known)) == len(known):
+    if j in found.identifiers and found.differ(j, known):
         return "an identifier by its name, different in every row"
     return None
 
 
-def _median(x: npt.NDArray[np.float64]) -> float:
-    """Without the overhead of numpy's, which counts for a hundred thousand columns."""
-    half = len(x) // 2
-    if len(x) % 2:
-        return float(np.partition(x, half)[half])
-    middle = np.partition(x, (half - 1, half))
-    return float((middle[half - 1] + middle[half]) / 2)
-
-
-def _whole(x: npt.NDArray[np.float64]) -> bool:
-    first = x[:_ID_ROWS]
-    return bool(np.all(first == np.floor(first)) and np.all(x == np.floor(x)))
-
-
-def _plan_strings(
-    name: str, codes: npt.NDArray[np.int32], levels: list[str], asked: str | None, how: Settings
-) -> Encoding:
-    known = codes[codes >= 0]
-    missing = len(known) < len(codes)
-    if not len(known):
+def _plan_strings(name: str, found: Strings, asked: str | None, how: Settings) -> Encoding:
+    missing = found.missing > 0
+    if not found.known:
         return Dropped(name, "every value is missing")
-    counts = np.bincount(known, minlength=len(levels))
-    if not missing and (counts > 0).sum() == 1:
-        return Dropped(name, f"constant: every value is {levels[int(counts.argmax())]!r}")
-    words = sum(len(level.split()) for level in levels) / max(len(levels), 1)
-    mostly_distinct = len(levels) > 0.5 * len(known) and len(known) >= _ID_ROWS
-    if asked == "text" or (asked is None and mostly_distinct and words >= _WORDS):
+    if not missing and found.distinct == 1:
+        return Dropped(name, f"constant: every value is {next(iter(found.counts))!r}")
+    mostly_distinct = found.distinct > 0.5 * found.known and found.known >= _ID_ROWS
+    if asked == "text" or (asked is None and mostly_distinct and found.words >= _WORDS):
         return Text(name, how.hash_size, how.analyzer, *how.ngrams)
-    if asked is None and counts.max() == 1 and len(known) >= _ID_ROWS:
+    if asked is None and found.known >= _ID_ROWS and found.all_different:
         return Dropped(name, "an identifier: different in every row")
-    frequent = np.flatnonzero(counts >= how.min_count)
-    if asked == "hashed" or (asked is None and len(frequent) > how.max_levels):
+    kept = found.frequent(how.min_count)
+    many = len(kept) > how.max_levels or found.sample is not None
+    if asked == "hashed" or (asked is None and many):
         return Hashed(name, how.hash_size, missing)
-    kept = tuple(sorted(levels[at] for at in frequent))
-    rare = bool(((counts > 0) & (counts < how.min_count)).any())
-    return Category(name, kept, rare, missing)
+    return Category(name, tuple(kept), len(kept) < len(found.counts), missing)
 
 
-def _plan_times(name: str, values: npt.NDArray[Any]) -> Encoding:
-    missing = np.isnat(values)
-    known = values[~missing]
-    if not len(known):
+def _plan_times(name: str, found: Times) -> Encoding:
+    if not found.known:
         return Dropped(name, "every value is missing")
-    first, last = known.min(), known.max()
-    if first == last and not missing.any():
+    first = np.datetime64(found.low, "us")
+    if found.low == found.high and not found.missing:
         return Dropped(name, f"constant: every value is {first}")
-    days = (known - first) / _DAY
+    longest = (found.high - found.low) / _DAY
+    low, high = ((key - found.low) / _DAY for key in found.values.middle())
+    middle = low if low == high else (low + high) / 2
     return Time(
         name=name,
         origin=str(first),
-        scale=max(float(days.max()), 1.0),
-        fill=float(np.median(days)),
-        indicator=bool(missing.any()),
-        month=bool(days.max() > 60),
-        weekday=bool(days.max() > 13),
-        hour=bool((known != known.astype("datetime64[D]")).any()),
+        scale=max(longest, 1.0),
+        fill=min(max(middle, 0.0), longest),
+        indicator=found.missing > 0,
+        month=longest > 60,
+        weekday=longest > 13,
+        hour=found.hours,
     )

@@ -5,12 +5,13 @@ kind     stored as                                    missing
 ======== ============================================ ==================
 number   float64                                      NaN
 boolean  float64, 0 and 1                             NaN
-string   int32, a position in the list of its levels  -1
+string   int32, a position in a list of levels        -1
 time     datetime64[us]                               NaT
 ======== ============================================ ==================
 
 Columns of one kind lie side by side in one matrix per batch, so that a table of numbers is already
-the matrix a model wants, and large batches go back to the system when they are given up.
+the matrix a model needs, and large batches go back to the system when they are given up. Codes are positions in the
+list of levels of their batch; ``values`` and ``levels`` of the table number the levels of all batches.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
-from linsep.tables.batches import STORES, Batch, Rows, batch
+from linsep.tables.batches import STORES, Batch, Rows, batch, recode
 
 STORE = {NUMBER: "numbers", BOOLEAN: "numbers", STRING: "codes", TIME: "times"}
 
@@ -36,7 +37,7 @@ class Table:
     kinds : dict {name: kind}
         The columns in their order.
     levels : dict {name: list of str}
-        The distinct values of each string column, in order of appearance.
+        The distinct values of each string column, in order of appearance; all of them are read into memory.
     y : ndarray (n,) or None
         The target.
     matrix : CSR or ndarray (n, d), or None
@@ -46,7 +47,6 @@ class Table:
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
-    levels: dict[str, list[str]] = field(default_factory=dict)
     batches: list[Rows] = field(default_factory=list)
     y: npt.NDArray[Any] | None = None
     matrix: Any = None
@@ -74,10 +74,24 @@ class Table:
                 taken[store] += 1
         return self._places[name]
 
+    @property
+    def levels(self) -> dict[str, list[str]]:
+        """The distinct values of each string column, in order of appearance."""
+        strings = [name for name, kind in self.kinds.items() if kind == STRING]
+        return {name: self._coded(name)[1] for name in strings}
+
     def values(self, name: str) -> npt.NDArray[Any]:
-        """All rows of one column, as stored."""
+        """All rows of one column, as stored; strings as positions in ``levels``."""
         store, at = self.place(name)
+        if store == "codes":
+            return self._coded(name)[0]
         return np.concatenate([rows.column(store, at) for rows in self.batches])
+
+    def _coded(self, name: str) -> tuple[npt.NDArray[np.int32], list[str]]:
+        """All rows of a column of strings, and the levels of all batches."""
+        at, known = self.place(name)[1], dict[str, int]()
+        parts = [recode(rows.column("codes", at), rows.levels(at), known) for rows in self.batches]
+        return np.concatenate(parts), list(known)
 
     def release(self) -> None:
         """The rows are not needed soon: those in a file need not be in memory."""
@@ -103,9 +117,16 @@ class Table:
     def _gathered(self, rows: npt.NDArray[np.int64]) -> Batch:
         """Rows in any order, copied."""
         found: dict[str, list[npt.NDArray[Any]]] = {store: [] for store in STORES}
+        levels = []
         for name in self.kinds:
-            found[self.place(name)[0]].append(self.values(name)[rows])
-        return batch(len(rows), **found)
+            store = self.place(name)[0]
+            if store == "codes":
+                codes, known = self._coded(name)
+                found[store].append(codes[rows])
+                levels.append(known)
+            else:
+                found[store].append(self.values(name)[rows])
+        return batch(len(rows), **found, levels=levels)
 
     def __repr__(self) -> str:
         if self.matrix is not None:

@@ -173,19 +173,18 @@ def _matrix(
 
 def _collect(records: Records, target: str | None) -> Table:
     """All rows as one table."""
-    levels = _no_levels(records)
     wanted = None if target is None else Target(target, records.missing)
     shelf, row = Shelf(), 0
     for part in records.batches:
         if wanted is not None:
             wanted.add(part.column(wanted.name))
-        shelf.add(_batch(records, part, levels, row))
+        shelf.add(_batch(records, part, row))
         row += part.num_rows
         del part
     arrow().default_memory_pool().release_unused()
     if row == 0:
         refuse(records.path, "the table has no rows.")
-    table = _table(records, shelf.finish(), levels)
+    table = _table(records, shelf.finish())
     if wanted is not None:
         wanted.end_file(records.path, records.locate)
         table.y = wanted.values()
@@ -193,11 +192,10 @@ def _collect(records: Records, target: str | None) -> Table:
 
 
 def _stream(records: Records) -> Iterator[Table]:
-    """A table for each batch, with levels of its own: memory holds one at a time."""
+    """A table for each batch: memory holds one at a time."""
     row = 0
     for part in records.batches:
-        levels = _no_levels(records)
-        table = _table(records, [_batch(records, part, levels, row)], levels)
+        table = _table(records, [_batch(records, part, row)])
         row += part.num_rows
         if part.num_rows:
             yield table
@@ -205,28 +203,25 @@ def _stream(records: Records) -> Iterator[Table]:
         refuse(records.path, "the table has no rows.")
 
 
-def _no_levels(records: Records) -> dict[str, Levels]:
-    """Empty lists of levels, one for each column of strings."""
-    return {name: Levels(records.missing) for name, kind in records.kinds.items() if kind == STRING}
-
-
-def _table(records: Records, batches: list[Any], levels: dict[str, Levels]) -> Table:
+def _table(records: Records, batches: list[Any]) -> Table:
     table = Table(kinds=dict(records.kinds), types=records.types, source=records.path)
     table.batches = batches
-    table.levels = {name: found.names for name, found in levels.items()}
     return table
 
 
-def _batch(records: Records, part: Any, levels: dict[str, Levels], row: int) -> Batch:
+def _batch(records: Records, part: Any, row: int) -> Batch:
     """Some records as a batch; ``row`` is the number of the first."""
     columns = dict(zip(part.schema.names, part.columns, strict=True))
     stores: dict[str, list[npt.NDArray[Any]]] = {store: [] for store in STORES}
+    levels = []
     for name, kind in records.kinds.items():
         values = columns[name]
         if kind == STRING:
-            stores["codes"].append(string_codes(values, levels[name]))
+            known = Levels(records.missing)
+            stores["codes"].append(string_codes(values, known))
+            levels.append(known.names)
         elif kind == TIME:
             stores["times"].append(times(values))
         else:
             stores["numbers"].append(numbers(values, records.path, name, row, records.locate))
-    return batch(part.num_rows, **stores)
+    return batch(part.num_rows, **stores, levels=levels)

@@ -1,0 +1,182 @@
+"""Counts of values in bounded memory: quantiles of numbers, and a sample of distinct values.
+
+Both are functions of the values alone, so they have the same bits however rows are cut into batches, in which order
+batches are added, and on which machine.
+
+``ValueCounts`` counts ordered 64-bit keys after dropping their lowest bits. It drops as few bits as leave at most
+``limit`` different keys: none while there are no more different values, so quantiles are exact then; afterwards they
+are exact to a relative error of about (octaves that the values span) / limit. Compare DDSketch (Masson, Rim and Lee,
+2019), whose resolution is fixed in advance.
+
+``DistinctSample`` keeps the ``limit`` values with the smallest hashes, with their exact counts (bottom-k sampling;
+Cohen and Kaplan, 2007). The largest hash tells how many different values there are.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
+
+_SAMPLED = 1 << 12  # values of a sample
+_DENSE = 4  # counters per value up to which keys are counted in an array
+_SHORT = 2048  # keys that are sorted in any case
+_SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+
+
+def ordered_keys(x: npt.NDArray[np.float64]) -> IntArray:
+    """Integers in the order of the numbers, none of which is NaN; -0 counts as 0."""
+    bits = (x + 0.0).view(np.int64)
+    return np.asarray(bits ^ ((bits >> 63) & _SIGN))
+
+
+def number_of_key(key: int) -> float:
+    """Number with that ordered key."""
+    bits = np.int64(key)
+    return float((bits ^ _SIGN if bits < 0 else bits).view(np.float64))
+
+
+class ValueCounts:
+    """Counts of ordered 64-bit keys, the lowest ``shift`` bits of each dropped."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.shift = limit, 0
+        self.keys: IntArray = np.empty(0, np.int64)
+        self.counts: IntArray = np.empty(0, np.int64)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every value is counted by itself."""
+        return self.shift == 0
+
+    def add(self, keys: IntArray) -> None:
+        """Count some keys."""
+        few = 2 * self.limit
+        if not self.shift and len(keys) > 2 * few:  # these tell how many bits to drop
+            self._insert(*_counted(keys[:few]))
+            keys = keys[few:]
+        self._insert(*_counted(keys >> self.shift))
+
+    def merge(self, other: ValueCounts) -> None:
+        """Add the counts of other rows."""
+        shift = max(self.shift, other.shift)
+        self._coarsen(shift)
+        self._insert(*_summed(other.keys >> (shift - other.shift), other.counts))
+
+    def _insert(self, keys: IntArray, counts: IntArray) -> None:
+        if len(self.keys):
+            keys = np.concatenate([self.keys, keys])
+            keys, counts = _combined(keys, np.concatenate([self.counts, counts]))
+        self.keys, self.counts = keys, counts
+        if len(keys) > self.limit:
+            self._coarsen(self.shift + self._bits_to_drop())
+
+    def _bits_to_drop(self) -> int:
+        """The least number of bits whose loss leaves no more than ``limit`` different keys."""
+        low, high = 0, 64  # too few, enough
+        while high - low > 1:
+            middle = (low + high) // 2
+            cut = self.keys >> middle
+            many = 1 + np.count_nonzero(cut[1:] != cut[:-1]) > self.limit
+            low, high = (middle, high) if many else (low, middle)
+        return high
+
+    def _coarsen(self, shift: int) -> None:
+        if shift > self.shift and len(self.keys):
+            self.keys, self.counts = _summed(self.keys >> (shift - self.shift), self.counts)
+        self.shift = shift
+
+    def middle(self) -> tuple[int, int]:
+        """The two middle keys of all, equal if there is an odd number of them."""
+        ends = np.cumsum(self.counts)
+        total = int(ends[-1])
+        at = np.searchsorted(ends, [(total - 1) // 2, total // 2], side="right")
+        half = (1 << self.shift) >> 1
+        low, high = (self.keys[at] << self.shift) + half
+        return int(low), int(high)
+
+
+def _counted(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Different keys in rising order, and how often each occurs."""
+    if len(keys) < _SHORT:
+        return _summed(np.sort(keys), np.ones(len(keys), np.int64))
+    if int(keys.min()) < 0 <= int(keys.max()):  # there may be a wide gap about 0
+        below, above = _counted(keys[keys < 0]), _counted(keys[keys >= 0])
+        return np.concatenate([below[0], above[0]]), np.concatenate([below[1], above[1]])
+    low, high = int(keys.min()), int(keys.max())
+    if high - low < _DENSE * len(keys):
+        counts = np.bincount(keys - low)
+        found = np.flatnonzero(counts)
+        return found + low, counts[found]
+    found, counts = np.unique(keys, return_counts=True)
+    return found, counts
+
+
+def _combined(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
+    """Different keys in rising order, and the sums of their counts."""
+    order = np.argsort(keys, kind="stable")
+    return _summed(keys[order], counts[order])
+
+
+def _summed(keys: npt.NDArray[Any], counts: IntArray) -> tuple[Any, IntArray]:
+    """Different keys, given in rising order, and the sums of their counts."""
+    if not len(keys):
+        return keys, counts
+    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    return keys[starts], np.add.reduceat(counts, starts)
+
+
+def hash_numbers(keys: IntArray) -> Hashes:
+    """64-bit hashes of integers (the finaliser of SplitMix64; Steele, Lea and Flood, 2014)."""
+    z = keys.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def hash_texts(texts: list[str]) -> Hashes:
+    """64-bit hashes (BLAKE2b) of texts."""
+    digests = (blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8).digest() for t in texts)
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
+
+
+class DistinctSample:
+    """The values with the smallest hashes, how often each occurs, and how many words it has."""
+
+    def __init__(self, limit: int = _SAMPLED) -> None:
+        self.limit = limit
+        self.hashes: Hashes = np.empty(0, np.uint64)
+        self.counts: IntArray = np.empty(0, np.int64)
+        self.words: IntArray = np.empty(0, np.int64)
+
+    def add(self, hashes: Hashes, counts: IntArray, words: IntArray) -> None:
+        """Count values; one may come again, with the same number of words."""
+        every = np.concatenate([self.hashes, hashes])
+        counts = np.concatenate([self.counts, counts])
+        words = np.concatenate([self.words, words])
+        found, first = np.unique(every, return_index=True)
+        self.hashes, self.counts = _combined(every, counts)
+        kept = slice(self.limit)
+        self.words = words[first][kept]
+        self.hashes, self.counts = found[kept], self.counts[kept]
+
+    def merge(self, other: DistinctSample) -> None:
+        """Add the sample of other rows."""
+        self.add(other.hashes, other.counts, other.words)
+
+    @property
+    def distinct(self) -> float:
+        """Number of different values: exact while all are kept, then an estimate."""
+        if len(self.hashes) < self.limit:
+            return float(len(self.hashes))
+        return (self.limit - 1) / ((float(self.hashes[-1]) + 1.0) / 2.0**64)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether one of the kept values occurs more than once."""
+        return bool((self.counts > 1).any())
