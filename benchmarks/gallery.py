@@ -68,7 +68,7 @@ def run(path: Path, accel: bool, timeout: float) -> Outcome:
 def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("examples", type=Path)
+    parser.add_argument("examples", type=lambda given: Path(given).resolve())
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for each run")
     parser.add_argument("--only", default="", help="part of the path")
     options = parser.parse_args()

@@ -100,13 +100,17 @@ _TYPES: dict[str, type[Loss]] = {
 }
 #: Names of the losses.
 NAMES: tuple[str, ...] = tuple(_TYPES)
-#: Names that scikit-learn and American spelling give to the same losses; :func:`get` accepts them, too.
-ALIASES = {
-    "log_loss": "logistic",
-    "absolute_error": "absolute",
-    "huberized_hinge": "huberised_hinge",
-}
 _DEFAULTS = {name: kind() for name, kind in _TYPES.items()}
+#: Names that scikit-learn and American spelling give to losses; :func:`get` accepts them, too. Values are
+#: scikit-learn's: "squared_error" is half of "squared", "modified_huber" max(0, 1 - m)^2, continued by -4 m below -1.
+ALIASES: dict[str, Loss] = {
+    "log_loss": _DEFAULTS["logistic"],
+    "absolute_error": _DEFAULTS["absolute"],
+    "huberized_hinge": _DEFAULTS["huberised_hinge"],
+    "modified_huber": Scaled(HuberisedHinge(2.0), 4.0),
+    "squared_error": Scaled(Squared(), 0.5),
+    "quantile": _DEFAULTS["pinball"],
+}
 
 
 def names_with(fact: str) -> tuple[str, ...]:
@@ -116,8 +120,10 @@ def names_with(fact: str) -> tuple[str, ...]:
 
 def get(loss: str | Loss) -> Loss:
     """The loss of that name with its default parameters, or the loss itself."""
-    if isinstance(loss, str) and ALIASES.get(loss, loss) in _DEFAULTS:
-        return _DEFAULTS[ALIASES.get(loss, loss)]
+    if isinstance(loss, str):
+        found = _DEFAULTS.get(loss) or ALIASES.get(loss)
+        if found is not None:
+            return found
     if isinstance(loss, Loss):
         return loss
     raise BadInput(
