@@ -65,7 +65,7 @@ def test_two_classes():
     assert model.certificate_.certified
     assert "certified" in str(model.certificate_)
     assert model.n_passes_ > 0
-    assert model.n_iter_ == max(1, len(model.trace_))
+    assert model.n_iter_.tolist() == [np.ceil(model.n_passes_)]
     z = model.decision_function(X)
     assert z.shape == (100,)
     np.testing.assert_allclose(z, X @ model.coef_[0] + model.intercept_[0], rtol=1e-12)
@@ -510,3 +510,29 @@ def test_rows_with_many_columns_need_not_be_sorted():
             ValueError, match=r"out of range|decrease|begin with 0|beyond the stored"
         ):
             _kernels.csr_repeats(np.array(indices), np.array(indptr), 5)
+
+
+@pytest.mark.parametrize("y", [Y, np.repeat([0, 1, 2, 3], 25)], ids=["two", "four"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(C=0.1, l1_ratio=1.0),
+        linsep.LinearSVC(),
+        linsep.LinearClassifier("modified_huber"),
+        linsep.Perceptron(max_passes=5),
+        linsep.SGDClassifier(epochs=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_sparse_coefficients_predict_the_same(model, y, tmp_path):
+    model = clone(model).fit(X, y)
+    dense, scores = model.coef_, model.decision_function(X)
+    assert sp.issparse(model.sparsify().coef_)
+    np.testing.assert_array_equal(model.decision_function(X), scores)
+    if hasattr(model, "predict_proba"):
+        assert model.predict_proba(X).shape == (len(X), len(model.classes_))
+    linsep.save(model, tmp_path / "model.linsep")
+    np.testing.assert_array_equal(linsep.load(tmp_path / "model.linsep").coef_, dense)
+    if isinstance(model, LogisticRegression):
+        assert linsep.verify(model, X, y).certified
+    np.testing.assert_array_equal(model.densify().coef_, dense)

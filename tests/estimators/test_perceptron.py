@@ -418,3 +418,68 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
     with pytest.raises(BadInput):
         model.fit(np.full_like(X, np.nan), y)
     assert (model.coef_ == before).all()
+
+
+def by_hand(X, y, weight, normalised):
+    """Cyclic updates s y (x, 1), or that over |(x, 1)|, of the rows of positive weight; and the norms on the way."""
+    rows = weight > 0.0
+    A = np.column_stack([X, np.ones(len(X))])[rows]
+    step = (np.where(y > 0, 1.0, -1.0) * weight)[rows]
+    theta, norms, clean, i = np.zeros(A.shape[1]), [], 0, 0
+    while clean < len(A):
+        clean += 1
+        if step[i] * (A[i] @ theta) <= 0.0:
+            theta = theta + step[i] * A[i] / (np.linalg.norm(A[i]) if normalised else 1.0)
+            norms.append(np.linalg.norm(theta))
+            clean = 0
+        i = (i + 1) % len(A)
+    return theta, np.array(norms)
+
+
+class TestWeights:
+    X, y = separable(7)
+    weight = np.where(np.arange(40) % 7 == 3, 0.0, np.linspace(0.2, 3.0, 40))
+
+    @pytest.mark.parametrize("update", ["raw", "normalized"])
+    @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+    def test_they_multiply_the_updates(self, update, storage):
+        model = Perceptron(update).fit(storage(self.X), self.y, self.weight)
+        theta, norms = by_hand(self.X, self.y, self.weight, update == "normalized")
+        np.testing.assert_allclose(np.append(model.coef_, model.intercept_), theta, rtol=1e-9)
+        np.testing.assert_allclose(model.history_.norms, norms, rtol=1e-9)
+        assert model.separated_ and (self.weight[model.history_.rows] > 0.0).all()
+        inner, cosine = model.history_.against(theta[:-1], theta[-1], self.X, self.y * self.weight)
+        assert inner[-1] == pytest.approx(theta @ theta) and cosine[-1] == pytest.approx(1.0)
+
+    def test_weights_of_classes(self):
+        factors = {-1: 0.5, 1: 2.0}
+        model = Perceptron(class_weight=factors).fit(self.X, self.y)
+        other = Perceptron().fit(self.X, self.y, np.where(self.y > 0, 2.0, 0.5))
+        np.testing.assert_array_equal(model.coef_, other.coef_)
+        streamed = Perceptron(class_weight=factors).partial_fit(self.X, self.y, [-1, 1])
+        assert streamed.n_updates_ > 0
+        with pytest.raises(BadInput, match="balanced"):
+            Perceptron(class_weight="balanced").partial_fit(self.X, self.y, [-1, 1])
+
+    def test_bounds_are_for_updates_without_weights(self):
+        model = Perceptron().fit(self.X, self.y, self.weight)
+        with pytest.raises(Refused, match="without weights"):
+            model.bounds(self.X, self.y)
+        assert model.fit(self.X, self.y).bounds(self.X, self.y) is not None
+
+    def test_adaboost(self):
+        from sklearn.ensemble import AdaBoostClassifier
+
+        model = AdaBoostClassifier(Perceptron(max_passes=5), n_estimators=3)
+        assert model.fit(*IRIS).score(*IRIS) > 0.6
+
+
+@pytest.mark.parametrize(("X", "y"), [TWO, IRIS], ids=["separable", "not separable"])
+def test_a_saved_one_keeps_its_proof(X, y, tmp_path):
+    import linsep
+
+    model = Perceptron(max_passes=20).fit(X, y)
+    linsep.save(model, tmp_path / "model.linsep")
+    again = linsep.load(tmp_path / "model.linsep")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert str(again.certificate_) == str(model.certificate_)

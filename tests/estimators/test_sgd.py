@@ -499,3 +499,53 @@ def test_probabilities_only_where_the_loss_has_them():
     assert not hasattr(SGDClassifier("hinge"), "predict_proba")
     assert hasattr(SGDClassifier("logistic"), "predict_proba")
     assert not hasattr(SGDClassifier("nothing"), "predict_proba")
+
+
+class TestEarlyStopping:
+    @pytest.mark.parametrize("keep", ["best", "last", "average"])
+    @pytest.mark.parametrize(("X", "y"), [SCALED, IRIS], ids=["two", "three"])
+    def test_it_ends_when_held_out_rows_gain_nothing(self, keep, X, y):
+        model = SGDClassifier(early_stopping=True, keep=keep, epochs=60, n_iter_no_change=3)
+        held = model.fit(X, y).validation_rows_
+        assert len(held) == round(0.1 * len(y)) and model.n_iter_ < 60
+        assert len(model.validation_scores_) == model.n_iter_
+        shown = model.validation_scores_.max() if keep == "best" else model.validation_scores_[-1]
+        assert model.score(X[held], y[held]) == pytest.approx(shown)
+
+    def test_the_certificate_is_that_of_the_other_rows(self):
+        X, y = SCALED
+        model = SGDClassifier(early_stopping=True, C=0.01, epochs=5).fit(X, y)
+        rest = np.ones(len(y))
+        rest[model.validation_rows_] = 0.0
+        P = objective(losses.get("hinge"), 0.01, X, y, model, rest)
+        assert model.certificate_.primal == pytest.approx(P, rel=1e-12)
+        model.set_params(tol=0.99).fit(X, y)
+        assert verify(model, X, y).certified
+        with pytest.raises(BadInput, match="held out"):
+            verify(model, X[:200], y[:200])
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"validation_fraction": 1.5}, "between 0 and 1"),
+            ({"validation_fraction": 1e-4}, "cannot hold out"),
+            ({"n_iter_no_change": 0}, "at least 1"),
+            ({"early_stopping": 1}, "True or False"),
+        ],
+    )
+    def test_refusals(self, options, message):
+        with pytest.raises(BadInput, match=message):
+            SGDClassifier(**{"early_stopping": True, **options}).fit(*IRIS)
+
+    def test_a_later_fit_without_it_forgets(self):
+        model = SGDClassifier(early_stopping=True, epochs=2).fit(*IRIS)
+        model.set_params(early_stopping=False).fit(*IRIS)
+        assert not hasattr(model, "validation_scores_") and not len(model.validation_rows_)
+
+
+def test_american_spelling():
+    model = SGDClassifier(standardize=True)
+    assert model.standardise and model.get_params()["standardise"]
+    assert not model.set_params(standardize=False).standardise
+    with pytest.raises(TypeError, match="the same parameter"):
+        SGDClassifier(standardize=True, standardise=True)

@@ -501,3 +501,30 @@ def test_multipliers_that_are_a_small_part_of_a_large_box(C):
     model = LinearSVC(C).fit(X, y)
     assert model.support_.tolist() == [1, 2]
     assert np.allclose(model.alpha_, [0.0, 2.0, 2.0, 0.0], rtol=1e-5)
+
+
+class TestNamesOfScikitLearn:
+    def test_dual_coefficients_of_two_classes(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        X = StandardScaler().fit_transform(X)
+        model, other = LinearSVC().fit(X, y), SVC(kernel="linear", tol=1e-8).fit(X, y)
+        order = np.argsort(other.support_)
+        np.testing.assert_array_equal(model.support_, other.support_[order])
+        np.testing.assert_array_equal(model.n_support_, other.n_support_)
+        np.testing.assert_allclose(model.dual_coef_, other.dual_coef_[:, order], atol=1e-4)
+        assert "squared hinge" in (LinearSVC.__doc__ or "").splitlines()[0]
+
+    @pytest.mark.parametrize(
+        "options", [{}, {"loss": "squared_hinge"}, {"multiclass": "crammer_singer"}], ids=str
+    )
+    def test_coefficients_from_support_vectors(self, options):
+        model = LinearSVC(**options).fit(IRIS_X, IRIS_Y)
+        np.testing.assert_allclose(
+            model.dual_coef_ @ model.support_vectors_, model.coef_, atol=1e-8
+        )
+        counts = np.bincount(IRIS_Y[model.support_], minlength=3)
+        np.testing.assert_array_equal(model.n_support_, counts)
+
+    @pytest.mark.parametrize("name", ["dual_coef_", "n_support_"])
+    def test_not_before_fit(self, name):
+        assert not hasattr(LinearSVC(), name)

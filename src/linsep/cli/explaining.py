@@ -9,6 +9,7 @@ import numpy as np
 
 import linsep
 from linsep.cli.output import Outcome, certificate_facts, plain, say, table
+from linsep.estimators.scoring import dense_coef
 from linsep.pipelines import taken_apart
 
 
@@ -27,7 +28,7 @@ def run(options: Any) -> Outcome:
     final, d = opened.model, opened.model.n_features_in_
     known = opened.feature_names(d)
     names = [f"x{j}" for j in range(d)] if known is None else [str(name) for name in known]
-    W, b = np.atleast_2d(final.coef_), np.atleast_1d(final.intercept_)
+    W, b = np.atleast_2d(dense_coef(final)), np.atleast_1d(final.intercept_)
     classes = [str(c) for c in getattr(final, "classes_", [])]
     heads = classes if len(W) > 1 else [f"towards {classes[1]}" if classes else "coefficient"]
     order = np.argsort(-np.abs(W).max(axis=0), kind="stable")[: max(0, options.top)]

@@ -13,7 +13,9 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from linsep import data
 from linsep.data import Location, location_of
@@ -22,11 +24,12 @@ from linsep.data.entrance import inputs, labels, partitions
 from linsep.data.entrance.inputs import FloatArray
 from linsep.estimators import fitting, parameters
 from linsep.estimators.fitting import Subproblem
-from linsep.estimators.scoring import scores
+from linsep.estimators.scoring import dense_coef, scores
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit
 
+Scored = TypeVar("Scored", bound="ByScores")
 Model = TypeVar("Model", bound="Classification")
 
 #: Schemes that solve one problem for all classes together.
@@ -54,6 +57,28 @@ class ByScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         at = (Z[:, 0] >= 0).view(np.int8) if Z.shape[1] == 1 else Z.argmax(axis=1)
         predicted: npt.NDArray[Any] = self.classes_.take(at)
         return predicted
+
+    def sparsify(self: Scored) -> Scored:
+        """Convert ``coef_`` to a CSR matrix, which is smaller if most coefficients are 0; ``densify`` converts it back.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "coef_")
+        self.__dict__["coef_"] = sp.csr_matrix(dense_coef(self))
+        return self
+
+    def densify(self: Scored) -> Scored:
+        """Convert ``coef_`` to an array, as ``fit`` leaves it.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "coef_")
+        self.__dict__["coef_"] = dense_coef(self)
+        return self
 
     def _linear_scores(self, X: Any) -> FloatArray:
         return scores(self, X)

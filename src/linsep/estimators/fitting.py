@@ -27,6 +27,7 @@ from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
+from linsep.estimators.scoring import dense_coef
 from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import Job, advance
 from linsep.penalties import ElasticNet
@@ -256,7 +257,7 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
         "n_passes_": sum(fit.n_passes for fit in fits),
         "solver_": ", ".join(dict.fromkeys(fit.solver for fit in fits)),
         "trace_": trace,
-        "n_iter_": max(1, len(trace)),
+        "n_iter_": np.array([max(1, math.ceil(fit.n_passes)) for fit in fits], dtype=np.int32),
         "_fits": fits,
         **others,
     }
@@ -271,7 +272,7 @@ def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> No
 
 def stacked(model: Any) -> FloatArray:
     """W (d+1, k) of a fitted model, rebuilt from its public attributes."""
-    return np.vstack([np.atleast_2d(model.coef_).T, np.atleast_1d(model.intercept_)])
+    return np.vstack([np.atleast_2d(dense_coef(model)).T, np.atleast_1d(model.intercept_)])
 
 
 def earlier(model: Any, shape: tuple[int, int]) -> FloatArray | None:

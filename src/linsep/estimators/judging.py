@@ -7,6 +7,8 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import StratifiedShuffleSplit
 
 from linsep.certificates import certify, loss_factor
 from linsep.data import Memory
@@ -14,6 +16,7 @@ from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput, NonFinite
+from linsep.estimators.scoring import product
 from linsep.losses import CoupledLoss
 from linsep.online import Curves, Descent
 from linsep.problem import Problem
@@ -76,6 +79,55 @@ class SgdCertifier:
             certificate = factor.certificate(found, recipe.tol)
         self.passes += problem.passes
         return conclude(recipe, solution, certificate, "sgd", problem.passes, seconds)
+
+
+class ValidationMonitor:
+    """Accuracy on rows that are held out from the descent, after every epoch.
+
+    It ends the descent after ``patience`` epochs in a row that do not raise the best accuracy by more than ``tol``.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        codes: npt.NDArray[np.int64],
+        weight: FloatArray | None,
+        tol: float,
+        patience: int,
+    ) -> None:
+        self._X, self._codes, self._weight = X, codes, weight
+        self._tol, self._patience, self._idle = tol, patience, 0
+        self.scores: list[float] = []
+        self.best: FloatArray = np.empty(0)
+        self._bar = -np.inf
+
+    def __call__(self, W: FloatArray) -> bool:
+        """Whether the last epochs did not improve; W is (columns, d+1)."""
+        Z = product(self._X, np.ascontiguousarray(W[:, :-1].T)) + W[:, -1]
+        predicted = Z[:, 0] >= 0.0 if Z.shape[1] == 1 else Z.argmax(axis=1)
+        score = float(np.average(predicted == self._codes, weights=self._weight))
+        if score > max(self.scores, default=-np.inf):
+            self.best = W.copy()
+        self._idle = 0 if score > self._bar + self._tol else self._idle + 1
+        self._bar = max(self._bar, score)
+        self.scores.append(score)
+        return self._idle >= self._patience
+
+
+def held_out_rows(
+    codes: npt.NDArray[np.int64], weight: FloatArray | None, fraction: float, seed: int
+) -> npt.NDArray[np.intp]:
+    """Rows that make up this share of each class, drawn at random from those of positive weight."""
+    present = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
+    split = StratifiedShuffleSplit(1, test_size=fraction, random_state=seed)
+    try:
+        _, held = next(split.split(present, codes[present]))
+    except ValueError as error:
+        raise BadInput(
+            f"early_stopping cannot hold out validation_fraction={fraction:g} of {len(present)} rows: {error}"
+        ) from error
+    found: npt.NDArray[np.intp] = np.sort(present[held])
+    return found
 
 
 @contextmanager

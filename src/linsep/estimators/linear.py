@@ -47,7 +47,8 @@ class LinearClassifier(Classification):
     Parameters
     ----------
     loss : str or Loss, default "logistic"
-        A name in ``linsep.losses.NAMES``, or an instance of ``linsep.losses.Loss``.
+        A name in ``linsep.losses.NAMES``, one of scikit-learn's ("log_loss", "modified_huber", "squared_error"), or an
+        instance of ``linsep.losses.Loss``.
     C : float, default 1.0
         Weight of the loss against the penalty, in (0, inf]; inf means no penalty.
     multiclass : {"ovr"}
@@ -138,7 +139,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     loss : str or Loss, default "squared"
-        "squared" r^2, "absolute" |r|, "huber", or an instance of ``linsep.losses.Loss``. With C = inf
+        "squared" r^2, "squared_error" r^2/2 (scikit-learn's name and factor in ``SGDRegressor``), "absolute" |r|,
+        "huber", or an instance of ``linsep.losses.Loss``. With C = inf
         "absolute" is the regression to the median: a vertex of a linear programme, which passes through as many
         rows as there are coefficients. The fit ends at the vertex where it finds it, and within tol of it if not.
     C : float, default inf
@@ -151,7 +153,9 @@ warm_start, random_state
     ----------
     coef_ : ndarray (d,)
     intercept_ : float
-    certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, feature_names_in_
+    n_iter_ : int
+        Passes over the data, rounded up.
+    certificate_, n_passes_, solver_, trace_, n_features_in_, feature_names_in_
         As in ``LogisticRegression``.
 
     Examples
@@ -226,7 +230,8 @@ warm_start, random_state
         start = fitting.earlier(self, (rows.shape[1] + 1, 1))
         fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
         w, b = fits[0].W[:-1, 0].copy(), float(fits[0].W[-1, 0])
-        fitting.store(self, fits, names, coef_=w, intercept_=b, **opened.fitted)
+        own = {"coef_": w, "intercept_": b, "n_iter_": max(1, math.ceil(fits[0].n_passes))}
+        fitting.store(self, fits, names, **own, **opened.fitted)
         return self
 
     def predict(self, X: Any) -> FloatArray:

@@ -69,8 +69,8 @@ class LogisticRegression(Classification):
         The solver that made the fit, as ``solver`` would name it.
     trace_ : tuple of TraceRecord
         Passes, seconds, primal and dual value along the way.
-    n_iter_ : int
-        Number of records in the trace.
+    n_iter_ : ndarray of int (1,), or (k,) for one-vs-rest
+        Passes over the data for each problem, rounded up.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if the rows came with column names.

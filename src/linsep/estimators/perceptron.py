@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep.bounds import MistakeBounds, best_mistake_bounds
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.inputs import FloatArray
-from linsep.errors import BadInput
+from linsep.errors import BadInput, Refused
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
 from linsep.estimators.judging import finite_or_refused
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.streaming import portion
+from linsep.hyperplane import Hyperplane
 from linsep.online import (
     ORDERS,
     UPDATES,
@@ -36,19 +39,19 @@ _CHEAP = 2e7  # n (d + 1)^2 up to which an unfinished run is followed by the que
 class Perceptron(ByScores):
     """Rosenblatt's perceptron: correct one mistake after another until there is none.
 
-    While some row has y (x.w + b) <= 0, take one of them and add y x to w and y to b (raw), or the same divided by
-    |(x, 1)| (normalised). If a hyperplane separates the classes this ends, after at most as many updates as
-    ``bounds`` says; if none does, it ends at its budget. Three or more classes: one perceptron
-    for each class against the others.
+    While some row has y (x.w + b) <= 0, take one of them and add s y x to w and s y to b (raw), or the same divided by
+    |(x, 1)| (normalised); s is the weight of the row, 1 by default. If a hyperplane separates the classes this ends,
+    after at most as many updates as ``bounds`` says; if none does, it ends at its budget. Three or more classes:
+    one perceptron for each class against the others.
 
     Parameters
     ----------
     update : {"raw", "normalised"}
-        What is added: y (x, 1), or the same scaled to length 1.
+        What is added: y (x, 1), or the same scaled to length 1. The spelling "normalized" is accepted.
     order : {"cyclic", "first", "random", "worst"}
         Which mistake is corrected: the next one in the cycle of rows, the first of all rows, the next one in
         a random order that changes from pass to pass, or the one with the least margin (of rows divided by
-        their length when updates are).
+        their length when updates are; times their weight).
     max_updates : int, default 1_000_000
         Budget of updates, for each class against the others.
     max_passes : float, default 1000
@@ -60,6 +63,8 @@ class Perceptron(ByScores):
     average : bool, default False
         Whether the mean of (w, b) over all rows looked at is returned (Freund, Schapire 1999): steadier where
         classes overlap, but not sure to separate those that can be.
+    class_weight : dict {class: weight}, "balanced" or None
+        Factor on the weights of the rows of a class.
     random_state : int, RandomState or None
         Seed of the random order; None is 0.
 
@@ -94,7 +99,7 @@ class Perceptron(ByScores):
     (True, 9)
     """
 
-    _saved_records = (Stream, PerceptronHistory, Separable, Inseparable, Undecided)
+    _saved_records = (Stream, PerceptronHistory, Hyperplane, Separable, Inseparable, Undecided)
 
     @explain_keywords
     def __init__(
@@ -107,6 +112,7 @@ class Perceptron(ByScores):
         time_limit: float | None = None,
         fit_intercept: bool = True,
         average: bool = False,
+        class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
         self.update = update
@@ -116,9 +122,10 @@ class Perceptron(ByScores):
         self.time_limit = time_limit
         self.fit_intercept = fit_intercept
         self.average = average
+        self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Perceptron:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
         """Start at w = 0 and correct mistakes until there is none or the budget is spent.
 
         Parameters
@@ -127,6 +134,9 @@ class Perceptron(ByScores):
             Finite numbers.
         y : array (n,)
             Class labels: strings, integers or booleans.
+        sample_weight : array (n,), optional
+            Weight of each row, >= 0, which multiplies its updates, as in scikit-learn's ``Perceptron``; a row of weight
+            0 is left out. Whether classes can be separated does not depend on positive weights.
 
         Returns
         -------
@@ -136,17 +146,24 @@ class Perceptron(ByScores):
         settings = self._settings()
         rows, names = inputs.rows(X, owner)
         known = labels.encode(y, rows.shape[0], owner)
+        weight = inputs.weights(sample_weight, rows.shape[0])
+        weight = labels.weigh(known, weight, self.class_weight, owner)
+        used = None
+        if weight is not None and not weight.all():
+            used = np.flatnonzero(weight)
+            rows, weight = rows[used], weight[used]
         data = Memory(readable(rows), n_threads=1)
         with finite_or_refused(data.X, names):
             lengths = lengths_of(data, settings["fit_intercept"])
         k = len(known.classes)
         runs = []
         for c in [1] if k == 2 else range(k):
-            sign = known.signs(c)
-            run = train_perceptron(data, sign, lengths, **settings)
+            sign = known.signs(c) if used is None else known.signs(c)[used]
+            run = train_perceptron(data, sign, lengths, weight=weight, **settings)
             classes = known.classes if k == 2 else np.array([False, True])
             runs.append((run, _proof(data, sign, run, settings, classes)))
-        histories = tuple(run.history for run, _ in runs)
+        histories = tuple(_numbered(run.history, used) for run, _ in runs)
+        skipped = np.flatnonzero(lengths == 0.0)
         _store(
             self,
             [run.end for run, _ in runs],
@@ -157,20 +174,23 @@ class Perceptron(ByScores):
             certificate_=runs[0][1][0] if k == 2 else tuple(answer for _, (answer, _) in runs),
             n_updates_=sum(history.n_updates for history in histories),
             history_=histories[0] if k == 2 else histories,
-            skipped_=np.flatnonzero(lengths == 0.0),
+            skipped_=skipped if used is None else used[skipped],
+            _weighted=weight is not None,
             n_passes_=sum(run.passes for run, _ in runs),
             n_iter_=max(1, *(int(np.ceil(run.passes)) for run, _ in runs)),
         )
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Perceptron:
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Perceptron:
         """Learn online: look at each row once, in the order given, and update where the prediction is wrong.
 
         The prediction at score 0 is the second class, so there only the first one makes an update.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in ``fit``.
         classes : array, optional
             All classes there will ever be; needed in the first call.
@@ -180,7 +200,7 @@ class Perceptron(ByScores):
         self
         """
         settings = self._settings()
-        rows, known, settled = portion(self, X, y, classes)
+        rows, known, weight, settled = portion(self, X, y, classes, sample_weight)
         data = Memory(rows, n_threads=1)
         lengths = lengths_of(data, settings["fit_intercept"])
         positive = [1] if len(known.classes) == 2 else range(len(known.classes))
@@ -198,20 +218,31 @@ class Perceptron(ByScores):
                 known.signs(c),
                 lengths,
                 start,
+                weight=weight,
                 update=settings["update"],
                 fit_intercept=settings["fit_intercept"],
             )
             updates += made
             ends.append(end)
         kept = {name: getattr(self, name) for name in _KEPT if name in vars(self)}
-        _store(self, ends, **{**kept, **settled}, n_updates_=updates, n_iter_=1)
+        own = {
+            "n_updates_": updates,
+            "n_iter_": 1,
+            "_weighted": weight is not None or self._has_weights,
+        }
+        _store(self, ends, **{**kept, **settled, **own})
         return self
 
     def bounds(self, X: Any, y: Any) -> MistakeBounds | tuple[MistakeBounds, ...]:
         """How many updates these rows can cause at most: one MistakeBounds, or one for each of k >= 3 classes.
 
-        Refused if no hyperplane separates the rows.
+        Refused if no hyperplane separates the rows, or if the model has weights.
         """
+        if self._has_weights:
+            raise Refused(
+                "The bounds are for updates without weights. With weights between a and b there are at most (b/a)^2 "
+                "times as many updates: take the bounds of a Perceptron fitted without weights."
+            )
         rows = readable(inputs.rows_again(self, X))
         known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
         intercept = parameters.flag("fit_intercept", self.fit_intercept)
@@ -222,9 +253,15 @@ class Perceptron(ByScores):
         )
         return found[0] if k == 2 else found
 
+    @property
+    def _has_weights(self) -> bool:
+        return bool(vars(self).get("_weighted", False))
+
     def _settings(self) -> dict[str, Any]:
         return {
-            "update": parameters.one_of("update", self.update, UPDATES),
+            "update": parameters.one_of(
+                "update", "normalised" if self.update == "normalized" else self.update, UPDATES
+            ),
             "order": parameters.one_of("order", self.order, ORDERS),
             "fit_intercept": parameters.flag("fit_intercept", self.fit_intercept),
             "average": parameters.flag("average", self.average),
@@ -247,6 +284,11 @@ def _store(model: Any, ends: list[Stream], **attributes: Any) -> None:
         _streams=ends,
         **attributes,
     )
+
+
+def _numbered(history: PerceptronHistory, used: npt.NDArray[np.intp] | None) -> PerceptronHistory:
+    """The history with the numbers that its rows have among all rows."""
+    return history if used is None else replace(history, rows=used[history.rows])
 
 
 def _proof(

@@ -42,8 +42,14 @@ def scores(
     return _by_blocks(work, model, _ready(model, X))
 
 
-def _scores(model: Any, X: Any, first: int) -> FloatArray:
+def dense_coef(model: Any) -> FloatArray:
+    """``coef_`` as an array, also after ``sparsify``."""
     coef = model.coef_
+    return coef.toarray() if sp.issparse(coef) else coef  # type: ignore[no-any-return]
+
+
+def _scores(model: Any, X: Any, first: int) -> FloatArray:
+    coef = dense_coef(model)
     if coef.ndim == 1 or len(coef) == 1:
         rows = native_rows(X)
         if rows is not None:
@@ -75,7 +81,8 @@ def predicted_probabilities(model: Any, X: Any) -> FloatArray:
 def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
     loss = model._fits[0].recipe.loss.plain
     rows = native_rows(X)
-    k = len(model.coef_)
+    coef = dense_coef(model)
+    k = len(coef)
     if rows is not None and k == 1 and isinstance(loss, Logistic):
         P, theta = np.empty((rows.n, 2)), _theta(model)
         pair = _kernels.sigmoids
@@ -88,7 +95,7 @@ def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
             return P
     elif rows is not None and isinstance(loss, Multinomial):
         P, W = np.empty((rows.n, k)), np.zeros((rows.d + 1, -(-k // 8) * 8))
-        W[:-1, :k], W[-1, :k] = model.coef_.T, model.intercept_
+        W[:-1, :k], W[-1, :k] = coef.T, model.intercept_
         soft = _kernels.softmaxes
         if by_pieces(
             getattr(model, "n_threads", None),
@@ -139,7 +146,7 @@ def native_rows(X: Any) -> _kernels.Rows | None:
 
 def _theta(model: Any) -> FloatArray:
     """(w, b) of a model with one column of scores."""
-    coef = model.coef_
+    coef = dense_coef(model)
     theta = np.empty(coef.size + 1)
     theta[:-1] = coef if coef.ndim == 1 else coef[0]
     theta[-1] = model.intercept_ if coef.ndim == 1 else model.intercept_[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -25,6 +25,7 @@ from linsep.losses import CoupledLoss, Loss
 from linsep.online import KEEPS, Plan, Scaling, StepSizes, descend
 from linsep.online.schedules import known
 from linsep.penalties import ElasticNet
+from linsep.spelling import accept_american
 from linsep.train import Recipe
 
 
@@ -48,6 +49,17 @@ class SGDHistory:
     averaged: FloatArray | None
 
 
+def without_rows(
+    weight: FloatArray | None, n: int, rows: Sequence[int] | npt.NDArray[np.intp]
+) -> FloatArray | None:
+    """The weights of n rows, 0 for these."""
+    if not len(rows):
+        return weight
+    left = np.ones(n) if weight is None else weight.copy()
+    left[rows] = 0.0
+    return left
+
+
 def _has_probabilities(model: SGDClassifier) -> bool:
     try:
         return parameters.classification_loss(model.loss).probabilistic
@@ -55,6 +67,7 @@ def _has_probabilities(model: SGDClassifier) -> bool:
         return False
 
 
+@accept_american
 class SGDClassifier(ByScores):
     """Linear classifier by stochastic sub-gradient descent, with its distance from the optimum.
 
@@ -95,7 +108,7 @@ class SGDClassifier(ByScores):
         size. It is a change of variables: X is not copied, and the objective and its penalty stay
         those of the columns as given. Steps cost some ten times as much. Sparse columns, and all
         columns without an intercept, are scaled and not centred. ``partial_fit`` takes mean and spread from
-        its first portion.
+        its first portion. The spelling ``standardize`` is accepted.
     fit_intercept : bool, default True
         Whether b is fitted; otherwise it is 0.
     class_weight : dict {class: weight}, "balanced" or None
@@ -103,6 +116,14 @@ class SGDClassifier(ByScores):
     tol : float, default 1e-3
         Relative duality gap at which the certificate counts the fit as optimal. With ``keep="best"`` the
         epochs end early once it is reached.
+    early_stopping : bool, default False
+        Whether a part of the rows is held out, and the epochs end once the accuracy there has not risen by more than
+        ``tol`` for ``n_iter_no_change`` epochs. ``keep="best"`` then keeps the point of the best accuracy. Objective
+        and certificate are those of the remaining rows.
+    validation_fraction : float, default 0.1
+        Share of each class that is held out.
+    n_iter_no_change : int, default 5
+        Epochs without improvement.
     n_threads : int, optional
         Threads that judge points; steps are made by one. The answer does not depend on it.
     random_state : int, RandomState or None
@@ -110,8 +131,7 @@ class SGDClassifier(ByScores):
 
     Attributes
     ----------
-    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
-feature_names_in_
+    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_features_in_, feature_names_in_
         As in ``LogisticRegression``. The certificate says how far from the optimum the descent
         ended; that it is not certified to ``tol`` is normal here and does not warn.
     history_ : SGDHistory
@@ -120,6 +140,12 @@ feature_names_in_
         The first step of each class.
     n_steps_ : int
         Steps made.
+    n_iter_ : int
+        Epochs made.
+    validation_scores_ : ndarray (n_iter_,)
+        With ``early_stopping``: accuracy on the held-out rows after every epoch.
+    validation_rows_ : ndarray of int
+        With ``early_stopping``: the rows that were held out.
 
     Examples
     --------
@@ -148,6 +174,9 @@ feature_names_in_
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-3,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
         n_threads: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -164,6 +193,9 @@ feature_names_in_
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.n_threads = n_threads
         self.random_state = random_state
 
@@ -192,8 +224,11 @@ feature_names_in_
         began = perf_counter()
         k = len(known_labels.classes)
         codes = np.ascontiguousarray(known_labels.codes, dtype=np.int64)
+        rows = readable(rows)
+        held, monitor = self._held_out(rows, codes, weight, plan.seed)
+        weight = without_rows(weight, len(codes), held)
         data = Memory(
-            readable(rows),
+            rows,
             weight=weight,
             labels=codes,
             n_threads=parameters.threads(self.n_threads),
@@ -201,12 +236,15 @@ feature_names_in_
         try:
             court = judging.SgdCertifier(recipe, data, k)
             with judging.finite_or_refused(data.X, names):
-                done = descend(plan, data, k, court.enough if self.keep == "best" else None)
+                sure = self.keep == "best" and monitor is None
+                done = descend(plan, data, k, court.enough if sure else None, monitor)
             judging.refuse_divergence(done, self.keep)
             fits = court.fits(done, perf_counter() - began)
         finally:
             data.close()
         curves, scale = done.curves, court.factor.objective
+        self.__dict__.pop("validation_scores_", None)  # of an earlier fit
+        own = {} if monitor is None else {"validation_scores_": np.array(monitor.scores)}
         fitting.store(
             self,
             fits,
@@ -220,6 +258,9 @@ feature_names_in_
             ),
             eta0_=done.step_sizes.eta0,
             n_steps_=done.n_steps,
+            n_iter_=done.epochs,
+            validation_rows_=held,
+            **own,
             n_passes_=done.passes + court.passes,
             trace_=fits[0].trace,
             _class_weight=self.class_weight,
@@ -262,6 +303,21 @@ feature_names_in_
         """Logarithm of ``predict_proba``."""
         check_is_fitted(self, "coef_")
         return log_probabilities(parameters.classification_loss(self.loss), scores(self, X))
+
+    def _held_out(
+        self, rows: Any, codes: npt.NDArray[np.int64], weight: FloatArray | None, seed: int
+    ) -> tuple[npt.NDArray[np.intp], judging.ValidationMonitor | None]:
+        """Rows that early stopping holds out, and who looks at them; none without it."""
+        if not parameters.flag("early_stopping", self.early_stopping):
+            return np.empty(0, dtype=np.intp), None
+        fraction = parameters.positive("validation_fraction", self.validation_fraction)
+        if fraction >= 1.0:
+            raise BadInput(f"validation_fraction must lie between 0 and 1, got {fraction!r}.")
+        patience = parameters.count("n_iter_no_change", self.n_iter_no_change, "epochs")
+        held = judging.held_out_rows(codes, weight, fraction, seed)
+        own = None if weight is None else weight[held]
+        tol = parameters.positive("tol", self.tol)
+        return held, judging.ValidationMonitor(rows[held], codes[held], own, tol, patience)
 
     def _recipe(self) -> Recipe:
         return Recipe(
@@ -324,5 +380,12 @@ feature_names_in_
         weight = labels.weigh(
             known_labels, inputs.weights(sample_weight, rows.shape[0]), self._class_weight, owner
         )
+        held = vars(self).get("validation_rows_", ())
+        if len(held) and held[-1] >= rows.shape[0]:
+            raise BadInput(
+                f"early_stopping held out row {held[-1]}, but X has {rows.shape[0]} rows; give the rows that the model "
+                "was fitted to."
+            )
+        weight = without_rows(weight, rows.shape[0], held)
         parts = subproblems(self._fits[0].recipe.loss, known_labels)
         yield from fitting.verification_parts(self, parts, rows, weight)

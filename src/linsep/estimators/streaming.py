@@ -15,7 +15,10 @@ from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput
 from linsep.online import Descent, Plan, Scaling, StepSizes, choose_steps, make_steps
 
-_ONLY_AFTER_FIT = ("certificate_", "history_", "trace_", "n_passes_", "solver_", "_fits")
+_ONLY_AFTER_FIT = (
+    *("certificate_", "history_", "trace_", "n_passes_", "solver_", "_fits"),
+    *("validation_scores_", "validation_rows_"),
+)
 _TRIAL = 1024
 
 
@@ -63,8 +66,15 @@ def expected_classes(model: Any, classes: Any) -> npt.NDArray[Any]:
     return given
 
 
-def portion(model: Any, X: Any, y: Any, classes: Any) -> tuple[Any, labels.Labels, dict[str, Any]]:
-    """Checked rows and labels of one portion, and the attributes that the first one settles."""
+def portion(
+    model: Any, X: Any, y: Any, classes: Any, sample_weight: Any
+) -> tuple[Any, labels.Labels, FloatArray | None, dict[str, Any]]:
+    """Checked rows, labels and weights of one portion, and the attributes that the first one settles."""
+    if isinstance(model.class_weight, str):
+        raise BadInput(
+            "class_weight='balanced' needs all labels at once, which partial_fit never has; give a dict "
+            "{class: weight}, for instance from sklearn.utils.class_weight.compute_class_weight."
+        )
     owner = type(model).__name__
     first = "coef_" not in vars(model)
     expected = expected_classes(model, classes)
@@ -77,21 +87,17 @@ def portion(model: Any, X: Any, y: Any, classes: Any) -> tuple[Any, labels.Label
         rows, names, settled = inputs.rows_again(model, X), None, {}
     rows = readable(rows)
     refuse_nonfinite(rows, names)
-    return rows, labels.encode_as(expected, y, rows.shape[0], owner), settled
-
-
-def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-    """Steps at the rows of one portion, in their order."""
-    if isinstance(model.class_weight, str):
-        raise BadInput(
-            "class_weight='balanced' needs all labels at once, which partial_fit never has; give a dict "
-            "{class: weight}, for instance from sklearn.utils.class_weight.compute_class_weight."
-        )
-    rows, known, settled = portion(model, X, y, classes)
+    known = labels.encode_as(expected, y, rows.shape[0], owner)
     weight = inputs.weights(sample_weight, rows.shape[0])
     if model.class_weight is not None:
         factors = labels.factors(known.classes, model.class_weight)[known.codes.astype(np.intp)]
         weight = factors if weight is None else factors * weight
+    return rows, known, weight, settled
+
+
+def advance(model: Any, plan: Plan, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+    """Steps at the rows of one portion, in their order."""
+    rows, known, weight, settled = portion(model, X, y, classes, sample_weight)
     k, n = len(known.classes), rows.shape[0]
     codes = np.ascontiguousarray(known.codes, dtype=np.int64)
     stream: Stream | None = None if settled else vars(model).get("_stream")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep import certificates
 from linsep.data.entrance import labels
@@ -13,6 +14,7 @@ from linsep.errors import BadInput
 from linsep.estimators import parameters, support
 from linsep.estimators.classification import Classification, subproblems
 from linsep.estimators.keywords import explain_keywords
+from linsep.estimators.scoring import dense_coef
 from linsep.losses import CoupledLoss, Hinge, Loss, SquaredHinge
 from linsep.solution import Explicit
 from linsep.train import Fit
@@ -21,9 +23,10 @@ _LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
 
 
 class LinearSVC(Classification):
-    """Linear support vector machine with a certificate of optimality.
+    """Linear support vector machine with a certificate; hinge loss by default (scikit-learn's: squared hinge).
 
-    The default loss is the hinge; scikit-learn's ``LinearSVC`` takes the squared hinge and penalises the intercept.
+    scikit-learn's ``LinearSVC`` also penalises the intercept; ``linsep.sklearn.LinearSVC`` has its objective and its
+    defaults. With ``loss="hinge"`` the problem is that of ``SVC(kernel="linear")``.
 
     Two classes, y in {-1, +1}: minimise over w and b
 
@@ -65,6 +68,11 @@ random_state
         the hard margin have no upper end: all are free.
     support_vectors_ : array or CSR matrix
         ``X[support_]``, kept if that is at most a million numbers; else index your own X.
+    dual_coef_ : ndarray (1, n_support), or (k, n_support) for k >= 3 classes
+        Multipliers of the support vectors times their signs y_i, as in scikit-learn's ``SVC``; the order is that of
+        ``support_``. ``coef_ = dual_coef_ @ support_vectors_``.
+    n_support_ : ndarray of int (k,)
+        Number of support vectors of each class.
     margin_ : float, or ndarray
         ``1/|w|``, the distance from the hyperplane to the points of score +-1. One-vs-rest: (k,), one for each
         problem. Crammer-Singer: (k, k), ``1/|w_c - w_d|`` for each pair of classes.
@@ -125,7 +133,7 @@ feature_names_in_
         """``1/|w|``."""
         if "coef_" not in vars(self):
             raise AttributeError("margin_: this LinearSVC is not fitted yet; call fit first.")
-        w = self.coef_
+        w = dense_coef(self)
         if isinstance(self._fits[0].recipe.loss, CoupledLoss):
             w = w[:, np.newaxis, :] - w
         length = np.sqrt(np.einsum("...j,...j->...", w, w))
@@ -149,6 +157,29 @@ feature_names_in_
                 else "support_vectors_: this LinearSVC is not fitted yet; call fit first."
             )
         return state["_support_rows"]
+
+    @property
+    def dual_coef_(self) -> FloatArray:
+        """Signed multipliers of the support vectors, one row for each problem."""
+        codes = self._codes_of_support("dual_coef_")
+        alpha: FloatArray = self.alpha_[self.support_]
+        if isinstance(self._fits[0].recipe.loss, CoupledLoss):
+            return alpha.T
+        if alpha.ndim == 1:
+            return np.where(codes == 1, alpha, -alpha)[np.newaxis]
+        return np.where(codes == np.arange(alpha.shape[1])[:, np.newaxis], alpha.T, -alpha.T)
+
+    @property
+    def n_support_(self) -> npt.NDArray[np.int32]:
+        """Number of support vectors of each class."""
+        codes = self._codes_of_support("n_support_")
+        return np.bincount(codes, minlength=len(self.classes_)).astype(np.int32)
+
+    def _codes_of_support(self, name: str) -> npt.NDArray[np.intp]:
+        if "_support_codes" not in vars(self):
+            raise AttributeError(f"{name}: this LinearSVC is not fitted yet; call fit first.")
+        codes: npt.NDArray[np.intp] = self._support_codes
+        return codes
 
     def kkt(self, X: Any, y: Any, sample_weight: Any = None) -> certificates.KKT:
         """Residuals of the conditions of optimality, recomputed in numpy from ``coef_`` and ``alpha_``.
@@ -208,4 +239,5 @@ feature_names_in_
             "free_support_": free,
             "bounded_support_": bounded,
             "_support_rows": support.support_rows(rows, used),
+            "_support_codes": np.asarray(known.codes)[used].astype(np.intp),
         }

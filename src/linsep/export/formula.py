@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from linsep.errors import Refused
+from linsep.estimators.scoring import dense_coef
 from linsep.losses import Logistic, Multinomial
 from linsep.pipelines import taken_apart
 from linsep.pipelines.expressions import (
@@ -98,7 +99,7 @@ def formula(model: Any) -> Formula:
             "one."
         )
     check_is_fitted(model, "coef_")
-    W = np.atleast_2d(model.coef_).astype(np.float64)
+    W = np.atleast_2d(dense_coef(model)).astype(np.float64)
     b = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     classes = model.classes_.tolist() if hasattr(model, "classes_") else None
     encoder = None

@@ -41,7 +41,7 @@ def _made(f: Formula, model: Any) -> Any:
     made = LinearSVC() if f.link is None else LogisticRegression()
     made.coef_, made.intercept_ = f.W.copy(), f.b.copy()
     made.classes_ = model.classes_.copy()
-    made.n_iter_ = np.array([model.n_iter_], dtype=np.int32)
+    made.n_iter_ = np.atleast_1d(model.n_iter_).astype(np.int32)
     return made
 
 
@@ -54,7 +54,7 @@ def _one_vs_rest(f: Formula, model: Any) -> Any:
         part = LogisticRegression()
         part.coef_, part.intercept_ = row[np.newaxis].copy(), np.array([b])
         part.classes_ = np.array([0, 1])
-        part.n_iter_ = np.array([model.n_iter_], dtype=np.int32)
+        part.n_iter_ = np.array([np.max(model.n_iter_)], dtype=np.int32)
         part.n_features_in_ = f.W.shape[1]
         made.estimators_.append(part)
     made.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(model.classes_)

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from linsep import estimators
 from linsep.certificates import Optimality
 from linsep.errors import BadModelFile, Refused
+from linsep.estimators.scoring import dense_coef
 from linsep.model_files import container
 from linsep.model_files.steps import StepReader, StepWriter, check_attribute_names, warn_of_version
 from linsep.paths import write_file
@@ -107,6 +108,7 @@ def to_bytes(model: Any, *, data: Any = None, include_dual: bool = True) -> byte
     params = estimator.get_params(deep=False)
     left_out = {*params, *getattr(estimator, "_not_saved", ())}
     fitted = {key: value for key, value in vars(estimator).items() if key not in left_out}
+    fitted["coef_"] = dense_coef(estimator)
     if data is not None:
         X, y = data
         fitted["data_digest_"] = digest(taken_apart(model).transform(X) if stepped else X, y)

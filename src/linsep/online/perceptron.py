@@ -2,11 +2,11 @@
 
 ::
 
-    while some row has y (x.w + b) <= 0:   w += a y x,  b += a y
+    while some row has y (x.w + b) <= 0:   w += a s y x,  b += a s y
 
-a = 1 (raw, Novikoff 1962) or 1/|(x, 1)| (normalised). Which mistake is corrected is free: the next in
-the cycle, the first, a random one, the worst. If the rows can be separated the loop ends after at most
-(R/rho)^2 updates; if not it never would, so there is a budget.
+a = 1 (raw, Novikoff 1962) or 1/|(x, 1)| (normalised), s the weight of the row. Which mistake is
+corrected is free: the next in the cycle, the first, a random one, the worst. If the rows can be separated the loop ends
+after at most (R/rho)^2 updates; if not it never would, so there is a budget.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class PerceptronHistory:
         """Inner product and cosine of a reference (w, b) with the iterates after each update.
 
         With a separator of length 1 whose margin y (x.w + b) / |(x, 1)| is at least gamma, normalised
-        updates satisfy <w*, w_t> >= gamma t and |w_t| <= sqrt(t). ``sign`` holds -1 and +1.
+        updates satisfy <w*, w_t> >= gamma t and |w_t| <= sqrt(t). ``sign`` holds -1 and +1, times the weight of the
+        row if rows were weighted.
         """
         w, sign = np.asarray(w, float).ravel(), np.asarray(sign, float)
         x = X[self.rows]
@@ -181,11 +182,27 @@ class _Loop:
         return bool(self.counts[1] >= self.rows.n)
 
 
+def weighted(
+    sign: FloatArray, lengths: FloatArray, weight: FloatArray | None, normalised: bool
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Signs, squared lengths and the kind of update by which the kernel adds s y (x, 1), or that over |(x, 1)|.
+
+    With the sign c y the kernel's raw update is c y (x, 1), whose squared length is c^2 |(x, 1)|^2.
+    """
+    if weight is None:
+        return sign, lengths, normalised
+    factor = weight
+    if normalised:
+        factor = weight / np.sqrt(np.where(lengths > 0.0, lengths, 1.0))
+    return factor * sign, factor * factor * lengths, False
+
+
 def train_perceptron(  # noqa: PLR0913
     data: Memory,
     sign: FloatArray,
     lengths: FloatArray,
     *,
+    weight: FloatArray | None = None,
     update: str,
     order: str,
     fit_intercept: bool,
@@ -195,11 +212,12 @@ def train_perceptron(  # noqa: PLR0913
     time_limit: float,
     seed: int,
 ) -> PerceptronRun:
-    """Run until no row is on the wrong side or the budget is spent."""
-    loop = _Loop(data, sign, lengths, begin(data.d, average), RECORDED)
+    """Run until no row is on the wrong side or the budget is spent; weights, if given, are positive."""
+    steps, squares, divided = weighted(sign, lengths, weight, update == "normalised")
+    loop = _Loop(data, steps, squares, begin(data.d, average), RECORDED)
     job = {
         "select": "listed" if order == "random" else order,
-        "normalised": update == "normalised",
+        "normalised": divided,
         "intercept": fit_intercept,
         "online": False,
         "max_updates": max_updates,
@@ -226,7 +244,7 @@ def train_perceptron(  # noqa: PLR0913
         norms=loop.norms[:kept].copy(),
         n_updates=loop.n_updates,
         separated=separated,
-        normalised=bool(job["normalised"]),
+        normalised=update == "normalised",
         fit_intercept=fit_intercept,
     )
     return PerceptronRun(loop.end, history, loop.visited / data.n)
@@ -243,6 +261,7 @@ def stream(
     lengths: FloatArray,
     start: Stream,
     *,
+    weight: FloatArray | None = None,
     update: str,
     fit_intercept: bool,
 ) -> tuple[Stream, int]:
@@ -250,11 +269,12 @@ def stream(
 
     The prediction at score 0 is +1, so that only y = -1 is a mistake there.
     """
-    loop = _Loop(data, sign, lengths, start)
+    steps, squares, divided = weighted(sign, lengths, weight, update == "normalised")
+    loop = _Loop(data, steps, squares, start)
     while loop.visited < start.visited + data.n:
         loop.call(
             select="cyclic",
-            normalised=update == "normalised",
+            normalised=divided,
             intercept=fit_intercept,
             online=True,
             max_updates=2**62,

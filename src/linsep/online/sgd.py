@@ -19,7 +19,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -100,6 +100,7 @@ class Descent:
     step_sizes: StepSizes
     curves: Curves
     n_steps: int
+    epochs: int
     passes: float
     goes_on: FloatArray  #: (columns, d+1), where more steps would begin
     sums: FloatArray | None
@@ -181,10 +182,26 @@ class _Run:
         return not self._pending
 
 
+class Monitor(Protocol):
+    """Looks at the point after every epoch, and keeps the one it finds best."""
+
+    best: FloatArray  #: (columns, d+1)
+
+    def __call__(self, W: FloatArray) -> bool:
+        """Whether to stop."""
+
+
 def descend(
-    plan: Plan, data: Memory, k: int, enough: Callable[[Curves], bool] | None = None
+    plan: Plan,
+    data: Memory,
+    k: int,
+    enough: Callable[[Curves], bool] | None = None,
+    monitor: Monitor | None = None,
 ) -> Descent:
-    """Make the steps of all epochs; ``enough(curves)`` may end them after any epoch that was judged."""
+    """Make the steps of all epochs; ``enough(curves)`` may end them after any epoch that was judged.
+
+    So may a ``monitor`` after every epoch; what is the best point is then for it to say.
+    """
     with Job("descent", total=plan.epochs) as job:
         run = _Run(plan, data, k)
         for epoch in range(plan.epochs):
@@ -194,18 +211,22 @@ def descend(
             job.done += 1
             if not np.isfinite(run.W).all():
                 break
+            mean = run.mean()
+            if monitor is not None and monitor(run.W if mean is None else mean):
+                break
             if enough is not None and run.all_judged and enough(run.curves):
                 break
         run.judge_all()
-    mean = run.mean()
-    W = run.curves.W if plan.keep == "best" else run.W if mean is None else mean
+    mean, best = run.mean(), run.curves.W if monitor is None else monitor.best
+    W = best if plan.keep == "best" else run.W if mean is None else mean
     return Descent(
         W=np.ascontiguousarray(W.T),
         step_sizes=run.step_sizes,
         curves=run.curves,
         n_steps=run.done,
+        epochs=int(job.done),
         passes=run.done * run.batch / data.n + run.judge.passes,
-        goes_on=run.curves.W if plan.keep == "best" else run.W,
+        goes_on=best if plan.keep == "best" else run.W,
         sums=run.sums,
         scaling=run.scaling,
     )

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.errors import BadInput
+from linsep.estimators.scoring import dense_coef
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,7 +107,7 @@ def plane(model: Any, d: int | None = 2) -> Plane:
     if isinstance(model, tuple) and len(model) == 2:
         w, b = model
     elif getattr(model, "coef_", None) is not None:
-        w, b = model.coef_, model.intercept_
+        w, b = dense_coef(model), model.intercept_
     elif getattr(model, "w", None) is not None:
         w, b = model.w, model.b
     else:

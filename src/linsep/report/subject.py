@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from linsep.data.entrance import inputs, labels
 from linsep.errors import BadInput
+from linsep.estimators.scoring import dense_coef
 from linsep.losses import Loss, Multinomial
 from linsep.pipelines import Parts, require_parts
 from linsep.tables import Encoder, Table
@@ -93,7 +94,7 @@ def open_subject(
     final, steps = opened.model, opened.steps
     if steps is None and not isinstance(model, Pipeline):
         steps = encoder
-    coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
+    coef = np.atleast_2d(np.asarray(dense_coef(final), dtype=np.float64))
     classes = getattr(final, "classes_", None)
     train = _rows(final, steps, X, y, sample_weight, "X and y")
     held_out = None

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from linsep.data.files.columns import missing_name, printable
 from linsep.data.files.formats import check_types
 from linsep.errors import BadInput, BadModelFile
+from linsep.spelling import accept_american
 from linsep.tables.encodings import Category, Dropped, Encoding
 from linsep.tables.frames import from_frame
 from linsep.tables.matrix import ColumnAtWork, collect, matrix
@@ -54,6 +55,7 @@ class Schema:
     __repr__ = __str__
 
 
+@accept_american
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Encode the columns of a table as numbers.
 
@@ -69,7 +71,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "number", "boolean", "category", "hashed", "text", "time" or "drop" instead of what
         would be inferred.
     standardise : bool, default False
-        Whether numbers are centred and scaled to standard deviation 1.
+        Whether numbers are centred and scaled to standard deviation 1. The spelling ``standardize`` is accepted.
     max_levels : int, default 100
         Strings with more frequent levels than this are hashed.
     min_count : int, default 2
