@@ -1,6 +1,7 @@
 """Sphinx settings: MyST pages, numpy docstrings."""
 
 import importlib.metadata
+import warnings
 
 project = "linsep"
 author = "The linsep developers"
@@ -15,6 +16,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3  # links may lead to headings
@@ -23,6 +25,23 @@ numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings name the types
 autosummary_generate = True  # one page per public name, into docs/reference
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",  # written by the build, from scripts that it runs
+    "subsection_order": [
+        f"../examples/gallery/{name}" for name in ("work", "statistics", "teaching")
+    ],
+    "within_subsection_order": "FileNameSortKey",
+    "nested_sections": False,
+    "image_srcset": ["2x"],  # sharp on dense screens
+    "doc_module": ("linsep",),
+    "backreferences_dir": "gallery/used_by",
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 60,
+    "remove_config_comments": True,
+}
+warnings.filterwarnings("ignore", message=".*non-interactive, and thus cannot be shown.*")
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "linsep"

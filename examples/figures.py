@@ -1,8 +1,12 @@
-"""Draw the figures of a course on linear classification from real runs.
+"""Draw the figures of the documentation from real runs: those of docs/figures.md, and those of the lessons.
 
 Usage: python examples/figures.py [folder, default docs/figures]
 """
 
+import contextlib
+import io
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -16,7 +20,15 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 
-from linsep import LinearClassifier, LogisticRegression, Perceptron, SGDClassifier, datasets, plot
+from linsep import (
+    LinearClassifier,
+    LinearSVC,
+    LogisticRegression,
+    Perceptron,
+    SGDClassifier,
+    datasets,
+    plot,
+)
 from linsep.basis import Interactions
 
 
@@ -61,8 +73,11 @@ def figures():
     hard = LinearClassifier("squared_hinge", C=1e6).fit(X, y)
     signed = np.where(y > 0, 1, -1) * hard.decision_function(X)
     yield "boundary", plot.boundary(hard, X, y, support=np.nonzero(signed < 1.001)[0])
-    fits = [LinearClassifier("squared_hinge", C=C).fit(over_X, over_y) for C in (0.003, 0.03, 3.0)]
-    yield "effect-of-strength", plot.effect_of_strength(fits, over_X, over_y)
+    near_X, near_y = datasets.blobs_margin(40, margin=0.8, seed=2)
+    near_X[near_y > 0] += [0.0, 0.4]
+    near_X[0], near_y[0] = [-1.8, 0.3], 1  # one row near the other class
+    fits = [LinearSVC(C=C).fit(near_X, near_y) for C in (0.02, 0.3, 100.0)]
+    yield "effect-of-strength", plot.effect_of_strength(fits, near_X, near_y)
     crossed_X, crossed_y = datasets.exclusive_or(80)
     curved = make_pipeline(Interactions(), LogisticRegression(C=10)).fit(crossed_X, crossed_y)
     yield "curved", plot.boundary(curved, crossed_X, crossed_y)
@@ -78,16 +93,38 @@ def figures():
     yield "validation-curve", plot.validation_curve(Cs, validation, train)
     cancer = load_breast_cancer(as_frame=True)
     model = LogisticRegression().fit(cancer.data, cancer.target_names[cancer.target])
-    yield "coefficients", plot.coefficients(model, top=12, scale=cancer.data.std())
+    ax = plot.coefficients(model, top=12, scale=cancer.data.std())
+    ax.set_xlabel(
+        "effect of one standard deviation on the log-odds\nhatched: benign, plain: malignant"
+    )
+    yield "coefficients", ax
+
+
+def lessons(folder):
+    """Run the code of each lesson, which ends by saving its figure into the current folder."""
+    pages = sorted((Path(__file__).parents[1] / "docs" / "lessons").glob("[1-9]*.md"))
+    here = Path.cwd()
+    os.chdir(folder)
+    for page in pages:
+        blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec("\n".join(blocks), {"__name__": "__main__"})
+        plt.close("all")
+    os.chdir(here)
+    return [f"{page.stem}.svg" for page in pages]
 
 
 def main(folder):
+    mpl.rcParams["svg.hashsalt"] = "linsep"  # the same bytes in every run
+    os.environ["SOURCE_DATE_EPOCH"] = "0"
     folder.mkdir(parents=True, exist_ok=True)
+    drawn = lessons(folder)
+    print(f"wrote {', '.join(drawn)}")
     for name, axes in figures():
         figure = np.ravel(axes)[0].figure
-        figure.savefig(folder / f"{name}.png", dpi=80)
+        figure.savefig(folder / f"{name}.svg")
         plt.close(figure)
-        print(f"wrote {folder / name}.png")
+        print(f"wrote {folder / name}.svg")
     X, y = datasets.blobs_margin(40, margin=0.1, seed=8)
     for kind in ("html", "gif"):
         print(f"wrote {plot.perceptron_animation(X, y, path=folder / f'perceptron.{kind}')}")

@@ -10,8 +10,10 @@ import inspect
 import io
 import os
 import re
+import runpy
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,12 @@ from linsep import LogisticRegression
 from linsep.solvers import SOLVERS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "lessons").glob("*.md")),
+]
+GALLERY = sorted((ROOT / "examples" / "gallery").glob("*/plot_*.py"))
 LONG = ("figures.py", "picture.py", "cluster.py")  # many figures, several processes: slow
 EXAMPLES = [
     pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG else [])
@@ -62,6 +69,8 @@ def test_page(page, tmp_path, monkeypatch):
             assert same_output(printed.getvalue(), block[2]), (
                 f"{page}:{line} prints\n{printed.getvalue()}"
             )
+    for figure in re.findall(r'savefig\("(.*?)"\)', text):
+        assert (tmp_path / figure).exists()
 
 
 @pytest.mark.slow
@@ -79,6 +88,20 @@ def test_example(example, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+@pytest.mark.slow  # `make docs` runs them too
+@pytest.mark.parametrize("example", GALLERY, ids=lambda path: path.stem)
+def test_gallery_example_draws_a_figure(example, capsys, monkeypatch):
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("Agg")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    with warnings.catch_warnings():  # examples may silence some
+        runpy.run_path(str(example), run_name="__main__")
+    assert len(plt.get_fignums()) == 1
+    assert capsys.readouterr().out.strip()
+    plt.close("all")
 
 
 def test_links_lead_somewhere():

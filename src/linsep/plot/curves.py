@@ -17,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 def validation_curve(
     Cs: Any, validation: Any, train: Any = None, best: float | None = None, ax: Any = None
 ) -> Any:
-    """Error against the strength C, on a logarithmic axis, with the best C marked.
+    """Error against C, on a logarithmic axis, with the best C marked.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def validation_curve(
     ax.axvline(best, color=style.BLACK, linestyle=":", linewidth=1.4, label=f"best C = {best:.3g}")
     ax.set_xscale("log")
     ax.legend(frameon=False)
-    return style.finish(ax, "strength C", "error", "validation curve")
+    return style.finish(ax, "C (a large C means a weak penalty)", "error", "validation curve")
 
 
 def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> Any:
@@ -155,7 +155,7 @@ def coefficients(
     ax.axvline(0, color=style.BLACK, linewidth=0.8)
     classes = getattr(model, "classes_", None)
     first, second = ("first class", "second class") if classes is None else classes
-    of = "coefficient" if scale is None else "coefficient times scale"
+    of = "coefficient" if scale is None else "coefficient times scale of the feature"
     sides = f"{of}\nhatched: towards {first}, plain: towards {second}"
     return style.finish(ax, sides, "", "largest coefficients")
 

@@ -12,19 +12,19 @@ from linsep import losses as catalogue
 from linsep.errors import BadInput
 from linsep.plot import style
 
-# Colour, dashes and width of each loss. The squared and the absolute loss coincide with the squared hinge and
-# the hinge below margin 1, so they are broad and pale underneath.
-_LOOKS: dict[str, tuple[str, Any, float]] = {
-    "zero_one": (style.BLACK, "-", 2.6),
-    "hinge": (style.BLUE, "-", 1.8),
-    "squared_hinge": (style.BLUE, "--", 1.8),
-    "huberised_hinge": (style.BLUE, ":", 1.8),
-    "logistic": (style.VERMILION, "--", 1.8),
-    "logistic, base 2": (style.VERMILION, "-", 1.8),
-    "exponential": (style.PURPLE, "-.", 1.8),
-    "squared": (style.GREEN, "-", 5.0),
-    "absolute": (style.ORANGE, "-", 5.0),
-    "perceptron": (style.BLACK, "-.", 1.8),
+# Colour and dashes of each loss. The squared and the absolute loss coincide with the squared hinge and the hinge
+# below margin 1: one of each pair is dashed and lies above the other, so that both are seen.
+_LOOKS: dict[str, tuple[str, Any]] = {
+    "0-1": (style.BLACK, "-"),
+    "hinge": (style.BLUE, "-"),
+    "squared hinge": (style.BLUE, "--"),
+    "huberised hinge": (style.BLUE, ":"),
+    "logistic": (style.VERMILION, "--"),
+    "logistic, base 2": (style.VERMILION, "-"),
+    "exponential": (style.PURPLE, "-."),
+    "squared": (style.GREEN, "-"),
+    "absolute": (style.ORANGE, (0, (5, 5))),
+    "perceptron": (style.BLACK, "-."),
 }
 
 
@@ -42,23 +42,22 @@ def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
     """
     ax = style.new_axes(ax, (7.6, 4.4))
     m = np.unique(np.concatenate([np.linspace(-2, 3, 501), [0.0, 1.0]]))
-    groups: dict[str, list[Any]] = {"above the 0-1 loss:": [], "not everywhere above it:": []}
+    groups: dict[str, list[Any]] = {"above the 0-1 loss:": [], "not always above it:": []}
     first: list[Any] = []
     spare = itertools.cycle(itertools.product(("-", "--", ":", "-."), (style.SKY, style.GREY)))
     for label, loss in _chosen(names):
         if label in _LOOKS:
-            colour, dashes, width = _LOOKS[label]
+            colour, dashes = _LOOKS[label]
         else:
-            (dashes, colour), width = next(spare), 1.8
+            dashes, colour = next(spare)
         jump = isinstance(loss, catalogue.ZeroOne)
         (line,) = ax.plot(
             [-2, 0, 0, 3] if jump else m,
             [1, 1, 0, 0] if jump else loss.value(m),
             color=colour,
             linestyle=dashes,
-            linewidth=width,
-            alpha=0.4 if width > 4 else 1.0,
-            zorder=1 if width > 4 else 2,
+            linewidth=2.6 if jump else 1.8,
+            zorder=2 if dashes == "-" else 3,
             label=label,
         )
         above = catalogue.dominates_zero_one(loss, ties="correct")
@@ -83,15 +82,20 @@ def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
 
 def _chosen(names: Sequence[Any] | None) -> list[tuple[str, catalogue.Loss]]:
     if names is not None:
-        return [(loss.name, loss) for loss in map(catalogue.get, names)]
+        return [(_label(loss), loss) for loss in map(catalogue.get, names)]
     found = []
     for name in catalogue.NAMES:
         loss = catalogue.get(name)
         if loss.classification:
-            found.append((name, loss))
+            found.append((_label(loss), loss))
         if name == "logistic":
             found.append(("logistic, base 2", catalogue.LOGISTIC_BASE_2))
     return found
+
+
+def _label(loss: catalogue.Loss) -> str:
+    """Name of a loss as it is written in prose."""
+    return "0-1" if isinstance(loss, catalogue.ZeroOne) else loss.name.replace("_", " ")
 
 
 def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any = None) -> Any:
@@ -153,7 +157,7 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
 def _square(points: Any) -> tuple[float, float, float, float]:
     """A square box around the points with room for text."""
     low, high = points.min(axis=0), points.max(axis=0)
-    (x, y), half = (low + high) / 2, 0.75 * float((high - low).max())
+    (x, y), half = (low + high) / 2, 0.82 * float((high - low).max())
     return float(x - half), float(x + half), float(y - half), float(y + half)
 
 
@@ -187,18 +191,18 @@ def descend(start: float, steps: Callable[[int], float], count: int) -> Any:
 
 
 def step_sizes(axes: Any = None, count: int = 12) -> Any:
-    """Gradient descent on the risk w^2/2 with steps too small, too large, and diminishing.
+    """Gradient descent on the risk w^2/2: steps too small creep, too large diverge, diminishing ones arrive.
 
     Returns
     -------
     array of three Axes
     """
     axes = style.new_row(axes, 3, sharey=True)
-    w = np.linspace(-3.4, 3.4, 201)
+    w = np.linspace(-5.8, 5.8, 201)
     cases: list[tuple[str, Callable[[int], float]]] = [
         ("too small: $\\eta = 0.05$", lambda k: 0.05),
-        ("too large: $\\eta = 1.95$", lambda k: 1.95),
-        ("diminishing: $\\eta_t = 1.9/t$", lambda k: 1.9 / k),
+        ("too large: $\\eta = 2.05$", lambda k: 2.05),
+        ("diminishing: $\\eta_t = 1.9/\\sqrt{t}$", lambda k: 1.9 / np.sqrt(k)),
     ]
     for ax, (title, steps) in zip(axes, cases, strict=True):
         path = descend(-3.0, steps, count)
