@@ -31,6 +31,7 @@ from linsep import (
     tune,
     write_report,
 )
+from linsep.data.scanning import stored_rows
 from linsep.errors import BadInput
 from linsep.report import formatting as words
 from linsep.report import repeats
@@ -300,7 +301,26 @@ def test_health_finds_what_is_planted(tmp_path):
         rows = Rows(matrix, y, None, matrix, matrix)
         found = columns(rows)
         assert np.allclose(found.mean, X.mean(axis=0)) and np.allclose(found.std, X.std(axis=0))
-        assert duplicates(matrix, found) == [(0, 3)]
+        assert duplicates(rows, found) == [(0, 3)]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_rows_on_disk_make_the_same_page(make, classes, tmp_path):
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 4, (900, 6)) * rng.normal(size=6)
+    X[:, 3] = X[:, 0]
+    y = (X[:, :2].sum(axis=1) + rng.normal(size=900) > rng.random(900)) + (classes - 2) * (
+        X[:, 1] > 0
+    )
+    model = LogisticRegression().fit(make(X[:600]), y[:600])
+    pages = []
+    scans = [stored_rows([make(part)[:70], make(part)[70:]], 6) for part in (X[:600], X[600:])]
+    for train, test in ((make(X[:600]), make(X[600:])), scans):
+        path = tmp_path / f"{len(pages)}.html"
+        write_report(model, train, y[:600], path, test=(test, y[600:]))
+        pages.append(path.read_bytes())
+    assert pages[0] == pages[1]
 
 
 def test_weights_count_rows(tmp_path):
@@ -417,7 +437,7 @@ def test_without_the_extra():
 def test_repeated_rows_are_counted_exactly(make, weak, monkeypatch):
     """Against sets of tuples; a hash that is the same for all rows changes nothing."""
     if weak:
-        monkeypatch.setattr(repeats, "_hashes", lambda X: np.zeros(X.shape[0], np.uint64))
+        monkeypatch.setattr(repeats, "_hashes", lambda rows: np.zeros(len(rows), np.uint64))
     rng = np.random.default_rng(1)
     X = rng.integers(0, 3, size=(300, 4)) * 1.0
     X[X == 0] *= rng.choice([-1.0, 1.0], int((X == 0).sum()))  # -0 is 0
@@ -425,7 +445,8 @@ def test_repeated_rows_are_counted_exactly(make, weak, monkeypatch):
         X[1:] = X[0]  # one group: whoever equals its first row repeats it
         X[7] += 1
     y, Z = rng.integers(0, 2, 300), rng.integers(0, 4, size=(50, 4)) * 1.0
-    found = repeats.repeats(make(X), y, None if weak else make(Z))
+    rows, others = Rows(make(X), y, None, X, X), Rows(make(Z), y[:50], None, Z, Z)
+    found = repeats.repeats(rows, None if weak else others)
     first, repeated, contradictory = {}, 0, 0
     for row, label in zip(map(tuple, X + 0.0), y.tolist(), strict=True):
         repeated += row in first

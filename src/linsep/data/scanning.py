@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,16 @@ class Scan:
                 "to fit."
             )
         return self.y if y is None else y, self.weight if weight is None else weight
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Scan:
+        """A scan of the given rows, in rising order, written to a temporary directory; without target and weight."""
+        cuts = np.searchsorted(rows, self.rows.edges)
+        mine = (rows[a:b] for a, b in pairwise(cuts))
+        parts = (
+            block[some - here.start]
+            for some, (here, block) in zip(mine, self.rows.blocks(), strict=True)
+        )
+        return stored_rows(parts, self.shape[1])
 
     def without_targets(self) -> Scan:
         """The rows alone, with their column names."""
@@ -203,6 +214,35 @@ def scan(  # noqa: PLR0913
                 "for each row."
             )
         setattr(found, name, vector)
+    return found
+
+
+def stored_rows(parts: Iterable[Any], width: int, cache: Path | None = None) -> Scan:
+    """A scan of rows that come in parts, dense or CSR with ``width`` columns.
+
+    They are written to a temporary directory, removed when the scan is closed or no longer used; or to the directory
+    ``cache``, from which they are read if they are there already.
+    """
+    if cache is not None:
+        try:
+            return Scan(block_cache.open_cache(cache)[0], cache=cache)
+        except block_cache.Damaged:
+            shutil.rmtree(cache, ignore_errors=True)
+            cache.parent.mkdir(parents=True, exist_ok=True)
+    near = None if cache is None else cache.parent
+    home = Path(tempfile.mkdtemp(prefix="linsep-" if near is None else ".building-", dir=near))
+    where = "set TMPDIR to a directory with more room" if near is None else "clear some room there"
+    try:
+        rows = block_cache.write_rows(home, parts, where, width)
+        if cache is not None:
+            rows.close()
+            os.rename(home, cache)
+            return Scan(block_cache.open_cache(cache)[0], cache=cache)
+    except BaseException:
+        shutil.rmtree(home, ignore_errors=True)
+        raise
+    found = Scan(rows, cache=home)
+    found._finalizer = weakref.finalize(found, shutil.rmtree, home, ignore_errors=True)
     return found
 
 

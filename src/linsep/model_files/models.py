@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linsep import estimators
 from linsep.certificates import Optimality
+from linsep.data import Location, location_of
 from linsep.errors import BadModelFile, Refused
 from linsep.estimators.scoring import dense_coef
 from linsep.model_files import container
@@ -151,12 +152,13 @@ def from_bytes(content: bytes, name: str = "<bytes>") -> Any:
 def digest(X: Any, y: Any) -> str:
     """SHA-256 of the rows and the target, independent of how the rows are stored."""
     found = hashlib.sha256()
-    if sp.issparse(X):
+    if location_of(X) is Location.DISK:
+        X = getattr(X, "rows", X)
+    elif sp.issparse(X):
         X = sp.csr_array(X).sorted_indices()
-        step = max(1, (1 << 20) // max(X.shape[1], 1))
     else:
         X = np.asarray(X)
-        step = max(1, (1 << 20) // max(X.shape[1], 1))
+    step = max(1, (1 << 20) // max(X.shape[1], 1))
     found.update(repr(X.shape).encode())
     for start in range(0, X.shape[0], step):
         block = X[start : start + step]

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep import bounds
 from linsep.bounds import Bound
 from linsep.certificates import Optimality, verify
 from linsep.errors import CertificateError, LinsepError
 from linsep.report import formatting as words
-from linsep.report.judging import Judged
+from linsep.report.judging import Judged, scores
 from linsep.report.subject import Subject
 from linsep.zero_one import ZeroOne
 
@@ -128,7 +127,7 @@ def _check(subject: Subject) -> tuple[str, str]:
     model, train = subject.model, subject.train
     if not (hasattr(model, "_verification_parts") or hasattr(model, "_verified")):
         return "no", ""
-    size = train.X.nnz if sp.issparse(train.X) else train.X.size
+    size = train.entries
     width = (subject.coef.shape[1] + 1) if subject.strength == np.inf else 1
     if size * len(subject.coef) * width > _VERIFY_WORK:
         return "no, it would take long: call linsep.verify", ""
@@ -186,19 +185,20 @@ def _from_training(
 ) -> list[Bound]:
     """PAC-Bayes, VC and compression bounds: they need no held-out rows."""
     assert subject.classes is not None
-    X, y = subject.train.X, subject.train.y
+    rows, y = subject.train, subject.train.y
     found: list[Bound] = []
-    z = np.asarray(X @ subject.coef[0], dtype=np.float64) + subject.intercept[0]
+    z = np.concatenate([scores(subject, rows, here)[:, 0] for here, _ in rows.blocks()])
     truth = y == subject.classes[1]
     wrong = (z >= 0) != truth
     if subject.steps is not None:
         notes.append(
             "The columns were made by a step that saw the training rows, so the PAC-Bayes bound does not apply."
         )
-    elif sp.issparse(X) or X.size > _PAC_BAYES_SIZE:
+    elif rows.sparse or rows.entries > _PAC_BAYES_SIZE:
         notes.append("The PAC-Bayes bound is computed for dense rows up to 20 million numbers.")
     elif len(subject.train.labels[0]) == 2 and np.any(subject.coef):
         b = float(subject.intercept[0]) if getattr(subject.model, "fit_intercept", True) else None
+        X = rows.X[:]
         found.append(bounds.pac_bayes_margin(subject.coef[0], b, X, y, minority=minority))
     homogeneous = not getattr(subject.model, "fit_intercept", True)
     dimension = bounds.vc_dimension(d, homogeneous)

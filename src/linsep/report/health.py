@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.data import Location, location_of
 from linsep.errors import BadInput
 from linsep.report import formatting as words
 from linsep.report.judging import UNKNOWN, Judged
@@ -18,7 +19,6 @@ from linsep.report.subject import FloatArray, Rows, Subject
 from linsep.tables import Encoder, from_frame
 from linsep.tables.planning import count_gaps
 
-_BLOCK = 1 << 17  # numbers read together
 _MOST_PAIRS = 300  # pairs of columns that are compared entry by entry
 SHOWN = 12  # names in a list
 MOST_CLASSES = 30
@@ -51,44 +51,59 @@ class Health:
 
 
 def columns(rows: Rows) -> Columns:
-    """Mean, spread and range of every column; weights count rows."""
-    X, n = rows.X, len(rows)
+    """Mean, spread and range of every column; weights count rows. One pass, two if rows are sparse."""
+    n, d = rows.X.shape
     weight = np.ones(n) if rows.weight is None else rows.weight
     total = float(weight.sum())
-    if sp.issparse(X):
-        d = X.shape[1]
-        repeated = np.repeat(weight, np.diff(X.indptr))
-        x = X.data.astype(np.float64)
-        mean = np.bincount(X.indices, repeated * x, d) / total
-        square = np.bincount(X.indices, repeated * (x - mean[X.indices]) ** 2, d)
-        absent = total - np.bincount(X.indices, repeated, d)
-        std = np.sqrt((square + absent * mean**2) / total)
-        low, high = (np.asarray(side.todense()).ravel() for side in (X.min(axis=0), X.max(axis=0)))
-        entries = np.bincount(X.indices[x != 0], minlength=d) / n
-        return Columns(mean, std, low, high, entries)
-    base = X[0].astype(np.float64)
-    first, second, filled = np.zeros_like(base), np.zeros_like(base), np.zeros_like(base)
-    for here in _blocks(X):
-        block = X[here].astype(np.float64)
-        filled += np.count_nonzero(block, axis=0)
-        block -= base
-        first += weight[here] @ block
-        second += weight[here] @ block**2
+    low, high, filled = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d)
+    base = np.zeros(d) if rows.sparse else rows.X[:1][0].astype(np.float64)
+    first, second, met = np.zeros(d), np.zeros(d), np.zeros(d)
+    for here, block in rows.blocks():
+        for side, better in ((low, "min"), (high, "max")):
+            found = getattr(block, better)(axis=0)
+            found = found.toarray().ravel() if rows.sparse else found
+            getattr(np, f"f{better}")(side, found, out=side)
+        if rows.sparse:
+            repeated = np.repeat(weight[here], np.diff(block.indptr))
+            first += np.bincount(block.indices, repeated * block.data, d)
+            met += np.bincount(block.indices, repeated, d)
+            filled += np.bincount(block.indices[block.data != 0], minlength=d)
+        else:
+            shifted = block - base
+            first += weight[here] @ shifted
+            second += weight[here] @ shifted**2
+            filled += np.count_nonzero(block, axis=0)
     mean = first / total
-    std = np.sqrt(np.maximum(second / total - mean**2, 0.0))
-    low, high = X.min(axis=0), X.max(axis=0)
+    if rows.sparse:
+        variance = (_spread(rows, weight, mean) + (total - met) * mean**2) / total
+    else:
+        variance = np.maximum(second / total - mean**2, 0.0)
+    std = np.sqrt(variance)
     return Columns(base + mean, np.where(low == high, 0.0, std), low, high, filled / n)
 
 
-def duplicates(X: Any, found: Columns) -> list[tuple[int, int]]:
+def _spread(rows: Rows, weight: FloatArray, mean: FloatArray) -> FloatArray:
+    """Sum over the stored entries of the weight times the squared distance to the mean, for each column."""
+    total = np.zeros(len(mean))
+    for here, block in rows.blocks():
+        repeated = np.repeat(weight[here], np.diff(block.indptr))
+        squares = repeated * (block.data - mean[block.indices]) ** 2
+        total += np.bincount(block.indices, squares, len(mean))
+    return total
+
+
+def duplicates(rows: Rows, found: Columns) -> list[tuple[int, int]]:
     """Pairs (first, later) of columns that are equal in every row; constant ones are not counted.
 
     Equal columns have equal projections on a random vector: only neighbours in that order are
     compared, at most 300 pairs.
     """
-    direction = np.random.default_rng(0).standard_normal(X.shape[0])
-    projection = np.asarray(X.T @ direction, dtype=np.float64)
-    reach = 1e-9 * np.maximum(np.abs(projection), found.std * math.sqrt(X.shape[0]))
+    n = len(rows)
+    direction = np.random.default_rng(0).standard_normal(n)
+    projection = np.zeros(len(found.mean))
+    for here, block in rows.blocks():
+        projection += block.T @ direction[here]
+    reach = 1e-9 * np.maximum(np.abs(projection), found.std * math.sqrt(n))
     order = np.lexsort((np.arange(len(projection)), projection))
     order = order[~found.constant[order]]
     if not len(order):
@@ -97,18 +112,27 @@ def duplicates(X: Any, found: Columns) -> list[tuple[int, int]]:
     close = np.abs(projection[right] - projection[left]) <= reach[left]
     close &= (found.low[left] == found.low[right]) & (found.high[left] == found.high[right])
     where = np.flatnonzero(close)[:_MOST_PAIRS]
-    columns = sp.csc_array(X[:, order[np.union1d(where, where + 1)]]) if sp.issparse(X) else None
-    pairs = []
-    for at in where.tolist():
-        i, j = sorted((int(left[at]), int(right[at])))
-        if columns is not None:
-            k = int(np.searchsorted(np.union1d(where, where + 1), at))
-            same = not (columns[:, [k]] - columns[:, [k + 1]]).count_nonzero()
+    same = _equal_columns(rows, left[where], right[where])
+    pairs = zip(left[where][same].tolist(), right[where][same].tolist(), strict=True)
+    return sorted((min(pair), max(pair)) for pair in pairs)
+
+
+def _equal_columns(
+    rows: Rows, left: npt.NDArray[np.intp], right: npt.NDArray[np.intp]
+) -> npt.NDArray[np.bool_]:
+    """Whether each of these columns equals the column beside it in every row."""
+    same = np.ones(len(left), dtype=bool)
+    if not len(left):
+        return same
+    for _, block in rows.blocks():
+        if rows.sparse:
+            columns = sp.csc_array(block)
+            difference = columns[:, left] - columns[:, right]
+            difference.eliminate_zeros()
+            same &= np.diff(sp.csc_array(difference).indptr) == 0
         else:
-            same = bool((X[:, i] == X[:, j]).all())
-        if same:
-            pairs.append((i, j))
-    return sorted(pairs)
+            same &= (block[:, left] == block[:, right]).all(axis=0)
+    return same
 
 
 def health(subject: Subject, judged: Judged, found: Columns) -> Health:
@@ -123,7 +147,7 @@ def health(subject: Subject, judged: Judged, found: Columns) -> Health:
     out.facts.append(("Columns of the model", words.count(d)))
     filled = float(found.entries.mean())
     out.facts.append(("Entries that are not zero", words.percent(filled)))
-    out.facts.append(("Stored as", _storage(rows.X)))
+    out.facts.append(("Stored as", _storage(rows)))
     _missing(subject, out)
     _useless(subject, found, out)
     _scales(subject, found, out)
@@ -143,9 +167,9 @@ def health(subject: Subject, judged: Judged, found: Columns) -> Health:
     return out
 
 
-def _storage(X: Any) -> str:
-    kind = "sparse matrix (CSR)" if sp.issparse(X) else "dense array"
-    return f"{kind} of {X.dtype}"
+def _storage(rows: Rows) -> str:
+    kind = "sparse matrix (CSR)" if rows.sparse else "dense array"
+    return f"{kind} of {rows.X.dtype}"
 
 
 def _missing(subject: Subject, out: Health) -> None:
@@ -173,9 +197,12 @@ def _gaps_by_column(subject: Subject) -> dict[str, int] | None:
     raw = subject.train.raw
     if isinstance(raw, list | tuple):
         raw = np.asarray(raw)
-    if isinstance(raw, np.ndarray) or sp.issparse(raw):
+    stored = location_of(raw) is Location.DISK
+    if isinstance(raw, np.ndarray) or sp.issparse(raw) or stored:
         if isinstance(subject.steps, Encoder):
             return _gaps_it_filled(subject.steps, len(subject.train))
+        if stored:
+            return None
         if sp.issparse(raw):
             raw = sp.csc_array(raw)
             gone = np.add.reduceat(np.append(np.isnan(raw.data), 0), raw.indptr[:-1])
@@ -200,7 +227,7 @@ def _gaps_it_filled(encoder: Encoder, n: int) -> dict[str, int] | None:
 
 def _useless(subject: Subject, found: Columns, out: Health) -> None:
     constant = np.flatnonzero(found.constant)
-    pairs = duplicates(subject.train.X, found)
+    pairs = duplicates(subject.train, found)
     out.facts.append(("Constant columns", words.count(len(constant))))
     more = "at least " if len(pairs) >= _MOST_PAIRS else ""
     out.facts.append(("Duplicate columns", more + words.count(len(pairs))))
@@ -239,11 +266,10 @@ def _scales(subject: Subject, found: Columns, out: Health) -> None:
 def _repeated(subject: Subject, out: Health) -> None:
     """Equal rows, equal rows with different answers, and held-out rows that were seen before."""
     rows, test = subject.train, subject.test
-    size = rows.X.nnz if sp.issparse(rows.X) else rows.X.size
-    if size > LARGEST:
+    if rows.entries > LARGEST:
         out.facts.append(("Repeated rows", "not searched for: too many"))
         return
-    found = repeats(rows.X, rows.y, None if test is None else test.X)
+    found = repeats(rows, test)
     out.facts.append(("Repeated rows", words.count(found.repeated)))
     if found.contradictory and subject.classes is not None:
         out.findings.append(
@@ -296,8 +322,3 @@ def majority(subject: Subject, judged: Judged) -> tuple[str, float]:
 def _listed(names: list[Any], total: int) -> str:
     shown = ", ".join(words.name(name, 100) for name in names[:SHOWN])
     return shown + (f" and {words.count(total - SHOWN)} more" if total > SHOWN else "")
-
-
-def _blocks(X: Any) -> Any:
-    step = max(1, _BLOCK // max(1, X.shape[1]))
-    return (slice(low, low + step) for low in range(0, X.shape[0], step))

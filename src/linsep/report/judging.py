@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from linsep.errors import BadInput
 from linsep.losses import Loss, Multinomial, zero_margin
 from linsep.report.subject import FloatArray, Rows, Subject
 
-_BLOCK = 1 << 17  # numbers of X, and of scores, that are held together
+_BLOCK = 1 << 17  # scores that are computed together
 UNKNOWN = -1  # code of a label that the model does not know
 
 Codes = npt.NDArray[np.intp]
@@ -55,7 +54,7 @@ def judge(subject: Subject, rows: Rows) -> Judged:
     answer = np.zeros(len(truth), dtype=np.intp)
     score, margin = np.empty(n), np.empty(n)
     loss = None if subject.loss is None else np.empty(n)
-    step = max(1, _BLOCK // max(rows.X.shape[1] if not sp.issparse(rows.X) else 1, k))
+    step = max(1, min(rows.step, _BLOCK // k))
     for low in range(0, n, step):
         here = slice(low, min(n, low + step))
         Z = scores(subject, rows, here)
@@ -77,7 +76,10 @@ def judge(subject: Subject, rows: Rows) -> Judged:
 
 
 def scores(subject: Subject, rows: Rows, here: slice | Codes) -> FloatArray:
-    """Z = X W + b of some rows, (n, k)."""
+    """Z = X W + b of some rows, (n, k); many rows given by number are read in pieces."""
+    if not isinstance(here, slice) and len(here) > rows.step:
+        pieces = (here[low : low + rows.step] for low in range(0, len(here), rows.step))
+        return np.concatenate([scores(subject, rows, piece) for piece in pieces])
     X = rows.X[here]
     with np.errstate(over="ignore", invalid="ignore"):
         Z = np.asarray(X @ subject.coef.T, dtype=np.float64)

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-_BLOCK = 1 << 17  # numbers hashed together
+from linsep.report.subject import Rows
+
+_COMPARED = 8  # blocks of rows that are compared together
 LARGEST = 2e8  #: numbers up to which rows are compared with each other
 
 Hashes = npt.NDArray[np.uint64]
@@ -25,36 +27,36 @@ class Repeats:
     leaked: int | None  # rows of the second matrix that occur in the first; None without one
 
 
-def repeats(X: Any, y: npt.NDArray[Any], Z: Any | None) -> Repeats:
-    """Count rows of X that repeat an earlier one, with another label or not, and rows of Z that are in X."""
-    hashes = _hashes(X)
+def repeats(rows: Rows, others: Rows | None) -> Repeats:
+    """Count rows that repeat an earlier one, with another label or not, and rows of the others that are among them."""
+    hashes = _hashes(rows)
     order = np.argsort(hashes, kind="stable")
     ordered = hashes[order]
     del hashes
     again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
     later, earlier = order[again], order[np.searchsorted(ordered, ordered[again])]
-    same = _equal(X, later, X, earlier)
-    contradictory = int(np.count_nonzero(y[later[same]] != y[earlier[same]]))
+    later, earlier = _equal(rows, later, rows, earlier)
+    contradictory = int(np.count_nonzero(rows.y[later] != rows.y[earlier]))
     leaked = None
-    if Z is not None:
-        at = np.minimum(np.searchsorted(ordered, theirs := _hashes(Z)), len(ordered) - 1)
+    if others is not None:
+        at = np.minimum(np.searchsorted(ordered, theirs := _hashes(others)), len(ordered) - 1)
         met = np.flatnonzero(ordered[at] == theirs)
-        leaked = int(np.count_nonzero(_equal(Z, met, X, order[at[met]])))
-    return Repeats(int(np.count_nonzero(same)), contradictory, leaked)
+        leaked = len(_equal(others, met, rows, order[at[met]])[0])
+    return Repeats(len(later), contradictory, leaked)
 
 
-def _hashes(X: Any) -> Hashes:
+def _hashes(rows: Rows) -> Hashes:
     """One number for each row, the same for equal rows; -0 is 0."""
-    odd = np.random.default_rng(0).integers(0, 2**63, X.shape[1], dtype=np.uint64) * 2 + 1
-    if sp.issparse(X):
-        mixed = _mixed(X.data, odd[X.indices])
-        mixed[X.data == 0] = 0
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-        return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
-    found = np.empty(X.shape[0], np.uint64)
-    step = max(1, _BLOCK // max(1, X.shape[1]))
-    for low in range(0, X.shape[0], step):
-        found[low : low + step] = _mixed(X[low : low + step], odd).sum(axis=1, dtype=np.uint64)
+    odd = np.random.default_rng(0).integers(0, 2**63, rows.X.shape[1], dtype=np.uint64) * 2 + 1
+    found = np.empty(len(rows), np.uint64)
+    for here, block in rows.blocks():
+        if rows.sparse:
+            mixed = _mixed(block.data, odd[block.indices])
+            mixed[block.data == 0] = 0
+            sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+            found[here] = sums[block.indptr[1:]] - sums[block.indptr[:-1]]
+        else:
+            found[here] = _mixed(block, odd).sum(axis=1, dtype=np.uint64)
     return found
 
 
@@ -68,16 +70,18 @@ def _mixed(x: npt.NDArray[Any], odd: Hashes) -> Hashes:
     return bits
 
 
-def _equal(A: Any, rows: Places, B: Any, others: Places) -> npt.NDArray[np.bool_]:
-    """Whether each of these rows of A equals the row of B beside it."""
+def _equal(A: Rows, rows: Places, B: Rows, others: Places) -> tuple[Places, Places]:
+    """The pairs of a row of A and a row of B that are equal, by the row of A."""
+    order = np.argsort(rows, kind="stable")  # rows on disk are read in their order
+    rows, others = rows[order], others[order]
     same = np.empty(len(rows), dtype=bool)
-    step = max(1, _BLOCK // max(1, A.shape[1])) if not sp.issparse(A) else 10_000
+    step = _COMPARED * A.step
     for low in range(0, len(rows), step):
         here = slice(low, low + step)
-        if sp.issparse(A):
-            difference = sp.csr_array(A[rows[here]] - B[others[here]])
+        if A.sparse:
+            difference = sp.csr_array(A.X[rows[here]] - B.X[others[here]])
             difference.eliminate_zeros()
             same[here] = np.diff(difference.indptr) == 0
         else:
-            same[here] = (A[rows[here]] == B[others[here]]).all(axis=1)
-    return same
+            same[here] = (A.X[rows[here]] == B.X[others[here]]).all(axis=1)
+    return rows[same], others[same]

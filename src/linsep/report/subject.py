@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
+from linsep.data import Location, location_of
 from linsep.data.entrance import inputs, labels
+from linsep.data.row_access import is_sparse
 from linsep.errors import BadInput
 from linsep.estimators.scoring import dense_coef
 from linsep.losses import Loss, Multinomial
@@ -20,12 +23,17 @@ from linsep.tables import Encoder, Table
 
 FloatArray = npt.NDArray[np.float64]
 
+_BLOCK, _SPARSE_BLOCK = (
+    1 << 17,
+    1 << 20,
+)  # numbers of dense and of sparse rows that are read together
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Rows as the linear model sees them. ``raw`` is what the user gave, before any encoding."""
 
-    X: Any  # float array or CSR (n, d)
+    X: Any  # float array, CSR matrix or rows on disk (n, d)
     y: npt.NDArray[Any]
     weight: FloatArray | None
     raw: Any
@@ -33,6 +41,31 @@ class Rows:
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
+
+    @property
+    def sparse(self) -> bool:
+        """Whether rows are stored by their nonzero entries."""
+        return is_sparse(self.X)
+
+    @property
+    def entries(self) -> int:
+        """Stored numbers."""
+        if not self.sparse:
+            return int(self.X.shape[0] * self.X.shape[1])
+        return int(self.X.nnz if sp.issparse(self.X) else self.X.n_entries)
+
+    @property
+    def step(self) -> int:
+        """Rows that are read together; the same wherever they are stored, so that sums have the same bits."""
+        if self.sparse:
+            return max(1, _SPARSE_BLOCK * len(self) // max(1, len(self), self.entries))
+        return max(1, _BLOCK // max(1, int(self.X.shape[1])))
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """All rows in turn, with their places."""
+        for low in range(0, len(self), self.step):
+            here = slice(low, min(len(self), low + self.step))
+            yield here, self.X[here]
 
     @cached_property
     def labels(self) -> tuple[list[Any], npt.NDArray[np.int32]]:
@@ -119,12 +152,14 @@ def open_subject(
 
 def _rows(model: Any, steps: Any, X: Any, y: Any, weight: Any, what: str) -> Rows:
     """X through the steps before the model, unless it is a matrix that an encoder has made."""
-    encoded = isinstance(steps, Encoder) and (sp.issparse(X) or isinstance(X, np.ndarray))
+    stored = location_of(X) is Location.DISK
+    encoded = isinstance(steps, Encoder) and (sp.issparse(X) or isinstance(X, np.ndarray) or stored)
     seen = X if steps is None or encoded else steps.transform(X)
     if isinstance(seen, Table) and seen.matrix is not None:
         seen = seen.matrix
     matrix = inputs.rows_again(model, seen)
-    matrix = sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
+    if location_of(matrix) is Location.MEMORY:
+        matrix = sp.csr_array(matrix) if sp.issparse(matrix) else np.asarray(matrix)
     if matrix.dtype not in (np.float32, np.float64):
         matrix = matrix.astype(np.float64)
     owner = f"{type(model).__name__} ({what})"
