@@ -51,6 +51,11 @@ PATIENCE = 3  # times that steps are made more precise than tol asks for
 FINER = 1e-3  # precision of a quadratic model beside that of the steps
 FINE = 1e-13
 SHORT = 0.1  # length of a step that shows the curvatures to be wrong
+LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = (
+    1e-13,
+    1e-6,
+    1.0,
+)  # beside the largest curvature of a feature
 ROUNDING = 1e-13  # share of P below which its changes are rounding
 HALVINGS = 2.0 ** -np.arange(12.0)
 
@@ -151,7 +156,8 @@ class _Run:
         """Proximal Newton steps on these features; leaves the point after the last step and its dual point.
 
         A loss with straight tails begins with secant curvatures, and returns to them for twice as many steps each time
-        that a step with its own is short or P does not fall.
+        that a step with its own is short or P does not fall. Rows that are flat beyond the margin have no curvature
+        either: short steps are damped (Levenberg and Marquardt) until full ones let P fall again.
         """
         part = _Part(self.problem, features)
         theta = np.append(self.theta[features], self.theta[-1])
@@ -169,14 +175,15 @@ class _Run:
             done = not left and decrement <= precision * abs(value)
             if fell or done:
                 theta, value = trial, new
-            if done or not (fell or before):
+            if done or not (fell or before or part.can_adapt):
                 break
             secant = left > 0
+            part.adapt(length if fell else 0.0)
             if secant:
                 left = left - 1 if fell else 0
             elif part.straight and (length < SHORT or not fell):
                 hold = left = min(LONGEST_HOLD, 2 * hold)
-            elif not fell:
+            elif not fell and not part.damping:
                 break
             if secant or left or not fell:
                 value, g = part.value_gradient(theta, float(left > 0))
@@ -201,6 +208,20 @@ class _Part:
         self._held = np.flatnonzero(~free).astype(np.int64)
         self._norms = self.penalty.restricted(self._held)
         self._centre = np.zeros(len(features))
+        self.damping = 0.0
+        self._largest = np.zeros(len(features) + 1)  # curvature of each feature, over all steps
+
+    @property
+    def can_adapt(self) -> bool:
+        """Whether more damping may still help."""
+        return self.damping < MOST_DAMPING
+
+    def adapt(self, length: float) -> None:
+        """Damp the next step more after a short one, less after a full one."""
+        if length < SHORT:
+            self.damping = min(8.0 * self.damping or FIRST_DAMPING, MOST_DAMPING)
+        elif length == 1.0:
+            self.damping = 0.25 * self.damping if self.damping > LEAST_DAMPING else 0.0
 
     @property
     def straight(self) -> bool:
@@ -219,6 +240,9 @@ class _Part:
     def step(self, theta: FloatArray, g: FloatArray, fine: float) -> tuple[FloatArray, float]:
         """Step to the minimiser of the quadratic model of the losses plus the penalty, and its predicted decrease."""
         H = self.losses.hessian(self._centre)
+        diagonal = np.diagonal(H)
+        self._largest = np.maximum(self._largest, diagonal)
+        H[np.diag_indices(len(H))] = diagonal + self.damping * self._largest
         on, off, w = self._held, self._free, theta[:-1]
         inverse = _pseudoinverse(H[np.ix_(off, off)])
         K = inverse @ H[np.ix_(off, on)]

@@ -2,7 +2,9 @@
 
 Method: accelerated proximal gradient steps (Beck and Teboulle 2009, restarted after O'Donoghue and Candes 2015) in the
 metric of the blocks of S find the groups that are not 0; Newton's method on these, where the norms are smooth, finds
-the minimiser to working precision. Both are repeated until no group that is 0 has a gradient longer than t_g.
+the minimiser to working precision. Both are repeated until no group that is 0 has a gradient longer than t_g. If S is
+so badly conditioned that two rounds are not enough, the norms are smoothed, |x_g| -> (|x_g|^2 + mu^2)^(1/2), and a
+primal-dual Newton method follows mu to 0 (Chan, Golub and Mulet, SIAM J. Scientific Computing 20, 1999).
 """
 
 from __future__ import annotations
@@ -17,9 +19,13 @@ if TYPE_CHECKING:
     from linsep.penalties import GroupElasticNet
     from linsep.solution import FloatArray
 
-ROUNDS = 30
+ROUNDS = 8
 GRADIENT_STEPS = 60  # in the first round; twice as many in each that follows, up to MOST_STEPS
 MOST_STEPS = 1000
+SMOOTHED_ROUND = 2  # the round that smooths the norms
+SMOOTHED_STEPS = 80
+SHRINK = 0.25  # mu of a step beside that of the one before
+LEAST_MU = 1e-13  # beside the length of a group
 NEWTON_STEPS = 25
 _EPS = 2.0**-52
 _EIGEN = 64  # largest group whose largest eigenvalue is computed
@@ -68,10 +74,13 @@ def minimise(
     metric = _metric(model)
     steps = GRADIENT_STEPS
     best, least = x, model.violation(x)
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         if least <= fine:
             break
-        x = _newton(model, _accelerated(model, x, metric, steps))
+        if number == SMOOTHED_ROUND:
+            x = _newton(model, _smoothed(model, best, metric))
+        else:
+            x = _newton(model, _accelerated(model, x, metric, steps))
         off = model.violation(x)
         if not np.isfinite(x).all() or math.isnan(off):
             return np.full_like(x, math.nan)
@@ -136,6 +145,36 @@ def _accelerated(model: Model, x: FloatArray, L: FloatArray, steps: int) -> Floa
                 continue
             value, start = now, x
     return x
+
+
+def _smoothed(model: Model, x: FloatArray, L: FloatArray) -> FloatArray:
+    """Minimiser with smoothed norms, mu almost 0; groups not much longer than mu are set to 0.
+
+    Newton's method for S x + c + t z = 0 and z_g (|x_g|^2 + mu_g^2)^(1/2) = x_g, |z_g| <= 1.
+    """
+    penalty, group = model.penalty, model.group
+    t = model.t[group]
+    scale = np.maximum(penalty.norms(x), model.t / L[penalty.first])
+    scale = np.where(scale > 0.0, scale, 1.0)
+    z, mu = np.zeros_like(x), 1.0
+    for _ in range(SMOOTHED_STEPS):
+        lengths = np.hypot(penalty.norms(x), mu * scale)[group]
+        u = x / lengths
+        same = group[:, None] == group[None, :]
+        pairs = np.where(same, 0.5 * (np.outer(z, u) + np.outer(u, z)), 0.0)
+        H = model.S - pairs * (t / lengths)
+        H[np.diag_indices(len(x))] += t / lengths
+        dx = -_solved(H, model.c + model.S @ x + t * u)
+        if not np.isfinite(dx).all():
+            return x
+        inner = np.bincount(group, u * dx)[group]
+        dz = u - z + (dx - z * inner) / lengths
+        x, z = x + dx, z + dz
+        z /= np.maximum(penalty.norms(z), 1.0)[group]
+        if mu <= LEAST_MU:
+            break
+        mu *= SHRINK
+    return np.where((penalty.norms(x) > 1e3 * mu * scale)[group], x, 0.0)
 
 
 def _newton(model: Model, x: FloatArray) -> FloatArray:
