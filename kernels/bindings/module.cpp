@@ -9,6 +9,7 @@ NB_MODULE(_kernels, m) {
         "All release the lock of the interpreter and add to their outputs unless they say otherwise. Outputs are "
         "written in place: an array of another type is refused, never converted.";
     bind_instruction_sets(m);
+    bind_interrupt(m);
     bind_types(m);
     bind_io(m);
     bind_sums(m);

@@ -146,6 +146,7 @@ struct PyClasses {
 
 // One function for each folder of kernels.
 void bind_instruction_sets(nb::module_& m);
+void bind_interrupt(nb::module_& m);
 void bind_types(nb::module_& m);
 void bind_io(nb::module_& m);
 void bind_sums(nb::module_& m);

@@ -1,6 +1,8 @@
 // Scratch memory that is sized by the code that uses it: a driver takes all its arrays when it is made. Made without
 // memory it only counts, made again with as much it works (bindings/types.hpp: in_arena).
 #pragma once
+#include <cstdlib>
+
 #include "core/api.hpp"
 
 namespace linsep {
@@ -22,4 +24,19 @@ struct Arena {
     void cover(const Arena& first, const Arena& second) { used = first.used > second.used ? first.used : second.used; }
 };
 
+namespace {  // one copy for each file: instruction sets must not share code
+
+// Memory of a size that only the work shows; `at` is null if there is none to be had, or none is wanted.
+template <class T>
+struct Allocated {
+    T* const at;
+
+    explicit Allocated(i64 size)
+        : at(size > 0 ? static_cast<T*>(std::malloc(sizeof(T) * static_cast<std::size_t>(size))) : nullptr) {}
+    ~Allocated() { std::free(at); }
+    Allocated(const Allocated&) = delete;
+    Allocated& operator=(const Allocated&) = delete;
+};
+
+}  // namespace
 }  // namespace linsep

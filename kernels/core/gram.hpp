@@ -7,6 +7,7 @@
 // and exact to 1e-7 of the diagonal.
 // CSR: each pair of entries of a row adds to one triangle (mu must be 0); the caller adds the transpose.
 #pragma once
+#include "core/interrupt.hpp"
 #include "core/rows.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -111,6 +112,7 @@ void packed_gram(const DenseRows<T>& X, i64 lo, i64 hi, const double* h, const d
         rows += count;
         r += nr;
         if (rows < most && r < hi) continue;
+        poll();
         add_tiles(pack, columns, stride, rows, out, d + 1);
         rows = 0;
     }
@@ -131,6 +133,7 @@ template <class T>
 void gram(const CsrRows<T>& X, i64 lo, i64 hi, const double* h, const double*, double* out, double*, bool = true) {
     const i64 d = X.d, order = d + 1;
     for (i64 r = lo; r < hi; ++r) {
+        if ((r - lo) % 64 == 63) poll();
         if (h[r] == 0.0) continue;
         const i64 end = X.start[r + 1];
         for (i64 p = X.start[r]; p < end; ++p) {

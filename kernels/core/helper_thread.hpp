@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/api.hpp"
+#include "core/interrupt.hpp"
 
 namespace linsep {
 
@@ -32,6 +33,7 @@ class HelperThread {
     static constexpr int kIdle = 0, kBusy = 1, kEnd = 2, kSpins = 4000;
 
     static void start(void* self, void (*task)(void*), void* with) {
+        suspend_polls();
         HelperThread& thread = *static_cast<HelperThread*>(self);
         const bool runs = thread.runs();
         thread.task_ = task;
@@ -53,8 +55,10 @@ class HelperThread {
         const HelperThread& thread = *static_cast<HelperThread*>(self);
         for (int spins = 0; thread.state_.load(std::memory_order_acquire) == kBusy; ++spins)
             spins < kSpins ? pause() : std::this_thread::yield();
+        resume_polls();
     }
     void work() {
+        suspend_polls();  // only the caller asks Python
         for (;;) {
             for (int spins = 0; state_.load(std::memory_order_acquire) == kIdle; ++spins)
                 spins < kSpins ? pause() : state_.wait(kIdle, std::memory_order_acquire);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/arena.hpp"
+#include "core/interrupt.hpp"
 #include "core/rows.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -117,6 +118,7 @@ struct Nnls {
                 const bool leaves = z[j] <= 0.0 && (now <= 0.0 || now / (now - z[j]) <= step);
                 now += step * (z[j] - now);
                 if (leaves) {
+                    poll();
                     now = 0.0;
                     remove(j);
                     gone = true;
@@ -129,6 +131,7 @@ struct Nnls {
     NewtonReport run(double tol, int max_steps) {
         const double target = std::sqrt(nnls_dot(p, f, f));
         for (i64 i = 0; i < m; ++i) {
+            poll();
             norm[i] = std::sqrt(nnls_dot(p, A + i * p, A + i * p));
             blocked[i] = 0;
             if (x[i] > 0.0 && !add(i)) x[i] = 0.0;
@@ -136,6 +139,7 @@ struct Nnls {
         settle();
         int steps = 0;
         for (;; ++steps) {
+            poll();
             residual();
             const double size = std::sqrt(nnls_dot(p, r, r));
             if (size <= tol * target) return {steps, 0, 0, 1, size};

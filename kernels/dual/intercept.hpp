@@ -7,6 +7,7 @@
 // A dual point is feasible for a free intercept only if e = sum s sign u = 0. The u that ascent leaves are moved there as one
 // shift of b would move them. To shrink the u of one class would also do, but costs much where u is at an end.
 #pragma once
+#include "core/interrupt.hpp"
 #include "interior/passes.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -110,6 +111,7 @@ struct BreakPoints {
         double low = -__builtin_inf(), high = __builtin_inf(), below = 0, above = 0;
         i64 first = 0, last = n, count = 0;  // break points up to low, up to high
         const auto look = [&](double at) {
+            poll();
             const double mass = mass_up_to(size, x, w, at, &count);
             if (mass < target)
                 low = at, below = mass, first = count;
@@ -144,6 +146,7 @@ struct BreakPoints {
         double total = 0;
         for (i64 i = 0; i < n; ++i) total += weight(i);
         for (int attempt = 0; attempt < 4; ++attempt) {  // again for what rounding left
+            poll();
             double e = 0;
             for (i64 i = 0; i < n; ++i) e += weight(i) * t.sign[i] * u[i];
             const bool over = e > 0.0;
@@ -186,6 +189,7 @@ inline Settled best_smooth(i64 n, const Targets& t, LossSpec spec, bool free, co
                            double rest = 0.0) {
     double low = -__builtin_inf(), high = __builtin_inf(), value = 0;
     for (int i = 0; i < 60; ++i) {
+        poll();
         double sums[3] = {};
         shifted(0, n, t, spec, z, b, sums);
         value = sums[0];

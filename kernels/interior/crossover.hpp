@@ -195,10 +195,12 @@ struct Crossover {
         add_list(fixed, base);
         ++sweeps;
         for (int k = 0; k < rounds; ++k) {
+            poll();
             double rho = 1.0, change = 1.0, last = __builtin_inf();
             if (!factor(&rho)) return false;
             for (i64 i = 0; i < X.n; ++i) before[i] = u[i];
             for (int q = 0; q < 12 && change > 1e-13; ++q, last = change) {
+                poll();
                 change = multiply(rho);
                 if (!(change <= 1e12)) return false;
                 if (q > 1 && change > 0.5 * last) {  // no theta has v = 0 on all free rows

@@ -252,6 +252,7 @@ struct InteriorFit {
     bool descend(double target, int limit) {
         double landmark = __builtin_inf();
         for (int idle = 0; idle < 12; ++report.steps) {
+            poll();
             measure();
             if (!(gap - gap == 0.0)) return false;
             if (gap <= target * P) return true;

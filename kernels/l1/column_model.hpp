@@ -15,6 +15,7 @@
 
 #include "core/arena.hpp"
 #include "core/block_cholesky.hpp"
+#include "core/interrupt.hpp"
 #include "dual/coordinate_ascent.hpp"
 #include "l1/line_minimum.hpp"
 
@@ -40,12 +41,13 @@ inline i64 entries_of(const CsrRows<T>& X, i64 j) {
     return X.start[j + 1] - X.start[j];
 }
 
-constexpr int kModelRounds = 60;   // of descent and conjugate gradients for one model
-constexpr int kSupportSweeps = 5;  // of descent over the support before conjugate gradients
-constexpr int kGradients = 150;    // steps of conjugate gradients in a round
-constexpr int kFarRounds = 3;      // of descent alone while the model is not worth more
-constexpr i64 kFactor = 2000;      // features of a support that is factored
-constexpr double kBudget = 3e8;    // entries to visit, after which the call returns at the next step
+constexpr int kModelRounds = 60;                 // of descent and conjugate gradients for one model
+constexpr int kSupportSweeps = 5;                // of descent over the support before conjugate gradients
+constexpr int kGradients = 150;                  // steps of conjugate gradients in a round
+constexpr int kFarRounds = 3;                    // of descent alone while the model is not worth more
+constexpr i64 kFactor = 2000;                    // features of a support that is factored
+constexpr double kBudget = 3e8;                  // entries to visit, after which the call returns at the next step
+constexpr i64 kFewColumns = 16, kFewRows = 256;  // that are visited between two polls
 
 template <class R>
 struct ColumnModel {
@@ -82,6 +84,7 @@ struct ColumnModel {
             for (i64 i = 0; i < n; ++i) mass += h[i], slope_b += q[i];
         double most = 0;
         for (i64 a = 0; a < k; ++a) {
+            if (a % kFewColumns == 0) poll();
             double first = 0, mixed = 0, second = 0;
             each_entry(X, job.list[a], [&](i64 i, double v) {
                 const double hv = h[i] * v;
@@ -133,6 +136,7 @@ struct ColumnModel {
             double most = 0;
             for (i64 a = 0; a < k; ++a) {
                 if (a + kAhead < k) fetch_row(X, job.list[a + kAhead]);
+                if (a % kFewColumns == 0) poll();
                 most = larger(most, settle(a));
             }
             ++sweeps;
@@ -141,6 +145,7 @@ struct ColumnModel {
             const int most_sweeps = chol.n > 0 ? 1 : kSupportSweeps;  // with a factor, gradients are the quicker
             for (int sweep = 0; sweep < most_sweeps && !settled; ++sweep) {
                 double inner = 0;
+                poll();
                 for (i64 a = 0; a < k; ++a)
                     if (x[a] != 0.0) inner = larger(inner, settle(a));
                 settled = inner <= 0.3 * enough;
@@ -175,17 +180,16 @@ struct ColumnModel {
         for (i64 c = 0; c < m * m; ++c) S[c] = 0.0;
         if constexpr (R::dense) {
             for (i64 c = 0; c < m; ++c) {
+                poll();
                 each_entry(X, job.list[on[c]], [&](i64 i, double v) { y[i] = h[i] * v; });
                 for (i64 e = c; e < m; ++e) S[c * m + e] = X.dot_row(job.list[on[e]], y);
             }
         } else {
             i64 entries = 0;
             for (i64 c = 0; c < m; ++c) entries += entries_of(X, job.list[on[c]]);
-            i64* first = static_cast<i64*>(std::malloc(sizeof(i64) * (size_t)(n + 2 + entries)));
-            double* value = static_cast<double*>(std::malloc(sizeof(double) * (size_t)(entries + 1)));
-            if (first && value) by_rows(m, first, first + n + 2, value, S);
-            std::free(first);
-            std::free(value);
+            const Allocated<i64> first(n + 2 + entries);
+            const Allocated<double> value(entries + 1);
+            if (first.at && value.at) by_rows(m, first.at, first.at + n + 2, value.at, S);
         }
         for (i64 c = 0; c < m; ++c) {
             const double share = mass > 0.0 ? hx[on[c]] / mass : 0.0;
@@ -203,12 +207,14 @@ struct ColumnModel {
                 index[at] = c;
                 value[at] = v;
             });
-        for (i64 i = 0; i < n; ++i)
+        for (i64 i = 0; i < n; ++i) {
+            if (i % kFewRows == 0) poll();
             for (i64 a = first[i]; a < first[i + 1]; ++a) {
                 double* row = S + index[a] * m;
                 const double hv = h[i] * value[a];
                 for (i64 b = a + 1; b < first[i + 1]; ++b) row[index[b]] += hv * value[b];
             }
+        }
     }
     // What a factor costs, in visits of entries.
     double price(i64 m, double entries) const {
@@ -246,6 +252,7 @@ struct ColumnModel {
         bool fresh = true;  // begin anew, with the present preconditioner
         for (int step = 0; step < kGradients && work < 1.5 * kBudget; ++step) {
             double most = 0;
+            poll();
             for (i64 c = 0; c < m; ++c) most = larger(most, __builtin_fabs(r[c]));
             if (most <= enough) break;
             if (m <= kFactor && spent > 0.5 * price(m, entries)) {

@@ -7,8 +7,6 @@
 //
 // Reference: Lee, Sun and Saunders, Proximal Newton-type methods for minimizing composite functions, 2014.
 #pragma once
-#include <cstdlib>
-
 #include "l1/quadratic_cd.hpp"
 #include "newton/fit.hpp"
 
@@ -210,8 +208,8 @@ struct LassoFit {
 
     // One more step where it costs next to nothing: the conditions of optimality then hold to more digits than P shows.
     void polish(double* base, double* step, double* out) {
-        const size_t length = (size_t)(8 + 2 * d + 2 * order);
-        double* kept = static_cast<double*>(std::malloc(sizeof(double) * length));
+        const Allocated<double> room(8 + 2 * d + 2 * order);
+        double* const kept = room.at;
         if (!kept) return;
         double* const parts[3] = {out, base, step};
         const i64 sizes[3] = {8 + 2 * d, order, order};
@@ -230,7 +228,6 @@ struct LassoFit {
             for (int p = 0, at = 0; p < 3; at += (int)sizes[p++])
                 for (i64 j = 0; j < sizes[p]; ++j) parts[p][j] = kept[at + j];
         }
-        std::free(kept);
     }
 
     // theta is the start and becomes the answer; base, step and out describe its dual point.
@@ -243,6 +240,7 @@ struct LassoFit {
         }
         int polished = 0;
         for (report.steps = 0; report.steps < job.max_steps; ++report.steps) {
+            poll();
             if (!(P - P == 0.0)) return finish(4);
             const double decrease = direction();
             if (!(decrease - decrease == 0.0)) return finish(4);

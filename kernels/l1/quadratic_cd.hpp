@@ -7,6 +7,7 @@
 #pragma once
 #include "core/arena.hpp"
 #include "core/cholesky.hpp"
+#include "core/interrupt.hpp"
 #include "l1/line_minimum.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -41,6 +42,7 @@ inline std::int64_t quadratic_cd(std::int64_t k, const double* S, double l1, dou
                                  double* x, double* slope) {
     std::int64_t full = 0;
     for (std::int64_t sweep = 0; sweep < max_sweeps;) {
+        poll();
         double most = 0.0;
         for (std::int64_t j = 0; j < k; ++j) {
             const double move = settle_coordinate(k, S, l1, j, x, slope);
@@ -49,6 +51,7 @@ inline std::int64_t quadratic_cd(std::int64_t k, const double* S, double l1, dou
         ++full, ++sweep;
         if (most <= tol) return full;
         for (; sweep < max_sweeps; ++sweep) {
+            poll();
             double inner = 0.0;
             for (std::int64_t j = 0; j < k; ++j)
                 if (x[j] != 0.0) {
@@ -91,6 +94,7 @@ struct SparseQuadratic {
 
     void minimise(double enough) {
         for (int round = 0; round < kQuadraticRounds; ++round) {
+            poll();
             double most = 0.0;
             for (i64 j = 0; j < k; ++j) most = larger(most, settle(j));
             if (most <= enough) return;
@@ -108,6 +112,7 @@ struct SparseQuadratic {
     // To the minimum among the vectors whose zeros include those of x.
     void on_support() {
         for (int turn = 0; turn < kSupports; ++turn) {
+            poll();
             i64 m = 0;
             for (i64 j = 0; j < k; ++j)
                 if (x[j] != 0.0) on[m++] = j;

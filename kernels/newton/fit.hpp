@@ -12,6 +12,7 @@
 #include "core/any_rows.hpp"
 #include "core/arena.hpp"
 #include "core/cholesky.hpp"
+#include "core/interrupt.hpp"
 #include "sums/sweep.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -135,6 +136,7 @@ struct NewtonFit {
     double penalty(const double* w) const { return 0.5 * job.lam * dot_n(w, w, d); }
 
     void value_and_gradient(const double* at) {
+        poll();
         rows.sum(g, sums, order + 1,
                  [&](i64 lo, i64 hi, double* out, int) { X.sweep(lo, hi, t, spec, at, out, h, true, blend); });
         ++report.sweeps;
@@ -150,6 +152,7 @@ struct NewtonFit {
     // delta = -H^-1 gradient; returns the squared Newton decrement.
     double direction() {
         for (;;) {
+            poll();
             hessian(X, rows, h, job.lam, job.intercept, mu, {H, other}, pack, exact);
             ++report.grams;
             descend();
@@ -207,6 +210,7 @@ struct NewtonFit {
         for (int k = 0; k < 60 && b - a > 1e-12 * b; ++k) {
             double s = k % 3 == 2 ? 0.5 * (a + b) : (a * fb - b * fa) / (fb - fa);
             if (!(s > a && s < b)) s = 0.5 * (a + b);
+            poll();
             const double f = slope_at(s);
             if (f <= 0) {
                 a = s;

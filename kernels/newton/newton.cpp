@@ -1,8 +1,8 @@
 // A whole fit by Newton's method, and the small dense systems of every solver.
 // Compiled once per instruction set: see core/dispatch.cpp.
-#include <cstdlib>
 #include <cstring>
 
+#include "core/arena.hpp"
 #include "core/block_cholesky.hpp"
 #include "core/dispatch.hpp"
 #include "core/nnls.hpp"
@@ -21,15 +21,13 @@ double spd_solve(i64 n, const double* A, const double* b, bool drop, double* x, 
 }
 double spd_factor(i64 n, const double* A, bool drop, double* U, double* scale) {
     Cholesky chol{n, U, scale, 0.0};
-    const std::size_t room = sizeof(double) * (std::size_t)block_pack(n);
-    double* pack = !drop && n >= kInBlocks ? static_cast<double*>(std::malloc(room)) : nullptr;
-    if (!pack) {
+    const Allocated<double> pack(!drop && n >= kInBlocks ? block_pack(n) : 0);
+    if (!pack.at) {
         chol.factor(A, drop);
         return chol.least;
     }
     std::memcpy(U, A, sizeof(double) * (std::size_t)(n * n));
-    factor_in_blocks(chol, pack);
-    std::free(pack);
+    factor_in_blocks(chol, pack.at);
     return chol.least;
 }
 void spd_apply(i64 n, const double* U, const double* scale, const double* b, double* x) {

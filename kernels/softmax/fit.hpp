@@ -59,6 +59,7 @@ struct SoftmaxNewton {
 
     // P; sums gets the gradient of the losses, p the probabilities.
     double evaluate(const double* at) {
+        poll();
         for (i64 j = 0; j < 3 + order * K; ++j) sums[j] = 0.0;
         X.softmax_sweep(0, n, y, at, sums, p, n, work);
         ++report.sweeps;

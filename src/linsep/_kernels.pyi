@@ -21,6 +21,11 @@ def instruction_sets() -> list[str]:
 def use_instruction_set(name: str) -> None:
     """Switch all kernels of this process to another instruction set."""
 
+def poll_every(seconds: float) -> None:
+    """
+    Time between two calls of `linsep.interrupts.check` from long loops of a thread; 0.05 s at first.
+    """
+
 class Rows:
     """
     Rows of data: a dense array, or the three arrays of a CSR matrix, which it holds.

@@ -1,92 +1,344 @@
-"""Signals are served during long fits: no native call may keep Python from them for long."""
+"""Ctrl-C and limits end a computation wherever it is: native loops poll, threads follow, LAPACK is waited for.
+
+No test here measures time. With ``poll_every(0)`` every poll of a native loop calls ``linsep.interrupts.check``, which
+the tests replace: they count the polls of a fit, and raise at any one of them.
+"""
 
 from __future__ import annotations
 
 import signal
+import threading
 import time
 import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 
-from linsep import ConvergenceWarning, LinearSVC, LogisticRegression
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not hasattr(signal, "setitimer"), reason="no interval timers on this system"
-    ),
-]
-
-_EVERY = 0.02  # seconds between two signals
-_LONGEST = 5.0  # seconds without one: a second on an idle machine, and room for busy ones
-_ENOUGH = 15.0  # seconds of a fit that are watched
-
-
-class _Enough(Exception):
-    pass
+from linsep import (
+    ConvergenceWarning,
+    LinearRegressor,
+    LinearSVC,
+    LogisticRegression,
+    _kernels,
+    interrupts,
+)
+from linsep.data.memory import Memory
+from linsep.separability.cone import witness_or_separator
+from linsep.solvers.linalg.factor import Factor
+from linsep.tuning import tune
 
 
-def longest_silence(fit):
-    """Longest time in which the handler of a repeated signal was not called."""
-    began = last = time.perf_counter()
-    longest = 0.0
+class Polls:
+    """Stands in for ``linsep.interrupts.check`` as native loops call it."""
 
-    def served(number, frame):
-        nonlocal last, longest
-        now = time.perf_counter()
-        longest, last = max(longest, now - last), now
-        if now - began > _ENOUGH:
-            raise _Enough
+    def __init__(self, raising=None, error=KeyboardInterrupt):
+        self.count, self.raising, self.error = 0, raising, error
 
-    before = signal.signal(signal.SIGALRM, served)
-    signal.setitimer(signal.ITIMER_REAL, _EVERY, _EVERY)
-    try:
+    def __call__(self):
+        self.count += 1
+        if self.count == self.raising:
+            raise self.error
+
+
+@pytest.fixture
+def polled(monkeypatch):
+    """Call a function, every poll of which goes to a Polls; returns it."""
+    _kernels.poll_every(0.0)
+
+    def run(call, raising=None, error=KeyboardInterrupt):
+        polls = Polls(raising, error)
+        monkeypatch.setattr(interrupts, "check", polls)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            fit()
-    except _Enough:
-        pass
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-    return max(longest, time.perf_counter() - last)
+            if raising is None:
+                call()
+            else:
+                with pytest.raises(error):
+                    call()
+        return polls
+
+    yield run
+    _kernels.poll_every(interrupts.EVERY)
 
 
-def draw(n, d, k, spread=1.0):
-    rng = np.random.default_rng(0)
+def draw(n, d, k=2, seed=0):
+    rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
-    if spread != 1.0:
-        X = np.exp(spread * X)
-    return X, rng.integers(k, size=n)
+    Z = X @ rng.standard_normal((d, k)) / np.sqrt(d) + rng.gumbel(size=(n, k))
+    return X, Z.argmax(axis=1)
+
+
+def numbers(n, d):
+    X, y = draw(n, d)
+    return X, X[:, 0] + y
+
+
+def sparse(n, d):
+    X, y = draw(n, d)
+    X[np.abs(X) < 1.0] = 0.0
+    return sp.csr_matrix(X), y
 
 
 FITS = {
-    "projections that used to cycle": (
-        LinearSVC(1e8, multiclass="crammer_singer"),
-        *draw(30, 60, 6, spread=2.0),
+    "small": (LogisticRegression(1e4, solver="small", tol=1e-9), draw(300, 8)),
+    "small on two threads": (LogisticRegression(1e4, n_threads=2), draw(3000, 60)),
+    "newton": (LogisticRegression(solver="newton"), draw(300, 300)),
+    "newton, no penalty": (LogisticRegression(np.inf, solver="newton"), draw(600, 8)),
+    "newton-cg": (LogisticRegression(solver="newton-cg"), draw(4000, 100)),
+    "newton-pilot": (LogisticRegression(solver="newton-pilot"), draw(4000, 20)),
+    "newton-rounds": (LogisticRegression(solver="newton-rounds"), draw(4000, 20)),
+    "dual-cd": (LogisticRegression(10.0, solver="dual-cd"), sparse(400, 60)),
+    "dual-cd, hinge": (LinearSVC(10.0, solver="dual-cd"), sparse(400, 60)),
+    "small-l1": (LogisticRegression(100.0, l1_ratio=1.0, solver="small-l1"), draw(400, 20)),
+    "working-set": (LogisticRegression(l1_ratio=1.0, solver="working-set"), draw(200, 500)),
+    "working-set, sparse": (
+        LogisticRegression(l1_ratio=0.9, solver="working-set"),
+        sparse(300, 600),
     ),
-    "dual ascent on many classes": (
-        LinearSVC(1e4, multiclass="crammer_singer"),
-        *draw(2000, 500, 10),
-    ),
-    "separability of many features": (LogisticRegression(np.inf), *draw(2000, 700, 2)),
-    "softmax in one native call": (LogisticRegression(1e6), *draw(2000, 60, 3)),
-    "hinge on wide rows": (LinearSVC(1.0), *draw(800, 3000, 2)),
+    "interior": (LinearSVC(10.0, solver="interior"), draw(300, 8)),
+    "interior, absolute": (LinearRegressor("absolute", solver="interior"), numbers(300, 8)),
+    "globbing": (LinearSVC(solver="globbing"), draw(4000, 8)),
+    "softmax": (LogisticRegression(), draw(300, 5, 3)),
+    "softmax by products": (LogisticRegression(), draw(3000, 60, 6)),
+    "softmax, l1": (LogisticRegression(l1_ratio=1.0), draw(300, 20, 3)),
+    "hard-margin": (LinearSVC(np.inf), (draw(60, 80)[0], draw(60, 80)[1])),
 }
+_SILENT = ("newton-cg",)  # Python between any two passes over a block: no native loop is long
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_a_signal_is_served_in_time(name):
-    model, X, y = FITS[name]
-    assert longest_silence(lambda: model.fit(X, y)) < _LONGEST
+def test_native_loops_poll_and_an_interrupt_ends_the_fit(name, polled):
+    model, (X, y) = FITS[name]
+    total = polled(lambda: model.fit(X, y)).count
+    if name in _SILENT:
+        return
+    assert total > 0
+    before = {k: v for k, v in vars(model).items() if k.endswith("_")}
+    for at in sorted({1, total // 2, total} - {0}):
+        stopped = polled(lambda: model.fit(X, y), raising=at)
+        assert stopped.count == at
+        after = {k: v for k, v in vars(model).items() if k.endswith("_")}
+        assert after.keys() == before.keys() and all(after[k] is before[k] for k in before)
+    again = type(model)(**model.get_params())
+    polled(lambda: again.fit(X, y), raising=1)
+    with pytest.raises(NotFittedError):
+        again.predict(X)
+    polled(lambda: again.fit(X, y))
+    assert (again.coef_ == model.coef_).all()  # neither polls nor interrupts change the bits
 
 
-def test_the_time_limit_is_kept():
-    model = LinearSVC(1e4, multiclass="crammer_singer", time_limit=1.0)
-    X, y = draw(2000, 500, 10)
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError])
+def test_whatever_a_signal_handler_raises_comes_through(polled, error):
+    model, (X, y) = FITS["small"]
+    polled(lambda: model.fit(X, y), raising=2, error=error)
+
+
+def test_the_handlers_of_signals_run_inside_native_calls(polled):
+    model, (X, y) = FITS["small"]
+    served = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: served.append(number))
+    try:
+        call = []
+
+        class Raise(Polls):
+            def __call__(self):
+                super().__call__()
+                call.append(len(served))
+                if self.count == 1:
+                    signal.raise_signal(signal.SIGTERM)
+
+        polls = Raise()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(interrupts, "check", polls)
+            model.fit(X, y)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert served == [signal.SIGTERM] and call[-1] == 1
+
+
+def kernels(n):
+    """Long native calls by themselves, with a size that their work grows with."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((n, n))
+    G = A @ A.T + np.eye(n)
+    U, scale = np.empty((n, n)), np.empty(n)
+    wide = np.ascontiguousarray(rng.standard_normal((2 * n, n)))
+    return {
+        "gram": lambda: _kernels.gram(
+            _kernels.Rows(np.tile(wide, (8, 1))),
+            0,
+            16 * n,
+            np.ones(16 * n),
+            np.zeros(n),
+            np.zeros((n + 1) ** 2),
+        ),
+        "spd_factor": lambda: _kernels.spd_factor(G, False, U, scale),
+        "nnls": lambda: witness_or_separator(wide),
+        "quadratic_cd": lambda: _kernels.quadratic_cd(
+            G, 0.1, 0.0, n, rng.standard_normal(n), np.ones(n)
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", kernels(8))
+def test_polls_grow_with_the_work(name, polled):
+    few, many = (polled(kernels(n)[name]).count for n in (300, 900))
+    assert few > 0 and many >= 2 * few
+
+
+def test_polls_cost_a_look_at_the_clock(monkeypatch):
+    """Between two calls of Python there are 50 ms, whatever the number of polls."""
+    polls = Polls()
+    monkeypatch.setattr(interrupts, "check", polls)
+    model, (X, y) = FITS["small"]
     began = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    for _ in range(20):
         model.fit(X, y)
-    assert time.perf_counter() - began < 1.0 + _LONGEST
+    assert polls.count <= 1 + (time.perf_counter() - began) / interrupts.EVERY
+
+
+def test_poll_every_refuses_nonsense():
+    for wrong in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="seconds"):
+            _kernels.poll_every(wrong)
+
+
+def test_lapack_is_waited_for(monkeypatch):
+    monkeypatch.setattr(interrupts, "LONG", 0.0)
+    A = np.array([[2.0, 1.0], [1.0, 3.0]])
+    values, vectors = interrupts.lapack(np.linalg.eigh, A)
+    assert np.allclose(vectors * values @ vectors.T, A)
+    assert (interrupts.dense_product(A, A) == A @ A).all()
+    with pytest.raises(np.linalg.LinAlgError):
+        interrupts.lapack(np.linalg.cholesky, -A)
+    with pytest.raises(TimeoutError, match="its own"):
+        interrupts.wait_for(lambda: (_ for _ in ()).throw(TimeoutError("its own")), 1.0)
+
+
+def test_an_interrupt_does_not_wait_for_lapack():
+    release, ended = threading.Event(), threading.Event()
+
+    def slow():
+        release.wait(60)
+        ended.set()
+
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), interrupts.checking(stop):
+        interrupts.wait_for(slow, interrupts.LONG)
+    assert not ended.is_set()
+    release.set()
+    assert ended.wait(60)  # the thread ends by itself
+
+
+def test_large_factors_are_waited_for(monkeypatch):
+    waited = []
+    whole = interrupts.wait_for
+
+    def wait_for(call, work):
+        waited.append(work)
+        return whole(call, work)
+
+    monkeypatch.setattr(interrupts, "wait_for", wait_for)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((1001, 40))
+    H = A @ A.T + np.eye(1001)
+    r = rng.standard_normal(1001)
+    assert np.allclose(H @ Factor(H, definite=True).solve(r), r)
+    assert max(waited) >= interrupts.LONG
+
+
+def test_tasks_end_with_their_caller():
+    begun, rounds = threading.Barrier(3), [0, 0]
+
+    def task(k):
+        begun.wait(60)
+        while True:
+            rounds[k] += 1
+            interrupts.check()
+            time.sleep(0.001)
+
+    with pytest.raises(KeyboardInterrupt), interrupts.Workers(2) as pool:
+        tasks = [pool.submit(task, k) for k in range(2)]
+        waiting = pool.submit(task, 0)
+        begun.wait(60)
+        raise KeyboardInterrupt
+    assert waiting.cancelled()
+    assert all(isinstance(task.exception(), interrupts.Cancelled) for task in tasks)
+    interrupts.check()  # nothing is left behind
+
+
+def test_tasks_check_what_their_caller_does():
+    class Over(Exception):
+        pass
+
+    def over():
+        raise Over
+
+    with interrupts.checking(over), interrupts.Workers(1) as pool:
+        assert isinstance(pool.submit(interrupts.check).exception(), Over)
+
+
+def test_a_pass_is_cut_short():
+    data = Memory(np.ones((200_000, 20)), n_threads=1)
+    visited = []
+
+    def stop():
+        if len(visited) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), interrupts.checking(stop):
+        data.sum(lambda block, out: visited.append(block.lo), 1)
+    assert len(visited) == 3
+    data.close()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LogisticRegression(l1_ratio=1.0, n_threads=2), LinearSVC(n_threads=2)],
+    ids=["one by one", "grid"],
+)
+def test_an_interrupt_ends_tuning_and_its_threads(model, polled):
+    X, y = draw(3000, 40)
+    running = {thread.name for thread in threading.enumerate()}
+    polled(lambda: tune(model, X, y, Cs=3, cv=3), raising=3)
+    left = {thread.name for thread in threading.enumerate()} - running
+    assert not [name for name in left if name.startswith("linsep-fold")]
+    assert not hasattr(model, "coef_")
+
+
+LIMITED = [name for name in FITS if name not in ("hard-margin",)]
+
+
+@pytest.mark.parametrize("name", LIMITED)
+@pytest.mark.parametrize("after", [0, 1, 3, 10])
+def test_a_limit_in_the_middle_leaves_a_true_certificate(name, after, monkeypatch):
+    """The clock runs out between two checks, wherever these are: what was proven so far is the answer."""
+    model, (X, y) = FITS[name]
+    limited = type(model)(**{**model.get_params(), "time_limit": 1e6})
+    exact = type(model)(**model.get_params()).fit(X, y).certificate_
+    checks = 0
+    whole = time.perf_counter
+
+    def clock():
+        return whole() + (1e7 if checks > after else 0.0)
+
+    def count():
+        nonlocal checks
+        checks += 1
+
+    monkeypatch.setattr("linsep.solvers.run.time.perf_counter", clock)
+    _kernels.poll_every(0.0)
+    try:
+        with warnings.catch_warnings(), interrupts.checking(count):
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            limited.fit(X, y)
+    finally:
+        _kernels.poll_every(interrupts.EVERY)
+    found = limited.certificate_
+    slack = 1e-9 * abs(exact.primal)
+    assert found.dual <= exact.primal + slack and exact.dual <= found.primal + slack
+    assert found.primal - found.dual >= -slack

@@ -30,6 +30,7 @@ import scipy.linalg
 from linsep.certificates.metric import Metric
 from linsep.certificates.rows import Rows, stacked_qr
 from linsep.exact.dyadic import Dyadic, DyadicRows
+from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
@@ -174,13 +175,15 @@ class _Near:
         if part.fit_intercept:
             R[:, -1] *= _FIRST
             scale[-1] /= _FIRST
-        R, pivots = scipy.linalg.qr(R, mode="r", pivoting=True, check_finite=False)
+        R, pivots = lapack(scipy.linalg.qr, R, mode="r", pivoting=True, check_finite=False)
         size = np.abs(np.diagonal(R))
         rank = int(np.count_nonzero(size > distance * part.size * size.max(initial=0.0)))
         if rank == part.size:
             return None
         basis, others = pivots[:rank].astype(np.intp), pivots[rank:].astype(np.intp)
-        scaled = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:], check_finite=False)
+        scaled = lapack(
+            scipy.linalg.solve_triangular, R[:rank, :rank], R[:rank, rank:], check_finite=False
+        )
         return cls(basis, others, np.asarray(scaled), scale, first)
 
 

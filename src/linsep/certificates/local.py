@@ -37,6 +37,7 @@ from linsep.certificates.optimality import Optimality, enclose, preference
 from linsep.certificates.recheck import Dual, given, weigh
 from linsep.certificates.rows import UNDERFLOW, Answer, DoubledRows, Rows, curved
 from linsep.certificates.unpenalised import repaired_bound
+from linsep.interrupts import lapack
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF
 
@@ -174,5 +175,5 @@ def _drop(loss: Loss, part: Rows, at: Answer) -> tuple[float, float]:
     if not metric.full:
         return drop, math.inf
     own = metric.T[: part.X.shape[1]]
-    stretch = math.sqrt(float(np.linalg.eigvalsh(own @ own.T).max(initial=0.0))) * 1.001
+    stretch = math.sqrt(float(lapack(np.linalg.eigvalsh, own @ own.T).max(initial=0.0))) * 1.001
     return drop, stretch * math.sqrt(2.0 / kappa)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
 
 FloatArray = npt.NDArray[np.float64]
@@ -67,7 +68,7 @@ def inverse_root(H: FloatArray) -> FloatArray | None:
         return None
     scale = np.sqrt(diagonal)
     try:
-        L = np.linalg.cholesky(H / np.outer(scale, scale))
+        L = lapack(np.linalg.cholesky, H / np.outer(scale, scale))
     except np.linalg.LinAlgError:
         return None
     return _inverse_triangle(np.ascontiguousarray(L.T), scale)
@@ -78,7 +79,7 @@ def inverse_factor(R: FloatArray) -> FloatArray | None:
     if len(R) < R.shape[1] or not np.isfinite(R).all():
         return None
     if len(R) > R.shape[1]:
-        R = np.asarray(np.linalg.qr(R, mode="r"))
+        R = np.asarray(lapack(np.linalg.qr, R, mode="r"))
     scale = np.sqrt((R * R).sum(axis=0))
     if not (scale > 0.0).all():
         return None
@@ -88,7 +89,7 @@ def inverse_factor(R: FloatArray) -> FloatArray | None:
 def _inverse_triangle(R: FloatArray, scale: FloatArray) -> FloatArray | None:
     if np.abs(np.diagonal(R)).min(initial=1.0) < ROUNDOFF:
         return None
-    T = scipy.linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
+    T = lapack(scipy.linalg.solve_triangular, R, np.eye(len(R)), check_finite=False)
     return np.asarray(T / scale[:, None]) if np.isfinite(T).all() else None
 
 
@@ -121,11 +122,11 @@ def smallest_eigenvalue(G: FloatArray, lost: float) -> float:
     if away + lost <= _CLOSE:
         return 1.0 - away - lost
     margin = 4.0 * (size + 2) * ROUNDOFF * float(np.abs(np.diagonal(G)).sum())
-    candidate = 0.95 * float(np.linalg.eigvalsh(G).min(initial=1.0)) - 2.0 * margin
+    candidate = 0.95 * float(lapack(np.linalg.eigvalsh, G).min(initial=1.0)) - 2.0 * margin
     if not candidate > lost:
         return 0.0
     try:
-        np.linalg.cholesky(G - (candidate + margin) * identity)
+        lapack(np.linalg.cholesky, G - (candidate + margin) * identity)
     except np.linalg.LinAlgError:
         return 0.0
     return candidate - lost

@@ -21,6 +21,7 @@ from linsep.certificates.metric import (
 )
 from linsep.certificates.recheck import weigh
 from linsep.exact.sliced import product, scaled_product, two_sum
+from linsep.interrupts import lapack
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 
@@ -69,7 +70,7 @@ def stacked_qr(R: FloatArray, block: FloatArray) -> FloatArray:
     height = max(_QR_ROWS, 4 * block.shape[1])
     for start in range(0, len(block), height):
         stack = np.vstack([R, block[start : start + height]])
-        R = np.asarray(np.linalg.qr(stack, mode="r"))
+        R = np.asarray(lapack(np.linalg.qr, stack, mode="r"))
     return R
 
 

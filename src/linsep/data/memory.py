@@ -20,6 +20,7 @@ from linsep.data.ordered_sum import add_up
 from linsep.data.targets import IntArray, Targets
 from linsep.data.threads import usable_threads
 from linsep.errors import BadInput
+from linsep.interrupts import check
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -174,6 +175,7 @@ class Memory(LocalDataset):
 
     def sum(self, fn: Sum, size: int, **notes: Unpack[PassNotes]) -> FloatArray:
         if self.one_block:
+            check()
             out = np.zeros(size)
             fn(self._open(0), out)
             return out

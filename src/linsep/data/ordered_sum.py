@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, wait
+from concurrent.futures import Executor, Future, wait
 from itertools import count
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Sum
 from linsep.data.layout import one_after_another, spans
+from linsep.interrupts import check
 
 
 def add_up(
@@ -37,13 +38,15 @@ def add_up(
             for k in turns[turn]:
                 if not running:
                     return
+                check()
                 block = opened(k)
                 for (fn, _), part, first in zip(wanted, parts, firsts, strict=True):
                     fn(block, part[bisect_right(first, k) - 1])
 
     others = openers[1 : len(turns)]
-    tasks = [helpers().submit(walk, opened) for opened in others]
+    tasks: list[Future[None]] = []
     try:
+        tasks += [helpers().submit(walk, opened) for opened in others]
         walk(openers[0])
         for task in tasks:
             if not task.cancel():

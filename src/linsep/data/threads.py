@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
+
+from linsep.interrupts import Workers, check
 
 
 def _cgroup_limit() -> float:
@@ -27,12 +28,13 @@ def in_parallel(work: Callable[[int], bool], pieces: int, n_threads: int | None 
     def walk() -> bool:
         good = True
         while (k := take()) < pieces:
+            check()
             good = work(k) and good
         return good
 
     if workers <= 1:
         return walk()
-    with ThreadPoolExecutor(workers - 1, "linsep") as pool:
+    with Workers(workers - 1) as pool:
         others = [pool.submit(walk) for _ in range(1, workers)]
         mine = walk()
         return all([task.cancel() or task.result() for task in others]) and mine

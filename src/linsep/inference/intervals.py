@@ -27,6 +27,7 @@ from linsep.certificates.recheck import given
 from linsep.certificates.rows import Rows
 from linsep.data import Memory
 from linsep.inference.results import Coefficient
+from linsep.interrupts import lapack
 from linsep.losses import Logistic, Loss, Multinomial, Squared, zero_margin
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def covariance(part: Part) -> tuple[FloatArray | None, float, str]:
     information = of.gram(weight if squared else weight * part.loss.curvature(m))
     residuals, total = float(weight @ (zero_margin(part.loss) - m) ** 2), float(weight.sum())
     scale = 1.0 / np.sqrt(np.where(np.diag(information) > 0, np.diag(information), 1.0))
-    values, vectors = np.linalg.eigh(information * scale * scale[:, None])
+    values, vectors = lapack(np.linalg.eigh, information * scale * scale[:, None])
     if values[0] <= _DEPENDENT * values[-1]:
         return (
             None,

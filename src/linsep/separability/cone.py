@@ -23,7 +23,6 @@ FloatArray = npt.NDArray[np.float64]
 #: |r| for unit vectors below which it may be rounding noise.
 ZERO = 1e-12
 _STEPS = 1000  # in one native call, at most
-_WORK = 1e9  # multiply-adds in one native call, so that an interrupt is served within about half a second
 
 
 class Split(NamedTuple):
@@ -48,10 +47,8 @@ def witness_or_separator(A: FloatArray, start: FloatArray | None = None) -> Spli
     x = np.zeros(m) if start is None else np.array(start, dtype=np.float64)
     f, r = np.zeros(p + 1), np.zeros(p + 1)
     f[p] = 1.0
-    status = 2
-    steps = int(min(_STEPS, max(10.0, _WORK / ((p + 1.0) * (m + 8.0 * min(m, p))))))
-    for _ in range(2 + 20 * (m + p) // steps):  # in stretches, so that an interrupt is served
-        status, _ = _kernels.nnls(E, f, 0.1 * ZERO, steps, x, r)
+    for _ in range(2 + 20 * (m + p) // _STEPS):  # each call begins with a fresh factorisation
+        status, _ = _kernels.nnls(E, f, 0.1 * ZERO, _STEPS, x, r)
         if status != 2:
             break
     return Split(x, -r[:p], float(np.sqrt(r @ r)))

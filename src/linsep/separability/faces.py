@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from linsep.interrupts import lapack
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.rows import SLACK
 
@@ -78,7 +79,7 @@ def quasi_separation(
 
 def _complement(span: FloatArray) -> FloatArray:
     """An orthonormal basis, in columns, of what is orthogonal to the rows of ``span``."""
-    _, s, Vt = np.linalg.svd(span, full_matrices=True)
+    _, s, Vt = lapack(np.linalg.svd, span, full_matrices=True)
     rank = int((s > ON * s[0]).sum())
     return np.ascontiguousarray(Vt[rank:].T)
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from linsep.exact.dyadic import DyadicRows
+from linsep.interrupts import lapack
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.object_]
@@ -34,7 +35,7 @@ def null_vector(M: FloatArray, guess: FloatArray) -> list[Fraction] | None:
     scaled = M[full] / size[full, None]
     if not len(full):
         return [Fraction(x) for x in guess.tolist()]
-    _, R, order = scipy.linalg.qr(scaled.T, mode="economic", pivoting=True)
+    _, R, order = lapack(scipy.linalg.qr, scaled.T, mode="economic", pivoting=True)
     pivots = np.abs(np.diag(R))
     rank = int((pivots > _RANK * pivots[0]).sum())
     for chosen in (full[order[:rank]], full):

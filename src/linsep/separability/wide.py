@@ -18,6 +18,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 from linsep.data.row_access import row_blocks
+from linsep.interrupts import dense_product, lapack
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.perceptron import passes as perceptron_passes
 from linsep.separability.search import (
@@ -127,9 +128,8 @@ def _unit_rows(signed: SignedRows, rows: IntArray) -> tuple[sp.csr_matrix, Float
 
 def span_coordinates(X: Any) -> FloatArray:
     """The rows of X, dense or sparse, in an orthonormal basis of their span (Cholesky with pivoting)."""
-    G = X @ X.T
-    G = G.toarray() if sp.issparse(G) else G
-    L, pivots, rank, _ = scipy.linalg.lapack.dpstrf(G, lower=1)
+    G = (X @ X.T).toarray() if sp.issparse(X) else dense_product(X, X.T)
+    L, pivots, rank, _ = lapack(scipy.linalg.lapack.dpstrf, G, lower=1)
     out = np.empty((len(G), rank))
     out[pivots - 1] = np.tril(L)[:, :rank]
     return out

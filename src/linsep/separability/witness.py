@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from linsep.interrupts import lapack
 from linsep.separability.integers import null_vector
 from linsep.separability.rows import ROUNDOFF, SMALL
 
@@ -156,7 +157,7 @@ def proves(scaled: FloatArray, x: FloatArray) -> bool:
     M = np.vstack([scaled.T, np.ones(k)])
     x = x / x.sum()
     try:
-        R = np.linalg.inv(M)
+        R = lapack(np.linalg.inv, M)
     except np.linalg.LinAlgError:
         return False
     chain = (2 * k + 8) * ROUNDOFF
@@ -193,7 +194,7 @@ def _polished(scaled: FloatArray, x: FloatArray) -> FloatArray:
     x = x / x.sum()
     for _ in range(2):
         miss = target - (M.astype(np.longdouble) @ x.astype(np.longdouble))
-        x = x + np.linalg.lstsq(M, miss.astype(np.float64), rcond=1e-13)[0]
+        x = x + lapack(np.linalg.lstsq, M, miss.astype(np.float64), rcond=1e-13)[0]
     return np.asarray(x)
 
 

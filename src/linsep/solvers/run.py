@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from linsep.interrupts import checking
 from linsep.monitoring import note
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers.dual_infeasibility import Imbalance
@@ -64,6 +66,7 @@ class Run(Generic[P]):
         self.lower = 0.0
         self.last_sums = np.zeros(0)  # of the last closing pass
         self.best_dual: Linearised | Explicit | None = None  # the one that gave it
+        self._out_of_time = False  # and the method knows
 
     @property
     def seconds(self) -> float:
@@ -76,10 +79,28 @@ class Run(Generic[P]):
         left = None if limit is None else max(1e-3, limit - self.seconds)
         return Stop(tol, left, max_passes)
 
+    @contextmanager
+    def in_time(self) -> Iterator[None]:
+        """Raise LimitReached inside, even amid a pass or a native call, as soon as the user's time is used up.
+
+        It is raised once: whoever catches it may finish what it needs for an answer.
+        """
+        if self.stop.time_limit is None:
+            yield
+            return
+        with checking(self._check_time):
+            yield
+
+    def _check_time(self) -> None:
+        limit = self.stop.time_limit
+        if not self._out_of_time and limit is not None and self.seconds >= limit:
+            self._out_of_time = True
+            raise LimitReached(Status.TIME_LIMIT)
+
     def check_limits(self) -> None:
         """Raise LimitReached when the user's time or passes are used up."""
-        if self.stop.time_limit is not None and self.seconds >= self.stop.time_limit:
-            raise LimitReached(Status.TIME_LIMIT)
+        self._out_of_time = False
+        self._check_time()
         if self.stop.max_passes is not None and self.problem.passes >= self.stop.max_passes:
             raise LimitReached(Status.PASS_LIMIT)
 

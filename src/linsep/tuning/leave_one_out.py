@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from linsep.data import dataset
 from linsep.errors import Refused
+from linsep.interrupts import lapack
 from linsep.losses import CoupledLoss
 from linsep.solvers.grid import smooth
 from linsep.solvers.grid.problem import GridProblem, HeldOut
@@ -125,6 +126,6 @@ def _inverse_root(H: FloatArray) -> FloatArray:
     """T with T T' = H^-1 on the directions that have curvature."""
     diagonal = np.sqrt(np.diagonal(H))
     scale = np.where(diagonal > 0.0, diagonal, 1.0)
-    values, vectors = np.linalg.eigh(H / np.outer(scale, scale))
+    values, vectors = lapack(np.linalg.eigh, H / np.outer(scale, scale))
     keep = values > _DROP * values[-1]
     return np.asarray(vectors[:, keep] / np.sqrt(values[keep]) / scale[:, None])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
@@ -20,6 +19,7 @@ from linsep.data import Location, location_of
 from linsep.data.cluster import PersistedRows, partition_results
 from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
+from linsep.interrupts import Workers
 from linsep.monitoring import advance
 from linsep.pipelines import final_step, take_rows
 from linsep.tuning.scoring import Score
@@ -136,7 +136,7 @@ def models(
     def along(f: int) -> list[Any]:
         return list(_rising(clone(plain), X, y, weight, Cs, pairs[f][0]))
 
-    with quiet(), ThreadPoolExecutor(workers, "linsep-fold") as pool:
+    with quiet(), Workers(workers, "linsep-fold") as pool:
         folds = []
         for found in pool.map(along, range(len(pairs))):
             folds.append(found)

@@ -38,6 +38,7 @@ from linsep.exact.decimals import (
 )
 from linsep.exact.dyadic import nearest
 from linsep.exact.rational import solve_rational
+from linsep.interrupts import lapack
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -133,7 +134,7 @@ def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point |
     scale = np.sqrt((B * B).sum(axis=0))
     scale[scale == 0.0] = 1.0
     try:
-        U, S, Vt = np.linalg.svd(B / scale, full_matrices=False)
+        U, S, Vt = lapack(np.linalg.svd, B / scale, full_matrices=False)
     except np.linalg.LinAlgError:
         return None
     cut = S > max(B.shape) * np.finfo(float).eps * S[0]
@@ -237,13 +238,13 @@ def _balance(
     weighted = room[free, None] * X[free] / scale
     if not weighted.size:
         return None
-    _, R, order = sl.qr(weighted, mode="economic", pivoting=True)
+    _, R, order = lapack(sl.qr, weighted, mode="economic", pivoting=True)
     size = np.abs(np.diag(R))
     count = int((size > rank * size[0]).sum())
     columns = np.sort(order[:count])
     if len(free) * float(count) ** 2 <= _SPREAD:
         return _spread(X[np.ix_(free, columns)], free, room, [residual[j] for j in columns])
-    _, _, chosen = sl.qr(weighted[:, columns].T, mode="economic", pivoting=True)
+    _, _, chosen = lapack(sl.qr, weighted[:, columns].T, mode="economic", pivoting=True)
     picked = free[chosen[:count]]
     matrix = [[Fraction(x) for x in X[picked, j].tolist()] for j in columns.tolist()]
     found = solve_rational(matrix, [-residual[j] for j in columns.tolist()])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, BinaryIO, NamedTuple, NoReturn
@@ -17,6 +17,7 @@ from linsep import _kernels
 from linsep.data.files.source import UTF8_MARK, Source, name_of, opened, refuse
 from linsep.data.threads import default_threads
 from linsep.errors import BadInput
+from linsep.interrupts import Workers
 
 IntArray = npt.NDArray[np.int64]
 
@@ -273,7 +274,7 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
 
 def _parsed(source: Source, parse: _Parser, n_threads: int) -> Iterator[_Part]:
     """Parts in the order of the file; the first fault in the file is the one reported."""
-    with opened(source) as stream, ThreadPoolExecutor(n_threads) as pool:
+    with opened(source) as stream, Workers(n_threads) as pool:
         waiting: deque[Future[_Part]] = deque()
         line = 0
         for chunk in _chunks(stream):

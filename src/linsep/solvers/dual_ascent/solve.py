@@ -218,20 +218,21 @@ def solve(
     native.most = -1 if epochs is None else epochs
     status = Status.WORKING_PRECISION
     try:
-        run.check_limits()
-        while (asked := ascent.advance(run)) is not Next.END:
-            if asked is Next.BROKEN:
-                return run.solution(status, theta, Explicit(np.zeros(problem.data.n)))
-            if asked is Next.CLOSE:
-                closed_at = native.epochs
-                if run.close(*ascent.point()):
-                    status = Status.CERTIFIED
-                    break
-                last = run.trace[-1]
-                ascent.missed((last.primal - last.dual) / problem.penalty.scale)
-            elif asked is Next.SLOW and epochs is None and primal_is_smaller(ascent):
-                break
+        with run.in_time():
             run.check_limits()
+            while (asked := ascent.advance(run)) is not Next.END:
+                if asked is Next.BROKEN:
+                    return run.solution(status, theta, Explicit(np.zeros(problem.data.n)))
+                if asked is Next.CLOSE:
+                    closed_at = native.epochs
+                    if run.close(*ascent.point()):
+                        status = Status.CERTIFIED
+                        break
+                    last = run.trace[-1]
+                    ascent.missed((last.primal - last.dual) / problem.penalty.scale)
+                elif asked is Next.SLOW and epochs is None and primal_is_smaller(ascent):
+                    break
+                run.check_limits()
     except LimitReached as limit:
         status = limit.status
         native.halt()

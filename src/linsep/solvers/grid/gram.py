@@ -10,7 +10,6 @@ come from K too, with its rounding errors paid for (``certificates/gram.py``).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from scipy.linalg import LinAlgError, cholesky
 
 from linsep.data import Memory
 from linsep.data.threads import usable_threads
+from linsep.interrupts import Workers
 from linsep.losses import CoupledLoss
 from linsep.monitoring import advance
 from linsep.penalties import ElasticNet
@@ -70,7 +70,7 @@ def solve(problem: GridProblem, held: HeldOut) -> Iterator[SpanProposal]:
     def along(f: int) -> list[SpanProposal]:
         return _rising(span, f)
 
-    with ThreadPoolExecutor(max(1, min(threads, len(folds))), "linsep-fold") as pool:
+    with Workers(max(1, min(threads, len(folds))), "linsep-fold") as pool:
         for done, proposals in enumerate(pool.map(along, folds), 1):
             advance(done * len(problem.Cs))
             yield from proposals

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.errors import Refused
+from linsep.interrupts import lapack
 from linsep.monitoring import note
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -280,7 +281,9 @@ def _pseudoinverse(A: FloatArray) -> FloatArray:
     """Inverse of a positive semidefinite matrix on the span of its columns, whatever their scales."""
     scale = 1.0 / np.sqrt(np.where(np.diagonal(A) > 0.0, np.diagonal(A), 1.0))
     unit = _symmetric(A * scale * scale[:, None])
-    return np.asarray(scale[:, None] * np.linalg.pinv(unit, rcond=1e-14, hermitian=True) * scale)
+    return np.asarray(
+        scale[:, None] * lapack(np.linalg.pinv, unit, rcond=1e-14, hermitian=True) * scale
+    )
 
 
 def _symmetric(A: FloatArray) -> FloatArray:

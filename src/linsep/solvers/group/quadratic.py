@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg as sl
 
+from linsep.interrupts import lapack
+
 if TYPE_CHECKING:
     from linsep.penalties import GroupElasticNet
     from linsep.solution import FloatArray
@@ -100,7 +102,7 @@ def _metric(model: Model) -> FloatArray:
         own = order[starts[sizes == k][:, None] + np.arange(k)]  # (groups of this size, k)
         blocks = S[own[:, :, None], own[:, None, :]]
         small = k <= _EIGEN
-        most = np.linalg.eigvalsh(blocks)[:, -1] if small else np.abs(blocks).sum(2).max(1)
+        most = lapack(np.linalg.eigvalsh, blocks)[:, -1] if small else np.abs(blocks).sum(2).max(1)
         L[own] = most[:, None]
     L = np.maximum(L, 1e-12 * float(L.max(initial=0.0)) + 1e-300)
     root = 1.0 / np.sqrt(L)
@@ -216,6 +218,6 @@ def _solved(H: FloatArray, g: FloatArray) -> FloatArray:
     if not np.isfinite(A).all():
         return np.full_like(g, np.nan)
     try:
-        return np.asarray(scale * sl.cho_solve(sl.cho_factor(A), scale * g))
+        return np.asarray(scale * sl.cho_solve(lapack(sl.cho_factor, A), scale * g))
     except np.linalg.LinAlgError:
-        return np.asarray(scale * np.linalg.lstsq(A, scale * g, rcond=1e-14)[0])
+        return np.asarray(scale * lapack(np.linalg.lstsq, A, scale * g, rcond=1e-14)[0])

@@ -85,10 +85,11 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solutio
     best = _Best(run, _Found.at(signed, answer.hyperplane.w, problem, count))
     status = Status.WORKING_PRECISION
     try:
-        if _softly(best, signed, seed) or _on_working_sets(
-            best, signed, count, answer.margin, seed
-        ):
-            status = Status.CERTIFIED
+        with run.in_time():
+            if _softly(best, signed, seed) or _on_working_sets(
+                best, signed, count, answer.margin, seed
+            ):
+                status = Status.CERTIFIED
     except LimitReached as limit:
         status = limit.status
     scale = 2 * run.lower / max(float(best.alpha.sum()), 1e-300)

@@ -134,21 +134,22 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
         return run.solution(Status.CERTIFIED, known, nothing)
     status = Status.WORKING_PRECISION
     try:
-        if (
-            native_newton.fits(problem)
-            and native_newton.ends_before(stop)
-            and problem.data.n >= problem.data.d
-        ):
-            if _native(run, theta):
-                return run.solution(Status.CERTIFIED, theta, nothing)
-        theta, value, _ = problem.start(theta)
-        run.record(value)
-        fitted = exact_fit(problem, value) if problem.lam == 0.0 else None
-        if fitted is not None:
-            run.best = None
-            return run.solution(Status.WORKING_PRECISION, fitted, nothing)
-        if _attempted(run, theta):
-            status = Status.CERTIFIED
+        with run.in_time():
+            if (
+                native_newton.fits(problem)
+                and native_newton.ends_before(stop)
+                and problem.data.n >= problem.data.d
+            ):
+                if _native(run, theta):
+                    return run.solution(Status.CERTIFIED, theta, nothing)
+            theta, value, _ = problem.start(theta)
+            run.record(value)
+            fitted = exact_fit(problem, value) if problem.lam == 0.0 else None
+            if fitted is not None:
+                run.best = None
+                return run.solution(Status.WORKING_PRECISION, fitted, nothing)
+            if _attempted(run, theta):
+                status = Status.CERTIFIED
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, theta, nothing)

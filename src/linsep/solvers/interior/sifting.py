@@ -286,19 +286,20 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     nothing = Explicit(np.zeros(problem.data.n))
     status = Status.WORKING_PRECISION
     try:
-        run.check_limits()
-        first = Pilot(run, theta, pilot_rows(problem.data), seed)
-        closed = None
-        if first.theta is not None:
-            theta = first.theta
-            closed = _Search(run, first, theta).solve()
-        if not closed and problem.data.location is Location.CLUSTER:
-            return run.solution(Status.GIVEN_UP, theta, nothing)
-        if not closed:
-            theta, _, _ = problem.start(theta)
-            closed = kinked.iterate(run, theta)
-        if closed:
-            status = Status.CERTIFIED
+        with run.in_time():
+            run.check_limits()
+            first = Pilot(run, theta, pilot_rows(problem.data), seed)
+            closed = None
+            if first.theta is not None:
+                theta = first.theta
+                closed = _Search(run, first, theta).solve()
+            if not closed and problem.data.location is Location.CLUSTER:
+                return run.solution(Status.GIVEN_UP, theta, nothing)
+            if not closed:
+                theta, _, _ = problem.start(theta)
+                closed = kinked.iterate(run, theta)
+            if closed:
+                status = Status.CERTIFIED
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, theta, nothing)

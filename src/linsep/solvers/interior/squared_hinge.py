@@ -160,8 +160,9 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Sol
     """Minimise from the point of the path nearest to theta."""
     run, status = Run(problem, stop), Status.WORKING_PRECISION
     try:
-        if finish(run, theta):
-            status = Status.CERTIFIED
+        with run.in_time():
+            if finish(run, theta):
+                status = Status.CERTIFIED
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, theta, linearised(theta, np.zeros_like(theta)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.data import Location
+from linsep.interrupts import lapack
 from linsep.losses import Squared, SquaredHinge, zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
@@ -61,12 +62,14 @@ def null_directions(problem: Problem) -> FloatArray | None:
     H[np.arange(data.d), np.arange(data.d)] -= problem.lam
     diagonal = np.diag(H)
     unit = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)), 0.0)
-    values, vectors = np.linalg.eigh(H * unit * unit[:, None] + np.diag(1.0 * (unit == 0.0)))
+    values, vectors = lapack(
+        np.linalg.eigh, H * unit * unit[:, None] + np.diag(1.0 * (unit == 0.0))
+    )
     flat = (unit[:, None] * vectors[:, values < 1e-12 * max(1.0, float(values[-1]))])[:-1]
     flat = flat[:, np.linalg.norm(flat, axis=0) > 0.0]
     if not flat.shape[1]:
         return None
-    basis, _ = np.linalg.qr(flat / np.linalg.norm(flat, axis=0))
+    basis, _ = lapack(np.linalg.qr, flat / np.linalg.norm(flat, axis=0))
     return np.ascontiguousarray(basis.T)
 
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data import Memory
+from linsep.interrupts import lapack
 from linsep.problem import Problem
 from linsep.solvers import sampling
 from linsep.solvers.interior.central_path import Path, compiled
@@ -194,7 +195,7 @@ class Pilot:
         spread = u * np.sqrt(np.maximum(0.0, 1.0 - 1.0 / self._share[some]) * n / len(u))
         Z = self._whitened(some)
         try:
-            error = np.linalg.solve(H, (Z * spread[:, None]).T)
+            error = lapack(np.linalg.solve, H, (Z * spread[:, None]).T)
         except np.linalg.LinAlgError:
             return 0.0
         squares = np.einsum("ij,ij->i", Z @ (error @ error.T), Z)

@@ -16,6 +16,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from linsep.data import Location
+from linsep.interrupts import lapack
 from linsep.losses import zero_margin
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _null_direction(rows: FloatArray) -> FloatArray | None:
     order = rows.shape[1]
     if not len(rows):
         return np.asarray(np.eye(order)[0])
-    _, values, basis = scipy.linalg.svd(rows, full_matrices=True)
+    _, values, basis = lapack(scipy.linalg.svd, rows, full_matrices=True)
     rank = int(np.count_nonzero(values > DEPENDENT * values[0]))
     return None if rank == order else np.asarray(basis[-1])
 
@@ -130,12 +131,12 @@ def _first_zero(
 
 def solve_through(rows: FloatArray, target: FloatArray, near: FloatArray) -> FloatArray:
     """The point through a largest independent set of the rows, nearest to ``near``, refined once."""
-    _, upper, order = scipy.linalg.qr(rows.T, mode="economic", pivoting=True)
+    _, upper, order = lapack(scipy.linalg.qr, rows.T, mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(upper))
     chosen = order[: int(np.count_nonzero(diagonal > DEPENDENT * diagonal[0]))]
     for _ in range(2):
-        correction = np.linalg.lstsq(
-            rows[chosen], target[chosen] - rows[chosen] @ near, rcond=None
+        correction = lapack(
+            np.linalg.lstsq, rows[chosen], target[chosen] - rows[chosen] @ near, rcond=None
         )[0]
         near = near + correction
     return near

@@ -60,11 +60,12 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
     run = Run(problem, stop)
     theta = theta.copy()
     try:
-        closed = False
-        if native:
-            closed, theta = native_l1.attempt(run, _start(problem, theta), seed)
-        closed = closed or _begin(run, theta) or _rounds(run, seed)
-        status = Status.CERTIFIED if closed else run.short_of(stop.tol)
+        with run.in_time():
+            closed = False
+            if native:
+                closed, theta = native_l1.attempt(run, _start(problem, theta), seed)
+            closed = closed or _begin(run, theta) or _rounds(run, seed)
+            status = Status.CERTIFIED if closed else run.short_of(stop.tol)
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, theta, linearised(theta, np.zeros_like(theta)))

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from linsep import _kernels
+from linsep.interrupts import dense_product, lapack
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
@@ -52,7 +53,7 @@ class Factor:
         for jitter in (0.0, 1e-14, 1e-12, 1e-10) if definite else (0.0,):
             scaled[np.diag_indices(len(H))] = 1.0 + jitter
             try:
-                factor = sl.cho_factor(scaled, lower=True, check_finite=False)
+                factor = lapack(sl.cho_factor, scaled, lower=True, check_finite=False)
             except sl.LinAlgError:
                 continue
             self.least = 0.0 if jitter else float(np.min(np.diag(factor[0]))) ** 2
@@ -60,9 +61,9 @@ class Factor:
                 self._factor = factor
                 return
         scaled[np.diag_indices(len(H))] = 1.0
-        values, vectors = np.linalg.eigh(scaled)
+        values, vectors = lapack(np.linalg.eigh, scaled)
         keep = values > NULL_EIGENVALUE * values[-1]
-        self._inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
+        self._inverse = dense_product(vectors[:, keep] / values[keep], vectors[:, keep].T)
 
     def apply(self, r: FloatArray) -> FloatArray:
         """H^-1 r without refinement: what a preconditioner needs."""
@@ -117,9 +118,9 @@ class Inverse:
                 lower = np.eye(len(A), dtype=kind)
                 break
             scaled[np.diag_indices(len(A))] = 1.0 + shift
-            lower, failed = factorise(scaled, lower=True, clean=True)
+            lower, failed = lapack(factorise, scaled, lower=True, clean=True)
             if not failed:
-                lower, failed = invert(lower, lower=True)
+                lower, failed = lapack(invert, lower, lower=True)
             if not failed:
                 break
         whole = np.ascontiguousarray(np.tril(lower) + np.tril(lower, -1).T)

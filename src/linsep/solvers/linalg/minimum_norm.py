@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.interrupts import lapack
 from linsep.solvers.linalg.factor import NULL_EIGENVALUE, Factor
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 def null_space(S: FloatArray) -> FloatArray:
     """Orthonormal basis of the directions that S, with a positive diagonal, does not see."""
     scale = 1 / np.sqrt(np.diag(S))
-    values, vectors = np.linalg.eigh(S * scale * scale[:, None])
+    values, vectors = lapack(np.linalg.eigh, S * scale * scale[:, None])
     absent = values <= NULL_EIGENVALUE * values[-1]
-    basis: FloatArray = np.linalg.qr(scale[:, None] * vectors[:, absent])[0]
+    basis: FloatArray = lapack(np.linalg.qr, scale[:, None] * vectors[:, absent])[0]
     return basis
 
 

@@ -94,26 +94,27 @@ class _Rounds:
         """Rounds until the gap closes, stalls at working precision, or a limit is reached."""
         run, status, stalls, best = self.run, Status.WORKING_PRECISION, 0, np.inf
         try:
-            for _ in range(_MAX_ROUNDS):
-                steps = self._round()
-                if self._closed():
-                    status = Status.CERTIFIED
-                gap = run.trace[-1].primal - run.trace[-1].dual
-                if status is Status.CERTIFIED and gap <= self.tol * run.trace[-1].primal:
-                    break
-                smooth = (
-                    self.slack > max(self._allowed(), _BLUR * self.value) and self.sigma < _MOST
-                )
-                minimised = steps < _MAX_STEPS and status is not Status.CERTIFIED
-                if gap < 0.7 * best or (smooth and minimised):
-                    stalls = 0
-                else:
-                    stalls += 1
-                best = min(best, gap)
-                if stalls >= _STALLS:
-                    break
-                self.centre, self.P = self.P, self.centre
-                self.sigma = min(_MOST, _growth(steps) * self.sigma)
+            with run.in_time():
+                for _ in range(_MAX_ROUNDS):
+                    steps = self._round()
+                    if self._closed():
+                        status = Status.CERTIFIED
+                    gap = run.trace[-1].primal - run.trace[-1].dual
+                    if status is Status.CERTIFIED and gap <= self.tol * run.trace[-1].primal:
+                        break
+                    smooth = (
+                        self.slack > max(self._allowed(), _BLUR * self.value) and self.sigma < _MOST
+                    )
+                    minimised = steps < _MAX_STEPS and status is not Status.CERTIFIED
+                    if gap < 0.7 * best or (smooth and minimised):
+                        stalls = 0
+                    else:
+                        stalls += 1
+                    best = min(best, gap)
+                    if stalls >= _STALLS:
+                        break
+                    self.centre, self.P = self.P, self.centre
+                    self.sigma = min(_MOST, _growth(steps) * self.sigma)
         except LimitReached as limit:
             if status is not Status.CERTIFIED:
                 status = limit.status
@@ -279,7 +280,8 @@ def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
     """Coordinate ascent, and rounds from where it gets slow."""
     ascent = crammer_singer_ascent.Ascent(run, seed)
     try:
-        done = ascent.climb()
+        with run.in_time():
+            done = ascent.climb()
     except LimitReached as limit:
         dual = dual_point(run.problem, ascent.P)
         run.close(ascent.at(), dual)

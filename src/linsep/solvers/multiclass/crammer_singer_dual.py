@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from linsep.interrupts import lapack
 from linsep.solution import Explicit
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _balance(
     part = s[rows, None] * free
     L = np.diag(part.sum(axis=0)) - part.T @ q
     for _ in range(3 if len(rows) else 0):
-        shift = np.linalg.lstsq(L, s @ U, rcond=1e-12)[0]
+        shift = lapack(np.linalg.lstsq, L, s @ U, rcond=1e-12)[0]
         changed = U[rows] - free * (shift - (q @ shift)[:, None])
         _close_rows(changed, labels[rows])
         own = changed[np.arange(len(rows)), labels[rows]]

@@ -134,25 +134,28 @@ class _Newton:
         """Until the gap is closed, nothing moves any more, or a limit is reached."""
         status = Status.WORKING_PRECISION
         try:
-            direction = _direction(self.run, self.seed, self.centre, self.few)
-            self._start()
-            for step in range(1, MAX_STEPS + 1):
-                self.run.check_limits()
-                with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                    D = direction(self.W, self.g, self._target())
-                    decrement = -float(np.vdot(self.g, D))
-                if not (abs(decrement) < np.inf and decrement >= -_FINE * self.value):
-                    self.stuck = True
-                    break
-                last = decrement <= (self.fine if self.to_the_end else self._short()) * self.value
-                if self._finish(D, last):
-                    status = Status.CERTIFIED
-                    break
-                if not self._advance(D, decrement, step, last) or self.stalls >= _STALLS:
-                    break
-            if status is not Status.CERTIFIED and self.lam > 0.0:
-                if self.run.close(self.W, self.dual):  # nothing moves any more
-                    status = Status.CERTIFIED
+            with self.run.in_time():
+                direction = _direction(self.run, self.seed, self.centre, self.few)
+                self._start()
+                for step in range(1, MAX_STEPS + 1):
+                    self.run.check_limits()
+                    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                        D = direction(self.W, self.g, self._target())
+                        decrement = -float(np.vdot(self.g, D))
+                    if not (abs(decrement) < np.inf and decrement >= -_FINE * self.value):
+                        self.stuck = True
+                        break
+                    last = (
+                        decrement <= (self.fine if self.to_the_end else self._short()) * self.value
+                    )
+                    if self._finish(D, last):
+                        status = Status.CERTIFIED
+                        break
+                    if not self._advance(D, decrement, step, last) or self.stalls >= _STALLS:
+                        break
+                if status is not Status.CERTIFIED and self.lam > 0.0:
+                    if self.run.close(self.W, self.dual):  # nothing moves any more
+                        status = Status.CERTIFIED
         except LimitReached as limit:
             status = limit.status
         except np.linalg.LinAlgError:

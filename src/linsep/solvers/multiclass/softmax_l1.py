@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.l1 import prox_newton
@@ -54,37 +55,38 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
     W = W.copy()
     dual = Linearised(W, np.zeros_like(W))
     try:
-        if not W.any() and problem.fit_intercept:
-            W[-1] = _null_intercepts(problem)
-        value, g = problem.start(W)
-        run.record(value + problem.penalty.l1 * float(np.abs(W[:-1]).sum()))
-        if softmax_l1_columns.applies(problem, UNKNOWNS, MOST):
-            closed = softmax_l1_columns.solve(run, W)
-            status = Status.CERTIFIED if closed else run.short_of(stop.tol)
-            return run.solution(status, W, dual)
-        score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
-        inner, relative, chosen = 0.3, 0.3, np.arange(0)
-        for _ in range(MAX_ROUNDS):
-            chosen = _grown(problem, chosen, W, score)
-            whole = len(chosen) == d
-            goal = inner * stop.tol if whole else max(inner * stop.tol, 0.1 * relative)
-            found = _on(problem, chosen, W, goal, run.check_limits)
-            W, dual = found.W, Linearised(found.base, found.step)
-            if run.close(W, dual):
-                status = Status.CERTIFIED
-                break
-            last = run.trace[-1]
-            relative = min(0.3, (last.primal - last.dual) / max(last.primal, 1e-300))
-            score = np.abs(run.last_sums[4 + 2 * k :][: d * k].reshape(d, k)).max(axis=1)
-            wanting = score > problem.penalty.l1 * (1 + 1e-12)
-            wanting[chosen] = False
-            if not wanting.any() and goal <= inner * stop.tol:
-                inner *= 0.1
-                if inner < 1e-4:
+        with run.in_time():
+            if not W.any() and problem.fit_intercept:
+                W[-1] = _null_intercepts(problem)
+            value, g = problem.start(W)
+            run.record(value + problem.penalty.l1 * float(np.abs(W[:-1]).sum()))
+            if softmax_l1_columns.applies(problem, UNKNOWNS, MOST):
+                closed = softmax_l1_columns.solve(run, W)
+                status = Status.CERTIFIED if closed else run.short_of(stop.tol)
+                return run.solution(status, W, dual)
+            score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
+            inner, relative, chosen = 0.3, 0.3, np.arange(0)
+            for _ in range(MAX_ROUNDS):
+                chosen = _grown(problem, chosen, W, score)
+                whole = len(chosen) == d
+                goal = inner * stop.tol if whole else max(inner * stop.tol, 0.1 * relative)
+                found = _on(problem, chosen, W, goal, run.check_limits)
+                W, dual = found.W, Linearised(found.base, found.step)
+                if run.close(W, dual):
+                    status = Status.CERTIFIED
                     break
-            if wanting.any() and 2 * len(chosen) * k > MOST:
-                status = Status.GIVEN_UP  # a model of that size is not worth it
-                break
+                last = run.trace[-1]
+                relative = min(0.3, (last.primal - last.dual) / max(last.primal, 1e-300))
+                score = np.abs(run.last_sums[4 + 2 * k :][: d * k].reshape(d, k)).max(axis=1)
+                wanting = score > problem.penalty.l1 * (1 + 1e-12)
+                wanting[chosen] = False
+                if not wanting.any() and goal <= inner * stop.tol:
+                    inner *= 0.1
+                    if inner < 1e-4:
+                        break
+                if wanting.any() and 2 * len(chosen) * k > MOST:
+                    status = Status.GIVEN_UP  # a model of that size is not worth it
+                    break
     except LimitReached as limit:
         status = limit.status
     return run.solution(status, W, dual)
@@ -156,7 +158,7 @@ class _ProxNewton:
         g, W = self.g, self.W
         gw = (g[:-1] - np.outer(mu, g[-1])).T.ravel()
         S, cross = H[np.ix_(weights, weights)], H[np.ix_(weights, last)]
-        inverse = np.linalg.pinv(H[np.ix_(last, last)], rcond=1e-12, hermitian=True)
+        inverse = lapack(np.linalg.pinv, H[np.ix_(last, last)], rcond=1e-12, hermitian=True)
         S = np.ascontiguousarray(S - cross @ inverse @ cross.T)
         S = 0.5 * (S + S.T)
         at = np.arange(len(S))

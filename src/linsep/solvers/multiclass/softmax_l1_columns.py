@@ -27,6 +27,7 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data import Location
+from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised
 from linsep.solvers.l1.coordinate import NEARLY, Stored
@@ -178,7 +179,9 @@ class _System:
         B = -(self.s * self.p) @ self.p.T
         B[np.diag_indices(at.k)] += self.p @ self.s
         free = at.problem.fit_intercept
-        self._B = np.linalg.pinv(B, rcond=1e-12, hermitian=True) if free else np.zeros_like(B)
+        self._B = (
+            lapack(np.linalg.pinv, B, rcond=1e-12, hermitian=True) if free else np.zeros_like(B)
+        )
 
     def _split(self, v: FloatArray) -> list[FloatArray]:
         return [v[a:b] for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]

@@ -49,17 +49,18 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, inner: Sol
     """Lower the penalty in stages; ``inner`` solves each of them, and the problem itself last."""
     run = Run(problem, stop)
     try:
-        for C in STAGES:
-            run.check_limits()
-            stage = Problem(problem.loss, ElasticNet(C), problem.data, problem.fit_intercept)
-            found = inner(stage, theta, run.rest(1e-6), seed)
-            theta = np.ascontiguousarray(found.W[:, 0])
-            problem.passes += stage.passes
-            run.record(found.trace[-1].primal / C if found.trace else np.nan)
-            exact = _stretched(problem, theta)
-            if exact is not None:
-                dual = linearised(exact, np.zeros_like(exact))
-                return run.solution(Status.WORKING_PRECISION, exact, dual)
+        with run.in_time():
+            for C in STAGES:
+                run.check_limits()
+                stage = Problem(problem.loss, ElasticNet(C), problem.data, problem.fit_intercept)
+                found = inner(stage, theta, run.rest(1e-6), seed)
+                theta = np.ascontiguousarray(found.W[:, 0])
+                problem.passes += stage.passes
+                run.record(found.trace[-1].primal / C if found.trace else np.nan)
+                exact = _stretched(problem, theta)
+                if exact is not None:
+                    dual = linearised(exact, np.zeros_like(exact))
+                    return run.solution(Status.WORKING_PRECISION, exact, dual)
     except LimitReached as limit:
         return run.solution(limit.status, theta, linearised(theta, np.zeros_like(theta)))
     return inner(problem, theta, stop, seed)

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data import Memory
+from linsep.interrupts import dense_product, lapack
 from linsep.problem import Problem, dot
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.newton import gram_space
@@ -69,7 +70,7 @@ def _products(problem: Problem) -> FloatArray:
     if sp.issparse(X):
         return np.asarray((X.astype(np.float64) @ X.astype(np.float64).T).toarray())
     X = np.asarray(X, np.float64) - problem.centre()
-    return np.asarray(X @ X.T)
+    return np.asarray(dense_product(X, X.T))
 
 
 class Reduced:
@@ -77,7 +78,7 @@ class Reduced:
 
     def __init__(self, problem: Problem) -> None:
         self.whole, data = problem, problem.data
-        values, vectors = np.linalg.eigh(_products(problem))
+        values, vectors = lapack(np.linalg.eigh, _products(problem))
         keep = values > DROP * max(float(values[-1]), 1e-300)
         self._roots, self._vectors = np.sqrt(values[keep]), vectors[:, keep]
         rows = np.ascontiguousarray(self._vectors * self._roots)
@@ -141,8 +142,9 @@ def solve_smooth(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0)
     run = Run(problem, stop)
     theta, dual = np.zeros(problem.order), Explicit(np.zeros(problem.data.n))
     try:
-        theta, dual = _spanned(run)
-        closed = run.close(theta, dual)
+        with run.in_time():
+            theta, dual = _spanned(run)
+            closed = run.close(theta, dual)
     except LimitReached as limit:
         return run.solution(limit.status, theta, dual)
     return run.solution(Status.CERTIFIED if closed else Status.WORKING_PRECISION, theta, dual)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from linsep.interrupts import lapack
 from linsep.losses import zero_margin
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class _Newton:
         rhs = span.sigma[F] * (span.kink[F] + smoothing * u0[F])
         if len(fixed):
             rhs -= span.K[np.ix_(F, fixed)] @ (p[fixed] / lam)
-        factor, info = dpotrf(M.T, lower=1, overwrite_a=1, clean=0)
+        factor, info = lapack(dpotrf, M.T, lower=1, overwrite_a=1, clean=0)
         if info:
             return None
         both, info = dpotrs(factor, np.stack([rhs, np.ones(len(F))], axis=1), lower=1)

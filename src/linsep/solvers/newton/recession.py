@@ -19,6 +19,7 @@ import numpy as np
 
 from linsep import _kernels
 from linsep.errors import SeparableData
+from linsep.interrupts import lapack
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.problem.closing_rows import margin_error
@@ -161,14 +162,16 @@ def _candidate(problem: Problem, theta: FloatArray) -> FloatArray | None:
     free[-1] = problem.fit_intercept
     diagonal = np.where(free, np.diag(H), 0.0)
     scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    values, vectors = np.linalg.eigh((H * scale * scale[:, None])[np.ix_(free, free)])
+    values, vectors = lapack(np.linalg.eigh, (H * scale * scale[:, None])[np.ix_(free, free)])
     N = scale[free, None] * vectors[:, values <= NULL_EIGENVALUE * max(values[-1], 1.0)]
     if N.shape[1] == 0:
         return None
     here = theta.copy()
     here[-1] += mu @ theta[:-1]
     v = np.zeros(order)
-    v[free] = N @ np.linalg.lstsq(N / scale[free, None], here[free] / scale[free], rcond=None)[0]
+    v[free] = (
+        N @ lapack(np.linalg.lstsq, N / scale[free, None], here[free] / scale[free], rcond=None)[0]
+    )
     v[-1] -= mu @ v[:-1]
     return v if v.any() else None
 

@@ -154,42 +154,43 @@ def solve(
     curvatures = _Curvatures(problem.loss.straight_tails)
     short_steps = 0
     try:
-        theta, value, g = problem.start(theta)
-        run.record(value)
-        for _ in range(MAX_STEPS):
-            run.check_limits()
-            if not curvatures.blend and _no_curvature(problem, g) and curvatures.to_secant():
-                value, g = problem.value_gradient(theta, curvatures.blend)
-            delta, decrement, left = direction(run, theta, value, g)
-            tried = None
-            if not curvatures.blend:
-                dual = linearised(theta, delta)
-                short = _short(problem, stop, value, decrement, left)
-                tried = attempt(run, theta, value, g, dual) if attempt else None
-                if _closed(run, theta + delta, dual, tried, short):
-                    status = Status.CERTIFIED
-                    break
-            run.check_limits()
-            tiny = decrement <= FINE * value
-            length, trial, new_value, g = _advance(
-                run, theta, value, g, delta, decrement, curvatures, tried
-            )
-            if tiny or new_value < value:
-                theta, value = trial, new_value
-                run.record(value)
-                recession.refuse_separated(problem, theta)
-                if not curvatures.blend and (tiny or value == 0.0):
-                    break
-                changed = curvatures.after_step(length, tiny)
-                short_steps += length < SHORT_STEP
-                if short_steps == stop.max_short_steps:
-                    raise HandOver
-            else:
-                changed = curvatures.to_secant()
-                if not changed:
-                    break
-            if changed:
-                value, g = problem.value_gradient(theta, curvatures.blend)
+        with run.in_time():
+            theta, value, g = problem.start(theta)
+            run.record(value)
+            for _ in range(MAX_STEPS):
+                run.check_limits()
+                if not curvatures.blend and _no_curvature(problem, g) and curvatures.to_secant():
+                    value, g = problem.value_gradient(theta, curvatures.blend)
+                delta, decrement, left = direction(run, theta, value, g)
+                tried = None
+                if not curvatures.blend:
+                    dual = linearised(theta, delta)
+                    short = _short(problem, stop, value, decrement, left)
+                    tried = attempt(run, theta, value, g, dual) if attempt else None
+                    if _closed(run, theta + delta, dual, tried, short):
+                        status = Status.CERTIFIED
+                        break
+                run.check_limits()
+                tiny = decrement <= FINE * value
+                length, trial, new_value, g = _advance(
+                    run, theta, value, g, delta, decrement, curvatures, tried
+                )
+                if tiny or new_value < value:
+                    theta, value = trial, new_value
+                    run.record(value)
+                    recession.refuse_separated(problem, theta)
+                    if not curvatures.blend and (tiny or value == 0.0):
+                        break
+                    changed = curvatures.after_step(length, tiny)
+                    short_steps += length < SHORT_STEP
+                    if short_steps == stop.max_short_steps:
+                        raise HandOver
+                else:
+                    changed = curvatures.to_secant()
+                    if not changed:
+                        break
+                if changed:
+                    value, g = problem.value_gradient(theta, curvatures.blend)
     except LimitReached as limit:
         status = limit.status
     if status is Status.WORKING_PRECISION:

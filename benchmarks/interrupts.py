@@ -1,0 +1,541 @@
+"""How long Ctrl-C takes: for every solver and every long call, milliseconds from the signal until control returns.
+
+Two measurements of each case:
+
+* **stall**: a timer interrupts the whole uninterrupted run every 2 ms, and the longest stretch of processor time in
+  which the interpreter did not answer is what Ctrl-C waits for at the worst moment;
+* **signals**: SIGINT at several fractions of the run, from another process, and the time until ``KeyboardInterrupt``
+  reaches the caller. The estimator must be unfitted then.
+
+``python benchmarks/interrupts.py`` measures all cases and writes benchmarks/results/interrupts.csv; with names, only
+those. ``--stalls`` leaves the signals out and says where the longest stretches are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import generators
+import numpy as np
+
+import linsep
+
+Case = Callable[[], tuple[Callable[[], Any], Any]]
+CASES: dict[str, Case] = {}
+FRACTIONS = (0.05, 0.3, 0.5, 0.7, 0.95)
+_TICK = 0.002
+RESULTS = Path(__file__).parent / "results" / "interrupts.csv"
+
+
+def case(name: str) -> Callable[[Case], Case]:
+    """Register a case: a function that prepares data and returns what to run and the estimator it changes."""
+
+    def register(function: Case) -> Case:
+        CASES[name] = function
+        return function
+
+    return register
+
+
+def _fit(model: Any, X: Any, y: Any) -> tuple[Callable[[], Any], Any]:
+    return lambda: model.fit(X, y), model
+
+
+def _text(n: int = 40_000, d: int = 40_000) -> tuple[Any, Any]:
+    return generators.text(n, d)
+
+
+def _several(n: int, d: int, k: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    Z = X @ rng.standard_normal((d, k)) / np.sqrt(d) + rng.gumbel(size=(n, k))
+    return X, Z.argmax(axis=1)
+
+
+@case("small: 1,600 x 300, C = 1e6")
+def _() -> Any:
+    X, y = generators.tall(1_600, 300)
+    return _fit(linsep.LogisticRegression(C=1e6, solver="small", tol=1e-9), X, y)
+
+
+@case("newton: 40,000 x 300")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(solver="newton"), *generators.tall(40_000, 300))
+
+
+@case("newton: 4,000 x 2,000")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(solver="newton"), *generators.tall(4_000, 2_000))
+
+
+@case("newton, C = inf: 10,000 x 400")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(C=np.inf, solver="newton"), *generators.tall(10_000, 400))
+
+
+@case("newton, C = inf, dependent columns: 4,000 x 700")
+def _() -> Any:
+    X, y = generators.tall(4_000, 650)
+    return _fit(linsep.LogisticRegression(C=np.inf), np.hstack([X, X[:, :50]]), y)
+
+
+@case("newton, squared hinge: 3,000 x 1,000")
+def _() -> Any:
+    X, y = generators.tall(3_000, 1_000)
+    return _fit(linsep.LinearSVC(1e4, loss="squared_hinge", solver="newton"), X, y)
+
+
+@case("newton-pilot: 20,000 x 1,000")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(solver="newton-pilot"), *generators.tall(20_000, 1_000))
+
+
+@case("newton-rounds: 20,000 x 500")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(solver="newton-rounds"), *generators.tall(20_000, 500))
+
+
+@case("newton-cg: sparse 40,000 x 40,000, C = 100")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(C=100.0, solver="newton-cg"), *_text())
+
+
+@case("dual-cd, logistic: sparse 40,000 x 40,000, C = 100")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(C=100.0, solver="dual-cd"), *_text())
+
+
+@case("dual-cd, hinge: sparse 40,000 x 40,000, C = 10")
+def _() -> Any:
+    return _fit(linsep.LinearSVC(10.0, solver="dual-cd"), *_text())
+
+
+@case("dual-cd, hinge: 100,000 x 50, C = 1")
+def _() -> Any:
+    return _fit(linsep.LinearSVC(1.0, solver="dual-cd"), *generators.tall(100_000, 50))
+
+
+@case("dual-cd, then Newton on the rows: 2,000 x 20,000, C = 1e4")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(C=1e4, solver="dual-cd"), *generators.wide())
+
+
+@case("small-l1: 6,000 x 150, C = 1e6")
+def _() -> Any:
+    X, y = generators.tall(6_000, 150)
+    return _fit(linsep.LogisticRegression(C=1e6, l1_ratio=1.0, solver="small-l1"), X, y)
+
+
+@case("working-set: 1,000 x 10,000")
+def _() -> Any:
+    X, y = generators.wide(1_000, 10_000)
+    return _fit(linsep.LogisticRegression(C=10.0, l1_ratio=1.0, solver="working-set"), X, y)
+
+
+@case("working-set: sparse 40,000 x 40,000, C = 10")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(C=10.0, l1_ratio=1.0, solver="working-set"), *_text())
+
+
+@case("working-set, elastic net: 10,000 x 200, C = 10")
+def _() -> Any:
+    X, y = generators.tall(10_000, 200)
+    return _fit(linsep.LogisticRegression(C=10.0, l1_ratio=0.5, solver="working-set"), X, y)
+
+
+@case("groups: 5,000 x 300")
+def _() -> Any:
+    X, y = generators.tall(5_000, 300)
+    groups = [list(range(a, a + 10)) for a in range(0, 300, 10)]
+    model = linsep.LogisticRegression(C=0.1, l1_ratio=0.5, feature_groups=groups)
+    return _fit(model, X, y)
+
+
+@case("interior, hinge: 5,000 x 600, C = 100")
+def _() -> Any:
+    X, y = generators.tall(5_000, 600)
+    return _fit(linsep.LinearSVC(100.0, solver="interior"), X, y)
+
+
+@case("interior, hinge: 2,000 x 6,000, C = 1")
+def _() -> Any:
+    X, y = generators.wide(2_000, 6_000)
+    return _fit(linsep.LinearSVC(1.0, solver="interior"), X, y)
+
+
+@case("interior, absolute: 4,000 x 300, C = inf")
+def _() -> Any:
+    X, y = generators.tall(4_000, 300)
+    t = X[:, 0] + y
+    return _fit(linsep.LinearRegressor(loss="absolute", C=np.inf, solver="interior"), X[:, 1:], t)
+
+
+@case("globbing: 200,000 x 60")
+def _() -> Any:
+    return _fit(linsep.LinearSVC(solver="globbing"), *generators.tall(200_000, 60))
+
+
+@case("hard-margin: 3,000 x 300")
+def _() -> Any:
+    X, _ = generators.tall(3_000, 300)
+    y = np.where(X @ np.linspace(-1, 1, 300) > 0, 1, -1)
+    X[:, 0] += 0.2 * y
+    return _fit(linsep.LinearSVC(np.inf), X, y)
+
+
+@case("softmax: 15,000 x 100, 10 classes")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(C=10.0), *_several(15_000, 100, 10))
+
+
+@case("softmax, l1: 6,000 x 100, 6 classes")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(l1_ratio=1.0), *_several(6_000, 100, 6))
+
+
+@case("proximal-newton (Crammer-Singer): 3,000 x 50, 6 classes")
+def _() -> Any:
+    X, y = _several(3_000, 50, 6)
+    return _fit(linsep.LinearSVC(multiclass="crammer_singer", C=10.0), X, y)
+
+
+@case("one against the rest: sparse 40,000 x 40,000, 4 classes")
+def _() -> Any:
+    X, y = _text()
+    y = 2 * (y > 0) + (np.arange(len(y)) % 2)
+    return _fit(linsep.LinearSVC(multiclass="ovr", n_threads=2), X, y)
+
+
+@case("large means: 10,000 x 200")
+def _() -> Any:
+    X, y = generators.tall(10_000, 200)
+    return _fit(linsep.LogisticRegression(C=1e6), X * 1e3 + 1e5, y)
+
+
+@case("Perceptron: 100,000 x 100")
+def _() -> Any:
+    X, y = generators.tall(100_000, 100)
+    return _fit(linsep.Perceptron(max_passes=300), X, y)
+
+
+@case("SGDClassifier: 200,000 x 100")
+def _() -> Any:
+    return _fit(linsep.SGDClassifier(epochs=100), *generators.tall(200_000, 100))
+
+
+@case("ZeroOneClassifier: 400 x 5")
+def _() -> Any:
+    return _fit(linsep.ZeroOneClassifier(time_limit=8.0), *generators.tall(400, 5))
+
+
+@case("separate: 4,000 x 500, separable")
+def _() -> Any:
+    X, _ = generators.tall(4_000, 500)
+    y = np.where(X @ np.linspace(-1, 1, 500) > 0, 1, -1)
+    return lambda: linsep.separate(X, y), None
+
+
+@case("separate: 10,000 x 200, not separable")
+def _() -> Any:
+    X, y = generators.tall(10_000, 200)
+    return lambda: linsep.separate(X, y), None
+
+
+@case("tune: 20,000 x 100, 20 C, 5 folds")
+def _() -> Any:
+    X, y = generators.tall(20_000, 100)
+    return lambda: linsep.tune(linsep.LogisticRegression(), X, y, Cs=20), None
+
+
+@case("tune: sparse 20,000 x 40,000, 6 C, 5 folds, 2 threads")
+def _() -> Any:
+    X, y = _text(20_000)
+    model = linsep.LogisticRegression(n_threads=2)
+    return lambda: linsep.tune(model, X, y, Cs=6), None
+
+
+@case("tune, hinge: 3,000 x 60, 6 C, 5 folds, 2 threads")
+def _() -> Any:
+    X, y = generators.tall(3_000, 60)
+    model = linsep.LinearSVC(n_threads=2)
+    return lambda: linsep.tune(model, X, y, Cs=6), None
+
+
+@case("tune, l1: 6,000 x 100, 6 C, 5 folds, 2 threads")
+def _() -> Any:
+    X, y = generators.tall(6_000, 100)
+    model = linsep.LogisticRegression(l1_ratio=1.0, n_threads=2)
+    return lambda: linsep.tune(model, X, y, Cs=6), None
+
+
+@case("tune: 600 x 8,000, 6 C, 5 folds")
+def _() -> Any:
+    X, y = generators.wide(600, 8_000)
+    return lambda: linsep.tune(linsep.LogisticRegression(), X, y, Cs=6), None
+
+
+@case("path, l1: 6,000 x 150, 30 C")
+def _() -> Any:
+    X, y = generators.tall(6_000, 150)
+    model = linsep.LogisticRegression(l1_ratio=1.0)
+    return lambda: linsep.path(model, X, y, Cs=30), None
+
+
+def _home() -> Path:
+    home = Path(tempfile.gettempdir()) / "linsep-interrupts"
+    home.mkdir(exist_ok=True)
+    return home
+
+
+def _csv_file() -> Path:
+    file = _home() / "table.csv"
+    if not file.exists():
+        X, y = generators.tall(200_000, 20)
+        header = ",".join([*(f"x{j}" for j in range(20)), "y"])
+        np.savetxt(file, np.column_stack([X, y]), "%.6g", ",", header=header, comments="")
+    return file
+
+
+def _libsvm_file() -> Path:
+    file = _home() / "text.svm"
+    if not file.exists():
+        X, y = _text(100_000)
+        with file.open("w") as out:
+            for i in range(X.shape[0]):
+                a, b = X.indptr[i : i + 2]
+                order = np.argsort(X.indices[a:b])
+                pairs = zip(X.indices[a:b][order] + 1, X.data[a:b][order], strict=True)
+                out.write(f"{int(y[i])} " + " ".join(f"{j}:{v:.6g}" for j, v in pairs) + "\n")
+    return file
+
+
+@case("read_table: CSV of 200,000 x 21")
+def _() -> Any:
+    file = _csv_file()
+    return lambda: linsep.read_table(file, "y"), None
+
+
+@case("read_libsvm: 100,000 rows")
+def _() -> Any:
+    file = _libsvm_file()
+    return lambda: linsep.read_libsvm(file), None
+
+
+@case("scan and fit: CSV of 200,000 x 21")
+def _() -> Any:
+    file, model = _csv_file(), linsep.LogisticRegression()
+    return lambda: model.fit(linsep.scan(file, "y")), model
+
+
+@case("write_report: 60,000 x 100")
+def _() -> Any:
+    X, y = generators.tall(60_000, 100)
+    model = linsep.LogisticRegression().fit(X, y)
+    return lambda: linsep.write_report(model, X, y, _home() / "report.html"), None
+
+
+@case("summary: 20,000 x 300, C = inf")
+def _() -> Any:
+    X, y = generators.tall(20_000, 300)
+    model = linsep.LogisticRegression(C=np.inf).fit(X, y)
+    return lambda: linsep.summary(model, X, y), None
+
+
+@case("predict: 400,000 x 300")
+def _() -> Any:
+    X, y = generators.tall(5_000, 300)
+    model = linsep.LogisticRegression().fit(X, y)
+    many = np.tile(X, (80, 1))
+    return lambda: [model.predict_proba(many) for _ in range(5)], None
+
+
+@case("verify: 60,000 x 300")
+def _() -> Any:
+    X, y = generators.tall(60_000, 300)
+    model = linsep.LogisticRegression().fit(X, y)
+    return lambda: linsep.verify(model, X, y), None
+
+
+@case("verify(exact=True): 3,000 x 30")
+def _() -> Any:
+    X, y = generators.tall(3_000, 30)
+    model = linsep.LogisticRegression().fit(X, y)
+    return lambda: linsep.verify(model, X, y, exact=True), None
+
+
+@case("verify(exact=True), hinge: 3,000 x 30")
+def _() -> Any:
+    X, y = generators.tall(3_000, 30)
+    model = linsep.LinearSVC().fit(X, y)
+    return lambda: linsep.verify(model, X, y, exact=True), None
+
+
+@case("audit: 20,000 x 100")
+def _() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = generators.tall(20_000, 100)
+    model = LogisticRegression(max_iter=200).fit(X, y)
+    return lambda: linsep.audit(model, X, y), None
+
+
+def stall(run: Callable[[], Any]) -> tuple[float, float, list[tuple[float, str]]]:
+    """Seconds of the run, its longest stretch without an answer [s of processor time], and where the longest are."""
+    gaps: list[tuple[float, str]] = []
+    last = time.thread_time()
+
+    def answer(_: int, frame: Any) -> None:
+        nonlocal last
+        now = time.thread_time()
+        if now - last > 0.02 and frame is not None:
+            gaps.append((now - last, _where(frame)))
+        last = time.thread_time()
+
+    before = signal.signal(signal.SIGALRM, answer)
+    began = last_wall = time.perf_counter()
+    signal.setitimer(signal.ITIMER_REAL, _TICK, _TICK)
+    try:
+        run()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    del last_wall
+    gaps.sort(reverse=True)
+    return time.perf_counter() - began, gaps[0][0] if gaps else 0.02, gaps
+
+
+def _where(frame: Any) -> str:
+    places = []
+    while frame is not None and len(places) < 4:
+        file = frame.f_code.co_filename
+        if "linsep" in file and "benchmarks" not in file:
+            places.append(f"{file.split('linsep/')[-1]}:{frame.f_lineno}")
+        elif not places:
+            places.append(f"({Path(file).name}:{frame.f_lineno})")
+        frame = frame.f_back
+    return " < ".join(places)
+
+
+class Sender:
+    """Another process that sends SIGINT to this one after a delay and says when it did."""
+
+    def __init__(self) -> None:
+        text = (
+            "import os, signal, sys, time\n"
+            "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+            "for line in sys.stdin:\n"
+            "    time.sleep(float(line)); sent = time.perf_counter()\n"
+            "    os.kill(os.getppid(), signal.SIGINT); print(sent, flush=True)\n"
+        )
+        self._child = subprocess.Popen(
+            [sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def send_after(self, delay: float) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.write(f"{delay}\n")
+        self._child.stdin.flush()
+
+    def sent(self) -> float:
+        assert self._child.stdout is not None
+        return float(self._child.stdout.readline())
+
+    def close(self) -> None:
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        self._child.wait()
+
+
+def latency(run: Callable[[], Any], delay: float, sender: Sender) -> float | None:
+    """Seconds from SIGINT, sent after ``delay`` seconds, until the caller has control; None if the run ended first."""
+    came = None
+    try:
+        sender.send_after(delay)
+        run()
+        sender.sent()
+        time.sleep(0.5)  # the signal is on its way
+    except KeyboardInterrupt:
+        came = time.perf_counter()
+        sent = sender.sent()
+        if came - sent > 0.0:
+            return came - sent
+    return None
+
+
+def _fitted(model: Any) -> list[str]:
+    return [] if model is None else [k for k in vars(model) if k.endswith("_") and k[0] != "_"]
+
+
+def measure(name: str, sender: Sender | None, repeat: int) -> dict[str, Any]:
+    """One line of the table."""
+    run, model = CASES[name]()
+    seconds, longest, gaps = stall(run)
+    line: dict[str, Any] = {"case": name, "seconds": round(seconds, 2), "stall": _ms(longest)}
+    if sender is None:
+        for gap, where in gaps[:4]:
+            print(f"      {_ms(gap):>7} ms  {where}")
+        return line
+    for key in _fitted(model):
+        delattr(model, key)
+    for fraction in FRACTIONS:
+        found = [latency(run, fraction * seconds, sender) for _ in range(repeat)]
+        left = _fitted(model)
+        times = [t for t in found if t is not None]
+        if times and len(times) == len(found) and left:
+            raise AssertionError(f"{name}: after an interrupt the estimator has {left}")
+        for key in left:
+            delattr(model, key)
+        line[f"at {fraction:.0%}"] = _ms(min(times)) if times else ""
+    return line
+
+
+def _ms(seconds: float) -> float:
+    return round(1e3 * seconds, 1)
+
+
+def main() -> None:
+    """Measure the cases that were named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("names", nargs="*", help="beginnings of names of cases")
+    parser.add_argument(
+        "--stalls", action="store_true", help="one run of each, and where it stalls"
+    )
+    parser.add_argument(
+        "--repeat", type=int, default=2, help="signals at each fraction; the best counts"
+    )
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    chosen = [n for n in CASES if not options.names or n.startswith(tuple(options.names))]
+    sender = None if options.stalls else Sender()
+    lines = []
+    for name in chosen:
+        try:
+            line = measure(name, sender, options.repeat)
+        except Exception as error:
+            print(f"{name}: {type(error).__name__}: {error}", flush=True)
+            continue
+        lines.append(line)
+        print(*line.values(), sep="\t", flush=True)
+    if sender is not None:
+        sender.close()
+        if not options.names:
+            with RESULTS.open("w", newline="") as file:
+                table = csv.DictWriter(file, lines[0].keys())
+                table.writeheader()
+                table.writerows(lines)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONHASHSEED", "0")
+    main()

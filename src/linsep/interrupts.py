@@ -1,0 +1,110 @@
+"""How long computations notice Ctrl-C, the end of the user's time, and the end of what they are part of.
+
+Python serves Ctrl-C between two instructions of the main thread. What lasts longer than that asks :func:`check` now and
+then: native loops do every 50 ms (kernels/core/interrupt.hpp), threads of :class:`Workers` do between blocks of rows,
+and calls of LAPACK, which cannot ask, are waited for (:func:`wait_for`). ``check`` raises whatever ends the
+computation; nothing else has to be told.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+Check = Callable[[], None]
+
+EVERY: Final = 0.05  #: seconds between two checks
+LONG: Final = 2e8  #: multiply-adds that may take longer than that; a thread for them costs a hundredth of their time
+
+
+class Cancelled(BaseException):
+    """The computation that this thread was part of is over (control flow: users never see it)."""
+
+
+class _Checks(threading.local):
+    """What ends the computation of this thread, outermost first."""
+
+    all: tuple[Check, ...] = ()
+
+
+_CHECKS = _Checks()
+
+
+def check() -> None:
+    """Raise what ends the computation of this thread, if anything does. In the main thread Ctrl-C does by itself."""
+    for each in _CHECKS.all:
+        each()
+
+
+@contextmanager
+def checking(*more: Check) -> Iterator[None]:
+    """Call these, too, in every ``check`` of this thread inside."""
+    before = _CHECKS.all
+    _CHECKS.all = (*before, *more)
+    try:
+        yield
+    finally:
+        _CHECKS.all = before
+
+
+def lapack(function: Callable[..., T], A: Any, *more: Any, **options: Any) -> T:
+    """``function(A, ...)``, a factorisation or the like of the matrix A, waited for so that Ctrl-C is served."""
+    return wait_for(lambda: function(A, *more, **options), float(A.size) * min(A.shape))
+
+
+def dense_product(A: Any, B: Any) -> Any:
+    """A @ B of two dense matrices, waited for so that Ctrl-C is served."""
+    return wait_for(lambda: A @ B, float(A.size) * (B.shape[1] if B.ndim > 1 else 1))
+
+
+def wait_for(call: Callable[[], T], work: float) -> T:
+    """The value of a call that cannot be interrupted, of about so many multiply-adds; a long one is made by a thread.
+
+    After Ctrl-C the thread finishes the call by itself, and its value is dropped: the call must change nothing that
+    is still in use then. An interpreter that ends does not wait for it.
+    """
+    if work < LONG:
+        return call()
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(call())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=run, name="linsep-lapack", daemon=True).start()
+    while not found.done():
+        check()
+        wait([found], EVERY)
+    return found.result()
+
+
+class Workers(ThreadPoolExecutor):
+    """Threads whose tasks end at their next ``check`` when an exception leaves the ``with`` block of the caller."""
+
+    def __init__(self, count: int, name: str = "linsep") -> None:
+        super().__init__(count, name)
+        self._over = False
+
+    def submit(self, task: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
+        """Begin a task, which checks what its caller does."""
+        inherited = _CHECKS.all
+
+        def run() -> T:
+            with checking(*inherited, self._check):
+                return task(*args, **named)
+
+        return super().submit(run)
+
+    def _check(self) -> None:
+        if self._over:
+            raise Cancelled
+
+    def __exit__(self, kind: Any, *rest: Any) -> None:
+        self._over = kind is not None
+        self.shutdown(wait=True, cancel_futures=self._over)
