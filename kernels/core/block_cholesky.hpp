@@ -21,7 +21,6 @@ inline void factor_in_blocks(Cholesky& chol, double* pack) {
     }
     chol.least = 1.0;
     for (i64 k0 = 0; k0 < n; k0 += kBlockRows) {
-        poll();
         const i64 k1 = min64(n, k0 + kBlockRows);
         for (i64 k = k0; k < k1; ++k)
             for (i64 j = k; j < n; ++j) U[k * n + j] = -U[k * n + j];

@@ -4,6 +4,7 @@
 // along a row, free of dependencies. Columns without weight (or, when nothing regularises them, dependent ones) get scale
 // 0 and are cut off from the others: the solution leaves them alone.
 #pragma once
+#include "core/interrupt.hpp"
 #include "core/rows.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -41,6 +42,7 @@ struct Cholesky {
         least = 1.0;
         i64 k = 0;
         for (; k + 1 < n; k += 2) {
+            if (k % 64 == 62) poll();
             pivot(k, drop);
             double *a = U + k * n, *b = a + n;
             subtract_n(a[k + 1], a + k + 1, b + k + 1, n - k - 1);

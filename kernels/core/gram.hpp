@@ -55,11 +55,14 @@ inline void tile(const E* a, const E* b, i64 stride, int rows, double* out, i64 
     }
 }
 
+constexpr i64 kPolledColumns = 128;  // whose tiles are made between two polls
+
 // The tiles of the upper triangle.
 template <class E>
 void add_tiles(const E* pack, i64 columns, i64 stride, int rows, double* out, i64 order) {
     constexpr int W = kGramColumns<E>, I = kTileRows<E>;
-    for (i64 j = 0; j < columns; j += W)
+    for (i64 j = 0; j < columns; j += W) {
+        if (j % kPolledColumns == 0) poll();
         for (i64 i = 0; i < j + W && i < columns; i += I) {
             const auto one = [&](auto high) {
                 tile<E, high.value>(pack + i, pack + j, stride, rows, out + i * order + j, order, columns - i,
@@ -75,6 +78,7 @@ void add_tiles(const E* pack, i64 columns, i64 stride, int rows, double* out, i6
             else
                 one(Count<(I < 4 ? I : 4)>{});
         }
+    }
 }
 
 // The dense Gram with packed numbers of type E; without `one` the column of ones is left out.
@@ -112,7 +116,6 @@ void packed_gram(const DenseRows<T>& X, i64 lo, i64 hi, const double* h, const d
         rows += count;
         r += nr;
         if (rows < most && r < hi) continue;
-        poll();
         add_tiles(pack, columns, stride, rows, out, d + 1);
         rows = 0;
     }

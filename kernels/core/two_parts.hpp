@@ -2,6 +2,7 @@
 // sums of the second part are added to those of the first: the bits do not depend on the number of threads.
 #pragma once
 #include "core/api.hpp"
+#include "core/interrupt.hpp"
 
 namespace linsep {
 namespace {  // one copy for each file: instruction sets must not share code
@@ -31,12 +32,24 @@ struct TwoParts {
         else if (two())
             make(&second);
     }
-    // out = f(lo, hi, out, 0) + f(lo, hi, other, 1), where f adds to what it is given
+    // The same in slabs of so many rows of each part, with a poll before each: where they begin depends on the data alone.
     template <class F>
-    void sum(double* out, double* other, i64 size, const F& f) const {
+    void each_slab(i64 rows, const F& f) const {
+        const i64 longest = cut > n - cut ? cut : n - cut;
+        for (i64 at = 0; at < longest || at == 0; at += rows) {
+            poll();
+            each([&](i64 first, i64 end, int part) {
+                const i64 lo = end - first > at ? first + at : end, hi = end - lo > rows ? lo + rows : end;
+                if (lo < hi || at == 0) f(lo, hi, part);
+            });
+        }
+    }
+    // out = f(lo, hi, out, 0) + f(lo, hi, other, 1), where f adds to what it is given, in slabs of so many rows
+    template <class F>
+    void sum(double* out, double* other, i64 size, const F& f, i64 rows = i64{1} << 40) const {
         for (i64 j = 0; j < size; ++j) out[j] = 0.0;
         for (i64 j = 0; two() && j < size; ++j) other[j] = 0.0;
-        each([&](i64 lo, i64 hi, int part) { f(lo, hi, part ? other : out, part); });
+        each_slab(rows, [&](i64 lo, i64 hi, int part) { f(lo, hi, part ? other : out, part); });
         for (i64 j = 0; two() && j < size; ++j) out[j] += other[j];
     }
 };

@@ -38,12 +38,16 @@ inline void hessian(const AnyRows& X, const TwoParts& rows, const double* h, dou
     const i64 d = X.d, order = d + 1;
     double* H = H2[0];
     const double sum = centre(X, rows, h, intercept, mu, H2[1]);
-    rows.sum(H, H2[1], order * order, [&](i64 lo, i64 hi, double* out, int part) {
-        if (exact)
-            X.gram(lo, hi, h, mu, out, pack[part], !X.dense);
-        else
-            X.gram_single(lo, hi, h, mu, out, pack[part], !X.dense);
-    });
+    const i64 most = 1'000'000'000 / (order * order), slab = most < 1024 ? 1024 : most;  // rows between two polls
+    rows.sum(
+        H, H2[1], order * order,
+        [&](i64 lo, i64 hi, double* out, int part) {
+            if (exact)
+                X.gram(lo, hi, h, mu, out, pack[part], !X.dense);
+            else
+                X.gram_single(lo, hi, h, mu, out, pack[part], !X.dense);
+        },
+        slab);
     if (X.dense) H[d * order + d] = sum;
     for (i64 i = 0; i < order; ++i)
         for (i64 j = i + 1; j < order; ++j) {
@@ -136,7 +140,6 @@ struct NewtonFit {
     double penalty(const double* w) const { return 0.5 * job.lam * dot_n(w, w, d); }
 
     void value_and_gradient(const double* at) {
-        poll();
         rows.sum(g, sums, order + 1,
                  [&](i64 lo, i64 hi, double* out, int) { X.sweep(lo, hi, t, spec, at, out, h, true, blend); });
         ++report.sweeps;
@@ -152,7 +155,6 @@ struct NewtonFit {
     // delta = -H^-1 gradient; returns the squared Newton decrement.
     double direction() {
         for (;;) {
-            poll();
             hessian(X, rows, h, job.lam, job.intercept, mu, {H, other}, pack, exact);
             ++report.grams;
             descend();

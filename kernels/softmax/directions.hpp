@@ -8,7 +8,6 @@
 #include "core/any_rows.hpp"
 #include "core/arena.hpp"
 #include "core/cholesky.hpp"
-#include "core/interrupt.hpp"
 #include "softmax/passes.hpp"
 
 namespace linsep::LINSEP_ARCH {
@@ -96,7 +95,6 @@ struct SoftmaxSteps {
         *done = true;
         int products = 0;
         while (rho > 1e-28 * *first && products < job.most) {
-            poll();
             product(p, stride);
             ++products;
             const double curve = dot_n(Q, HQ, size);

@@ -51,6 +51,14 @@ def checking(*more: Check) -> Iterator[None]:
         _CHECKS.all = before
 
 
+def slices(n: int, width: int) -> Iterator[slice]:
+    """Consecutive rows of n, some milliseconds of copying or adding where a row has ``width`` numbers, with checks."""
+    rows = max(1, 1_000_000 // max(1, width))
+    for low in range(0, n, rows):
+        check()
+        yield slice(low, min(low + rows, n))
+
+
 def lapack(function: Callable[..., T], A: Any, *more: Any, **options: Any) -> T:
     """``function(A, ...)``, a factorisation or the like of the matrix A, waited for so that Ctrl-C is served."""
     return wait_for(lambda: function(A, *more, **options), float(A.size) * min(A.shape))
@@ -59,6 +67,12 @@ def lapack(function: Callable[..., T], A: Any, *more: Any, **options: Any) -> T:
 def dense_product(A: Any, B: Any) -> Any:
     """A @ B of two dense matrices, waited for so that Ctrl-C is served."""
     return wait_for(lambda: A @ B, float(A.size) * (B.shape[1] if B.ndim > 1 else 1))
+
+
+def linear_programme(function: Callable[..., T], cost: Any, A: Any, **options: Any) -> T:
+    """``function(cost, ...)``, a linear programme with the constraints A, waited for so that Ctrl-C is served."""
+    rows, columns = A.shape
+    return wait_for(lambda: function(cost, **options), float(rows) * columns * (rows + columns))
 
 
 def wait_for(call: Callable[[], T], work: float) -> T:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.optimize
+from scipy.optimize import linprog
 
+from linsep.interrupts import linear_programme
 from linsep.separability.search import Meeting, Separator, Stuck, proven_margin
 
 if TYPE_CHECKING:
@@ -24,9 +25,8 @@ def solve(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
     A, lengths = frame.vectors(signed.counted)
     m, p = A.shape
     signed.passes += 1
-    primal = scipy.optimize.linprog(
-        np.zeros(p), A_ub=-A, b_ub=-np.ones(m), bounds=(None, None), method="highs"
-    )
+    limits = {"A_ub": -A, "b_ub": -np.ones(m), "bounds": (None, None)}
+    primal = linear_programme(linprog, np.zeros(p), A, **limits, method="highs")
     ratio = -1.0
     if primal.x is not None:
         theta = frame.theta(primal.x)
@@ -39,9 +39,8 @@ def solve(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:
     target = np.zeros(p + 1)
     target[-1] = 1.0
     signed.passes += 1
-    dual = scipy.optimize.linprog(
-        np.zeros(m), A_eq=E, b_eq=target, bounds=(0, None), method="highs-ds"
-    )
+    limits = {"A_eq": E, "b_eq": target, "bounds": (0, None)}
+    dual = linear_programme(linprog, np.zeros(m), E, **limits, method="highs-ds")
     if dual.x is None:
         return Stuck(ratio, np.inf)
     used = dual.x > 1e-12

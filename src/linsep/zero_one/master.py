@@ -15,8 +15,10 @@ from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
-import scipy.optimize
 import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from linsep.interrupts import linear_programme
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -118,9 +120,8 @@ def _relaxation(left: list[list[int]], units: Units) -> tuple[int, int]:
     own = units[used].tolist()
     largest, step = max(own), math.gcd(*own)
     cost = np.array([cost / largest for cost in own])
-    solved = scipy.optimize.linprog(
-        cost, A_ub=-M, b_ub=-np.ones(len(left)), bounds=(0, None), method="highs"
-    )
+    limits = {"A_ub": -M, "b_ub": -np.ones(len(left)), "bounds": (0, None)}
+    solved = linear_programme(linprog, cost, M, **limits, method="highs")
     known = solved.status == 0
     prices = np.maximum(-solved.ineqlin.marginals, 0.0) if known else np.zeros(len(left))
     funds = {int(i): cost << _DIGITS for i, cost in zip(used, own, strict=True)}

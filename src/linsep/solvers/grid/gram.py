@@ -19,7 +19,7 @@ from scipy.linalg import LinAlgError, cholesky
 
 from linsep.data import Memory
 from linsep.data.threads import usable_threads
-from linsep.interrupts import Workers
+from linsep.interrupts import Workers, dense_product, lapack
 from linsep.losses import CoupledLoss
 from linsep.monitoring import advance
 from linsep.penalties import ElasticNet
@@ -88,7 +88,7 @@ class InnerProducts:
         self.K = np.zeros((n, n))
         for low in range(0, d, _COLUMNS):
             some = self._centred(slice(low, low + _COLUMNS))
-            self.K += some @ some.T
+            self.K += dense_product(some, some.T)
         self.sigma = np.ones(n) if problem.sigma is None else problem.sigma
 
     def _centred(self, columns: slice) -> FloatArray:
@@ -129,7 +129,7 @@ def _factor(K: FloatArray) -> FloatArray:
     while True:
         try:
             lifted = K if lift == 0.0 else K + lift * np.eye(len(K))
-            return np.ascontiguousarray(cholesky(lifted, lower=True, check_finite=False))
+            return np.ascontiguousarray(lapack(cholesky, lifted, lower=True, check_finite=False))
         except LinAlgError:
             lift = 10.0 * lift if lift else _LIFT * top
 

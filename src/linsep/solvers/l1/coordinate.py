@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data.memory import kernel_rows, readable
+from linsep.interrupts import slices
 from linsep.problem.duality import balanced_v
 from linsep.solution import Status
 from linsep.solvers.interior import l1 as interior_l1
@@ -71,7 +72,9 @@ class Stored:
         if self._sparse is not None:
             return self._sparse, chosen, float(self._counts[chosen].sum()) / max(1, data.n_entries)
         kind = data.X.dtype if data.X.dtype in (np.float32, np.float64) else np.float64
-        part = np.ascontiguousarray(data.X[:, chosen].T, dtype=kind)
+        part = np.empty((len(chosen), data.n), kind)
+        for rows in slices(data.n, len(chosen)):
+            part[:, rows] = data.X[rows, chosen].T
         share = len(chosen) / max(1, data.d)
         return _kernels.Rows(part), np.arange(len(chosen)), share
 
