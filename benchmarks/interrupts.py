@@ -462,18 +462,16 @@ class Sender:
 
 def latency(run: Callable[[], Any], delay: float, sender: Sender) -> float | None:
     """Seconds from SIGINT, sent after ``delay`` seconds, until the caller has control; None if the run ended first."""
-    came = None
+    ended = False
     try:
         sender.send_after(delay)
         run()
-        sender.sent()
-        time.sleep(0.5)  # the signal is on its way
+        ended = True
+        time.sleep(60.0 + delay)  # the signal is on its way
     except KeyboardInterrupt:
         came = time.perf_counter()
-        sent = sender.sent()
-        if came - sent > 0.0:
-            return came - sent
-    return None
+    sent = sender.sent()
+    return None if ended else came - sent
 
 
 def _fitted(model: Any) -> list[str]:

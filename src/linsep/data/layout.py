@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from linsep.interrupts import slices
+
 BLOCK_BYTES = 4 << 20  # a few milliseconds of work, small beside any cache worth having
 SMALL_BLOCK_BYTES = 1 << 20  # enough work to pay for the call
 MANY_BLOCKS = 16  # that threads can share evenly: data have as many before their blocks grow
@@ -76,10 +78,12 @@ def ordered(parts: list[FloatArray]) -> FloatArray:
 
 
 def one_after_another(parts: Sequence[FloatArray]) -> FloatArray:
-    """Sum from left to right."""
+    """Sum from left to right, some megabytes at a time."""
     total: FloatArray = parts[0].copy()
-    for part in parts[1:]:
-        total += part
+    for some in slices(len(total), len(parts)):
+        here = total[some]
+        for part in parts[1:]:
+            here += part[some]
     return total
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
@@ -20,7 +21,7 @@ from linsep.data.ordered_sum import add_up
 from linsep.data.targets import IntArray, Targets
 from linsep.data.threads import usable_threads
 from linsep.errors import BadInput
-from linsep.interrupts import check
+from linsep.interrupts import check, slices
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -71,6 +72,16 @@ def kernel_rows(X: Any) -> _kernels.Rows:
     if not isinstance(X, np.ndarray):
         return _kernels.Rows(X.data, X.indices, X.indptr, X.shape[1])
     return _kernels.Rows(X)
+
+
+def _taken(X: npt.NDArray[Any], rows: IntArray) -> npt.NDArray[Any]:
+    """Copy of some rows of a dense table."""
+    out = np.empty((len(rows), X.shape[1]), X.dtype)
+    for some in slices(len(rows), X.shape[1]):
+        np.take(
+            X, rows[some], axis=0, out=out[some], mode="clip"
+        )  # without a copy; all numbers are in range
+    return out
 
 
 def _array(k: int, n: int) -> FloatArray:
@@ -189,7 +200,7 @@ class Memory(LocalDataset):
 
     def sample(self, rows: IntArray, factor: FloatArray | None = None) -> Memory:
         by_index = self.whole is None or self.sparse
-        X = self.X[rows] if by_index else np.take(self.X, rows, axis=0)
+        X = self.X[rows] if by_index else _taken(self.X, rows)
         return Memory(X, *self.targets.take(rows, factor), n_threads=self.n_threads)
 
     def reweighted(self, factor: FloatArray) -> Memory:

@@ -112,14 +112,14 @@ class InnerProducts:
         W = np.zeros((d + 1, A.shape[1]))
         for low in range(0, d, _COLUMNS):
             here = slice(low, min(low + _COLUMNS, d))
-            W[here] = self._centred(here).T @ A
+            W[here] = dense_product(self._centred(here).T, A)
         if self.problem.recipe.fit_intercept:
             W[-1] = b - self.mu @ W[:-1]
         return W
 
     def scores(self, A: FloatArray, b: FloatArray) -> FloatArray:
         """Scores of all rows by the same models, (n, models)."""
-        return self.K @ A + b
+        return np.asarray(dense_product(self.K, A) + b)
 
 
 def _factor(K: FloatArray) -> FloatArray:
