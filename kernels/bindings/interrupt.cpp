@@ -1,7 +1,6 @@
 // Polls: core/interrupt.hpp.
 #include "core/interrupt.hpp"
 
-#include <atomic>
 #include <chrono>
 
 #include "bindings/types.hpp"
@@ -14,12 +13,15 @@ using Nanoseconds = Clock::duration::rep;
 
 std::atomic<Nanoseconds> interval{Clock::duration(std::chrono::milliseconds(50)).count()};
 thread_local Nanoseconds asked = 0;
-thread_local bool suspended = false;
+thread_local const std::atomic<bool>* flag = nullptr;
 
 }  // namespace
 
 void poll() {
-    if (suspended) return;
+    if (flag) {
+        if (flag->load(std::memory_order_relaxed)) throw TaskDropped{};
+        return;
+    }
     const Nanoseconds now = Clock::now().time_since_epoch().count();
     if (now - asked < interval.load(std::memory_order_relaxed)) return;
     asked = now;
@@ -28,8 +30,7 @@ void poll() {
     nb::module_::import_("linsep.interrupts").attr("check")();
 }
 
-void suspend_polls() { suspended = true; }
-void resume_polls() { suspended = false; }
+void poll_flag(const std::atomic<bool>* dropped) { flag = dropped; }
 
 namespace python {
 

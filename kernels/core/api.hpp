@@ -88,7 +88,8 @@ static inline bool worth_halving(double entries, double row) { return entries * 
 struct Helper {
     void* self = nullptr;
     void (*start)(void* self, void (*task)(void*), void* with) = nullptr;
-    void (*wait)(void* self) = nullptr;
+    void (*wait)(void* self) = nullptr;  // until the task has ended; polls
+    void (*drop)(void* self) = nullptr;  // the task, at its next poll
 };
 
 struct NewtonJob {

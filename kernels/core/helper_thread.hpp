@@ -27,13 +27,12 @@ class HelperThread {
         thread_.join();
     }
 
-    Helper helper() { return {this, wanted_ ? start : nullptr, wait}; }
+    Helper helper() { return {this, wanted_ ? start : nullptr, wait, drop}; }
 
   private:
     static constexpr int kIdle = 0, kBusy = 1, kEnd = 2, kSpins = 4000;
 
     static void start(void* self, void (*task)(void*), void* with) {
-        suspend_polls();
         HelperThread& thread = *static_cast<HelperThread*>(self);
         const bool runs = thread.runs();
         thread.task_ = task;
@@ -47,23 +46,36 @@ class HelperThread {
             thread.thread_ = std::thread([&thread] { thread.work(); });
             thread.process_ = getpid();
         } catch (const std::exception&) {  // no thread or no memory to be had: the caller does it all
-            task(with);
             thread.state_.store(kIdle, std::memory_order_release);
+            task(with);
         }
     }
     static void wait(void* self) {
         const HelperThread& thread = *static_cast<HelperThread*>(self);
         for (int spins = 0; thread.state_.load(std::memory_order_acquire) == kBusy; ++spins)
-            spins < kSpins ? pause() : std::this_thread::yield();
-        resume_polls();
+            spins < kSpins ? pause() : wait_long();
+    }
+    static void wait_long() {
+        poll();
+        std::this_thread::yield();
+    }
+    // End the task at its next poll, and wait for that.
+    static void drop(void* self) {
+        HelperThread& thread = *static_cast<HelperThread*>(self);
+        thread.dropped_.store(true, std::memory_order_relaxed);
+        while (thread.state_.load(std::memory_order_acquire) == kBusy) std::this_thread::yield();
+        thread.dropped_.store(false, std::memory_order_relaxed);
     }
     void work() {
-        suspend_polls();  // only the caller asks Python
+        poll_flag(&dropped_);  // only the caller asks Python
         for (;;) {
             for (int spins = 0; state_.load(std::memory_order_acquire) == kIdle; ++spins)
                 spins < kSpins ? pause() : state_.wait(kIdle, std::memory_order_acquire);
             if (state_.load(std::memory_order_acquire) == kEnd) return;
-            task_(with_);
+            try {
+                task_(with_);
+            } catch (const TaskDropped&) {
+            }
             state_.store(kIdle, std::memory_order_release);
         }
     }
@@ -80,6 +92,7 @@ class HelperThread {
 
     const bool wanted_;
     std::atomic<int> state_{kIdle};
+    std::atomic<bool> dropped_{false};
     void (*task_)(void*) = nullptr;
     void* with_ = nullptr;
     pid_t process_ = 0;

@@ -5,13 +5,16 @@
 // its outputs as they happen to be. Loops whose rounds may last long poll once in each; a round should be at most a few
 // million multiplications.
 #pragma once
+#include <atomic>
 
 namespace linsep {
 
 void poll();  // bindings/interrupt.cpp
 
-// No polls in this thread between the two: a second thread works on memory that unwinding would free.
-void suspend_polls();
-void resume_polls();
+// What unwinds the task of a second thread whose caller was interrupted.
+struct TaskDropped {};
+
+// In this thread poll() asks no longer Python, but throws TaskDropped once the flag is set.
+void poll_flag(const std::atomic<bool>* dropped);
 
 }  // namespace linsep

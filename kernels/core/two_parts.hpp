@@ -7,6 +7,16 @@
 namespace linsep {
 namespace {  // one copy for each file: instruction sets must not share code
 
+// The task of a second thread. If the caller unwinds, the task must end before the memory that it works on is freed.
+struct Started {
+    Helper helper;
+    bool done = false;
+
+    ~Started() {
+        if (!done) helper.drop(helper.self);
+    }
+};
+
 struct TwoParts {
     i64 n = 0, cut = 0;  // cut = n: one part
     Helper helper{};
@@ -24,15 +34,19 @@ struct TwoParts {
             const Task* task = static_cast<const Task*>(at);
             (*task->f)(task->lo, task->hi, 1);
         };
-        const bool helped = two() && helper.start;
-        if (helped) helper.start(helper.self, make, &second);
-        f(i64{0}, cut, 0);
-        if (helped)
+        if (two() && helper.start) {
+            Started other{helper};
+            helper.start(helper.self, make, &second);
+            f(i64{0}, cut, 0);
             helper.wait(helper.self);
-        else if (two())
-            make(&second);
+            other.done = true;
+        } else {
+            f(i64{0}, cut, 0);
+            if (two()) make(&second);
+        }
     }
-    // The same in slabs of so many rows of each part, with a poll before each: where they begin depends on the data alone.
+    // The same in slabs of so many rows of each part, with a poll before each, for passes that do not poll themselves.
+    // Where slabs begin depends on the data alone.
     template <class F>
     void each_slab(i64 rows, const F& f) const {
         const i64 longest = cut > n - cut ? cut : n - cut;

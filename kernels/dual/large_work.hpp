@@ -47,10 +47,11 @@ struct LargeWork {
     }
 
   private:
-    // Rows of a part that are read between two polls: about 16 million stored numbers.
+    // Rows of a part that are read between two polls: about 16 million stored numbers, and whole groups of the rows
+    // that kernels add up at once.
     static i64 slab(i64 n, double entries) {
         const double fit = 16e6 * static_cast<double>(n) / (entries + 1.0);
-        return fit < 1024.0 ? 1024 : fit < 1e12 ? static_cast<i64>(fit) : i64{1} << 40;
+        return 1024 * (1 + static_cast<i64>(fit < 1e12 ? fit / 1024.0 : 1e9));
     }
     TwoParts cut(i64 n, double entries) const { return {n, entries >= large ? n / 2 : n, helper}; }
 };

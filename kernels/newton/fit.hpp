@@ -38,16 +38,12 @@ inline void hessian(const AnyRows& X, const TwoParts& rows, const double* h, dou
     const i64 d = X.d, order = d + 1;
     double* H = H2[0];
     const double sum = centre(X, rows, h, intercept, mu, H2[1]);
-    const i64 most = 1'000'000'000 / (order * order), slab = most < 1024 ? 1024 : most;  // rows between two polls
-    rows.sum(
-        H, H2[1], order * order,
-        [&](i64 lo, i64 hi, double* out, int part) {
-            if (exact)
-                X.gram(lo, hi, h, mu, out, pack[part], !X.dense);
-            else
-                X.gram_single(lo, hi, h, mu, out, pack[part], !X.dense);
-        },
-        slab);
+    rows.sum(H, H2[1], order * order, [&](i64 lo, i64 hi, double* out, int part) {
+        if (exact)
+            X.gram(lo, hi, h, mu, out, pack[part], !X.dense);
+        else
+            X.gram_single(lo, hi, h, mu, out, pack[part], !X.dense);
+    });
     if (X.dense) H[d * order + d] = sum;
     for (i64 i = 0; i < order; ++i)
         for (i64 j = i + 1; j < order; ++j) {

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
@@ -84,10 +85,11 @@ def wait_for(call: Callable[[], T], work: float) -> T:
     if work < LONG:
         return call()
     found: Future[T] = Future()
+    context = copy_context()  # what numpy is to say about overflow
 
     def run() -> None:
         try:
-            found.set_result(call())
+            found.set_result(context.run(call))
         except BaseException as error:
             found.set_exception(error)
 
