@@ -105,6 +105,9 @@ FITS = {
     "softmax, l1": (LogisticRegression(l1_ratio=1.0), draw(300, 20, 3)),
     "hard-margin": (LinearSVC(np.inf), (draw(60, 80)[0], draw(60, 80)[1])),
 }
+_WAITING = (
+    "small on two threads",
+)  # it polls while it waits, too, which no two runs do equally often
 _SILENT = ("newton-cg",)  # Python between any two passes over a block: no native loop is long
 
 
@@ -116,6 +119,8 @@ def test_native_loops_poll_and_an_interrupt_ends_the_fit(name, polled):
         return
     assert total > 0
     before = {k: v for k, v in vars(model).items() if k.endswith("_")}
+    if name in _WAITING:
+        total = 5
     for at in sorted({1, total // 2, total} - {0}):
         stopped = polled(lambda: model.fit(X, y), raising=at)
         assert stopped.count == at
