@@ -352,7 +352,10 @@ FORGED = {
         "too short",
     ),
     "array shape with truth": (lambda m: m["arrays"][0].update(shape=[True, 4]), "shape"),
-    "array of five dimensions": (lambda m: m["arrays"][0].update(shape=[1, 1, 1, 3, 4]), "shape"),
+    "array of six dimensions": (
+        lambda m: m["arrays"][0].update(shape=[1, 1, 1, 1, 3, 4]),
+        "shape",
+    ),
     "array somewhere else": (lambda m: m["arrays"][0].update(offset=64), "is not where"),
     "array at a negative place": (lambda m: m["arrays"][0].update(offset=-64), "is not where"),
     "array on another one": (lambda m: m["arrays"][1].update(offset=0), "is not where"),

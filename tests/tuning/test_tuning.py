@@ -13,6 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LogisticRegressionCV as SklearnCV
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import (
+    GridSearchCV,
     GroupKFold,
     KFold,
     ShuffleSplit,
@@ -23,6 +24,7 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import linsep
 from linsep import (
     ConvergenceWarning,
     LinearClassifier,
@@ -323,7 +325,7 @@ def test_the_estimator_that_tunes_itself(cancer):
     model = LogisticRegressionCV(CS).fit(X, y)
     tuning = tune(LogisticRegression(), X, y, CS)
     assert model.C_ == tuning.best_C
-    assert np.array_equal(model.scores_, tuning.curve.scores.T)
+    assert np.array_equal(model.scores_, 1.0 - tuning.curve.scores.T)
     assert np.array_equal(model.coef_, tuning.best_estimator_.coef_)
     assert model.predict_proba(X).shape == (len(y), 2)
     assert verify(model, X, y).certified
@@ -428,3 +430,65 @@ def test_scores_of_many_rows_are_computed_fold_by_fold(scoring, tuned):
     tuned(grid_search_held=0)
     again = tune(LogisticRegression(), X, y, Cs, scoring=scoring, random_state=0)
     np.testing.assert_allclose(again.curve.scores, kept.curve.scores, rtol=1e-12)
+
+
+class TestRatios:
+    ratios = (0.0, 0.5, 1.0)
+
+    @pytest.mark.parametrize("several", [False, True], ids=["two-classes", "three-classes"])
+    def test_attributes_are_those_of_scikit_learn(self, cancer, several):
+        X, y = load_iris(return_X_y=True) if several else cancer
+        X = StandardScaler().fit_transform(X)[:, :4]
+        common = {"cv": 3, "scoring": "neg_log_loss", "l1_ratios": self.ratios}
+        theirs = SklearnCV(
+            Cs=[0.1, 1.0], **common, solver="saga", use_legacy_attributes=False, tol=1e-6,
+            max_iter=10_000,
+        ).fit(X, y)  # fmt: skip
+        ours = LogisticRegressionCV([0.1, 1.0], **common).fit(X, y)
+        assert (ours.C_, ours.l1_ratio_) == (theirs.C_, theirs.l1_ratio_)
+        np.testing.assert_allclose(ours.scores_, theirs.scores_, atol=1e-3)
+        paths = ours.coefs_paths_, theirs.coefs_paths_
+        if several:  # a number added to all intercepts changes nothing
+            paths = tuple(path[..., :-1] for path in paths)
+        np.testing.assert_allclose(*paths, atol=1e-2)
+        assert ours.tuning_.certified and verify(ours, X, y).certified
+
+    def test_the_result_of_tune(self, cancer):
+        X, y = cancer
+        cv = StratifiedKFold(3, shuffle=True, random_state=1)
+        steps = make_pipeline(StandardScaler(), LogisticRegression())
+        found = tune(steps, X[:, :5], y, [0.1, 1.0], l1_ratios=self.ratios, cv=cv)
+        table = found.cv_results_
+        search = GridSearchCV(
+            steps,
+            {"logisticregression__l1_ratio": self.ratios, "logisticregression__C": [0.1, 1.0]},
+            cv=cv,
+        ).fit(X[:, :5], y)
+        theirs = {
+            (one["logisticregression__C"], one["logisticregression__l1_ratio"]): score
+            for one, score in zip(
+                search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True
+            )
+        }
+        for one, score in zip(table["params"], table["mean_test_score"], strict=True):
+            assert score == pytest.approx(theirs[one["C"], one["l1_ratio"]])
+        assert found.best_score_ == pytest.approx(search.best_score_)
+        assert table["rank_test_score"][found.best_index_] == 1
+        assert found.best_estimator_[-1].get_params()["l1_ratio"] == found.best_l1_ratio
+        assert f"l1_ratio = {found.best_l1_ratio:g}" in str(found)
+
+    def test_a_saved_model_keeps_its_scores(self, cancer, tmp_path):
+        X, y = cancer
+        model = LogisticRegressionCV([0.1, 1.0], l1_ratios=[0.0, 1.0], cv=3).fit(X, y)
+        linsep.save(model, tmp_path / "model.linsep")
+        again = linsep.load(tmp_path / "model.linsep")
+        assert again.cv_results_["params"] == model.cv_results_["params"]
+        model.set_params(l1_ratios=None).fit(X, y)
+        assert model.scores_.shape == (3, 2) and not hasattr(model, "l1_ratio_")
+        assert not hasattr(LogisticRegressionCV(), "cv_results_")
+
+    def test_refusals(self, cancer):
+        with pytest.raises(BadInput, match="from 0 to 1"):
+            tune(LogisticRegression(), *cancer, l1_ratios=[2.0])
+        with pytest.raises(BadInput, match="no parameter l1_ratio"):
+            tune(LinearSVC(), *cancer, l1_ratios=[0.0])

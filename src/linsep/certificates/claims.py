@@ -66,8 +66,8 @@ def _altered_parameter(model: Any, recipe: Any) -> str | None:
         "class_weight": getattr(model, "_class_weight", None),
     }
     for name, value in asked.items():
-        chosen = getattr(model, f"{name}_", value)  # estimators that choose C keep it in C_
-        now = getattr(model, name, chosen)
+        # estimators that choose C and l1_ratio keep them in C_ and l1_ratio_
+        now = getattr(model, f"{name}_", getattr(model, name, value))
         if now != value:
             return f"{name} is {now!r} now, but the model was fitted with {value!r}."
     if resolved_penalty(model, fitted) != fitted:

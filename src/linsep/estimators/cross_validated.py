@@ -7,15 +7,17 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from linsep.data.entrance.inputs import FloatArray
 from linsep.estimators.classification import Classification
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.logistic import LogisticRegression
 from linsep.estimators.svm import LinearSVC
 from linsep.losses import CoupledLoss, Loss
-from linsep.tuning import tune
+from linsep.tuning import Tuning, tune
+from linsep.tuning.results import cv_results
 from linsep.tuning.scoring import ERROR, resolve
 
-_CHOICES = frozenset({"Cs", "cv", "scoring", "rule"})
+_CHOICES = frozenset({"Cs", "l1_ratios", "cv", "scoring", "rule"})
 
 
 Chosen = TypeVar("Chosen", bound="_Choosing")
@@ -47,6 +49,7 @@ class _Choosing(Classification):
             X,
             y,
             self.Cs,
+            l1_ratios=getattr(self, "l1_ratios", None),
             cv=self.cv,
             scoring=self.scoring,
             rule=self.rule,
@@ -59,16 +62,29 @@ class _Choosing(Classification):
         state: dict[str, Any] = self.__dict__
         state.pop("feature_names_in_", None)
         state.update({k: v for k, v in fitted.items() if k.endswith("_") or k.startswith("_")})
-        scores = np.ascontiguousarray(tuning.curve.scores.T)
-        assert tuning.coefs is not None and tuning.intercepts is not None
-        paths = np.moveaxis(tuning.coefs, 1, 0)
-        if self.fit_intercept:
-            paths = np.concatenate(
-                [paths, np.moveaxis(tuning.intercepts, 1, 0)[..., None]], axis=-1
-            )
-        state.update(C_=tuning.best_C, Cs_=tuning.curve.Cs, scores_=scores, coefs_paths_=paths)
-        state.update(tuning_=replace(tuning, coefs=None, intercepts=None))
+        for name in ("l1_ratio_", "l1_ratios_"):
+            state.pop(name, None)
+        state.update(C_=tuning.best_C, Cs_=tuning.curve.Cs)
+        if tuning.by_l1_ratio:
+            state.update(l1_ratio_=tuning.best_l1_ratio, l1_ratios_=np.array([*tuning.by_l1_ratio]))
+            every = [_by_fold(one, self.fit_intercept) for one in tuning.by_l1_ratio.values()]
+            scores, paths = (np.stack(arrays, axis=1) for arrays in zip(*every, strict=True))
+        else:
+            scores, paths = _by_fold(tuning, self.fit_intercept)
+        slim = {r: replace(t, coefs=None, intercepts=None) for r, t in tuning.by_l1_ratio.items()}
+        tuning = replace(tuning, coefs=None, intercepts=None, by_l1_ratio=slim)
+        state.update(scores_=scores, coefs_paths_=paths, tuning_=tuning)
         return self
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """Scores of the whole grid with the keys of scikit-learn's ``GridSearchCV``; the greater is the better."""
+        if "scores_" not in vars(self):
+            raise AttributeError("cv_results_: not fitted yet; call fit first.")
+        params = [{"C": float(C)} for C in self.Cs_]
+        if "l1_ratios_" in vars(self):
+            params = [{**one, "l1_ratio": float(r)} for r in self.l1_ratios_ for one in params]
+        return cv_results(params, self.scores_.reshape(len(self.scores_), -1).T)
 
     def _unchosen(self) -> Classification:
         """The estimator that is tuned, without a C."""
@@ -98,6 +114,15 @@ class _Choosing(Classification):
         return value if chosen.greater_is_better else -value
 
 
+def _by_fold(tuning: Tuning, fit_intercept: bool) -> tuple[FloatArray, FloatArray]:
+    """Scores (folds, c), greater is better, and coefficients (folds, c, k, d), the intercept last if there is one."""
+    assert tuning.coefs is not None and tuning.intercepts is not None
+    paths = np.moveaxis(tuning.coefs, 1, 0)
+    if fit_intercept:
+        paths = np.concatenate([paths, np.moveaxis(tuning.intercepts, 1, 0)[..., None]], axis=-1)
+    return np.ascontiguousarray(tuning.curve.utilities.T), paths
+
+
 class LogisticRegressionCV(_Choosing, LogisticRegression):
     """Logistic regression whose C is chosen by cross-validation; every model on the way is certified.
 
@@ -105,6 +130,8 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
     ----------
     Cs : int or array of floats, default 10
         The values to try, or how many from 1e-4 to 1e4 on a logarithmic scale.
+    l1_ratios : array of floats or None
+        Values of ``l1_ratio`` to try with every C, on the same folds; None leaves it at ``l1_ratio``.
     cv : int, scikit-learn splitter or list of (train, held out) pairs, default 5
         Stratified folds for an int; shuffled if ``random_state`` is given.
     scoring : {"error", "log_loss", "auc"}, scikit-learn scorer or None
@@ -120,10 +147,14 @@ max_passes, n_threads, warm_start, random_state
     C_ : float
         The chosen C.
     Cs_ : ndarray (c,)
-    scores_ : ndarray (folds, c)
-        Held-out scores; smaller is better for "error" and "log_loss".
-    coefs_paths_ : ndarray (folds, c, classes or 1, d + 1)
+    l1_ratio_, l1_ratios_ : float and ndarray (r,)
+        The chosen ``l1_ratio`` and those that were tried, in rising order; only with ``l1_ratios``.
+    scores_ : ndarray (folds, c), or (folds, r, c) with ``l1_ratios``
+        Held-out scores, of which the greater is the better: accuracy for "error", minus the log-loss for "log_loss".
+    coefs_paths_ : ndarray (folds, c, classes or 1, d + 1), or (folds, r, c, classes or 1, d + 1)
         Coefficients of every model of the grid, the intercept last (without one, d).
+    cv_results_ : dict
+        ``scores_`` as scikit-learn's ``GridSearchCV`` tabulates them.
     tuning_ : Tuning
         Curve, certificates of the whole grid, timings.
     coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
@@ -151,6 +182,7 @@ feature_names_in_
         self,
         Cs: Any = 10,
         *,
+        l1_ratios: Any = None,
         cv: Any = 5,
         scoring: Any = None,
         rule: str = "best",
@@ -169,6 +201,7 @@ feature_names_in_
         random_state: Any = None,
     ) -> None:
         self.Cs = Cs
+        self.l1_ratios = l1_ratios
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
@@ -202,7 +235,7 @@ warm_start, random_state
 
     Attributes
     ----------
-    C_, Cs_, scores_, coefs_paths_, tuning_
+    C_, Cs_, scores_, coefs_paths_, cv_results_, tuning_
         As in ``LogisticRegressionCV``.
     alpha_, support_, free_support_, bounded_support_, support_vectors_, margin_, margin_width_
         As in ``LinearSVC``, of the model with ``C_``, fitted to all rows.

@@ -27,7 +27,7 @@ REPLACEMENTS = {
     "power_t": "use schedule and decay, or a function of the step number as schedule",
     "shuffle": "leave it out: random_state sets the order of the rows",
     "epsilon": "pass the loss with its width, for instance loss=linsep.losses.Huber(1.35)",
-    "l1_ratios": "fit one l1_ratio at a time",
+    "l1_ratios": "use LogisticRegressionCV, or linsep.tune(model, X, y, l1_ratios=...)",
     "refit": "leave it out: the chosen model is always fitted to all rows",
     "random_state": "leave it out: this estimator draws no random numbers",
 }

@@ -34,7 +34,7 @@ ALIGN = 64
 _HEADER = struct.Struct("<8sQ32s")
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "|b1")
 _ENTRY = {"dtype", "shape", "offset", "sha256"}
-MOST_DIMENSIONS = 4
+MOST_DIMENSIONS = 5
 
 Arrays = list[npt.NDArray[Any]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -43,6 +44,7 @@ def tune(  # noqa: PLR0913
     y: Any = None,
     Cs: Any = None,
     *,
+    l1_ratios: Any = None,
     cv: Any = 5,
     validation: float | None = None,
     test: float | None = None,
@@ -68,6 +70,8 @@ def tune(  # noqa: PLR0913
         As for ``fit``. A scan (``linsep.scan``) may bring y and the weights along.
     Cs : array of floats, int or None
         The values to try, or how many from 1e-4 to 1e4 on a logarithmic scale; 10 by default.
+    l1_ratios : array of floats, optional
+        Values of ``l1_ratio`` to try, each with all values of C on the same folds; the best mean decides.
     cv : int, scikit-learn splitter, list of (train, held out) pairs or "loo-approximate"
         Stratified folds for an int, shuffled if ``random_state`` is given. "loo-approximate" fits every C to all
         rows and approximates the scores of leave-one-out by a Newton step for each row (smooth losses).
@@ -110,6 +114,11 @@ def tune(  # noqa: PLR0913
     began = perf_counter()
     if rule not in RULES:
         raise BadInput(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}.")
+    if l1_ratios is not None:
+        how: dict[str, Any] = {"cv": cv, "validation": validation, "test": test, "groups": groups}
+        how |= {"scoring": scoring, "rule": rule, "reject": reject, "refit": refit, "keep": keep}
+        how |= {"sample_weight": sample_weight, "random_state": _seed(random_state)}
+        return _tune_ratios(estimator, X, y, Cs, l1_ratios, how)
     parts_of = tunable_parts(estimator, "tune")
     grid = grid_of(Cs)
     if splits.leaves_one_out(cv):
@@ -171,6 +180,31 @@ def tune(  # noqa: PLR0913
     )
 
 
+def _tune_ratios(
+    estimator: Any, X: Any, y: Any, Cs: Any, l1_ratios: Any, how: dict[str, Any]
+) -> Tuning:
+    """Tune C for every l1_ratio on the same folds, and take the ratio whose chosen C has the best mean score."""
+    began, model = perf_counter(), tunable_parts(estimator, "tune").model
+    if "l1_ratio" not in model.get_params(deep=False):
+        raise BadInput(
+            f"l1_ratios: {type(model).__name__} has no parameter l1_ratio; leave it out."
+        )
+    ratios = np.unique(np.atleast_1d(np.asarray(l1_ratios, dtype=np.float64)))
+    if not len(ratios) or not ((ratios >= 0.0) & (ratios <= 1.0)).all():
+        raise BadInput(f"l1_ratios must be numbers from 0 to 1, got {l1_ratios!r}.")
+    if hasattr(how["cv"], "split") and how["test"] is None and y is not None:
+        # a splitter may draw other folds in every call
+        pairs = how["cv"].split(np.zeros((_num_samples(y), 1)), np.asarray(y), how["groups"])
+        how = {**how, "cv": list(pairs)}
+    found = {
+        ratio: tune(_with(estimator, l1_ratio=ratio), X, y, Cs, **how) for ratio in ratios.tolist()
+    }
+    best = max(found, key=lambda ratio: found[ratio].best_score_)
+    others = {ratio: replace(one, best_estimator_=None) for ratio, one in found.items()}
+    seconds = perf_counter() - began
+    return replace(found[best], best_l1_ratio=best, by_l1_ratio=others, seconds=seconds)
+
+
 def tunable_parts(estimator: Any, caller: str) -> Parts:
     """Steps and model of a pipeline or an estimator; refused if the model has no parameter C."""
     parts = taken_apart(estimator)
@@ -185,8 +219,13 @@ def tunable_parts(estimator: Any, caller: str) -> Parts:
 
 def with_strength(estimator: Any, C: float) -> Any:
     """An unfitted copy of an estimator or a pipeline, whose model has this C."""
-    name = f"{final_step(estimator)}__C" if isinstance(estimator, Pipeline) else "C"
-    return clone(estimator).set_params(**{name: C})
+    return _with(estimator, C=C)
+
+
+def _with(estimator: Any, **params: float) -> Any:
+    """An unfitted copy of an estimator or a pipeline, whose model has these parameters."""
+    before = f"{final_step(estimator)}__" if isinstance(estimator, Pipeline) else ""
+    return clone(estimator).set_params(**{before + name: value for name, value in params.items()})
 
 
 def examined(parts: Parts, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDArray[Any], Any]:

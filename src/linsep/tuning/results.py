@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 
 import linsep
 from linsep.certificates import Optimality
@@ -43,6 +45,13 @@ class ValidationCurve:
         """Mean over the folds, (c,)."""
         mean: FloatArray = self.scores.mean(axis=1)
         return mean
+
+    @property
+    def utilities(self) -> FloatArray:
+        """Scores (c, folds) of which the greater is the better: accuracy for "error", minus the score for losses."""
+        if self.greater_is_better:
+            return self.scores
+        return 1.0 - self.scores if self.scoring == "error" else -self.scores
 
     @property
     def standard_error(self) -> FloatArray:
@@ -97,6 +106,27 @@ class ValidationCurve:
     __repr__ = __str__
 
 
+def cv_results(
+    params: Sequence[Mapping[str, float]], utilities: npt.NDArray[np.float64]
+) -> dict[str, Any]:
+    """Table of a search with the keys of scikit-learn's ``cv_results_``: ``pandas.DataFrame`` shows it.
+
+    ``utilities`` (models, folds) are greater-is-better; equal means share the smallest rank.
+    """
+    mean = utilities.mean(axis=1)
+    names = dict.fromkeys(name for one in params for name in one)
+    return {
+        **{f"param_{name}": np.array([one[name] for one in params]) for name in names},
+        "params": [dict(one) for one in params],
+        **{f"split{f}_test_score": utilities[:, f] for f in range(utilities.shape[1])},
+        "mean_test_score": mean,
+        "std_test_score": utilities.std(axis=1),
+        "rank_test_score": rankdata(-np.nan_to_num(mean, nan=-np.inf), method="min").astype(
+            np.int32
+        ),
+    }
+
+
 @dataclass(frozen=True)
 class GridRecord:
     """One model of the grid is done: when, in seconds since tuning began, and what it cost."""
@@ -135,6 +165,10 @@ class Tuning:
         Their scores are those of the unfinished models, and their certificates hold for the tol these were left at.
     coefs, intercepts : ndarray (c, folds, k, d) and (c, folds, k), or None
         Of every model of the grid, with keep=True.
+    best_l1_ratio : float or None
+        The chosen ``l1_ratio``, if several were tried; curve, certificates and trace are those of this one.
+    by_l1_ratio : dict of float to Tuning
+        The outcome of every ``l1_ratio`` that was tried.
     """
 
     best_C: float
@@ -149,11 +183,47 @@ class Tuning:
     rejected: dict[float, tuple[float, float]] = field(default_factory=dict)
     coefs: FloatArray | None = None
     intercepts: FloatArray | None = None
+    best_l1_ratio: float | None = None
+    by_l1_ratio: dict[float, Tuning] = field(default_factory=dict)
 
     @property
     def certified(self) -> bool:
         """Whether every model of the grid is certified."""
-        return all(c.certified for c in self.certificates.flat)
+        others = all(one.certified for one in self.by_l1_ratio.values())
+        return others and all(c.certified for c in self.certificates.flat)
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """Scores of the whole grid, with scikit-learn's keys; the greater is the better."""
+        if not self.by_l1_ratio:
+            return cv_results([{"C": float(C)} for C in self.curve.Cs], self.curve.utilities)
+        params = [
+            {"C": float(C), "l1_ratio": ratio}
+            for ratio, one in self.by_l1_ratio.items()
+            for C in one.curve.Cs
+        ]
+        utilities = [one.curve.utilities for one in self.by_l1_ratio.values()]
+        return cv_results(params, np.concatenate(utilities))
+
+    @property
+    def best_params_(self) -> dict[str, float]:
+        """The chosen C, and l1_ratio if several were tried."""
+        chosen = {"C": self.best_C}
+        return chosen if self.best_l1_ratio is None else {**chosen, "l1_ratio": self.best_l1_ratio}
+
+    @property
+    def best_index_(self) -> int:
+        """Position of the choice in ``cv_results_``."""
+        return int(self.cv_results_["params"].index(self.best_params_))
+
+    @property
+    def best_score_(self) -> float:
+        """Mean score of the choice; the greater is the better."""
+        return float(self.cv_results_["mean_test_score"][self.best_index_])
+
+    @property
+    def _choice(self) -> str:
+        return ", ".join(f"{name} = {value:g}" for name, value in self.best_params_.items())
 
     @property
     def _over(self) -> str:
@@ -165,7 +235,7 @@ class Tuning:
         at = int(np.flatnonzero(self.curve.Cs == self.best_C)[0])
         count = sum(c.certified for c in self.certificates.flat)
         text = (
-            f"C = {self.best_C:g} ({self.rule.replace('_', ' ')}): {self.curve.scoring} "
+            f"{self._choice} ({self.rule.replace('_', ' ')}): {self.curve.scoring} "
             f"{self.curve.mean[at]:.6g} {self._over}; "
             f"{count} of {self.certificates.size} models certified"
         )

@@ -309,8 +309,11 @@ def _need_flint(name: str) -> None:
 def _precision() -> Iterator[None]:
     import flint  # noqa: PLC0415
 
-    with flint.ctx.workprec(_BITS):
+    before, flint.ctx.prec = flint.ctx.prec, _BITS
+    try:
         yield
+    finally:
+        flint.ctx.prec = before
 
 
 def _ball(x: Fraction) -> Any:
