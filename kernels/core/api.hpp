@@ -59,24 +59,24 @@ static inline double kink_of(LossSpec spec) {
     }
 }
 
-// The dense Gram packs so many rows at a time, in scratch of gram_scratch doubles, in tiles of so many columns. Packed
-// rows lie an odd number of tiles apart, so that those of one column do not fall on the same lines of the cache.
-template <class E>
-constexpr int kGramColumns = 64 / sizeof(E);
-constexpr int kMaxGramRows = 512;
-template <class E>
-static inline i64 gram_stride(i64 d) {
-    const i64 tiles = d / kGramColumns<E> + 1;
-    return (tiles > 2 ? tiles | 1 : tiles) * kGramColumns<E>;
-}
+// The dense Gram packs so many rows at a time, in scratch of gram_scratch doubles: panels of a few columns, each row by row
+// (core/gram.hpp). Panels are an odd number of rows long, so that one row of all panels does not fall on the same lines of
+// the cache.
+constexpr int kMaxGramRows = 512, kManyGramRows = 256, kMaxPanel = 24;
+constexpr i64 panel_rows(i64 rows) { return rows | 1; }
 template <class E>
 static inline int gram_rows(i64 d) {
-    const i64 most = sizeof(E) == 4 ? 256 : kMaxGramRows, fit = 262144 / (gram_stride<E>(d) * sizeof(E));
-    return static_cast<int>(sizeof(E) == 4 ? most : fit < 64 ? 64 : fit > most ? most : fit);
+    const i64 fit = 32768 / (d + 1);  // 256 KiB
+    return static_cast<int>(sizeof(E) == 4 || fit < kManyGramRows ? kManyGramRows
+                            : fit > kMaxGramRows                  ? kMaxGramRows
+                                                                  : fit);
+}
+template <class E>
+static inline i64 gram_pack(i64 d) {
+    return (d + kMaxPanel) * panel_rows(gram_rows<E>(d)) + 64 / sizeof(E);
 }
 static inline i64 dense_gram_scratch(i64 d) {
-    const i64 full = gram_stride<double>(d) * gram_rows<double>(d);
-    const i64 single = gram_stride<float>(d) * gram_rows<float>(d) / 2;
+    const i64 full = gram_pack<double>(d), single = gram_pack<float>(d) / 2 + 1;
     return full > single ? full : single;
 }
 static inline i64 gram_scratch(const Rows& r) { return is_dense(r.store) ? dense_gram_scratch(r.d) : 0; }

@@ -8,7 +8,7 @@ namespace linsep::LINSEP_ARCH {
 namespace {
 
 constexpr i64 kBlockRows = 64;
-inline i64 block_pack(i64 n) { return gram_stride<double>(n) * kBlockRows; }
+inline i64 block_pack(i64 n) { return (n + kMaxPanel) * panel_rows(kBlockRows); }
 
 // U holds the upper triangle of A and becomes the factor; pack is room for block_pack(n) doubles.
 inline void factor_in_blocks(Cholesky& chol, double* pack) {
@@ -32,10 +32,12 @@ inline void factor_in_blocks(Cholesky& chol, double* pack) {
             for (i64 i = k + 1; i < k1; ++i) subtract_n(row[i], row + i, U + i * n + i, n - i);
         }
         const int rows = (int)(k1 - k0);
-        const i64 left = n - k1, stride = gram_stride<double>(left);
+        const i64 left = n - k1, panel = panel_rows(kBlockRows) * kPanel<double>;
+        constexpr i64 W = kPanel<double>;
         for (int r = 0; r < rows; ++r)
-            for (i64 j = 0; j < stride; ++j) pack[r * stride + j] = j < left ? U[(k0 + r) * n + k1 + j] : 0.0;
-        add_tiles(pack, left, stride, rows, U + k1 * n + k1, n);
+            for (i64 j = 0; j < left / W * W + W; ++j)
+                pack[j / W * panel + r * W + j % W] = j < left ? U[(k0 + r) * n + k1 + j] : 0.0;
+        add_tiles(pack, left, panel, rows, U + k1 * n + k1, n);
     }
 }
 

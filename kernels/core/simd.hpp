@@ -55,7 +55,8 @@ inline vd load_first(const T* p, std::int64_t n) {
 #endif
 }
 // Holds v in a register: compilers take it for free to read an operand from memory once more.
-inline void keep([[maybe_unused]] vd& v) {
+template <class V>
+inline void keep([[maybe_unused]] V& v) {
 #if defined(__AVX512F__)
     __asm__("" : "+v"(v));
 #elif defined(__x86_64__)
