@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 CURVATURE = "curvature"
 DUAL = "dual"
+WEIGHTS = "weights"  # of the rows in a Gram matrix that is not the Hessian of the last sweep
 _SAMPLE = 256  # rows whose median centres the Hessian
 TOGETHER = 64  # features up to which reading the rows is a good part of making their Hessian
 
@@ -118,11 +119,13 @@ class _Native:
         return found[block.lo : block.hi]
 
 
-def _gram(mu: FloatArray, single: bool) -> Callable[[Block, FloatArray], None]:
-    """Adds up h (x - mu, 1)(x - mu, 1)', with h the curvatures of the last sweep."""
+def _gram(
+    mu: FloatArray, single: bool, weights: str = CURVATURE
+) -> Callable[[Block, FloatArray], None]:
+    """Adds up h (x - mu, 1)(x - mu, 1)', with h the curvatures of the last sweep or other weights."""
 
     def add(block: Block, out: FloatArray) -> None:
-        _kernels.gram(block.rows, block.lo, block.hi, block.row_state(CURVATURE), mu, out, single)
+        _kernels.gram(block.rows, block.lo, block.hi, block.row_state(weights), mu, out, single)
 
     return add
 
@@ -246,7 +249,19 @@ class Problem:
                 "The Hessian is not finite: some features are too large to square in float64. Divide those "
                 "columns by a power of ten."
             )
-        H = symmetric(H, self.data.sparse)
+        return self.hessian_of(H, mu)
+
+    def gram(self, weights: FloatArray, mu: FloatArray, single: bool = False) -> FloatArray:
+        """Sum of h (x - mu, 1)(x - mu, 1)' over the rows with weight h > 0, one triangle: see ``symmetric``."""
+        self.passes += 1
+        self.data.set_row_state(WEIGHTS, weights)
+        out = self.data.sum(_gram(mu, single, WEIGHTS), self.order * self.order, reads=(WEIGHTS,))
+        return out.reshape(self.order, self.order)
+
+    def hessian_of(self, sums: FloatArray, mu: FloatArray) -> FloatArray:
+        """Hessian from the sums that a Gram pass leaves, with the penalty (no pass)."""
+        order = self.order
+        H = symmetric(sums, self.data.sparse)
         # A constant column is the intercept over again: what centring leaves of it is rounding noise.
         noise = np.append(np.diag(H)[:-1] <= 1e-24 * mu * mu * H[-1, -1], False)
         H[noise], H[:, noise] = 0.0, 0.0

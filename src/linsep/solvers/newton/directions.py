@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -116,29 +116,45 @@ class Cholesky:
 Preconditioner = Callable[["FloatArray"], "FloatArray"]
 
 
-class ConjugateGradients:
-    """Truncated Newton; ``precondition()`` gives M^-1 for the weights, by default the diagonal of H."""
+class Preconditioning(Protocol):
+    """Gives M^-1 for the weights, intercept eliminated; None for the diagonal of H."""
 
-    def __init__(
-        self, precondition: Callable[[], Preconditioner] | None = None, limit: int = 500
-    ) -> None:
-        self._make = precondition
+    def __call__(self, problem: Problem) -> Preconditioner | None:
+        """M^-1 with which a solve begins, at the curvatures of the last sweep."""
+        ...
+
+    def renew(self, problem: Problem, products: int) -> Preconditioner | None:
+        """A better M^-1 after so many products of the present solve, if it is worth its price."""
+        ...
+
+
+class ConjugateGradients:
+    """Truncated Newton, preconditioned by the diagonal of H or as asked for."""
+
+    def __init__(self, preconditioning: Preconditioning | None = None, limit: int = 500) -> None:
+        self._preconditioning = preconditioning
         self.limit = limit
         self.products = 0  # Hessian products of the last step
         self.stalled = False  # whether the last step ended at the limit
 
+    def _diagonal(
+        self, problem: Problem, intercept: bool, moments: tuple[FloatArray, FloatArray, float]
+    ) -> Preconditioner:
+        squares, hx, h = moments
+        spread = np.maximum(squares - hx * hx / h, 0.0) if intercept else squares
+        diagonal = problem.lam + (SPARSE_SHARE * spread if problem.data.sparse else spread)
+        diagonal[diagonal <= 0] = 1.0
+        return lambda r: r / diagonal
+
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
-        problem = run.problem
-        squares, hx, h = problem.moments()
+        problem, ask = run.problem, self._preconditioning
+        apply = ask(problem) if ask is not None else None
+        moments = problem.moments()
+        _, hx, h = moments
         intercept = problem.fit_intercept and h > 0
         mean = hx / h if intercept else np.zeros_like(hx)
-        if self._make is None:
-            spread = np.maximum(squares - mean * hx, 0.0) if intercept else squares
-            diagonal = problem.lam + (SPARSE_SHARE * spread if problem.data.sparse else spread)
-            diagonal[diagonal <= 0] = 1.0
-            apply: Preconditioner = lambda r: r / diagonal  # noqa: E731
-        else:
-            apply = self._make()
+        if apply is None:
+            apply = self._diagonal(problem, intercept, moments)
         rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
 
         direction, count = np.zeros(problem.order), itertools.count()
@@ -161,7 +177,19 @@ class ConjugateGradients:
             size, decrement = dot(at.r, at.r), dot(rhs, at.x)
             return self._enough(size, decrement, lam, tol, value, at.rho_before, at.rho_first)
 
-        at = cg.solve(product, apply, rhs, ends, self.limit)
+        inverse, done = apply, 0
+
+        def precondition(r: FloatArray) -> FloatArray:
+            return inverse(r)
+
+        def renew() -> bool:
+            nonlocal inverse, done
+            done += 1
+            better = ask.renew(problem, done) if ask is not None else None
+            inverse = inverse if better is None else better
+            return better is not None
+
+        at = cg.solve(product, precondition, rhs, ends, self.limit, renew=renew)
         self.products, self.stalled = at.products, not at.ended and at.products >= self.limit
         db = -(g[-1] / h + dot(mean, at.x)) if intercept else 0.0
         delta = np.append(at.x, db)

@@ -19,6 +19,7 @@ from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
+from linsep.solvers.newton.lazy_hessian import LazyHessian
 from linsep.solvers.newton.multisecant import Multisecant
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ MANY = 50  # rows per feature from which a pilot's Hessian is a good preconditio
 PILOT_PART = 0.1  # the share of the rows that makes it
 GRAM_PASSES = 20  # features per pass: a Hessian of d features costs about d/20 products
 HARD = 12  # products in a step after which the pilot's Hessian is made anew
+MAX_PRODUCTS = (
+    100  # in a step with a Hessian that is up to date, after which single precision is to blame
+)
 _PILOT_TOL = 1e-3
 
 
@@ -81,18 +85,27 @@ class PilotHessian:
             S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
         self._factor = Factor(S, definite=True)
 
-    def __call__(self) -> Preconditioner:
+    def __call__(self, problem: Problem) -> Preconditioner:
         assert self._factor is not None
         return self._factor.apply
 
+    def renew(self, problem: Problem, products: int) -> None:
+        """Keep the factor for the whole step."""
+
 
 class Adaptive:
-    """Conjugate gradients while they cost less than a factorisation, Cholesky from then on."""
+    """Conjugate gradients while they cost less than a factorisation, Cholesky from then on.
+
+    Preconditioned by the Hessian of a pilot, or, of dense rows, by a Hessian of all that is kept up to date.
+    """
 
     def __init__(self, problem: Problem, hessian: PilotHessian | None) -> None:
         d = problem.data.d
         self._hessian = hessian
-        self._gradients = ConjugateGradients(hessian, limit=max(20, d // GRAM_PASSES))
+        if hessian is None and not problem.data.sparse:
+            self._gradients = ConjugateGradients(LazyHessian(problem), MAX_PRODUCTS)
+        else:
+            self._gradients = ConjugateGradients(hessian, max(20, d // GRAM_PASSES))
         self._cholesky: Cholesky | None = None
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:

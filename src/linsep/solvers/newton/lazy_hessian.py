@@ -1,0 +1,119 @@
+"""A factor of the Hessian that follows the curvatures of the rows at a distance, as a preconditioner.
+
+Problem: min lam/2 |w|^2 + sum s l(m) by Newton's method on dense rows with some hundred to some thousand features. H =
+lam + sum h x x' is made once, in single precision; from then on a row is added or subtracted only when its weight h
+has changed by more than a factor. What is left in M has eigenvalues of M^-1 H within that factor of 1, so that few
+products make a step exact, and a row takes part in one or two of all Hessians of a fit. Of the squared hinge, whose
+curvatures are 0 or 2, only the rows that pass the margin do.
+
+Until conjugate gradients with the diagonal of H have taken half as long as making M would, there is no M.
+
+References: Keerthi and DeCoste, A modified finite Newton method, 2005 (rows that pass the margin). Erdogdu and
+Montanari, Convergence rates of sub-sampled Newton methods, 2015 (approximate Hessians).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linsep import _kernels
+from linsep.data.memory import kernel_rows, readable
+from linsep.problem.pointwise import CURVATURE
+from linsep.solvers.linalg.factor import Factor
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+    from linsep.solvers.newton.directions import Preconditioner
+
+FACTOR = 12.0  # by which the weight of a row may differ from the one it has in M
+NEGLIGIBLE = 1e-3  # weight of a row that may be missing in M, as a share of the largest
+FEW = 4  # rows out of date for which M is not made anew before a step
+LEAST_PRODUCTS = 6  # with the diagonal of H, in one step, before M is made
+FEATURES_PER_PRODUCT = (
+    130.0  # a Hessian of d features takes two to four times d/130 products with it
+)
+COPIED = 1024  # rows out of date up to which they are copied
+REFRESH_PRODUCTS = 6  # in one step, after which M is brought up to date if it is not
+
+
+class LazyHessian:
+    """M^-1 for conjugate gradients, intercept eliminated: see above."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._first = max(LEAST_PRODUCTS, int(problem.data.d / FEATURES_PER_PRODUCT))
+        self._mu: FloatArray | None = None
+        self._sums = self._weights = np.zeros(0)
+        self._factor: Factor | None = None
+        self._fresh = False
+
+    def __call__(self, problem: Problem) -> Preconditioner | None:
+        """The factor, up to date but for few rows; None while there is none."""
+        self._fresh = False
+        if self._factor is None:
+            return None
+        if np.count_nonzero(self._outdated(problem)) > FEW:
+            self._refresh(problem)
+        return self._factor.apply
+
+    def renew(self, problem: Problem, products: int) -> Preconditioner | None:
+        """The factor after so many products: made, or brought up to date."""
+        enough = products >= (self._first if self._factor is None else REFRESH_PRODUCTS)
+        if self._fresh or not enough:
+            return None
+        self._refresh(problem)
+        assert self._factor is not None
+        return self._factor.apply
+
+    def _outdated(self, problem: Problem) -> FloatArray:
+        """Change of the weight of every row, 0 where it is small enough."""
+        h, kept = problem.data.row_state(CURVATURE), self._weights
+        floor = NEGLIGIBLE * float(h.max(initial=0.0))
+        changed = (h > FACTOR * kept + floor) | (kept > FACTOR * h + floor)
+        return np.where(changed, h - kept, 0.0)
+
+    def _refresh(self, problem: Problem) -> None:
+        """Bring the sums up to date, or make them anew if that reads fewer rows."""
+        h = problem.data.row_state(CURVATURE)
+        present = np.where(h > NEGLIGIBLE * float(h.max(initial=0.0)), h, 0.0)
+        if self._mu is None:
+            self._mu = problem.centre()
+            change = present
+        else:
+            change = self._outdated(problem)
+        if np.count_nonzero(change) >= np.count_nonzero(present):
+            self._weights = present
+            self._sums = problem.gram(present, self._mu, single=True)
+        else:
+            self._weights = self._weights + change
+            for sign in (1.0, -1.0):
+                self._sums += sign * self._gram(problem, np.maximum(sign * change, 0.0))
+        if not np.isfinite(self._sums).all():
+            self._sums = problem.gram(self._weights, self._mu)
+        self._factor, self._fresh = Factor(self._schur(problem), definite=True), True
+
+    def _gram(self, problem: Problem, weights: FloatArray) -> FloatArray:
+        """Gram of the rows with a weight: a copy of few of them is read by one kernel, without a pass over all."""
+        assert self._mu is not None
+        rows = np.flatnonzero(weights)
+        if len(rows) > COPIED:
+            return problem.gram(weights, self._mu, single=True)
+        out = np.zeros(problem.order * problem.order)
+        if len(rows):
+            some = problem.data.sample(rows)
+            problem.passes += len(rows) / problem.data.n
+            _kernels.gram(
+                kernel_rows(readable(some.X)), 0, len(rows), weights[rows], self._mu, out, True
+            )
+        return out.reshape(problem.order, problem.order)
+
+    def _schur(self, problem: Problem) -> FloatArray:
+        """M among the weights, the intercept eliminated."""
+        assert self._mu is not None
+        H = problem.hessian_of(self._sums, self._mu)
+        S = H[:-1, :-1]
+        if problem.fit_intercept and H[-1, -1] > 0:
+            S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
+        return S

@@ -1,0 +1,65 @@
+"""The Hessian that follows the curvatures at a distance: what its sums are, what it saves, who gets the same bits."""
+
+import numpy as np
+import pytest
+from catalogue import Sample, fit
+
+from linsep import LinearClassifier, verify
+from linsep.losses import get
+from linsep.problem.gram import symmetric
+from linsep.problem.pointwise import CURVATURE
+from linsep.solvers.newton.lazy_hessian import FACTOR, FEW, NEGLIGIBLE, LazyHessian
+
+LOSSES = ("logistic", "squared_hinge")
+
+
+def correlated(n: int = 900, d: int = 140, seed: int = 0) -> Sample:
+    """Common factors and noise, as spectra and embeddings have them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 12)) @ rng.normal(size=(12, d)) + 0.3 * rng.normal(size=(n, d))
+    y = np.sign(X @ rng.normal(size=d) + 10.0 * rng.normal(size=n))
+    return Sample(X, y)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_its_sums_are_those_of_its_weights(loss):
+    problem = correlated().problem(get(loss), 1.0)
+    hessian, rng = LazyHessian(problem), np.random.default_rng(1)
+    theta = np.zeros(problem.order)
+    problem.value_gradient(theta)
+    assert hessian(problem) is None
+    assert hessian.renew(problem, 100) is not None and hessian.renew(problem, 101) is None
+    for size in (0.01, 0.02, 0.05):  # few rows out of date, then many
+        problem.value_gradient(size * rng.normal(size=problem.order))
+        assert hessian(problem) is not None
+        kept, h = hessian._weights, problem.data.row_state(CURVATURE)
+        floor = NEGLIGIBLE * h.max()
+        outdated = (h > FACTOR * kept + floor) | (kept > FACTOR * h + floor)
+        assert np.count_nonzero(outdated) <= FEW
+        assert hessian._mu is not None
+        want = symmetric(problem.gram(kept, hessian._mu), sparse=False)
+        found = symmetric(hessian._sums, sparse=False)
+        assert np.abs(found - want).max() <= 1e-5 * np.diag(want).max()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_correlated_features_are_certified_in_few_passes(loss, C):
+    sample = correlated()
+    found = fit(sample, loss, C, solver="newton-pilot")
+    assert found.certificate.certified and found.n_passes < 250
+    model = LinearClassifier(loss, C=C, solver="newton-pilot").fit(sample.X, sample.sign)
+    assert verify(model, sample.X, sample.sign).relative_gap <= 1e-6
+
+
+def test_columns_of_any_size_with_a_weak_penalty():
+    sample = correlated()
+    sample = Sample(sample.X * np.logspace(-6, 6, 140), sample.sign)
+    for loss in LOSSES:
+        assert fit(sample, loss, 1e4, solver="newton-pilot").certificate.certified
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_bits_do_not_depend_on_the_threads(loss):
+    one, two = (fit(correlated(), loss, solver="newton-pilot", n_threads=k).W for k in (1, 2))
+    assert np.array_equal(one, two)
