@@ -1,4 +1,4 @@
-"""Semismooth Newton in the span of the rows, for losses whose conjugate is a parabola or a line on an interval.
+"""Newton's method in the span of the rows, semismooth where the conjugate is a parabola or a line on an interval.
 
 With K the inner products of the rows, w = X'a, m = sigma (K a + b) + offset, the loss is made smooth by a proximal term
 about a dual point u0 (for the hinge and the absolute loss; the others are smooth already, with smoothing and u0 = 0)::
@@ -14,6 +14,14 @@ one Cholesky factor of the order of F. The objective is piecewise quadratic alon
 exactly; steps end when F stays, at the solution. The proximal term then moves to the u found and its smoothing
 shrinks: the gap of the loss with the kink is at most sum s smoothing |u - u0|. From the model of another C, few steps
 are left.
+
+Other smooth losses have a weight h = s l''(m) for each row. With r = lam a + s sigma l'(m), R = diag(h)^1/2 and
+t = K da + db the change of the scores, Newton's step lam da = -(r + h t), sum lam (a + da) = 0 is
+
+    (lam I + R K R) R t = R (lam db - K r),
+
+again one Cholesky factor, of the order of the rows. It never divides by h, and lam (a + da) = s sigma u is the
+Newton-dual point: its gap is the Fenchel-Young slack of the losses alone.
 
 Chapelle, Training a support vector machine in the primal, 2007. Rockafellar, Augmented Lagrangians and applications of
 the proximal point algorithm, 1976. Li, Sun and Toh, A highly efficient semismooth Newton augmented Lagrangian method,
@@ -47,6 +55,8 @@ FIRST, NEXT, LEAST = 1.0, 0.1, 1e-12
 POLISH_SMOOTHING = 1e-5  # the first smoothing, as such a share, from a solution to some digits
 POLISHES, EXACT = 3, 0.1  # proximal terms for that; the share of tol at which it is exact
 CLOSE = 1e-4  # the gap of a solution that is worth it
+NEAR = 0.05  # half the squared decrement of a step, as a share of the objective, from which its gap is looked at
+SUFFICIENT = 1e-4  # decrease of the objective, as a share of what the slope promises
 SMALL = 1e-3  # change of the objective, as a share of tol, that is none
 STRETCH = 0.03  # share of tol by which a model of a loss with a kink is stretched: see ``Found``
 _HALVINGS = 60
@@ -56,6 +66,11 @@ def applies(loss: Loss) -> bool:
     """Whether the loss has such a conjugate and a kernel, and w = 0 is not the answer anyway."""
     known = loss.conjugate_quadratic is not None and loss.native is not None
     return known and not loss.zero_at_origin
+
+
+def covers(loss: Loss) -> bool:
+    """Whether the inner products of the rows are all that the loss needs."""
+    return applies(loss) or (loss.smooth and loss.convex and loss.native is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +247,70 @@ class _Newton:
                 high, f_high, f_low = t, f, 0.5 * f_low
         return t, abs(start)
 
+    def descend(self) -> bool:
+        """Newton steps for a smooth loss until the gap is closed; whether it is."""
+        for _ in range(MAX_STEPS):
+            if self._check is not None:
+                self._check()
+            self.steps += 1
+            found = self._step()
+            if found is None:
+                return False
+            da, dKa, db, decrement = found
+            value = self._value(self.Ka, self.b, float(self.a @ self.Ka))
+            t, fell = self._sufficient(da, dKa, db, decrement, value)
+            if t == 0.0:
+                return False
+            self.a, self.Ka, self.b = self.a + t * da, self.Ka + t * dKa, self.b + t * db
+            if t == 1.0 and 0.5 * decrement <= NEAR * value and self.gap(self.dual()) <= self.tol:
+                return True
+            if not fell:
+                return False
+        return False
+
+    def _value(self, Ka: FloatArray, b: float, square: float) -> float:
+        """The objective."""
+        span = self.span
+        loss = span.loss.value(span.sigma * (Ka + b) + span.offset)
+        return float(span.weight @ loss) + 0.5 * self.lam * square
+
+    def _step(self) -> tuple[FloatArray, FloatArray, float, float] | None:
+        """Newton's step in a, in K a and in b, and its squared decrement."""
+        span, lam = self.span, self.lam
+        m = span.sigma * (self.Ka + self.b) + span.offset
+        slope = self.mass * span.loss.slope(m)
+        root = np.sqrt(span.weight * span.loss.curvature(m))
+        r = lam * self.a + slope
+        B = span.K * root
+        B *= root[:, None]
+        B[np.diag_indices(len(r))] += lam
+        factor, info = lapack(dpotrf, B.T, lower=1, overwrite_a=1, clean=0)
+        if info:
+            return None
+        right = np.stack([-root * (span.K @ r), lam * root], axis=1)
+        both, info = dpotrs(factor, right, lower=1)
+        db, curvature = 0.0, float(root @ both[:, 1])
+        if span.fit_intercept and curvature > 0.0:
+            db = -(float(slope.sum()) + float(root @ both[:, 0])) / curvature
+        da = -(r + root * (both[:, 0] + db * both[:, 1])) / lam
+        dKa = span.K @ da
+        decrement = -(float(r @ dKa) + db * float(slope.sum()))
+        return (da, dKa, db, decrement) if np.isfinite(decrement) else None
+
+    def _sufficient(
+        self, da: FloatArray, dKa: FloatArray, db: float, decrement: float, value: float
+    ) -> tuple[float, bool]:
+        """The longest of the halved steps that lowers the objective enough; 0 if none does. Whether it fell at all."""
+        squares = [float(x @ y) for x, y in ((self.a, self.Ka), (self.a, dKa), (da, dKa))]
+        if decrement <= SMALL * self.tol * abs(value):
+            return 1.0, False  # rounding decides, and this is the last
+        for t in 2.0 ** -np.arange(_HALVINGS):
+            square = squares[0] + t * (2.0 * squares[1] + t * squares[2])
+            new = self._value(self.Ka + t * dKa, self.b + t * db, square)
+            if new <= value - SUFFICIENT * t * decrement:
+                return float(t), True
+        return 0.0, False
+
     def gap(self, u: FloatArray) -> float:
         """Relative gap of the model that u believes in; terms of either sign do not cancel to less than they are."""
         span, lam = self.span, self.lam
@@ -323,6 +402,9 @@ def solve(
     """
     method = _Newton(span, lam, tol, check)
     nothing = np.zeros_like(span.sigma)
+    if not applies(span.loss):
+        method.descend()
+        return method.found()
     if span.loss.smooth:
         if start is not None:
             method.place(np.clip(lam * start[0], method.low, method.high), start[1])
