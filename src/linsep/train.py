@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,9 +26,13 @@ from linsep.problem.recipe import Recipe, reproducible_fields
 from linsep.refinement import refine
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers import choose, choose_coupled, needs_local_rows, rescaled, solve_again
+from linsep.solvers.empty_columns import occurring_columns, restored
 from linsep.solvers.group import block_newton, reduction
 from linsep.solvers.newton.recession import refuse_unpenalised_separation, refuse_without_minimiser
 from linsep.solvers.null_model import null_model
+
+if TYPE_CHECKING:
+    from linsep.data.targets import IntArray
 
 __all__ = ["Fit", "Proposed", "Recipe", "conclude", "reproducible_fields", "train", "with_factor"]
 
@@ -125,9 +130,11 @@ def _solve(
     seed = recipe.seed or 0
     if isinstance(recipe.penalty, GroupElasticNet):
         return _solve_group(recipe, recipe.penalty, data, start, job, stop)
+    chosen = occurring_columns(data)
+    if chosen is not None:
+        return _solve_without_empty_columns(recipe, data, chosen, start, job)
     if isinstance(recipe.loss, CoupledLoss):
-        kind = CoupledProblem if recipe.loss.smooth else MaxMarginProblem
-        coupled = kind(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
+        coupled = _coupled(recipe, recipe.loss, data)
         job.owner = coupled
         if needs_local_rows(coupled, recipe.solver):
             return _solve(recipe, data.to_memory(), start, job)
@@ -142,6 +149,31 @@ def _solve(
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
     solution = solver.run(problem, theta, stop, seed)
     return problem, rescaled.improve(problem, solution, stop, solve_again), solver.name
+
+
+def _coupled(recipe: Recipe, loss: CoupledLoss, data: Dataset) -> CoupledProblem:
+    assert not isinstance(recipe.penalty, GroupElasticNet)
+    kind = CoupledProblem if loss.smooth else MaxMarginProblem
+    return kind(loss, recipe.penalty, data, recipe.fit_intercept)
+
+
+def _solve_without_empty_columns(
+    recipe: Recipe, data: Dataset, chosen: IntArray, start: FloatArray | None, job: Job
+) -> tuple[Problem | CoupledProblem | GroupProblem, Solution, str]:
+    """``_solve`` on the columns that occur; the problem returned, and to be proven, has all of them."""
+    assert not isinstance(recipe.penalty, GroupElasticNet)
+    k = recipe.loss.k if isinstance(recipe.loss, CoupledLoss) else 1
+    W = _start(data, k, start, recipe.fit_intercept)[np.append(chosen, data.d)]
+    with closing(data.columns(chosen)) as part:
+        small, solution, name = _solve(recipe, part, W, job)
+    whole: Problem | CoupledProblem
+    if isinstance(recipe.loss, CoupledLoss):
+        whole = _coupled(recipe, recipe.loss, data)
+    else:
+        whole = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
+    whole.passes = 1.0 + small.passes
+    job.owner = whole
+    return whole, restored(solution, chosen, data.d), name
 
 
 def _solve_group(
