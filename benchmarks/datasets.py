@@ -108,6 +108,20 @@ _ALWAYS = (
     Entry("gen_tall", lambda: generators.tall(1_000_000, 28), "1,000,000 x 28, made"),
     Entry("gen_tall_100", lambda: generators.tall(1_000_000, 100), "1,000,000 x 100, made"),
     Entry("gen_wide", generators.wide, "2,000 x 20,000, made"),
+    Entry("gen_embeddings", generators.embeddings, "6,000 x 768, decaying spectrum, made"),
+    Entry("gen_spectra", generators.spectra, "2,000 x 600, smooth curves, made"),
+    Entry("gen_factors", generators.factors, "1,000 x 3,000, common factors, unscaled, made"),
+    Entry(
+        "gen_factors_scaled",
+        lambda: generators.factors(800, 2_500, scaled=True),
+        "800 x 2,500, common factors, standardised, made",
+    ),
+    Entry(
+        "gen_short_text",
+        lambda: generators.text(10_000, 18_000, words=20),
+        "10,000 x 18,000, twenty words a row, made",
+        sparse=True,
+    ),
     Entry(
         "gen_text_small",
         lambda: generators.text(20_000, 20_000),

@@ -36,6 +36,47 @@ def wide(n: int = 2_000, d: int = 20_000, seed: int = 0) -> tuple[np.ndarray, np
     return X, _labels(rng, X @ w)
 
 
+def embeddings(
+    n: int = 6_000, d: int = 768, decay: float = 0.7, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Standardised columns of embeddings: the variance of component k falls like k^(-2 decay), in rotated axes."""
+    rng = np.random.default_rng(seed)
+    axes, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    X = (rng.standard_normal((n, d)) * np.arange(1.0, d + 1.0) ** -decay) @ axes
+    X = np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
+    z = X @ rng.standard_normal(d)
+    return X, _labels(rng, 3.0 / z.std() * (z - z.mean()))
+
+
+def spectra(
+    n: int = 2_000, d: int = 600, peaks: int = 40, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Smooth curves: peaks at fixed places with random heights, a sloping baseline, one per cent of noise."""
+    rng = np.random.default_rng(seed)
+    at = np.linspace(0.0, 1.0, d)
+    centre, width = rng.uniform(0.0, 1.0, (peaks, 1)), rng.uniform(0.01, 0.06, (peaks, 1))
+    heights = rng.gamma(2.0, 0.5, (n, peaks))
+    X = heights @ np.exp(-0.5 * ((at - centre) / width) ** 2)
+    X += rng.uniform(0.5, 1.5, (n, 1)) * (1.0 + 0.5 * at) + 0.01 * rng.standard_normal((n, d))
+    z = (heights - heights.mean(axis=0)) @ rng.standard_normal(peaks)
+    return X, _labels(rng, 3.0 / z.std() * z)
+
+
+def factors(
+    n: int = 1_000, d: int = 3_000, scaled: bool = False, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Columns that share fifty factors, as gene expression does; unscaled, their sizes are lognormal."""
+    rng = np.random.default_rng(seed)
+    common = rng.standard_normal((n, 50))
+    X = common @ (rng.standard_normal((50, d)) * np.arange(1.0, 51.0)[:, None] ** -0.5)
+    X += 0.5 * rng.standard_normal((n, d))
+    z = common[:, :10] @ rng.standard_normal(10)
+    y = _labels(rng, 2.0 / z.std() * z)
+    if scaled:
+        return np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0)), y
+    return X * np.exp(rng.standard_normal(d)) + 3.0 * rng.standard_normal(d), y
+
+
 def text(
     n: int = 200_000, d: int = 50_000, words: int = 60, seed: int = 0
 ) -> tuple[sp.csr_matrix, np.ndarray]:
