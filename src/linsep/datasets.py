@@ -36,9 +36,30 @@ def blobs_margin(n: int = 100, d: int = 2, margin: float = 0.5, seed: int = 0) -
 
     Some hyperplane keeps that distance from every row, so the largest margin is at least as large.
 
-    >>> X, y = blobs_margin(40, margin=1.0)
-    >>> X.shape, sorted(set(y.tolist()))
-    ((40, 2), [-1, 1])
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    d : int, default 2
+        Number of features.
+    margin : float, default 0.5
+        Distance of every row from a hyperplane, at least.
+    seed : int, default 0
+        Seed; the same arguments give the same rows.
+
+    Returns
+    -------
+    tuple (X, y)
+        Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Examples
+    --------
+    >>> from linsep import datasets
+    >>> X, y = datasets.blobs_margin(40, margin=1.0)
+    >>> X.shape
+    (40, 2)
+    >>> sorted(set(y.tolist()))
+    [-1, 1]
     """
     rng = _rng(n, d, seed)
     if not 0 <= margin < math.inf:
@@ -52,14 +73,60 @@ def blobs_margin(n: int = 100, d: int = 2, margin: float = 0.5, seed: int = 0) -
 
 
 def overlapping(n: int = 200, d: int = 2, distance: float = 2.0, seed: int = 0) -> Sample:
-    """Two unit normal clouds whose centres are ``distance`` apart along the diagonal."""
+    """Two unit normal clouds whose centres are ``distance`` apart along the diagonal.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    d : int, default 2
+        Number of features.
+    distance : float, default 2.0
+        Distance of the two centres.
+    seed : int, default 0
+        Seed; the same arguments give the same rows.
+
+    Returns
+    -------
+    tuple (X, y)
+        Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Examples
+    --------
+    >>> from linsep import datasets
+    >>> X, y = datasets.overlapping(50)
+    >>> X.shape
+    (50, 2)
+    """
     rng = _rng(n, d, seed)
     y = _halves(n)
     return rng.normal(size=(n, d)) + np.outer(y, np.full(d, distance / 2 / math.sqrt(d))), y
 
 
 def exclusive_or(n: int = 200, spread: float = 0.2, seed: int = 0) -> Sample:
-    """Clouds at the corners of the square (-1, 1)^2; +1 where the coordinates differ in sign."""
+    """Clouds at the corners of the square (-1, 1)^2; +1 where the coordinates differ in sign.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    spread : float, default 0.2
+        Standard deviation of each cloud.
+    seed : int, default 0
+        Seed; the same arguments give the same rows.
+
+    Returns
+    -------
+    tuple (X, y)
+        Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Examples
+    --------
+    >>> from linsep import datasets
+    >>> X, y = datasets.exclusive_or(40)
+    >>> X.shape
+    (40, 2)
+    """
     rng = _rng(n, 2, seed)
     corner = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]])[np.arange(n) % 4]
     y = np.where(corner[:, 0] * corner[:, 1] < 0, 1, -1).astype(np.int64)
@@ -67,7 +134,29 @@ def exclusive_or(n: int = 200, spread: float = 0.2, seed: int = 0) -> Sample:
 
 
 def moons(n: int = 200, noise: float = 0.1, seed: int = 0) -> Sample:
-    """Two interleaved half circles of radius 1."""
+    """Two interleaved half circles of radius 1.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    noise : float, default 0.1
+        Standard deviation of the noise.
+    seed : int, default 0
+        Seed; the same arguments give the same rows.
+
+    Returns
+    -------
+    tuple (X, y)
+        Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Examples
+    --------
+    >>> from linsep import datasets
+    >>> X, y = datasets.moons(40)
+    >>> X.shape
+    (40, 2)
+    """
     rng = _rng(n, 2, seed)
     y = _halves(n)
     angle = rng.uniform(0, np.pi, size=n)
@@ -80,6 +169,24 @@ def touching_hulls(n: int = 40, seed: int = 0) -> Sample:
     """Two clouds on either side of x_1 = 0 whose hulls share the origin and nothing else.
 
     The first row, the origin, is +1 and lies midway between the second and the third, which are -1.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows, at least 4.
+    seed : int, default 0
+        Seed; the same arguments give the same rows.
+
+    Returns
+    -------
+    tuple (X, y)
+        Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Examples
+    --------
+    >>> from linsep import datasets, separate
+    >>> separate(*datasets.touching_hulls()).quasi
+    True
     """
     if n < 4:
         raise BadInput(f"n must be at least 4, got {n!r}.")
@@ -92,13 +199,44 @@ def touching_hulls(n: int = 40, seed: int = 0) -> Sample:
 
 
 def breast_cancer() -> Sample:
-    """Malignant (+1) against benign (-1) tumours, 569 x 30, raw units."""
+    """Malignant (+1) against benign (-1) tumours, 569 x 30, raw units.
+
+    Returns
+    -------
+    tuple (X, y)
+        Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Examples
+    --------
+    >>> from linsep import datasets
+    >>> X, y = datasets.breast_cancer()
+    >>> X.shape
+    (569, 30)
+    """
     X, benign = sklearn.datasets.load_breast_cancer(return_X_y=True)
     return X, np.where(benign == 0, 1, -1).astype(np.int64)
 
 
 def iris(positive: str = "virginica", negative: str = "versicolor") -> Sample:
-    """Two species of iris, 100 x 4."""
+    """Two species of iris, 100 x 4.
+
+    Parameters
+    ----------
+    positive, negative : {"setosa", "versicolor", "virginica"}
+        The species labelled +1 and -1.
+
+    Returns
+    -------
+    tuple (X, y)
+        Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Examples
+    --------
+    >>> from linsep import datasets
+    >>> X, y = datasets.iris()
+    >>> X.shape
+    (100, 4)
+    """
     for species in (positive, negative):
         if species not in SPECIES:
             raise BadInput(f"species must be one of {', '.join(SPECIES)}, got {species!r}.")
@@ -107,7 +245,25 @@ def iris(positive: str = "virginica", negative: str = "versicolor") -> Sample:
 
 
 def digits(positive: int = 8, negative: int = 3) -> Sample:
-    """Images of two digits, 8 x 8 grey levels from 0 to 16."""
+    """Images of two digits, 8 x 8 grey levels from 0 to 16.
+
+    Parameters
+    ----------
+    positive, negative : int
+        The digits labelled +1 and -1.
+
+    Returns
+    -------
+    tuple (X, y)
+        Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Examples
+    --------
+    >>> from linsep import datasets
+    >>> X, y = datasets.digits(8, 3)
+    >>> X.shape
+    (357, 64)
+    """
     if positive not in range(10) or negative not in range(10):
         raise BadInput(f"digits are 0 ... 9, got {positive!r} and {negative!r}.")
     X, y = sklearn.datasets.load_digits(return_X_y=True)

@@ -27,6 +27,15 @@ class Hyperplane:
     b : float, default 0.0
         Intercept: the score of the origin.
 
+    Raises
+    ------
+    BadInput
+        If w is zero or not finite.
+
+    See Also
+    --------
+    separate : A separating hyperplane, or a proof that there is none.
+
     Examples
     --------
     >>> from linsep import Hyperplane

@@ -72,6 +72,17 @@ def audit(  # noqa: PLR0913
     Returns
     -------
     Audit
+        Objective, proven bounds on the minimum, relative excess, and the optimum; print it.
+
+    Raises
+    ------
+    BadInput
+        If the model is not fitted or not linear, or the rows do not belong to it.
+
+    See Also
+    --------
+    verify : Recompute the certificate of a model of linsep.
+    linsep.accel : Run a program written for scikit-learn with linsep.
 
     Examples
     --------

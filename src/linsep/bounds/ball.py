@@ -66,6 +66,11 @@ def minimum_enclosing_ball(X: Any, tol: float = 1e-9) -> Ball:
     tol : float
         Stop when radius <= (1 + tol) lower bound.
 
+    Returns
+    -------
+    Ball
+        Centre and radius, with a lower bound on the radius of every enclosing ball.
+
     Examples
     --------
     >>> from linsep.bounds import minimum_enclosing_ball

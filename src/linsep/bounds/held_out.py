@@ -25,6 +25,27 @@ def clopper_pearson(
     The largest p with P(Binomial(n, p) <= errors) >= delta; for the lower side the smallest p with
     P(Binomial(n, p) >= errors) >= delta. Take delta/2 on each side for an interval.
 
+    Parameters
+    ----------
+    errors, n : int
+        Errors among n rows that played no part in building the classifier.
+    delta : float, default 0.05
+        One minus the confidence level.
+    side : {"upper", "lower"}
+        Which bound.
+    minority : float, optional
+        Share of the rarer class; a bound above it is reported as vacuous.
+
+    Returns
+    -------
+    Bound
+        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
+
+    References
+    ----------
+    Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, Biometrika
+    26, 1934.
+
     Examples
     --------
     >>> from linsep.bounds import clopper_pearson
@@ -73,6 +94,27 @@ def sample_compression(
     errors : int
         Errors among the other rows.
     n : int
+        Number of training rows.
+    delta : float, default 0.05
+        One minus the confidence level.
+    minority : float, optional
+        Share of the rarer class; a bound above it is reported as vacuous.
+
+    Returns
+    -------
+    Bound
+        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
+
+    References
+    ----------
+    Floyd and Warmuth, Sample compression, learnability, and the Vapnik-Chervonenkis dimension, Machine Learning 21,
+    1995.
+
+    Examples
+    --------
+    >>> from linsep.bounds import sample_compression
+    >>> print(sample_compression(kept=3, errors=0, n=1000))
+    sample compression (3 of 1000 rows): error <= 0.0286 at confidence 0.95
     """
     n, kept = count("n", n), count("kept", kept, low=0)
     errors, delta = count("errors", errors, low=0), share("delta", delta, low_open=True)

@@ -45,6 +45,16 @@ def mistake_bounds(w: Any, b: float | None, X: Any, y: Any) -> dict[str, Bound]:
         With an intercept also "novikoff": (R^2 + 1)(1 + b^2)/gamma^2 with |w| = 1, R = max |x|, gamma
         the distance of the closest row; and "novikoff_printed": (2R/gamma)^2, which is wrong for the
         constant feature 1, see its assumptions.
+
+    References
+    ----------
+    Novikoff, On convergence proofs for perceptrons, 1962.
+
+    Examples
+    --------
+    >>> from linsep.bounds import mistake_bounds
+    >>> print(mistake_bounds([1.0], 0.0, [[2.0], [-2.0]], [1, -1])["norm"])
+    mistakes, norm: updates <= 2
     """
     X = points(X)
     sigma = signs(y, len(X))
@@ -171,6 +181,30 @@ def best_mistake_bounds(X: Any, sign: FloatArray, fit_intercept: bool) -> Mistak
 
     Each form has a separator for which it is least. Where rounding keeps that one from being found, the one that
     proves separability stands in: the bounds hold for any.
+
+    Parameters
+    ----------
+    X : array (n, d)
+    sign : array (n,)
+        Labels -1 and +1.
+    fit_intercept : bool
+        Whether the perceptron learns an intercept.
+
+    Returns
+    -------
+    MistakeBounds
+
+    Raises
+    ------
+    InseparableData
+        If nothing separates the rows; the error holds the proof.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep.bounds import best_mistake_bounds
+    >>> best_mistake_bounds(np.array([[2.0], [-2.0]]), np.array([1.0, -1.0]), False).radius_norm
+    1.0
     """
     sign = np.asarray(sign, dtype=np.float64)
     plane = a_separator(X, sign, fit_intercept)

@@ -34,6 +34,20 @@ PRIOR_LENGTHS = 2.0 ** np.arange(-2, 12)
 def kl_inverse(q: float, budget: float) -> float:
     """The largest p with kl(q, p) = q log(q/p) + (1-q) log((1-q)/(1-p)) <= budget.
 
+    Parameters
+    ----------
+    q : float
+        Empirical error, in [0, 1].
+    budget : float
+        Bound on the divergence.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from linsep.bounds import kl_inverse
     >>> round(kl_inverse(0.0, 0.1), 6)  # 1 - exp(-0.1)
     0.095163
     """
@@ -82,10 +96,27 @@ def pac_bayes_margin(
         other half: the prior is centred along it, at one of 14 lengths, which costs log 14.
     minority : float, optional
 
+    Returns
+    -------
+    Bound
+        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
+
     Notes
     -----
     The bound does not depend on the length of (w, b) but on the scaling of the columns: scale by
     constants known beforehand, or by constants computed from other rows.
+
+    References
+    ----------
+    Langford and Shawe-Taylor, PAC-Bayes and margins, 2002.
+
+    Examples
+    --------
+    >>> from linsep import LinearSVC, bounds, datasets
+    >>> X, y = datasets.blobs_margin(2000, margin=1.0)
+    >>> model = LinearSVC().fit(X, y)
+    >>> bounds.pac_bayes_margin(model.coef_[0], model.intercept_[0], X, y).value < 0.3
+    True
     """
     X = points(X)
     n, delta = len(X), share("delta", delta, low_open=True)

@@ -184,6 +184,25 @@ def shattering_witness(d: int, homogeneous: bool = False) -> Shattered:
     """Points that halfspaces of R^d shatter: e_1 ... e_d, and the origin unless ``homogeneous``.
 
     As many as the VC dimension, which proves that it is no smaller.
+
+    Parameters
+    ----------
+    d : int
+        Dimension of the space.
+    homogeneous : bool, default False
+        Only halfspaces whose boundary passes through the origin.
+
+    Returns
+    -------
+    Shattered
+        The points, and a separator for every labelling; ``check()`` verifies them in rational arithmetic.
+
+    Examples
+    --------
+    >>> from linsep.bounds import shattering_witness
+    >>> witness = shattering_witness(2)
+    >>> len(witness.points), witness.check()
+    (3, True)
     """
     d = bound.count("d", d)
     corners = np.eye(d) if homogeneous else np.vstack([np.eye(d), np.zeros(d)])
@@ -200,6 +219,16 @@ def radon(points: Any, exact: bool = False) -> RadonPartition:
     points : array (n, d), n >= d + 2
     exact : bool, default False
         Rational arithmetic; otherwise a singular vector, and weights below 1e-12 count as zero.
+
+    Returns
+    -------
+    RadonPartition
+        The two groups, the common point and its weights; ``check()`` verifies them.
+
+    Raises
+    ------
+    BadInput
+        If there are fewer than d + 2 points.
 
     Examples
     --------

@@ -29,9 +29,26 @@ BEHW = "Blumer, Ehrenfeucht, Haussler and Warmuth 1989"
 
 
 def vc_dimension(d: int, homogeneous: bool = False) -> int:
-    """d + 1 for halfspaces of R^d, d for those whose boundary passes through the origin.
+    """VC dimension of halfspaces: d + 1 in R^d, d if the boundary passes through the origin.
 
     ``shattering_witness(d)`` proves that it is no smaller, ``radon`` that it is no larger.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    homogeneous : bool, default False
+        Only halfspaces whose boundary passes through the origin.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from linsep.bounds import vc_dimension
+    >>> vc_dimension(3)
+    4
     """
     return count("d", d) + (not homogeneous)
 
@@ -59,6 +76,17 @@ def rows_needed(
         "printed" evaluates (D + log(1/delta))/eps^2 and (d + log(1/delta))/eps, the orders of
         magnitude of lecture notes with constant 1; it guarantees nothing.
     homogeneous : bool
+
+    Returns
+    -------
+    Bound
+        A number of rows.
+
+    Examples
+    --------
+    >>> from linsep.bounds import rows_needed
+    >>> int(rows_needed(10, eps=0.1, setting="realizable"))
+    2275
     """
     D = vc_dimension(d, homogeneous)
     eps, delta = share("eps", eps, low_open=True), share("delta", delta, low_open=True)
@@ -100,6 +128,21 @@ def vc_bound(
         "proven": R + 2 sqrt(2 (log S(2n) + log(2/delta))/n), S the growth function.
     minority : float, optional
         Share of the rarer class, to tell whether the bound says anything.
+
+    Returns
+    -------
+    Bound
+        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
+
+    References
+    ----------
+    Vapnik, Statistical Learning Theory, 1998.
+
+    Examples
+    --------
+    >>> from linsep.bounds import vc_bound
+    >>> print(vc_bound(0.1, n=10_000, vc_dim=3))
+    VC bound (printed constants): error <= 0.1582 at confidence 0.95
     """
     risk, delta = share("empirical_error", empirical_error), share("delta", delta, low_open=True)
     n, D = count("n", n), count("vc_dim", vc_dim)
@@ -117,8 +160,24 @@ def vc_bound(
 def margin_dimension(d: int, radius: float, margin: float) -> int:
     """1 + min(d, R^2/rho^2): bounds the VC dimension of hyperplanes with that margin on that ball.
 
-    R is the radius of a ball around all points (:func:`minimum_enclosing_ball`), rho the distance
-    from the hyperplane to the closest point.
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    radius : float
+        Radius R of a ball around all points (:func:`minimum_enclosing_ball`).
+    margin : float
+        Distance rho from the hyperplane to the closest point.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from linsep.bounds import margin_dimension
+    >>> margin_dimension(100, radius=1.0, margin=0.5)
+    5
     """
     d = count("d", d)
     if not (radius >= 0 and margin > 0 and math.isfinite(radius)):
@@ -142,6 +201,32 @@ def margin_bound(
     The theorem asks for a class fixed before the rows are seen; R and rho are read from the rows. The
     bound says so when printed: read it as an explanation of why margins help, not as a guarantee. For
     a guarantee from margins use :func:`pac_bayes_margin`.
+
+    Parameters
+    ----------
+    empirical_error : float
+        Share of errors on the training rows.
+    n, d : int
+        Numbers of rows and features.
+    radius, margin : float
+        R and rho, as in :func:`margin_dimension`.
+    delta : float, default 0.05
+        One minus the confidence level.
+    constants : {"printed", "proven"}
+        As in :func:`vc_bound`.
+    minority : float, optional
+        Share of the rarer class; a bound above it is reported as vacuous.
+
+    Returns
+    -------
+    Bound
+        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
+
+    Examples
+    --------
+    >>> from linsep.bounds import margin_bound
+    >>> margin_bound(0.0, n=10_000, d=500, radius=1.0, margin=0.3).vacuous
+    False
     """
     D = margin_dimension(d, radius, margin)
     plain = vc_bound(empirical_error, n, D, delta, constants, minority)
@@ -175,6 +260,17 @@ def discretisation_bound(
     delta : float
     bits : int, default 64
     loss_range : float, default 1
+
+    Returns
+    -------
+    Bound
+        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
+
+    Examples
+    --------
+    >>> from linsep.bounds import discretisation_bound
+    >>> print(discretisation_bound(0.1, n=1_000_000, d=3))
+    discretisation bound (2^256 predictors): risk <= 0.1095 at confidence 0.95
     """
     n, d, bits = count("n", n), count("d", d), count("bits", bits)
     delta = share("delta", delta, low_open=True)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from linsep.notebook import facts_table
+
 Kind = Literal["dual", "local", "exact"]
 
 #: Without a penalty, an objective of at most tol times this share of the zero model's is an exact fit.
@@ -72,6 +74,21 @@ class Optimality:
         return f"not certified: {facts}; {self._advice()}"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        sign = "<=" if self.certified else ">"
+        facts = {
+            "objective": f"{self.primal:.9g}",
+            "proven lower bound": f"{self.dual:.9g}",
+            "relative gap": f"{self.relative_gap:.1e} {sign} tol {self.tol:g}",
+        }
+        if math.isfinite(self.coef_error):
+            facts["|w - w*|"] = f"at most {self.coef_error:.1e}"
+        if self.parts:
+            done = sum(part.certified for part in self.parts)
+            facts["one-vs-rest problems"] = f"{done} of {len(self.parts)} certified"
+        title = "Certified optimum" if self.certified else "Not certified"
+        return facts_table(title, facts, "" if self.certified else self._advice())
 
     def _advice(self) -> str:
         if not math.isfinite(self.primal):

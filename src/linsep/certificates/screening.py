@@ -69,6 +69,29 @@ def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
 
     The model's certificate is verified first, on the data it was fitted to.
 
+    Parameters
+    ----------
+    model : fitted estimator with l1_ratio > 0
+    X, y : array-likes
+        The rows that the model was fitted to; its certificate is verified on them first.
+    sample_weight : array (n,), optional
+        The weights that it was fitted with.
+
+    Returns
+    -------
+    Screening
+        Boolean arrays: coefficients that are zero in every optimum, nonzero in every optimum, undecided.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate of the model cannot be confirmed on these rows.
+
+    See Also
+    --------
+    path : Models for rising C.
+    verify : Recompute the certificate.
+
     Examples
     --------
     >>> import numpy as np

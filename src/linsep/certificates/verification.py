@@ -72,14 +72,50 @@ def verify(
     sample_weight: Any = None,
     exact: bool = False,
 ) -> Optimality:
-    """Recompute the certificate of a fitted model independently.
+    """Recompute the certificate of a fitted model, independently of the solver.
 
-    Returns the certificate that was found, or raises :class:`~linsep.errors.CertificateError` if it does not
-    reach the model's ``tol`` or contradicts ``model.certificate_``. ``exact=True`` computes with rational
-    numbers and balls (the logistic, exponential and multinomial losses need ``linsep[exact]``), so that no rounding
-    is left to allow for, except where only a simpler problem proves the claim. X may be a scan (``linsep.scan``), which
-    may bring y and the weights along. Of a pipeline, the certificate is the one of its last step on the rows that the
-    steps before it make of X.
+    The sums of the certificate are computed anew from the data, in numpy and with the formulas of ``linsep.losses``;
+    neither a solver nor compiled code is called.
+
+    Parameters
+    ----------
+    model : fitted estimator, or Pipeline that ends in one
+        A model of linsep; :func:`audit` takes models of other libraries. Of a pipeline, the certificate is that of its
+        last step, on the rows that the steps before it make of X.
+    X, y : array-likes
+        The rows that the model was fitted to. X may be a scan (``linsep.scan``), which may include y and the weights.
+    sample_weight : array (n,), optional
+        The weights that it was fitted with.
+    exact : bool, default False
+        Compute with rational numbers and balls, so that no rounding is left to allow for, except where only a simpler
+        problem proves the claim. The logistic, exponential and multinomial losses need ``linsep[exact]``.
+
+    Returns
+    -------
+    Optimality
+        The certificate that was found.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate does not reach the model's ``tol``, or contradicts ``model.certificate_``.
+
+    See Also
+    --------
+    audit : How far is a model of another library from its optimum?
+    screen : Which coefficients are proven to be zero?
+
+    Examples
+    --------
+    >>> from linsep import LogisticRegression, datasets, verify
+    >>> X, y = datasets.overlapping(100)
+    >>> model = LogisticRegression().fit(X, y)
+    >>> verify(model, X, y).certified
+    True
+    >>> verify(model, X, -y)                                    # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+        ...
+    linsep.errors.CertificateError: ...
     """
     opened = require_parts(model, "verify")
     model, X = opened.model, opened.transform(X)

@@ -178,6 +178,20 @@ def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator
     resume : bool
         False: begin anew, whatever the file holds.
 
+    Returns
+    -------
+    context manager
+        Fits inside are recorded, and resumed if the file holds them.
+
+    Raises
+    ------
+    BadInput
+        If the file belongs to another fit, or cannot be opened.
+
+    See Also
+    --------
+    scan : Files larger than memory.
+
     Examples
     --------
     >>> import numpy as np, tempfile, os

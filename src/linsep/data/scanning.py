@@ -169,6 +169,16 @@ def scan(  # noqa: PLR0913
     -------
     Scan, or a ClusterScan if there is a client
 
+    Raises
+    ------
+    BadFile
+        If a file cannot be read, or holds text or missing values among the features; file, row and column are named.
+
+    See Also
+    --------
+    read_table : Read a file into memory, with text and missing values.
+    checkpoint : Resume a fit after a crash.
+
     Examples
     --------
     >>> import numpy as np, tempfile, os

@@ -26,6 +26,7 @@ from linsep.estimators import fitting, parameters
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.scoring import dense_coef, scores
 from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
+from linsep.notebook import ShowsCertificate
 from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit
 
@@ -39,8 +40,8 @@ _COUPLED: dict[str, type[CoupledLoss]] = {
 }
 
 
-class ByScores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Whatever was fitted how: classes are told by linear scores."""
+class ByScores(ShowsCertificate, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classifier that predicts classes from linear scores."""
 
     def decision_function(self, X: Any) -> FloatArray:
         """Scores x.w + b: (n,) for two classes, positive for the second; (n, k) for more."""

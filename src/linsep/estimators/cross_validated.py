@@ -138,9 +138,34 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
         What held-out rows are judged by; None means "error".
     rule : {"best", "one_standard_error"}
         The best mean score, or the smallest C within one standard error of it.
-    multiclass, l1_ratio, penalty_factor, feature_groups, fit_intercept, class_weight, tol, solver, time_limit, \
-max_passes, n_threads, warm_start, random_state
-        As in ``LogisticRegression``.
+    multiclass : {"multinomial", "ovr"}
+        How three or more classes are treated.
+    l1_ratio : float, default 0.0
+        0: L2 penalty; 1: L1 (lasso); between: elastic net.
+    penalty_factor : array (d,), dict {column: factor} or None
+        Factor p_j >= 0 on the penalty of each feature, as ``penalty.factor`` of glmnet but without rescaling; 0 leaves
+        a feature unpenalised. The penalty is sum_j p_j ((1 - l1_ratio)/2 w_j^2 + l1_ratio |w_j|).
+    feature_groups : array of labels (d,), list of lists of feature numbers, dict {column: label} or None
+        Groups of features that enter or leave the model together (group lasso; needs l1_ratio > 0): in place of |w_j|
+        the penalty has sqrt(d_g) |w_g|_2 for each group g of d_g features, times its factor. Features in no list are
+        groups of their own.
+    fit_intercept : bool, default True
+        Whether to fit the intercept b; otherwise it is 0.
+    class_weight : dict {class: weight}, "balanced" or None
+        Factor on the sample weights of each class; "balanced" gives all classes the same total weight.
+    tol : float, default 1e-6
+        Stop when the proven relative gap is at most ``tol``.
+    solver : str, default "auto"
+        "auto" picks the method that is predicted to be fastest. The page "How to choose a loss and a solver" lists all.
+    time_limit, max_passes : float, optional
+        Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
+        gap it has reached and a ``ConvergenceWarning``.
+    n_threads : int, optional
+        Number of threads; all processors by default. The result has the same bits for any number.
+    warm_start : bool, default False
+        Start from the previous fit if it has the same classes and columns.
+    random_state : int, RandomState or None
+        Seed of solvers that draw at random; None means 0, so that results are reproducible.
 
     Attributes
     ----------
@@ -157,9 +182,45 @@ max_passes, n_threads, warm_start, random_state
         ``scores_`` as scikit-learn's ``GridSearchCV`` tabulates them.
     tuning_ : Tuning
         Curve, certificates of the whole grid, timings.
-    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
-feature_names_in_
-        Of the model with ``C_``, fitted to all rows.
+    coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+        Coefficients w.
+    intercept_ : ndarray (1,) or (k,)
+        Intercept b.
+    classes_ : ndarray (k,)
+        Labels in sorted order; a positive score means ``classes_[1]``.
+    certificate_ : Optimality
+        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
+    n_passes_ : float
+        Passes over the data.
+    solver_ : str
+        Solver used.
+    trace_ : tuple of TraceRecord
+        Passes, seconds, objective and lower bound during the fit.
+    n_iter_ : ndarray of int (1,), or (k,) for one-vs-rest
+        Passes over the data for each problem, rounded up.
+    n_features_in_ : int
+        Number of features d.
+    feature_names_in_ : ndarray of str
+        Column names, if the rows came with them.
+
+    Raises
+    ------
+    BadInput
+        If X, y or a parameter is not usable; the message names it.
+    SeparableData
+        If ``C=inf`` and the classes are separable, so that there is no minimiser.
+    Refused
+        If the combination of loss, penalty and solver is not supported.
+
+    See Also
+    --------
+    tune : The same choice for any estimator or pipeline, with a test part.
+    LogisticRegression : A fixed C.
+
+    Notes
+    -----
+    The objective is that of ``LogisticRegression``. All folds and values of C are fitted together,
+    and every model is certified on its own objective.
 
     Examples
     --------
@@ -225,23 +286,97 @@ class LinearSVCCV(_Choosing, LinearSVC):
 
     Parameters
     ----------
-    Cs, cv, rule
-        As in ``LogisticRegressionCV``.
+    Cs : int or array of floats, default 10
+        The values to try, or how many from 1e-4 to 1e4 on a logarithmic scale.
+    cv : int, scikit-learn splitter or list of (train, held out) pairs, default 5
+        Stratified folds for an int; shuffled if ``random_state`` is given.
+    rule : {"best", "one_standard_error"}
+        The best mean score, or the smallest C within one standard error of it.
     scoring : {"error", "auc"}, scikit-learn scorer or None
         What held-out rows are judged by; None means "error".
-    loss, multiclass, penalty_factor, fit_intercept, class_weight, tol, solver, time_limit, max_passes, n_threads, \
-warm_start, random_state
-        As in ``LinearSVC``.
+    loss : {"hinge", "squared_hinge"}
+        Loss of the margin.
+    multiclass : {"ovr", "crammer_singer"}
+        How three or more classes are treated.
+    penalty_factor : array (d,), dict {column: factor} or None
+        Factor p_j >= 0 on the penalty of each feature, which is 1/2 sum_j p_j w_j^2; 0 leaves a feature unpenalised.
+    fit_intercept : bool, default True
+        Whether to fit the intercept b; otherwise it is 0.
+    class_weight : dict {class: weight}, "balanced" or None
+        Factor on the sample weights of each class; "balanced" gives all classes the same total weight.
+    tol : float, default 1e-6
+        Stop when the proven relative gap is at most ``tol``.
+    solver : str, default "auto"
+        "auto" picks the method that is predicted to be fastest. The page "How to choose a loss and a solver" lists all.
+    time_limit, max_passes : float, optional
+        Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
+        gap it has reached and a ``ConvergenceWarning``.
+    n_threads : int, optional
+        Number of threads; all processors by default. The result has the same bits for any number.
+    warm_start : bool, default False
+        Start from the previous fit if it has the same classes and columns.
+    random_state : int, RandomState or None
+        Seed of solvers that draw at random; None means 0, so that results are reproducible.
 
     Attributes
     ----------
-    C_, Cs_, scores_, coefs_paths_, cv_results_, tuning_
-        As in ``LogisticRegressionCV``.
-    alpha_, support_, free_support_, bounded_support_, support_vectors_, margin_, margin_width_
-        As in ``LinearSVC``, of the model with ``C_``, fitted to all rows.
-    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
-feature_names_in_
-        Of the same model.
+    C_ : float
+        The chosen C.
+    Cs_ : ndarray (c,)
+        Values of C, rising.
+    scores_ : ndarray (folds, c)
+        Held-out scores, of which the greater is the better: accuracy for "error".
+    coefs_paths_ : ndarray (folds, c, classes or 1, d + 1)
+        Coefficients of every model of the grid, the intercept last (without one, d).
+    cv_results_ : dict
+        ``scores_`` as scikit-learn's ``GridSearchCV`` tabulates them.
+    tuning_ : Tuning
+        Curve, certificates of the whole grid, timings.
+    alpha_ : ndarray (n,), or (n, k) for k >= 3 classes
+        Multipliers of the model with ``C_``; see ``LinearSVC``.
+    support_ : ndarray of int
+        Rows with a multiplier that is not 0.
+    free_support_, bounded_support_ : ndarray of int
+        Rows with a multiplier strictly inside its box, and at its upper end.
+    support_vectors_ : array or CSR matrix
+        ``X[support_]``, kept if that is at most a million numbers.
+    margin_, margin_width_ : float, or ndarray
+        ``1/|w|`` and ``2/|w|``; see ``LinearSVC``.
+    coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+        Coefficients w.
+    intercept_ : ndarray (1,) or (k,)
+        Intercept b.
+    classes_ : ndarray (k,)
+        Labels in sorted order; a positive score means ``classes_[1]``.
+    certificate_ : Optimality
+        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
+    n_passes_ : float
+        Passes over the data.
+    solver_ : str
+        Solver used.
+    trace_ : tuple of TraceRecord
+        Passes, seconds, objective and lower bound during the fit.
+    n_iter_ : ndarray of int (1,), or (k,) for one-vs-rest
+        Passes over the data for each problem, rounded up.
+    n_features_in_ : int
+        Number of features d.
+    feature_names_in_ : ndarray of str
+        Column names, if the rows came with them.
+
+    Raises
+    ------
+    BadInput
+        If X, y or a parameter is not usable; the message names it.
+
+    See Also
+    --------
+    tune : The same choice for any estimator or pipeline, with a test part.
+    LinearSVC : A fixed C.
+
+    Notes
+    -----
+    The objective is that of ``LinearSVC``. All folds and values of C are fitted together, and every
+    model is certified on its own objective.
 
     Examples
     --------

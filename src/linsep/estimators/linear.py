@@ -23,6 +23,7 @@ from linsep.estimators.fitting import Subproblem
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.scoring import log_probabilities, predicted_probabilities, scores
 from linsep.losses import Loss, zero_margin
+from linsep.notebook import ShowsCertificate
 from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit
 
@@ -50,18 +51,85 @@ class LinearClassifier(Classification):
         A name in ``linsep.losses.NAMES``, one of scikit-learn's ("log_loss", "modified_huber", "squared_error"), or an
         instance of ``linsep.losses.Loss``.
     C : float, default 1.0
-        Weight of the loss against the penalty, in (0, inf]; inf means no penalty.
+        Weight of the loss against the penalty, in (0, inf]: a small C means a strong penalty, inf means none.
     multiclass : {"ovr"}
         How three or more classes are treated: one-vs-rest.
-    l1_ratio, penalty_factor, feature_groups, fit_intercept, class_weight, tol, solver, time_limit, max_passes, \
-n_threads, warm_start, random_state
-        As in ``LogisticRegression``.
+    l1_ratio : float, default 0.0
+        0: L2 penalty; 1: L1 (lasso); between: elastic net.
+    penalty_factor : array (d,), dict {column: factor} or None
+        Factor p_j >= 0 on the penalty of each feature, as ``penalty.factor`` of glmnet but without rescaling; 0 leaves
+        a feature unpenalised. The penalty is sum_j p_j ((1 - l1_ratio)/2 w_j^2 + l1_ratio |w_j|).
+    feature_groups : array of labels (d,), list of lists of feature numbers, dict {column: label} or None
+        Groups of features that enter or leave the model together (group lasso; needs l1_ratio > 0): in place of |w_j|
+        the penalty has sqrt(d_g) |w_g|_2 for each group g of d_g features, times its factor. Features in no list are
+        groups of their own.
+    fit_intercept : bool, default True
+        Whether to fit the intercept b; otherwise it is 0.
+    class_weight : dict {class: weight}, "balanced" or None
+        Factor on the sample weights of each class; "balanced" gives all classes the same total weight.
+    tol : float, default 1e-6
+        Stop when the proven relative gap is at most ``tol``.
+    solver : str, default "auto"
+        "auto" picks the method that is predicted to be fastest. The page "How to choose a loss and a solver" lists all.
+    time_limit, max_passes : float, optional
+        Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
+        gap it has reached and a ``ConvergenceWarning``.
+    n_threads : int, optional
+        Number of threads; all processors by default. The result has the same bits for any number.
+    warm_start : bool, default False
+        Start from the previous fit if it has the same classes and columns.
+    random_state : int, RandomState or None
+        Seed of solvers that draw at random; None means 0, so that results are reproducible.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
-feature_names_in_
-        As in ``LogisticRegression``.
+    coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+        Coefficients w.
+    intercept_ : ndarray (1,) or (k,)
+        Intercept b.
+    classes_ : ndarray (k,)
+        Labels in sorted order; a positive score means ``classes_[1]``.
+    certificate_ : Optimality
+        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
+    n_passes_ : float
+        Passes over the data.
+    solver_ : str
+        Solver used.
+    trace_ : tuple of TraceRecord
+        Passes, seconds, objective and lower bound during the fit.
+    n_iter_ : ndarray of int (1,), or (k,) for one-vs-rest
+        Passes over the data for each problem, rounded up.
+    n_features_in_ : int
+        Number of features d.
+    feature_names_in_ : ndarray of str
+        Column names, if the rows came with them.
+
+    Raises
+    ------
+    BadInput
+        If X, y or a parameter is not usable; the message names it.
+    SeparableData
+        If ``C=inf`` and the classes are separable, so that there is no minimiser.
+    Refused
+        If the combination of loss, penalty and solver is not supported.
+
+    See Also
+    --------
+    LogisticRegression : Logistic loss, also multinomial.
+    LinearSVC : Hinge losses, with dual coefficients and support vectors.
+    LinearRegressor : Numeric targets.
+    losses : The losses, and how to write one.
+
+    Notes
+    -----
+    ``s_i`` is the sample weight of row i times the weight of its class, 1 by default; a weight of 2 is equivalent to
+    repeating the row.
+
+    The certificate needs only the conjugate of the loss [1]_, so a loss of your own is certified like the others.
+
+    References
+    ----------
+    .. [1] Boyd and Vandenberghe, Convex Optimization, 2004, chapter 5.
 
     Examples
     --------
@@ -126,7 +194,7 @@ feature_names_in_
         return parameters.classification_loss(self.loss)
 
 
-class LinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression for any even loss of the residual, with a certificate of optimality.
 
     Minimise over w and b, for real targets t
@@ -141,22 +209,79 @@ class LinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     loss : str or Loss, default "squared"
         "squared" r^2, "squared_error" r^2/2 (scikit-learn's name and factor in ``SGDRegressor``), "absolute" |r|,
         "huber", or an instance of ``linsep.losses.Loss``. With C = inf
-        "absolute" is the regression to the median: a vertex of a linear programme, which passes through as many
-        rows as there are coefficients. The fit ends at the vertex where it finds it, and within tol of it if not.
+        "absolute" is the regression to the median, and passes through as many rows as there are coefficients.
     C : float, default inf
-        Weight of the loss against the penalty, in (0, inf].
-    l1_ratio, penalty_factor, feature_groups, fit_intercept, tol, solver, time_limit, max_passes, n_threads, \
-warm_start, random_state
-        As in ``LogisticRegression``.
+        Weight of the loss against the penalty, in (0, inf]: a small C means a strong penalty, inf means none.
+    l1_ratio : float, default 0.0
+        0: L2 penalty; 1: L1 (lasso); between: elastic net.
+    penalty_factor : array (d,), dict {column: factor} or None
+        Factor p_j >= 0 on the penalty of each feature, as ``penalty.factor`` of glmnet but without rescaling; 0 leaves
+        a feature unpenalised. The penalty is sum_j p_j ((1 - l1_ratio)/2 w_j^2 + l1_ratio |w_j|).
+    feature_groups : array of labels (d,), list of lists of feature numbers, dict {column: label} or None
+        Groups of features that enter or leave the model together (group lasso; needs l1_ratio > 0): in place of |w_j|
+        the penalty has sqrt(d_g) |w_g|_2 for each group g of d_g features, times its factor. Features in no list are
+        groups of their own.
+    fit_intercept : bool, default True
+        Whether to fit the intercept b; otherwise it is 0.
+    tol : float, default 1e-6
+        Stop when the proven relative gap is at most ``tol``.
+    solver : str, default "auto"
+        "auto" picks the method that is predicted to be fastest. The page "How to choose a loss and a solver" lists all.
+    time_limit, max_passes : float, optional
+        Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
+        gap it has reached and a ``ConvergenceWarning``.
+    n_threads : int, optional
+        Number of threads; all processors by default. The result has the same bits for any number.
+    warm_start : bool, default False
+        Start from the previous fit if it has the same classes and columns.
+    random_state : int, RandomState or None
+        Seed of solvers that draw at random; None means 0, so that results are reproducible.
 
     Attributes
     ----------
     coef_ : ndarray (d,)
+        Coefficients w.
     intercept_ : float
+        Intercept b.
     n_iter_ : int
         Passes over the data, rounded up.
-    certificate_, n_passes_, solver_, trace_, n_features_in_, feature_names_in_
-        As in ``LogisticRegression``.
+    certificate_ : Optimality
+        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
+    n_passes_ : float
+        Passes over the data.
+    solver_ : str
+        Solver used.
+    trace_ : tuple of TraceRecord
+        Passes, seconds, objective and lower bound during the fit.
+    n_features_in_ : int
+        Number of features d.
+    feature_names_in_ : ndarray of str
+        Column names, if the rows came with them.
+
+    Raises
+    ------
+    BadInput
+        If X, the targets or a parameter is not usable; the message names it.
+    Refused
+        If the combination of loss, penalty and solver is not supported.
+
+    See Also
+    --------
+    LinearClassifier : Class labels.
+    linsep.sklearn.Ridge : scikit-learn's signatures and objectives; also Lasso, QuantileRegressor and others.
+    summary : Standard errors and p-values of least squares.
+
+    Notes
+    -----
+    ``s_i`` is the sample weight of row i, 1 by default; a weight of 2 is equivalent to repeating the row.
+
+    Losses made of lines (absolute, quantile) with C = inf are linear programmes. Their minimum is attained at a vertex:
+    a fit that passes through as many rows as there are coefficients [1]_. The fit ends at a vertex where it can
+    identify one, and within tol of the minimum otherwise. If several vertices are optimal, any of them may be returned.
+
+    References
+    ----------
+    .. [1] Koenker, Quantile Regression, 2005, section 2.2.
 
     Examples
     --------

@@ -26,11 +26,11 @@ class LogisticRegression(Classification):
     Parameters
     ----------
     C : float, default 1.0
-        Weight of the loss against the penalty, in (0, inf]; inf means no penalty.
+        Weight of the loss against the penalty, in (0, inf]: a small C means a strong penalty, inf means none.
     multiclass : {"multinomial", "ovr"}
         How three or more classes are treated.
     l1_ratio : float, default 0.0
-        Share of the absolute norm in the penalty, in [0, 1].
+        0: L2 penalty; 1: L1 (lasso); between: elastic net.
     penalty_factor : array (d,), dict {column: factor} or None
         Factor p_j >= 0 on the penalty of each feature, as ``penalty.factor`` of glmnet but without rescaling; 0 leaves
         a feature unpenalised. The penalty is sum_j p_j ((1 - l1_ratio)/2 w_j^2 + l1_ratio |w_j|).
@@ -39,41 +39,73 @@ class LogisticRegression(Classification):
         the penalty has sqrt(d_g) |w_g|_2 for each group g of d_g features, times its factor. Features in no list are
         groups of their own.
     fit_intercept : bool, default True
-        Whether b is fitted; otherwise it is 0.
+        Whether to fit the intercept b; otherwise it is 0.
     class_weight : dict {class: weight}, "balanced" or None
-        Factor on the weights of the rows of a class; "balanced" makes the totals equal.
+        Factor on the sample weights of each class; "balanced" gives all classes the same total weight.
     tol : float, default 1e-6
-        Relative duality gap at which the fit is optimal.
+        Stop when the proven relative gap is at most ``tol``.
     solver : str, default "auto"
-        Name of the solver; "auto" lets the problem decide.
+        "auto" picks the method that is predicted to be fastest. The page "How to choose a loss and a solver" lists all.
     time_limit, max_passes : float, optional
-        Seconds, and passes over the data, after which the fit ends with the gap it has proven.
+        Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
+        gap it has reached and a ``ConvergenceWarning``.
     n_threads : int, optional
-        Threads to use, all processors by default. The answer does not depend on it.
+        Number of threads; all processors by default. The result has the same bits for any number.
     warm_start : bool, default False
-        Start from the earlier fit if it has the same classes and columns.
+        Start from the previous fit if it has the same classes and columns.
     random_state : int, RandomState or None
-        Seed for solvers that draw at random.
+        Seed of solvers that draw at random; None means 0, so that results are reproducible.
 
     Attributes
     ----------
     coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+        Coefficients w.
     intercept_ : ndarray (1,) or (k,)
+        Intercept b.
     classes_ : ndarray (k,)
-        Labels in rising order; a positive score speaks for the second of two.
+        Labels in sorted order; a positive score means ``classes_[1]``.
     certificate_ : Optimality
-        Primal and dual value, the gap between them, and the coefficient error it implies.
+        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
     n_passes_ : float
         Passes over the data.
     solver_ : str
-        The solver that made the fit, as ``solver`` would name it.
+        Solver used.
     trace_ : tuple of TraceRecord
-        Passes, seconds, primal and dual value along the way.
+        Passes, seconds, objective and lower bound during the fit.
     n_iter_ : ndarray of int (1,), or (k,) for one-vs-rest
         Passes over the data for each problem, rounded up.
     n_features_in_ : int
+        Number of features d.
     feature_names_in_ : ndarray of str
-        Only if the rows came with column names.
+        Column names, if the rows came with them.
+
+    Raises
+    ------
+    BadInput
+        If X, y or a parameter is not usable; the message names it.
+    SeparableData
+        If ``C=inf`` and the classes are separable, so that there is no minimiser.
+    Refused
+        If the combination of loss, penalty and solver is not supported.
+
+    See Also
+    --------
+    LogisticRegressionCV : Choose C by cross-validation.
+    LinearClassifier : Other losses.
+    linsep.sklearn.LogisticRegression : scikit-learn's signature and objective.
+    summary : Standard errors and p-values (C=inf).
+
+    Notes
+    -----
+    ``s_i`` is the sample weight of row i times the weight of its class, 1 by default; a weight of 2 is equivalent to
+    repeating the row.
+
+    The certificate follows from Fenchel duality [1]_: any dual point gives a lower bound on the minimum. The bound
+    includes rounding errors, and ``verify`` recomputes it.
+
+    References
+    ----------
+    .. [1] Boyd and Vandenberghe, Convex Optimization, 2004, chapter 5.
 
     Examples
     --------

@@ -71,14 +71,15 @@ class Perceptron(ByScores):
     Attributes
     ----------
     coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+        Coefficients w.
     intercept_ : ndarray (1,) or (k,)
+        Intercept b.
     classes_ : ndarray (k,)
+        Labels in sorted order; a positive score means ``classes_[1]``.
     separated_ : bool
         Whether every row lies strictly on its side of the hyperplane returned, for every class against the others.
-    certificate_ : Separable, Inseparable, Undecided or None; a tuple of them for k >= 3 classes
-        The proof that the hyperplane returned separates the rows. At the end of the budget: what ``linsep.separate``
-        proves of the rows, which is a common point of the two convex hulls if nothing separates them; None if n (d +
-        1)^2 > 2e7, because the answer may take longer than the run: call ``linsep.separate(X, y)`` for it.
+    certificate_ : Optimality
+        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
     n_updates_ : int
         Updates made, of all classes together.
     history_ : PerceptronHistory, or a tuple with one for each of k >= 3 classes
@@ -87,9 +88,34 @@ class Perceptron(ByScores):
         Rows that are 0 when there is no intercept: they lie on every hyperplane, so they are left out of
         the updates and no separator exists.
     n_passes_ : float
-        Rows looked at, as a multiple of their number.
-    n_features_in_, feature_names_in_
-        As in ``LogisticRegression``.
+        Passes over the data.
+    n_features_in_ : int
+        Number of features d.
+    feature_names_in_ : ndarray of str
+        Column names, if the rows came with them.
+
+    Raises
+    ------
+    BadInput
+        If X, y or a parameter is not usable; the message names it.
+
+    See Also
+    --------
+    separate : Decide separability, with a proof either way.
+    SGDClassifier : Stochastic descent on other losses.
+    bounds.mistake_bounds : All forms of the mistake bound.
+    linsep.sklearn.Perceptron : scikit-learn's signature.
+
+    Notes
+    -----
+    The weights s of the rows are their sample weights times the weights of their classes, 1 by default. The rule is
+    Rosenblatt's [1]_, the bound on the number of updates Novikoff's [2]_.
+
+    References
+    ----------
+    .. [1] Rosenblatt, The perceptron: a probabilistic model for information storage and organization in the brain,
+       Psychological Review 65, 1958.
+    .. [2] Novikoff, On convergence proofs for perceptrons, 1962.
 
     Examples
     --------

@@ -55,6 +55,25 @@ def separate(
     Separable, Inseparable or Undecided
         ``separable`` is True, False or None.
 
+    Raises
+    ------
+    BadInput
+        If X is not numbers, or y does not have two classes.
+
+    See Also
+    --------
+    LinearSVC : With ``C=inf``, the separating hyperplane of widest margin.
+    Perceptron : A separating hyperplane by Rosenblatt's rule.
+
+    Notes
+    -----
+    Exactly one of the two answers exists (Gordan 1873), and d + 2 rows suffice for the second (Kirchberger 1903). The
+    problem is solved as non-negative least squares on a working set [1]_.
+
+    References
+    ----------
+    .. [1] Lawson and Hanson, Solving Least Squares Problems, 1974.
+
     Examples
     --------
     >>> from linsep import separate

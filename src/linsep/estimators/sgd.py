@@ -131,9 +131,24 @@ class SGDClassifier(ByScores):
 
     Attributes
     ----------
-    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_features_in_, feature_names_in_
-        As in ``LogisticRegression``. The certificate says how far from the optimum the descent
-        ended; that it is not certified to ``tol`` is normal here and does not warn.
+    coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+        Coefficients w.
+    intercept_ : ndarray (1,) or (k,)
+        Intercept b.
+    classes_ : ndarray (k,)
+        Labels in sorted order; a positive score means ``classes_[1]``.
+    certificate_ : Optimality
+        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
+    n_passes_ : float
+        Passes over the data.
+    solver_ : str
+        Solver used.
+    trace_ : tuple of TraceRecord
+        Passes, seconds, objective and lower bound during the fit.
+    n_features_in_ : int
+        Number of features d.
+    feature_names_in_ : ndarray of str
+        Column names, if the rows came with them.
     history_ : SGDHistory
         Objective of the last, best and averaged point along the way.
     eta0_ : ndarray
@@ -142,10 +157,37 @@ class SGDClassifier(ByScores):
         Steps made.
     n_iter_ : int
         Epochs made.
-    validation_scores_ : ndarray (n_iter_,)
+    validation_scores_ : ndarray (epochs,)
         With ``early_stopping``: accuracy on the held-out rows after every epoch.
     validation_rows_ : ndarray of int
         With ``early_stopping``: the rows that were held out.
+
+    Raises
+    ------
+    BadInput
+        If X, y or a parameter is not usable; the message names it.
+    Refused
+        If the rows are not in memory, or the loss is not convex.
+
+    See Also
+    --------
+    LinearClassifier : The same objective, solved to the optimum.
+    check_schedule : Do step sizes satisfy the conditions of Robbins and Monro?
+    linsep.sklearn.SGDClassifier : scikit-learn's signature.
+
+    Notes
+    -----
+    ``s_i`` is the sample weight of row i times the weight of its class, 1 by default; a weight of 2 is equivalent to
+    repeating the row.
+
+    The certificate says how far from the optimum the descent ended. That it is not certified to ``tol`` is normal for
+    this method and does not warn. Step sizes follow Robbins and Monro [1]_; the averaged point is weighted as in [2]_.
+
+    References
+    ----------
+    .. [1] Robbins and Monro, A stochastic approximation method, Annals of Mathematical Statistics 22, 1951.
+    .. [2] Lacoste-Julien, Schmidt and Bach, A simpler approach to obtaining an O(1/t) convergence rate for the
+       projected stochastic subgradient method, 2012.
 
     Examples
     --------

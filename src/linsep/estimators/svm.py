@@ -49,9 +49,23 @@ class LinearSVC(Classification):
     penalty_factor : array (d,), dict {column: factor} or None
         Factor p_j >= 0 on the penalty of each feature, which is 1/2 sum_j p_j w_j^2; 0 leaves a feature unpenalised.
         Needs a finite C. p_j w_j = sum_i y_i alpha_i x_ij then.
-    fit_intercept, class_weight, tol, solver, time_limit, max_passes, n_threads, warm_start, \
-random_state
-        As in ``LogisticRegression``.
+    fit_intercept : bool, default True
+        Whether to fit the intercept b; otherwise it is 0.
+    class_weight : dict {class: weight}, "balanced" or None
+        Factor on the sample weights of each class; "balanced" gives all classes the same total weight.
+    tol : float, default 1e-6
+        Stop when the proven relative gap is at most ``tol``.
+    solver : str, default "auto"
+        "auto" picks the method that is predicted to be fastest. The page "How to choose a loss and a solver" lists all.
+    time_limit, max_passes : float, optional
+        Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
+        gap it has reached and a ``ConvergenceWarning``.
+    n_threads : int, optional
+        Number of threads; all processors by default. The result has the same bits for any number.
+    warm_start : bool, default False
+        Start from the previous fit if it has the same classes and columns.
+    random_state : int, RandomState or None
+        Seed of solvers that draw at random; None means 0, so that results are reproducible.
 
     Attributes
     ----------
@@ -78,9 +92,55 @@ random_state
         problem. Crammer-Singer: (k, k), ``1/|w_c - w_d|`` for each pair of classes.
     margin_width_ : float, or ndarray
         ``2/|w|``.
-    coef_, intercept_, classes_, certificate_, n_passes_, solver_, trace_, n_iter_, n_features_in_, \
-feature_names_in_
-        As in ``LogisticRegression``.
+    coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+        Coefficients w.
+    intercept_ : ndarray (1,) or (k,)
+        Intercept b.
+    classes_ : ndarray (k,)
+        Labels in sorted order; a positive score means ``classes_[1]``.
+    certificate_ : Optimality
+        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
+    n_passes_ : float
+        Passes over the data.
+    solver_ : str
+        Solver used.
+    trace_ : tuple of TraceRecord
+        Passes, seconds, objective and lower bound during the fit.
+    n_iter_ : ndarray of int (1,), or (k,) for one-vs-rest
+        Passes over the data for each problem, rounded up.
+    n_features_in_ : int
+        Number of features d.
+    feature_names_in_ : ndarray of str
+        Column names, if the rows came with them.
+
+    Raises
+    ------
+    BadInput
+        If X, y or a parameter is not usable; the message names it.
+    InseparableData
+        If ``C=inf`` and no hyperplane separates the classes; the error holds a proof.
+    Refused
+        If the combination of loss, penalty and solver is not supported.
+
+    See Also
+    --------
+    LinearSVCCV : Choose C by cross-validation.
+    LinearClassifier : Squared hinge with L1 or elastic net.
+    linsep.sklearn.LinearSVC : scikit-learn's signature and objective.
+
+    Notes
+    -----
+    ``s_i`` is the sample weight of row i times the weight of its class, 1 by default; a weight of 2 is equivalent to
+    repeating the row.
+
+    The dual coefficients are those of the certificate [1]_, so they are feasible and consistent with ``coef_``. The
+    problem for several classes is that of Crammer and Singer [2]_.
+
+    References
+    ----------
+    .. [1] Cortes and Vapnik, Support-vector networks, Machine Learning 20, 1995.
+    .. [2] Crammer and Singer, On the algorithmic implementation of multiclass kernel-based vector machines, JMLR 2,
+       2001.
 
     Examples
     --------

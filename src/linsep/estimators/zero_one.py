@@ -85,8 +85,8 @@ class ZeroOneClassifier(ByScores):
     max_rounds : int, optional
         Covers that are solved at most, each within a fixed number of nodes. With ``time_limit=None`` the result of an
         unfinished search then depends on the data and the seed alone, not on the speed of the machine.
-    class_weight : dict, "balanced" or None
-        As in ``LogisticRegression``: the cost of an error in each class.
+    class_weight : dict {class: weight}, "balanced" or None
+        Cost of an error in each class; "balanced" gives all classes the same total weight.
     random_state : int, RandomState or None
         Seed of the searches; None is 0.
 
@@ -98,13 +98,37 @@ class ZeroOneClassifier(ByScores):
         No hyperplane does with less: proven in exact arithmetic.
     proven_ : bool
         Whether the two are equal.
-    certificate_ : ZeroOne
-        The proof, with ``check(X, y, sample_weight=None, exact=False)``.
-    coef_ : ndarray (1, d)
-        Zero if nothing beats predicting one class always.
-    intercept_ : ndarray (1,)
-    classes_, n_features_in_, feature_names_in_
-        As in ``LogisticRegression``.
+    certificate_ : Optimality
+        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
+    coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
+        Coefficients w.
+    intercept_ : ndarray (1,) or (k,)
+        Intercept b.
+    classes_ : ndarray (k,)
+        Labels in sorted order; a positive score means ``classes_[1]``.
+    n_features_in_ : int
+        Number of features d.
+    feature_names_in_ : ndarray of str
+        Column names, if the rows came with them.
+
+    Raises
+    ------
+    BadInput
+        If X, y or a parameter is not usable, or y has more than two classes.
+
+    See Also
+    --------
+    LinearClassifier : Convex losses in place of the count.
+    separate : Is the fewest number of errors zero?
+
+    Notes
+    -----
+    ``s_i`` is the sample weight of row i times the weight of its class: the cost of an error. Minimising errors is
+    NP-hard if the number of features is part of the input [1]_.
+
+    References
+    ----------
+    .. [1] Johnson and Preparata, The densest hemisphere problem, Theoretical Computer Science 6, 1978.
 
     Examples
     --------

@@ -25,6 +25,34 @@ def onnx(model: Any) -> bytes:
     For a pipeline whose columns are numbers, ``X`` is what its first step reads, with NaN for a missing value. If some
     columns hold texts, each column that is used is an input (n, 1) of its own name, of doubles or of strings, in which
     the empty string is a missing value. A row without a score has NaN for scores.
+
+    Parameters
+    ----------
+    model : fitted estimator, or Pipeline that ends in one
+
+    Returns
+    -------
+    bytes
+        The serialised model, to be written to a file.
+
+    Raises
+    ------
+    Refused
+        If a step of the pipeline cannot be expressed.
+    ImportError
+        If the package onnx is not installed.
+
+    See Also
+    --------
+    sql : One SQL statement.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> from linsep import export
+    >>> model = linsep.LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> isinstance(export.onnx(model), bytes)
+    True
     """
     f = plain(model, "an ONNX graph")
     library = _library()

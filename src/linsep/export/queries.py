@@ -39,6 +39,21 @@ def sql(
     class_column : str
         Name of the answer.
 
+    Returns
+    -------
+    str
+        The statement.
+
+    Raises
+    ------
+    Refused
+        If a step of the pipeline cannot be expressed.
+
+    See Also
+    --------
+    python : A Python module.
+    onnx : An ONNX graph.
+
     Examples
     --------
     >>> import linsep

@@ -20,6 +20,22 @@ def to_sklearn(model: Any) -> Any:
     A regression becomes LinearRegression; a classifier with probabilities LogisticRegression (one-vs-rest:
     OneVsRestClassifier of such); any other classifier LinearSVC, which is scores and nothing more. A pipeline becomes
     a pipeline of the same fitted steps.
+
+    Parameters
+    ----------
+    model : fitted estimator, or Pipeline that ends in one
+
+    Returns
+    -------
+    estimator of scikit-learn, or Pipeline
+
+    Examples
+    --------
+    >>> import linsep
+    >>> from linsep import export
+    >>> model = linsep.LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> export.to_sklearn(model).predict([[2.0]])
+    array(['yes'], dtype='<U3')
     """
     if isinstance(model, Pipeline) and type(model[0]) is not Encoder:
         return Pipeline([*model.steps[:-1], (model.steps[-1][0], to_sklearn(model[-1]))])

@@ -14,11 +14,30 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def python(model: Any) -> str:
-    """A Python module without imports but ``math``: ``score``, ``predict``, ``predict_proba``.
+    """Write the model as a Python module that imports nothing but ``math``: ``score``, ``predict``, ``predict_proba``.
 
     Each takes one row, a sequence of numbers in the order of ``COLUMNS``; for a pipeline, of what its first step reads,
     with None for a missing value. A row without a score (a missing value that no step fills in, a level that the
     encoder refuses) raises ValueError.
+
+    Parameters
+    ----------
+    model : fitted estimator, or Pipeline that ends in one
+
+    Returns
+    -------
+    str
+        Source of the module.
+
+    Raises
+    ------
+    Refused
+        If a step of the pipeline cannot be expressed.
+
+    See Also
+    --------
+    sql : One SQL statement.
+    onnx : An ONNX graph.
 
     Examples
     --------
@@ -126,6 +145,34 @@ def c(model: Any, name: str = "linsep") -> str:
     For a pipeline, x holds what its first step reads; NaN is a missing value. If some columns hold texts
     (``name_texts``), the functions take them as a second argument ``s``, an array of strings in UTF-8 in which a null
     pointer is a missing value. A row without a score has NaN for scores, and ``name_predict`` returns -1.
+
+    Parameters
+    ----------
+    model : fitted estimator, or Pipeline that ends in one
+    name : str, default "linsep"
+        Prefix of the functions.
+
+    Returns
+    -------
+    str
+        Source of the file.
+
+    Raises
+    ------
+    Refused
+        If a step of the pipeline cannot be expressed.
+
+    See Also
+    --------
+    python : A Python module.
+
+    Examples
+    --------
+    >>> import linsep
+    >>> from linsep import export
+    >>> model = linsep.LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"])
+    >>> "linsep_score" in export.c(model)
+    True
     """
     if not _IDENTIFIER.fullmatch(name):
         raise BadInput(f"name must be a C identifier, got {name!r}.")

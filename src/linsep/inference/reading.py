@@ -40,6 +40,22 @@ def summary(
     Returns
     -------
     Summary
+        Print it, or use ``to_dict()`` and ``to_html()``.
+
+    Raises
+    ------
+    BadInput
+        If the rows are not those of the model, or ``level`` is not between 0 and 1.
+
+    See Also
+    --------
+    write_report : The same facts and more on an HTML page.
+
+    Notes
+    -----
+    Logistic regression: Wald intervals from the inverse Fisher information, valid for many rows. Least squares: t
+    intervals, exact for normal errors of equal variance. Penalised models, collinear columns and losses that are not
+    likelihoods have no intervals; ``inference`` says why.
 
     Examples
     --------

@@ -114,12 +114,49 @@ ALIASES: dict[str, Loss] = {
 
 
 def names_with(fact: str) -> tuple[str, ...]:
-    """Names of the losses for which ``fact``, an attribute of :class:`Loss`, is true."""
+    """Names of the losses for which ``fact``, an attribute of :class:`Loss`, is true.
+
+    Parameters
+    ----------
+    fact : str
+        An attribute of :class:`Loss`, such as "smooth".
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> "logistic" in losses.names_with("smooth")
+    True
+    """
     return tuple(name for name, loss in _DEFAULTS.items() if getattr(loss, fact))
 
 
 def get(loss: str | Loss) -> Loss:
-    """The loss of that name with its default parameters, or the loss itself."""
+    """The loss of that name with its default parameters, or the loss itself.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        A name in ``NAMES``, a name of scikit-learn for the same loss, or a loss.
+
+    Returns
+    -------
+    Loss
+
+    Raises
+    ------
+    BadInput
+        If there is no such loss; the message lists them.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.get("hinge").value([0.0, 3.0])
+    array([1., 0.])
+    """
     if isinstance(loss, str):
         found = _DEFAULTS.get(loss) or ALIASES.get(loss)
         if found is not None:

@@ -78,6 +78,27 @@ def is_convex(
 
     Half of the chords join neighbours of a regular grid (they see small dents), half join random
     margins (they see large ones; the draw is fixed). Differences within rounding are forgiven.
+
+    Parameters
+    ----------
+    loss : Loss or function
+        A loss, or a function of an array of margins.
+    low, high : float
+        Range of margins.
+    chords : int
+        Number of chords that are tried.
+
+    Returns
+    -------
+    ConvexityCheck
+        True or false in a condition; a failure holds a witness.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep import losses
+    >>> bool(losses.is_convex(losses.Hinge())), bool(losses.is_convex(np.sin))
+    (True, False)
     """
     function = _function(loss)
     half = max(chords // 2, 1)
@@ -114,6 +135,28 @@ def dominates_zero_one(
 
     ``ties`` says what a zero margin counts as, see :class:`ZeroOne`. The natural-log logistic loss is
     0.693 at 0 and does not dominate under either convention; divided by log 2 it does.
+
+    Parameters
+    ----------
+    loss : Loss or function
+        A loss, or a function of an array of margins.
+    ties : {"error", "correct"}
+        What a zero margin counts as; see :class:`ZeroOne`.
+    low, high : float
+        Range of margins.
+    margins : int
+        Number of margins that are tried.
+
+    Returns
+    -------
+    DominationCheck
+        True or false in a condition; a failure holds the margin and the shortfall.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> bool(losses.dominates_zero_one(losses.Hinge())), bool(losses.dominates_zero_one(losses.Logistic()))
+    (True, False)
     """
     tiny = float(np.finfo(np.float64).tiny)
     m = np.concatenate([np.linspace(low, high, margins), [-tiny, 0.0, tiny]])

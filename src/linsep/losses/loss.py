@@ -221,7 +221,22 @@ class ResidualLoss(Loss):
 
 
 def zero_margin(loss: Loss) -> float:
-    """Margin at which the residual of a loss is 0: its ``centre`` if it has one (0 for the perceptron), else 1."""
+    """Margin at which the residual of a loss is 0: its ``centre`` if it has one (0 for the perceptron), else 1.
+
+    Parameters
+    ----------
+    loss : Loss
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.zero_margin(losses.Hinge())
+    1.0
+    """
     return float(getattr(loss, "centre", 1.0))
 
 

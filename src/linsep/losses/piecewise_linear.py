@@ -14,7 +14,14 @@ from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
 
 @dataclass(frozen=True)
 class Hinge(Loss):
-    """max(0, 1 - m), the loss of the support vector machine."""
+    """max(0, 1 - m), the loss of the support vector machine.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.Hinge().value([-1.0, 0.0, 2.0])
+    array([2., 1., 0.])
+    """
 
     name = "hinge"
     native = "hinge"
@@ -45,7 +52,14 @@ class Hinge(Loss):
 
 @dataclass(frozen=True, repr=False)
 class Absolute(ResidualLoss):
-    """|centre - m|, by default |1 - m|; the absolute residual in regression."""
+    """|centre - m|, by default |1 - m|; the absolute residual in regression.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.Absolute().value([-1.0, 0.0, 2.0])
+    array([2., 1., 1.])
+    """
 
     name = "absolute"
     native = "absolute"
@@ -76,7 +90,19 @@ class Absolute(ResidualLoss):
 
 @dataclass(frozen=True, repr=False)
 class Pinball(ResidualLoss):
-    """quantile r for r >= 0, (quantile - 1) r below, with r = centre - m: regression to a quantile of the target."""
+    """quantile r for r >= 0, (quantile - 1) r below, with r = centre - m: regression to a quantile of the target.
+
+    Parameters
+    ----------
+    quantile : float, default 0.5
+        In (0, 1).
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.Pinball(0.9).value([-1.0, 0.0, 2.0])
+    array([1.8, 0.9, 0.1])
+    """
 
     name = "pinball"
     smooth = False
@@ -124,7 +150,19 @@ def check_epsilon(name: str, epsilon: float) -> None:
 
 @dataclass(frozen=True, repr=False)
 class EpsilonInsensitive(ResidualLoss):
-    """max(|r| - epsilon, 0) with r = centre - m: the loss of support vector regression."""
+    """max(|r| - epsilon, 0) with r = centre - m: the loss of support vector regression.
+
+    Parameters
+    ----------
+    epsilon : float, default 0.1
+        Half width of the zone without loss, in units of the target.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.EpsilonInsensitive().value([-1.0, 0.0, 2.0])
+    array([1.9, 0.9, 0.9])
+    """
 
     name = "epsilon_insensitive"
     smooth = False
@@ -180,7 +218,14 @@ class EpsilonInsensitive(ResidualLoss):
 
 @dataclass(frozen=True)
 class Perceptron(Loss):
-    """max(0, -m), the risk that perceptron updates descend."""
+    """max(0, -m), the risk that perceptron updates descend.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.Perceptron().value([-1.0, 0.0, 2.0])
+    array([1., 0., 0.])
+    """
 
     name = "perceptron"
     native = "perceptron"
@@ -215,6 +260,17 @@ class ZeroOne(Loss):
 
     ``ties="correct"``: an error is m < 0. ``ties="error"``: an error is m <= 0. Not convex, and its
     conjugate is finite at 0 only: no dual bound can come from it.
+
+    Parameters
+    ----------
+    ties : {"correct", "error"}
+        What a zero margin counts as.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.ZeroOne().value([-1.0, 0.0, 2.0])
+    array([1., 0., 0.])
     """
 
     name = "zero_one"

@@ -24,7 +24,14 @@ def _check_width(loss: str, width: float) -> None:
 
 @dataclass(frozen=True, repr=False)
 class Squared(ResidualLoss):
-    """(centre - m)^2, by default (1 - m)^2; the squared residual in regression."""
+    """(centre - m)^2, by default (1 - m)^2; the squared residual in regression.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.Squared().value([-1.0, 0.0, 2.0])
+    array([4., 1., 1.])
+    """
 
     name = "squared"
     native = "squared"
@@ -63,7 +70,14 @@ class Squared(ResidualLoss):
 
 @dataclass(frozen=True)
 class SquaredHinge(Loss):
-    """max(0, 1 - m)^2."""
+    """max(0, 1 - m)^2.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.SquaredHinge().value([-1.0, 0.0, 2.0])
+    array([4., 1., 0.])
+    """
 
     name = "squared_hinge"
     native = "squared_hinge"
@@ -109,6 +123,17 @@ class HuberisedHinge(Loss):
     """The hinge with its kink rounded over ``width``.
 
     0 for m >= 1, (1-m)^2/(2 width) for 1 - width <= m < 1, and 1 - m - width/2 below.
+
+    Parameters
+    ----------
+    width : float, default 1.0
+        Width over which the kink is rounded.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.HuberisedHinge().value([-1.0, 0.0, 2.0])
+    array([1.5, 0.5, 0. ])
     """
 
     name = "huberised_hinge"
@@ -155,7 +180,19 @@ class HuberisedHinge(Loss):
 
 @dataclass(frozen=True, repr=False)
 class Huber(ResidualLoss):
-    """In r = centre - m, by default 1 - m: r^2/2 for |r| <= width, width (|r| - width/2) beyond."""
+    """In r = centre - m, by default 1 - m: r^2/2 for |r| <= width, width (|r| - width/2) beyond.
+
+    Parameters
+    ----------
+    width : float, default 1.345
+        Residual beyond which the loss is linear, in units of the target.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.Huber().value([-1.0, 0.0, 2.0])
+    array([1.7854875, 0.5      , 0.5      ])
+    """
 
     name = "huber"
     native = "huber"
@@ -205,7 +242,19 @@ class Huber(ResidualLoss):
 
 @dataclass(frozen=True, repr=False)
 class SquaredEpsilonInsensitive(ResidualLoss):
-    """max(|r| - epsilon, 0)^2 with r = centre - m: support vector regression with squared residuals."""
+    """max(|r| - epsilon, 0)^2 with r = centre - m: support vector regression with squared residuals.
+
+    Parameters
+    ----------
+    epsilon : float, default 0.1
+        Half width of the zone without loss, in units of the target.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.SquaredEpsilonInsensitive().value([-1.0, 0.0, 2.0])
+    array([3.61, 0.81, 0.81])
+    """
 
     name = "squared_epsilon_insensitive"
     classification = False

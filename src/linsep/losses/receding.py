@@ -13,7 +13,15 @@ from linsep.losses.loss import FloatArray, Loss, inside
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """log(1 + e^-m), natural logarithm: 0.693 at 0, so it does not dominate the 0-1 loss."""
+    """log(1 + e^-m), natural logarithm: 0.693 at 0, so it does not dominate the 0-1 loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep import losses
+    >>> losses.Logistic().value(np.array([-1.0, 0.0, 2.0])).round(3)
+    array([1.313, 0.693, 0.127])
+    """
 
     name = "logistic"
     native = "logistic"
@@ -60,7 +68,14 @@ class Logistic(Loss):
 
 @dataclass(frozen=True)
 class Exponential(Loss):
-    """e^-m. Its population minimiser is half the log-odds, hence ``proba(z) = 1/(1 + e^-2z)``."""
+    """e^-m. Its population minimiser is half the log-odds, hence ``proba(z) = 1/(1 + e^-2z)``.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.Exponential().value([-1.0, 0.0, 2.0])
+    array([2.71828183, 1.        , 0.13533528])
+    """
 
     name = "exponential"
     native = "exponential"

@@ -20,6 +20,19 @@ class Scaled(Loss):
     """factor * loss(m): with C it is the problem of the loss itself with factor * C, and is solved as that.
 
     ``Scaled(Scaled(loss, a), b)`` is ``Scaled(loss, b * a)``.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss to scale.
+    factor : float
+        Positive factor.
+
+    Examples
+    --------
+    >>> from linsep import losses
+    >>> losses.Scaled(losses.Hinge(), 2.0).value([-1.0, 0.0, 2.0])
+    array([4., 2., 0.])
     """
 
     loss: Loss

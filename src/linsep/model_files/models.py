@@ -69,19 +69,36 @@ def save(
         Whether one dual number per row is stored where the proof needs them; without them the file
         is smaller, but ``verify`` may then be unable to repeat the proof.
 
+    Raises
+    ------
+    Refused
+        If the model, or a step of the pipeline, has no place in the file format.
+
+    See Also
+    --------
+    load : Open a model file.
+    export : SQL, C, Python, ONNX.
+
     Examples
     --------
+    >>> import os, tempfile
     >>> import linsep
     >>> model = linsep.LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"])
-    >>> linsep.save(model, "model.linsep")                              # doctest: +SKIP
-    >>> linsep.load("model.linsep").predict([[2.0]])                    # doctest: +SKIP
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.linsep")
+    >>> linsep.save(model, path)
+    >>> linsep.load(path).predict([[2.0]])
     array(['yes'], dtype='<U3')
     """
     write_file(path, to_bytes(model, data=data, include_dual=include_dual))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that :func:`save` wrote; loading never runs code from the file.
+    """Open a model file that :func:`save` wrote. Loading never runs code from the file.
+
+    Parameters
+    ----------
+    path : path
+        The model file.
 
     Returns
     -------
@@ -97,6 +114,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     BadModelFile
         If the file is damaged, forged, not a model, or written by a newer version.
+
+    See Also
+    --------
+    save : Write a model file.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import linsep
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.linsep")
+    >>> linsep.save(linsep.LogisticRegression().fit([[0.0], [1.0]], ["no", "yes"]), path)
+    >>> linsep.load(path).predict([[2.0]])
+    array(['yes'], dtype='<U3')
     """
     return from_bytes(container.read(path), os.fspath(path))
 

@@ -30,6 +30,15 @@ def progress(file: TextIO | None = None) -> Iterator[None]:
     file : text stream, optional
         Where to show it; standard error by default.
 
+    Returns
+    -------
+    context manager
+        Everything that runs inside is shown.
+
+    See Also
+    --------
+    checkpoint : Resume a fit after a crash.
+
     Examples
     --------
     >>> import linsep

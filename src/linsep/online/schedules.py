@@ -70,6 +70,19 @@ def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
         of steps: where sums over [2^j, 2^(j+1)) stop falling, the series is taken to diverge. That is exact
         for powers of k; a logarithm more or less cannot be told this way.
 
+    Returns
+    -------
+    ScheduleCheck
+        Whether sum eta_k = inf and sum eta_k^2 < inf, and whether that is proven.
+
+    See Also
+    --------
+    SGDClassifier : Uses the schedule.
+
+    References
+    ----------
+    Robbins and Monro, A stochastic approximation method, Annals of Mathematical Statistics 22, 1951.
+
     Examples
     --------
     >>> from linsep import check_schedule

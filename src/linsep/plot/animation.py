@@ -50,6 +50,13 @@ def perceptron_animation(
     Returns
     -------
     Path, or str if no path is given
+
+    Examples
+    --------
+    >>> from linsep import datasets, plot
+    >>> X, y = datasets.blobs_margin(40, margin=0.3)
+    >>> "<html" in plot.perceptron_animation(X, y)
+    True
     """
     points = style.two_features(X)
     classes, positive = style.two_classes(y, len(points))

@@ -30,6 +30,16 @@ def validation_curve(
     best : float, optional
         By default the C of the least mean validation error, the smallest of several.
     ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from linsep import plot
+    >>> ax = plot.validation_curve([0.1, 1.0, 10.0], [0.3, 0.2, 0.25])
     """
     Cs = _curve("Cs", Cs)
     if not ((Cs > 0) & np.isfinite(Cs)).all():
@@ -67,6 +77,16 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
     ax : Axes, optional
     epochs : array (points,), optional
         Epochs made before each point, for instance ``history_.steps / n``; by default 1, 2, 3, ...
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from linsep import plot
+    >>> ax = plot.risks([3.0, 1.0, 2.0])
     """
     last = _curve("last", last)
     best = np.minimum.accumulate(last) if best is None else _curve("best", best)
@@ -93,6 +113,16 @@ def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
     updates, bound : array (problems,)
         Positive; ``bound`` may hold the objects of ``linsep.bounds``.
     ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from linsep import plot
+    >>> ax = plot.updates_against_bound([3, 9], [10, 20])
     """
     made = _curve("updates", updates)
     allowed = _curve("bound", [float(value) for value in np.ravel(bound)])
@@ -133,6 +163,17 @@ def coefficients(
         Multiply each coefficient, for instance by the standard deviation of its feature: then they
         compare with each other.
     ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from linsep import LogisticRegression, datasets, plot
+    >>> X, y = datasets.breast_cancer()
+    >>> ax = plot.coefficients(LogisticRegression().fit(X, y), top=10, scale=X.std(axis=0))
     """
     w, _ = style.plane(model, d=None)
     if names is None:

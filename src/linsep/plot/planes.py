@@ -32,6 +32,13 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
     -------
     Axes
         Its title says "linearly separable" or "not linearly separable", decided by linear programming.
+
+    Examples
+    --------
+    >>> from linsep import datasets, plot
+    >>> X, y = datasets.blobs_margin(40, margin=0.3)
+    >>> plot.separability(X, y).get_title()
+    'linearly separable'
     """
     points = style.two_features(X)
     _, positive = style.two_classes(y, len(points))
@@ -60,6 +67,22 @@ def separators(X: Any, y: Any, lines: Sequence[Any] | None = None, ax: Any = Non
     lines : sequence of models or pairs (w, b), optional
         By default those that a perceptron finds from five orders of the rows.
     ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    BadInput
+        If no line separates the classes.
+
+    Examples
+    --------
+    >>> from linsep import datasets, plot
+    >>> X, y = datasets.blobs_margin(40, margin=0.3)
+    >>> ax = plot.separators(X, y)
     """
     points = style.two_features(X)
     _, positive = style.two_classes(y, len(points))
@@ -105,6 +128,17 @@ def boundary(
     margins : bool, default True
         Draw g = -1 and g = +1, at distance 1/|w| from the boundary.
     legend : bool, default True
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from linsep import LinearSVC, datasets, plot
+    >>> X, y = datasets.overlapping(40)
+    >>> ax = plot.boundary(LinearSVC().fit(X, y), X, y)
     """
     points = style.two_features(X)
     curved = isinstance(model, Pipeline)
@@ -204,6 +238,12 @@ def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) 
     Returns
     -------
     array of Axes
+
+    Examples
+    --------
+    >>> from linsep import LinearSVC, datasets, plot
+    >>> X, y = datasets.overlapping(40)
+    >>> axes = plot.effect_of_strength([LinearSVC(C=C).fit(X, y) for C in (0.01, 1.0)], X, y)
     """
     if not len(models):
         raise BadInput("at least one model is needed.")

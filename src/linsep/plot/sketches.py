@@ -39,6 +39,16 @@ def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
     names : sequence of names or Loss, optional
         By default all losses for classification, and the logistic loss in base 2.
     ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from linsep import plot
+    >>> ax = plot.losses(["hinge", "logistic"])
     """
     ax = style.new_axes(ax, (7.6, 4.4))
     m = np.unique(np.concatenate([np.linspace(-2, 3, 501), [0.0, 1.0]]))
@@ -108,6 +118,16 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
     x : pair of numbers
         A point; its projection and its distance |g(x)|/|w| are drawn.
     ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        The axes drawn on.
+
+    Examples
+    --------
+    >>> from linsep import plot
+    >>> ax = plot.geometry(w=(2.0, 1.0), b=-3.0, x=(3.0, 2.5))
     """
     w, b = style.plane((np.asarray(w, dtype=np.float64), b))
     point = style.two_features([x])[0]
@@ -193,9 +213,20 @@ def descend(start: float, steps: Callable[[int], float], count: int) -> Any:
 def step_sizes(axes: Any = None, count: int = 12) -> Any:
     """Gradient descent on the risk w^2/2: steps too small creep, too large diverge, diminishing ones arrive.
 
+    Parameters
+    ----------
+    axes : sequence of three Axes, optional
+    count : int, default 12
+        Number of steps.
+
     Returns
     -------
     array of three Axes
+
+    Examples
+    --------
+    >>> from linsep import plot
+    >>> small, large, diminishing = plot.step_sizes()
     """
     axes = style.new_row(axes, 3, sharey=True)
     w = np.linspace(-5.8, 5.8, 201)

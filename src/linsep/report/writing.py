@@ -76,6 +76,18 @@ def write_report(  # noqa: PLR0913
     Path
         The file that was written.
 
+    Raises
+    ------
+    BadInput
+        If the rows do not belong to the model.
+    ImportError
+        If the extra ``linsep[cli]`` is not installed.
+
+    See Also
+    --------
+    summary : Coefficients with standard errors, as text.
+    tune : Choose C; the report can show its curve.
+
     Examples
     --------
     >>> from linsep import LogisticRegression, datasets, write_report

@@ -10,12 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.hyperplane import Hyperplane
+from linsep.notebook import facts_table
 from linsep.separability import checks
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_FLOOR)
+#: What is known about classes that no hyperplane separates, by ``quasi``.
+_OVERLAP = {
+    True: "a hyperplane has no row on its wrong side, but some on itself (quasi-separable)",
+    False: "the classes overlap",
+    None: "whether they overlap or only touch is not known",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +58,13 @@ class Separable:
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "every row": f"at distance >= {_down(self.margin)} on the side of its class",
+            "hyperplane": str(self.hyperplane),
+        }
+        return facts_table("Separable, proven", facts)
 
     def check(self, X: Any, y: Any = None, exact: bool = False) -> bool:
         """Whether every row of X is strictly on its side, at the distance claimed.
@@ -107,17 +121,21 @@ class Inseparable:
     separable: ClassVar[bool] = False
 
     def __str__(self) -> str:
-        what = {
-            True: "a hyperplane has no row on its wrong side, but some on itself (quasi-separable)",
-            False: "the classes overlap",
-            None: "whether they overlap or only touch is not known",
-        }[self.quasi]
         return (
-            f"inseparable: the hulls of the classes share a point, shown by {len(self.rows)} rows; {what} "
-            f"({_passes(self.passes)})"
+            f"inseparable: the hulls of the classes share a point, shown by {len(self.rows)} rows; "
+            f"{_OVERLAP[self.quasi]} ({_passes(self.passes)})"
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "common point of the hulls": f"shown by {len(self.rows)} rows",
+            "kind": _OVERLAP[self.quasi],
+        }
+        if self.diverging is not None:
+            facts["features that diverge without a penalty"] = ", ".join(map(str, self.diverging))
+        return facts_table("Not separable" + (", proven" if self.proven else ""), facts)
 
     @property
     def diverging(self) -> IntArray | None:
@@ -172,6 +190,9 @@ class Undecided:
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return facts_table("Undecided", {}, str(self))
 
 
 def _down(x: float) -> str:

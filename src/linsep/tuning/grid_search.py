@@ -102,6 +102,18 @@ def tune(  # noqa: PLR0913
     -------
     Tuning
 
+    Raises
+    ------
+    BadInput
+        If a class has fewer rows than there are folds, or an argument is not usable.
+    Refused
+        If the estimator has no ``C``, or the scoring does not fit it.
+
+    See Also
+    --------
+    path : The models themselves, for rising C.
+    LogisticRegressionCV : The same choice inside ``fit``.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -44,6 +44,15 @@ def path(
     -------
     Path
 
+    Raises
+    ------
+    Refused
+        If the estimator has no ``C``.
+
+    See Also
+    --------
+    tune : Choose C by cross-validation.
+
     Examples
     --------
     >>> from linsep import LogisticRegression, path

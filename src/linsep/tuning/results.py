@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 import linsep
 from linsep.certificates import Optimality
+from linsep.notebook import facts_table, table
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -104,6 +105,11 @@ class ValidationCurve:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        numbers = zip(self.Cs, self.mean, self.standard_error, strict=True)
+        rows = ([f"{C:.4g}", f"{mean:.6f}", f"{error:.6f}"] for C, mean, error in numbers)
+        return table(["C", self.scoring, "standard error"], rows)
 
 
 def cv_results(
@@ -249,6 +255,22 @@ class Tuning:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        at = int(np.flatnonzero(self.curve.Cs == self.best_C)[0])
+        count = sum(c.certified for c in self.certificates.flat)
+        facts = {
+            self.curve.scoring: f"{self.curve.mean[at]:.6g} {self._over}",
+            "models certified": f"{count} of {self.certificates.size}",
+            "time": f"{self.seconds:.2f} s",
+        }
+        if self.rejected:
+            facts["values of C rejected by bounds"] = str(len(self.rejected))
+        if self.test_score is not None:
+            facts["on the test part"] = f"{self.test_score:.6g}"
+        if self.test_bound is not None:
+            facts["95 % upper confidence bound"] = f"{self.test_bound:.4g}"
+        return facts_table(f"C = {self.best_C:g} ({self.rule.replace('_', ' ')})", facts)
+
 
 @dataclass(frozen=True, eq=False)
 class Path:
@@ -282,3 +304,10 @@ class Path:
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = (
+            [f"{C:.4g}", f"{c.primal:.6g}", f"{c.relative_gap:.1e}", str(np.count_nonzero(W))]
+            for C, c, W in zip(self.Cs, self.certificates, self.coefs, strict=True)
+        )
+        return table(["C", "objective", "proven relative gap", "nonzero coefficients"], rows)

@@ -1,0 +1,48 @@
+"""What notebooks show: a heading and a small table of facts, as HTML that fits light and dark themes."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_CELL = "padding:1px 12px 1px 0;text-align:left;font-variant-numeric:tabular-nums"
+
+
+def facts_table(title: str, facts: Mapping[str, str], note: str = "") -> str:
+    """Heading, one row for each fact, and a note; every text is escaped."""
+    rows = "".join(_row((name, value)) for name, value in facts.items())
+    below = f"<div>{html.escape(note)}</div>" if note else ""
+    return f"<div><strong>{html.escape(title)}</strong><table>{rows}</table>{below}</div>"
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Table with a line of headings."""
+    top = "".join(f"<th style='{_CELL}'>{html.escape(head)}</th>" for head in heads)
+    return f"<table><tr>{top}</tr>{''.join(map(_row, rows))}</table>"
+
+
+def certificate_html(model: Any) -> str:
+    """Certificate of a fitted model as HTML; empty if it has none."""
+    found = getattr(model, "certificate_", None)
+    shown = found if type(found) is tuple else (found,)
+    return "".join(part._repr_html_() for part in shown if hasattr(part, "_repr_html_"))
+
+
+def _row(cells: Iterable[str]) -> str:
+    inner = "".join(f"<td style='{_CELL}'>{html.escape(cell)}</td>" for cell in cells)
+    return f"<tr>{inner}</tr>"
+
+
+class ShowsCertificate:
+    """Mixin for estimators of scikit-learn: their HTML ends with the certificate."""
+
+    def _repr_html_inner(self) -> str:
+        shown: str = super()._repr_html_inner()  # type: ignore[misc]
+        return shown + certificate_html(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += certificate_html(self)
+        return bundle
