@@ -12,7 +12,7 @@ import linsep
 from linsep.cli import finishing
 from linsep.cli.output import Outcome, say
 from linsep.cli.reading import FOLDS, HELD_OUT, TRIED, only_in_memory, scanned
-from linsep.data.cluster import connected
+from linsep.data.cluster.engines.dask_engine import connected
 from linsep.errors import BadInput, ConvergenceWarning
 
 

@@ -13,26 +13,33 @@ class Location(Enum):
 
     MEMORY = "memory"  #: in this process: a pass reads memory
     DISK = "disk"  #: in files: a pass reads all of them
-    CLUSTER = (
-        "cluster"  #: on the workers of a Dask cluster: a pass is one round, and only sums return
-    )
+    CLUSTER = "cluster"  #: on the workers of a cluster: a pass is one round, and only sums return
+
+
+ENGINES = {"dask": "dask", "dask_expr": "dask", "distributed": "dask"}
+"""Module that a collection or client comes from, and the engine of ``data.cluster.engines`` that reads it."""
 
 
 def location_of(X: Any) -> Location:
     """Location of rows, or of anything that can be opened as rows.
 
-    Classes of linsep declare it as a class attribute ``location``. Dask collections, and lists of delayed or
-    future partitions, are on a cluster. Everything else is in memory.
+    Classes of linsep declare it as a class attribute ``location``. Dask collections, and lists of delayed or future
+    partitions, are on a cluster. Everything else is in memory.
     """
     if type(X) is np.ndarray:
         return Location.MEMORY
     known = getattr(type(X), "location", None)
     if isinstance(known, Location):
         return known
-    if isinstance(X, list | tuple) and X:
-        return Location.CLUSTER if all(map(_of_dask, X)) else Location.MEMORY
-    return Location.CLUSTER if _of_dask(X) else Location.MEMORY
+    parts = X if isinstance(X, list | tuple) and X else (X,)
+    remote = all(_top_module(part) in ENGINES for part in parts)
+    return Location.CLUSTER if remote else Location.MEMORY
 
 
-def _of_dask(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] in ("dask", "dask_expr", "distributed")
+def engine_name(X: Any) -> str:
+    """Engine that reads X: a collection, a list of partitions, or a client of a cluster."""
+    return ENGINES[_top_module(X[0] if isinstance(X, list | tuple) else X)]
+
+
+def _top_module(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]

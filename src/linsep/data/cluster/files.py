@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from linsep.data.cluster import engines
+from linsep.data.cluster.engine import Source, cut, lengths
 from linsep.data.files.numeric import NumericFiles, Wanted
 from linsep.data.location import Location
 from linsep.errors import BadInput
@@ -25,17 +28,40 @@ class ClusterScan:
     y: Any = None
     weight: Any = None
 
-    def pieces(self) -> tuple[list[Any], list[Any] | None, list[Any] | None]:
-        """Rows, targets and weights of every file, to be read by a worker."""
-        from dask.delayed import delayed  # noqa: PLC0415
-
-        read = delayed(read_file, nout=3, pure=True)
-        X, y, weight = zip(*(read(str(file), self.wanted) for file in self.files), strict=True)
-        return (
-            list(X),
-            list(y) if self.wanted.target is not None else None,
-            list(weight) if self.wanted.weight is not None else None,
+    def source(self, y: Any, weight: Any) -> Source:
+        """Rows, targets and weights of every file, to be read by a worker; a scan may bring its own vectors."""
+        given = (
+            ("target", y, self.y, self.wanted.target),
+            ("weights", weight, self.weight, self.wanted.weight),
         )
+        for name, *places in given:
+            if sum(place is not None for place in places) > 1:
+                raise BadInput(
+                    f"The scan has {name} already: give them to scan or to fit, not to both."
+                )
+        engine, x, *read = self._columns()
+        vectors: list[Any] = []
+        for (name, *places, column), values in zip(given, read, strict=True):
+            found = next((v for v in places if v is not None), None)
+            if found is not None:
+                vectors.append(engine.send(name, cut(found, lengths(engine, x), name)))
+            else:
+                vectors.append(None if column is None else values)
+        if vectors[0] is None:
+            raise BadInput(
+                "The scan has no target: give scan(paths, target=...) the column, or y to fit."
+            )
+        return Source(engine, x, len(self.files), vectors[0], vectors[1])
+
+    def _columns(self) -> Any:
+        """The engine, and raw rows, targets and weights of the files."""
+        read = partial(read_file, wanted=self.wanted)
+        return engines.module_of(self.client).files(self.client, list(map(str, self.files)), read)
+
+    def predict(self, model: Any, method: str) -> Any:
+        """``model.method`` of the rows of all files, lazily."""
+        _, x, *_ = self._columns()
+        return engines.module_of(self.client).predict_files(model, method, x)
 
     def __repr__(self) -> str:
         return f"ClusterScan({len(self.files)} files)"

@@ -17,7 +17,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.data.block import FloatArray
-from linsep.data.layout import one_after_another
 from linsep.data.memory import Memory
 from linsep.errors import ClusterError, LinsepError
 
@@ -67,7 +66,7 @@ class Target:
     exponent: int = 0  # these are divided by 2^exponent
 
 
-def vectors_of(part: Partition, target: Target, place: IntArray | None) -> Vectors:
+def vectors_of(part: Partition, place: IntArray | None, target: Target) -> Vectors:
     """Targets of a partition; ``place`` says where its classes are among those of all partitions."""
     codes = None if part.codes is None or place is None else place[part.codes]
     weight = part.weight if target.weighted else None
@@ -170,26 +169,6 @@ def checksums(X: Any, *vectors: Any) -> list[int]:
     """CRC-32 of the rows of a partition and of their targets."""
     rows = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
     return [0 if v is None else zlib.crc32(np.ascontiguousarray(v).data) for v in (*rows, *vectors)]
-
-
-def total(parts: list[FloatArray]) -> FloatArray:
-    """A node of the tree of sums."""
-    return one_after_another(parts)
-
-
-def pick(made: tuple[Any, ...], at: int) -> Any:
-    """One of several results of a task."""
-    return made[at]
-
-
-def length(x: Any) -> int:
-    """Number of rows."""
-    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
-
-
-def same(values: Any) -> Any:
-    """Return its argument: how numbers enter the graph."""
-    return values
 
 
 def refuse_other_version(task: Task) -> None:

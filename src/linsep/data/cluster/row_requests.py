@@ -23,7 +23,7 @@ class RowRequests:
 
     def __init__(self, X: ClusterRows, target: Target, vectors: Any) -> None:
         self._X, self._target, self._vectors = X, target, vectors
-        self._rounds, self._numbers = X.rounds, range(len(X.parts))
+        self._engine, self._numbers = X.engine, range(len(X.facts))
         self._prefetched = (
             X.prefetched
         )  # when the partitions were opened; stored on the first request
@@ -47,7 +47,7 @@ class RowRequests:
         parts = zip(prefetched, self._X.starts[:-1], self._X.places, strict=True)
         for (rows, part), start, place in parts:
             numbers.append(rows + start)
-            columns.append((part.X, *on_worker.vectors_of(part, self._target, place)))
+            columns.append((part.X, *on_worker.vectors_of(part, place, self._target)))
         found = tuple(stacked(column) for column in zip(*columns, strict=True))
         self.store.add(np.concatenate(numbers), found)
 
@@ -56,15 +56,13 @@ class RowRequests:
         starts = self._X.starts
         cuts = np.searchsorted(rows, starts)
         asked = [i for i in self._numbers if cuts[i + 1] > cuts[i]] or [0]
-        local = [rows[cuts[i] : cuts[i + 1]] - starts[i] for i in asked]
-        self._rounds.traffic.rounds += 1
-        self._rounds.traffic.sent += rows.nbytes
-        futures = self._rounds.map(
-            *("take", on_worker.take, asked),
-            *([self._X.parts[i] for i in asked], [self._vectors[i] for i in asked], local),
-        )
-        found = self._rounds.results(futures)
-        self._rounds.traffic.received += bytes_of(found)
+        local = [rows[cuts[i] : cuts[i + 1]] - starts[i] for i in self._numbers]
+        engine = self._engine
+        engine.traffic.rounds += 1
+        engine.traffic.sent += rows.nbytes
+        columns = self._X.parts, self._vectors, local
+        found = engine.collect(engine.map("take", on_worker.take, *columns, among=asked))
+        engine.traffic.received += bytes_of(found)
         return tuple(stacked(column) for column in zip(*found, strict=True))
 
     def counts(self, k: int) -> IntArray:
@@ -93,12 +91,11 @@ class RowRequests:
             ]
             for i in self._numbers
         ]
-        rounds, X = self._rounds, self._X
-        rounds.traffic.rounds += 1
-        rounds.traffic.sent += sum(wanted.nbytes for wanted in ranks)
-        asked = rounds.map("find", on_worker.find, self._numbers, X.parts, self._vectors, local)
-        found = rounds.results(asked)
-        rounds.traffic.received += bytes_of(found)
+        engine, X = self._engine, self._X
+        engine.traffic.rounds += 1
+        engine.traffic.sent += sum(wanted.nbytes for wanted in ranks)
+        found = engine.collect(engine.map("find", on_worker.find, X.parts, self._vectors, local))
+        engine.traffic.received += bytes_of(found)
         first = X.starts
         numbers = np.concatenate([rows + first[i] for i, (_, rows, _) in enumerate(found)])
         columns = zip(*(columns for _, _, columns in found), strict=True)

@@ -14,7 +14,7 @@ from linsep.data.cluster.partition import Partition, Target, Task
 from linsep.data.location import Location
 
 if TYPE_CHECKING:
-    from linsep.data.cluster.rounds import Rounds, Traffic
+    from linsep.data.cluster.engine import Column, Engine, Traffic
 
 IntArray = npt.NDArray[np.int64]
 
@@ -42,9 +42,11 @@ class ClusterRows:
     location = Location.CLUSTER
     ndim = 2
 
-    def __init__(self, rounds: Rounds, parts: Sequence[Any], facts: Sequence[Facts]) -> None:
-        self.rounds = rounds
-        self.parts, self.facts = list(parts), list(facts)
+    def __init__(
+        self, engine: Engine, parts: Column, facts: Sequence[Facts], numbers: Sequence[int]
+    ) -> None:
+        self.engine, self.parts, self.facts = engine, parts, list(facts)
+        self.numbers = list(numbers)  # of the partitions, among which empty ones are left out
         self.starts = np.cumsum([0, *(fact.n for fact in facts)])
         self.shape = int(self.starts[-1]), facts[0].d
         self.dtype = np.result_type(*(fact.dtype for fact in facts))
@@ -65,7 +67,7 @@ class ClusterRows:
     @property
     def traffic(self) -> Traffic:
         """Number of rounds and bytes sent and received."""
-        return self.rounds.traffic
+        return self.engine.traffic
 
     @property
     def weighted(self) -> bool:
@@ -80,7 +82,8 @@ class ClusterRows:
         from linsep import __version__  # noqa: PLC0415
 
         first = self.starts[:-1].tolist()
-        return [Task(i, first[i], __version__, threads) for i in range(len(self.parts))]
+        pairs = zip(self.numbers, first, strict=True)
+        return [Task(number, lo, __version__, threads) for number, lo in pairs]
 
     def vector(self, **target: Any) -> Any:
         """A vector with one number per row, stored with the rows until it is read."""

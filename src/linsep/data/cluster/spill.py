@@ -1,7 +1,7 @@
 """Rows of a cluster that are too many for the client's memory, written to its disk and fitted from there.
 
-The user says where, and how much it may be, in Dask's configuration (or by the environment variables
-``DASK_LINSEP__SPILL_DIRECTORY`` and ``DASK_LINSEP__SPILL_LIMIT``); without that they are refused.
+The user says where, and how much it may be, in the configuration of the cluster's library (``Engine.setting``);
+without that they are refused.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from linsep.data.cache import write_rows
 from linsep.data.cluster import partition as on_worker
+from linsep.data.cluster.engine import parse_bytes
 from linsep.data.dataset import MEMORY_ENTRIES
 from linsep.data.disk import Disk
 from linsep.data.strided_sample import STRETCH
@@ -24,8 +25,7 @@ from linsep.errors import Refused
 if TYPE_CHECKING:
     from linsep.data.cluster.dataset import Cluster
 
-DIRECTORY = "linsep.spill-directory"  # keys of Dask's configuration
-LIMIT = "linsep.spill-limit"
+DIRECTORY, LIMIT = "spill-directory", "spill-limit"  # settings
 _ENTRIES = 1 << 23  # entries of a piece: 64 MB
 
 
@@ -33,7 +33,7 @@ def spill(data: Cluster) -> Disk:
     """Copy rows and targets to the client's disk until they are closed (one round, in pieces)."""
     home = _place(data)
     try:
-        remedy = f"set {DIRECTORY} to a directory with more room; nothing was kept"
+        remedy = f"set linsep.{DIRECTORY} to a directory with more room; nothing was kept"
         rows = write_rows(home, _pieces(data), remedy, width=data.d)
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
@@ -45,41 +45,39 @@ def spill(data: Cluster) -> Disk:
 
 def _place(data: Cluster) -> Path:
     """A new directory where the user wants it, if there is room."""
-    import dask  # noqa: PLC0415
-    from dask.utils import parse_bytes  # noqa: PLC0415
-
     size = data.n_entries * (data.X.dtype.itemsize + 4 * data.sparse)
     size += size // STRETCH  # which are there twice, for pilots
-    chosen, limit = dask.config.get(DIRECTORY, None), dask.config.get(LIMIT, None)
+    engine = data.engine
+    chosen, limit = engine.setting(DIRECTORY), engine.setting(LIMIT)
     if chosen is None:
         raise Refused(
             f"What is asked is not made of sums alone, so it needs the rows at the client, and {data.n_entries:,} "
             f"entries are too many for its memory (at most {MEMORY_ENTRIES:,}). Let them be written to its disk, "
-            f"{size:,} bytes, for as long as the fit takes: dask.config.set({{{DIRECTORY!r}: '/a/directory'}}), with "
-            f"{LIMIT!r} for the most bytes. Or ask for a smooth loss with l1_ratio=0 and a finite C (a large one in "
-            "the place of inf), or for the hinge with a finite C and many more rows than features: these stay on the "
-            "workers."
+            f"{size:,} bytes, for as long as the fit takes: {engine.how_to_set(DIRECTORY, '/a/directory')}, with "
+            f"linsep.{LIMIT} for the most bytes. Or ask for a smooth loss with l1_ratio=0 and a finite C (a large one "
+            "in the place of inf), or for the hinge with a finite C and many more rows than features: these stay on "
+            "the workers."
         )
     if limit is not None and size > parse_bytes(limit):
         raise Refused(
-            f"The rows take {size:,} bytes on the client's disk, and {LIMIT} is {parse_bytes(limit):,}: give them more "
-            "room, or fit fewer rows or columns."
+            f"The rows take {size:,} bytes on the client's disk, and linsep.{LIMIT} is {parse_bytes(limit):,}: allow "
+            "more, or fit fewer rows or columns."
         )
     place = Path(chosen)
     place.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(place).free
     if size > free:
         raise Refused(
-            f"The rows take {size:,} bytes on the client's disk, and {place} has room for {free:,}: set {DIRECTORY} to "
-            "a directory with more."
+            f"The rows take {size:,} bytes on the client's disk, and {place} has room for {free:,}: set "
+            f"linsep.{DIRECTORY} to a directory with more."
         )
     return Path(tempfile.mkdtemp(prefix="linsep-rows-", dir=place))
 
 
 def _pieces(data: Cluster) -> Iterator[Any]:
     """All rows in pieces; the next one is transferred while one is written."""
-    X, rounds = data.X, data.rounds
-    rounds.traffic.rounds += 1
+    X, engine = data.X, data.engine
+    engine.traffic.rounds += 1
     height = max(1, _ENTRIES * data.n // max(1, data.n_entries))
     asked = []
     for i, fact in enumerate(X.facts):
@@ -89,9 +87,8 @@ def _pieces(data: Cluster) -> Iterator[Any]:
     for at in range(len(asked) + 1):
         if at < len(asked):
             i, lo, hi = asked[at]
-            task = rounds.map(f"spill-{lo}", on_worker.between, [i], [X.parts[i]], lo=lo, hi=hi)
-            coming.append(task)
+            coming.append(engine.map("spill", on_worker.between, X.parts, among=[i], lo=lo, hi=hi))
         if at > 0:
-            (piece,) = rounds.results(coming.pop(0))
-            rounds.traffic.received += piece.data.nbytes
+            (piece,) = engine.collect(coming.pop(0))
+            engine.traffic.received += piece.data.nbytes
             yield piece.astype(X.dtype, copy=False)

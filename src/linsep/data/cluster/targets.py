@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from linsep.data.block import FloatArray
-from linsep.data.cluster import partition as on_worker
 from linsep.data.cluster.partition import Target
 from linsep.data.cluster.row_requests import RowRequests
 from linsep.data.cluster.rows import ClusterRows, RowVector
@@ -79,12 +78,11 @@ class ClusterTargets:
         missing = {k: v for k, v in self._vectors.items() if v is not None and not v.fetched}
         if not missing:
             return
-        rounds, numbers = self._X.rounds, range(len(self._X.parts))
-        parts = rounds.results(rounds.map("vectors", on_worker.same, numbers, self._parts))
+        parts = self._X.engine.collect(self._parts)
         columns = dict(zip(self._vectors, zip(*parts, strict=True), strict=True))
         for name, vector in missing.items():
             vector.set(np.concatenate(columns[name]))
-            rounds.traffic.received += 8 * len(self._X)
+            self._X.traffic.received += 8 * len(self._X)
 
     @property
     def has_offset(self) -> bool:

@@ -7,8 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data.cluster import ClusterRows
-from linsep.data.cluster.dask_input import Prefetch
+from linsep.data.cluster import ClusterRows, Prefetch
 from linsep.data.entrance import inputs, labels, partitions
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.labels import Labels

@@ -12,11 +12,12 @@ from linsep.data.cluster import (
     ClusterScan,
     Facts,
     Partition,
+    Prefetch,
     open_rows,
     partition_results,
 )
-from linsep.data.cluster.dask_input import Prefetch
-from linsep.data.cluster.partition import Task, length, naming
+from linsep.data.cluster.engine import length
+from linsep.data.cluster.partition import Task, naming
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.data.memory import readable
@@ -47,7 +48,7 @@ def open_partitions(
 
 
 def prepare(
-    x: Any, y: Any, weight: Any, some: Any, *, number: int, owner: str, numbers: bool
+    x: Any, y: Any, weight: Any, some: Any, number: int, *, owner: str, numbers: bool
 ) -> tuple[Partition | None, Facts | None, Partition | None]:
     """On a worker: a partition in a layout the kernels read, and what there is to know of it; None if it is empty.
 

@@ -1,0 +1,196 @@
+"""What the user gives, as rows on the workers: opened for one fit, or persisted for many."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data.cluster import engines
+from linsep.data.cluster.engine import Column, Engine, Source, cut, lengths
+from linsep.data.cluster.files import ClusterScan
+from linsep.data.cluster.rows import ClusterRows, Facts
+from linsep.data.location import Location
+from linsep.errors import BadInput
+
+FloatArray = npt.NDArray[np.float64]
+Prepare = Callable[..., "tuple[Any, Facts | None, Any]"]
+Prefetch = Callable[[Sequence[int], int], Any]  # of sizes and d: numbers of rows
+
+
+def source_of(X: Any, y: Any, weight: Any) -> Source:
+    """X, y and weights as columns of the engine that X belongs to."""
+    if isinstance(X, ClusterScan | PersistedRows):
+        return X.source(y, weight)
+    found: Source = engines.module_of(X).source(X, y, weight)
+    return found
+
+
+def predict_lazily(model: Any, method: str, X: Any) -> Any:
+    """``model.method`` of the rows of X, lazily."""
+    if isinstance(X, ClusterScan):
+        return X.predict(model, method)
+    if isinstance(X, PersistedRows):
+        return X.predict(model, method)
+    return engines.module_of(X).predict(model, method, X)
+
+
+def open_rows(
+    X: Any, y: Any, weight: Any, prepare: Prepare, prefetch: Prefetch | None = None, **facts: Any
+) -> ClusterRows:
+    """The rows of X with y and weights on the workers, each partition checked there (one round).
+
+    ``prepare(x, y, weight, some, number, **facts)`` runs on a worker and makes a partition of its part, and one of
+    ``some`` of its rows: ``prefetch(sizes, d)`` returns the row numbers that a fit requests first, where the sizes are
+    known.
+    """
+    source = source_of(X, y, weight)
+    engine = source.engine
+    wanted = _wanted(source, prefetch)
+    nothing: list[Any] = [None] * source.count
+    columns = [nothing if v is None else v for v in (source.y, source.weight, wanted)]
+    made = engine.map(
+        "open", prepare, source.x, *columns, list(range(source.count)), persist=True, **facts
+    )
+    parts, *results = (engine.pick(made, at) for at in range(3))
+    engine.traffic.rounds += 1
+    found = engine.collect(results[0])
+    some = nothing if wanted is None else engine.collect(results[1])
+    engine.traffic.received += sum(sys.getsizeof(one) for one in some if one is not None)
+    kept = [i for i, fact in enumerate(found) if fact is not None]
+    if not kept:
+        raise BadInput("X has no rows: every partition is empty.")
+    _refuse_unlike(found, kept)
+    rows = ClusterRows(engine, engine.keep(parts, kept), [found[i] for i in kept], kept)
+    rows.prefetched = None if wanted is None else [(wanted[i], some[i]) for i in kept]
+    return rows
+
+
+def _wanted(source: Source, prefetch: Prefetch | None) -> list[Any] | None:
+    """For each partition of a dense array the rows to prefetch; None if sizes are unknown."""
+    if prefetch is None or source.sizes is None or source.width is None:
+        return None
+    starts = np.cumsum([0, *source.sizes])
+    rows = prefetch(source.sizes, source.width) if starts[-1] else ()
+    if not len(rows):
+        return None
+    parts = np.split(rows, np.searchsorted(rows, starts[1:-1]))
+    return [part - start for part, start in zip(parts, starts, strict=False)]
+
+
+def _refuse_unlike(found: Sequence[Any], kept: Sequence[int]) -> None:
+    """All partitions must have the same columns, stored in the same way."""
+    first = found[kept[0]]
+    for i in kept[1:]:
+        fact = found[i]
+        if fact.d != first.d:
+            raise BadInput(
+                f"Partition {i} of X has {fact.d} columns, partition {kept[0]} has {first.d}."
+            )
+        if fact.sparse != first.sparse:
+            raise BadInput(
+                "Some partitions of X are sparse and others dense: make them all the same."
+            )
+        if (fact.names is None) != (first.names is None) or (
+            first.names is not None and list(fact.names) != list(first.names)
+        ):
+            raise BadInput(
+                f"Partition {i} of X has other columns than partition {kept[0]}: {fact.names} and {first.names}."
+            )
+
+
+class SentVector:
+    """A vector with one entry per row, on the workers of persisted rows."""
+
+    location = Location.CLUSTER
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+
+
+class PersistedRows:
+    """Raw rows on the workers for many fits, and vectors with one entry per row that were sent to them."""
+
+    location = Location.CLUSTER
+
+    def __init__(self, engine: Engine, x: Column, count: int) -> None:
+        self._engine, self._x, self._count = engine, x, count
+        self._sizes: tuple[int, ...] | None = None
+        self._sent: dict[str, tuple[Any, SentVector]] = {}
+
+    def send(self, what: str, which: Any, vector: Callable[[], Any]) -> SentVector:
+        """The vector cut as the rows are, and sent unless ``which`` of its kind was the last to be."""
+        return self._send(what, which, vector)
+
+    def _send(self, what: str, which: Any, vector: Callable[[], Any]) -> SentVector:
+        found = self._sent.get(what)
+        if found is None or found[0] is not which:
+            self._sent.pop(what, None)
+            if self._sizes is None:
+                self._sizes = lengths(self._engine, self._x)
+            parts = cut(vector(), self._sizes, what)
+            found = self._sent[what] = which, SentVector(self._engine.send(what, parts))
+        return found[1]
+
+    def source(self, y: Any, weight: Any) -> Source:
+        """The rows, with vectors that were sent or are at the client, for one fit."""
+        target, weights = (
+            v.column if isinstance(v, SentVector) else self._once(v, name)
+            for v, name in ((y, "y"), (weight, "sample_weight"))
+        )
+        return Source(self._engine.restart(), self._x, self._count, target, weights)
+
+    def _once(self, v: Any, name: str) -> Column | None:
+        return None if v is None else self._send(name, v, lambda: v).column
+
+    def predict(self, model: Any, method: str) -> npt.NDArray[Any]:
+        """``model.method`` of all rows, at the client."""
+        answer = self._engine.map(
+            "predict", _answers, self._x, self._engine.share("model", model), method=method
+        )
+        return np.concatenate([one for one in self._engine.collect(answer) if one is not None])
+
+
+def persist(X: Any, y: Any, weight: Any) -> tuple[PersistedRows, Any, Any]:
+    """The partitions of X, computed once and persisted on the workers; y and the weights as arrays on the client."""
+    source = source_of(X, y, weight)
+    engine = source.engine
+    rows = engine.map("persist", _same, source.x, persist=True)
+    target, weights = (
+        None if v is None else np.concatenate([np.asarray(part) for part in engine.collect(v)])
+        for v in (source.y, source.weight)
+    )
+    return PersistedRows(engine, rows, source.count), target, weights
+
+
+def _same(x: Any) -> Any:
+    """On a worker: the raw rows of a partition."""
+    return x
+
+
+def partition_results(
+    fn: Callable[..., FloatArray], model: Any, X: Any, y: Any, weight: Any
+) -> list[FloatArray]:
+    """``fn(model, x, y, weight)`` of every partition that has rows, computed by the workers."""
+    source = source_of(X, y, weight)
+    engine = source.engine
+    weights = [None] * source.count if source.weight is None else source.weight
+    asked = engine.map(
+        "score", _call, engine.share("model", model), source.x, source.y, weights, fn=fn
+    )
+    return [one for one in engine.collect(asked) if one is not None]
+
+
+def _call(model: Any, x: Any, y: Any, weight: Any, fn: Callable[..., FloatArray]) -> Any:
+    """On a worker."""
+    if len(y) == 0:
+        return None
+    return fn(model, x, np.asarray(y), np.ones(len(y)) if weight is None else np.asarray(weight))
+
+
+def _answers(x: Any, model: Any, method: str) -> Any:
+    """On a worker."""
+    return None if len(x) == 0 else getattr(model, method)(x)
