@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections import defaultdict
 from functools import partial
 
 import pytest
@@ -16,13 +17,32 @@ settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "linsep"))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """SciPy must be told before it is imported that it will be handed other libraries' arrays, and nobody who uses
-    linsep tells it: scikit-learn's checks of such arrays run in a process of their own (test_sklearn_checks.py)."""
+    """Leave the cases of a test that are not among its samples to the slow tests.
+
+    SciPy must be told before it is imported that it will be handed other libraries' arrays, and nobody who uses
+    linsep tells it: scikit-learn's checks of such arrays run in a process of their own (test_sklearn_checks.py).
+    """
+    _sample(items)
     if os.environ.get("SCIPY_ARRAY_API") != "1":
         apart = [item for item in items if "array_api" in item.name.partition("[")[2]]
         config.hook.pytest_deselected(items=apart)
         items[:] = [item for item in items if item not in set(apart)]
+
+
+def _sample(items):
+    """Of a test with the mark ``sampled(k)``, k cases from first to last stay fast, and all others are slow."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for family in cases.values():
+        k = family[0].get_closest_marker("sampled").args[0]
+        kept = {round(i * (len(family) - 1) / max(k - 1, 1)) for i in range(k)}
+        for place, item in enumerate(family):
+            if place not in kept:
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish():

@@ -86,6 +86,7 @@ def test_a_script_with_its_arguments(tmp_path):
     assert "  train.py:9  LogisticRegression: 1 fit left to scikit-learn: max_iter=2 asks" in err
 
 
+@pytest.mark.slow
 def test_a_module_quiet_and_verbose(tmp_path):
     out, err = run(tmp_path, PROGRAM, "--quiet", "-m", "train", "more", script=None)
     assert out.startswith("linsep.sklearn.logistic") and "'more'] __main__" in out and err == ""
@@ -94,12 +95,14 @@ def test_a_module_quiet_and_verbose(tmp_path):
     assert "linsep.accel: train.py:9: LogisticRegression is left to scikit-learn: max_iter=2" in err
 
 
+@pytest.mark.slow
 def test_scikit_learn_is_audited(tmp_path):
     text = PROGRAM.replace("max_iter=2", "tol=1e-10, max_iter=100000")
     _, err = run(tmp_path, text, "--audit")
     assert "scikit-learn's fit on line 8 was 3" in err and "% above the optimum" in err
 
 
+@pytest.mark.slow
 def test_errors_and_exit_codes_of_the_program_are_its_own(tmp_path):
     _, err = run(tmp_path, "import sys\nsys.exit(7)", code=7)
     assert err == "linsep.accel: 0 fits in linsep\n"
@@ -107,6 +110,7 @@ def test_errors_and_exit_codes_of_the_program_are_its_own(tmp_path):
     assert "KeyError: 'mine'" in err and 'train.py", line 1' in err
 
 
+@pytest.mark.slow
 def test_pickles_are_read_without_accel(tmp_path):
     text = """
         import pickle

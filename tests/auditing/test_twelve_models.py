@@ -212,6 +212,7 @@ def fitted(model, X, y):
         return clone(model).fit(X, y)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("scaled", [False, True], ids=["raw", "scaled"])
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifiers(name, scaled):

@@ -46,6 +46,7 @@ def named(transformer):
 every = pytest.mark.parametrize("transformer", ALL, ids=named)
 
 
+@pytest.mark.sampled(120)
 @parametrize_with_checks([*ALL, HaarWavelet(2, sparse_output=True)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -93,6 +93,7 @@ def test_newton_dual_sees_beyond_the_slopes(loss):
     assert newton.gap < 0.01 * plain.gap
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("loss", CONVEX, ids=naming)
 @given(
     seed=st.integers(0, 10_000),

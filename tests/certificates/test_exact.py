@@ -153,6 +153,7 @@ def consistent(seed, loss, C, n=15, d=3):
     return X, sigma, offset, weight, W, u
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("loss", RATIONAL, ids=IDS)
 @pytest.mark.parametrize("rows", ["awkward", "consistent"])
 @given(
@@ -236,6 +237,7 @@ def least_squares(X, y, C):
     return theta[:, None], Linearised(theta[:, None], np.zeros((len(theta), 1)))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shape", [(400, 12), pytest.param((3000, 30), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
 def test_many_rows_are_proven(kind, shape):
@@ -466,6 +468,7 @@ class TestModels:
                 assert found.kind == "exact"
                 assert found.dual <= model.certificate_.primal + model.certificate_.rounding
 
+    @pytest.mark.sampled(5)
     @pytest.mark.parametrize(("name", "kind", "C"), at(1.0, math.inf))
     def test_that_were_altered_are_not(self, name, kind, C):
         X, target, _ = rows_of(kind, 3, n=25)

@@ -66,6 +66,7 @@ def cancelling_rows(size=2.0**56, n=64):
 class TestSumsThatLoseSmallRows:
     """sum s sigma u x errs by rounding: what is lost there is no proof that w = 0 is optimal."""
 
+    @pytest.mark.sampled(8)
     @pytest.mark.parametrize("size", [2.0**48, 2.0**54, 2.0**56, 1e18])
     @pytest.mark.parametrize("loss", TWO_CLASS)
     def test_losses(self, loss, size):
@@ -91,6 +92,7 @@ class TestSumsThatLoseSmallRows:
         model = fitted(LinearClassifier("logistic", C=1.0, l1_ratio=l1_ratio), X, y)
         assert_lawful(model, X, y)
 
+    @pytest.mark.slow
     def test_several_classes(self):
         X, y = cancelling_rows()
         X, y = np.vstack([X, X[:8] * [1, 0.5]]), np.append(y, np.full(8, 2))
@@ -173,6 +175,7 @@ class TestDirectionsThatFloatsHardlySee:
             assert not model.certificate_.certified
             assert model.certificate_.dual <= 0.0
 
+    @pytest.mark.sampled(1)
     @pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
     def test_a_column_that_is_nearly_the_sum_of_two(self, loss):
         for seed in range(10):
@@ -182,6 +185,7 @@ class TestDirectionsThatFloatsHardlySee:
             t = a - b + 10 * rng.normal(size=50)
             assert_lawful(fitted(LinearRegressor(loss), X, t), X, t)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("C", [math.inf, 1e6, 1.0])
     @pytest.mark.parametrize(
         "times",
@@ -200,6 +204,7 @@ class TestDirectionsThatFloatsHardlySee:
             if math.isinf(C):
                 assert model.certificate_.dual <= attained_by_duration(loss, X, y)
 
+    @pytest.mark.slow
     def test_a_column_of_nearly_one_number(self):
         for seed in range(10):
             rng = np.random.default_rng(seed)
@@ -208,6 +213,7 @@ class TestDirectionsThatFloatsHardlySee:
             t = 1e6 * rng.normal(size=30) * 10.0 ** rng.uniform(0, 3, 30)
             assert_lawful(fitted(LinearRegressor("absolute"), X, t), X, t)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("seed", [0, *slow(1, 2)])
     @pytest.mark.parametrize("degree", [4, 10, 20])
     @pytest.mark.parametrize("interval", [(0.0, 1.0), (-1.0, 1.0), (2000.0, 2024.0)])
@@ -230,6 +236,7 @@ class TestDirectionsThatFloatsHardlySee:
 class TestSmallTargets:
     """Targets keep all their digits, whatever their unit."""
 
+    @pytest.mark.sampled(24)
     @pytest.mark.parametrize("scale", [1e-6, 1e-9, 1e-12, 1e-15, 1.6e-19, 1e-30, 1e-100, 1e-160])
     @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
     @pytest.mark.parametrize("C", [1.0, 1e6, math.inf])
@@ -253,6 +260,7 @@ class TestSmallTargets:
 class TestRowsOnKinks:
     """The loss of a row on the kink is as uncertain as its margin, whatever its dual number."""
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("size", [1e8, 1e13, 1e16, 1e18])
     @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "huberised_hinge"])
     def test_scores_that_are_all_rounding(self, loss, size):
@@ -273,6 +281,7 @@ class TestRowsOnKinks:
             t, s = rng.normal(size=n), 10.0 ** rng.uniform(-8, 8, n)
             assert_lawful(fitted(LinearRegressor("absolute", C=1.0), X, t, s), X, t, s)
 
+    @pytest.mark.sampled(1)
     @pytest.mark.parametrize("C", [1.0, 1e4, 1e6, 1e8])
     def test_absolute_loss_that_interpolates(self, C):
         for seed in range(8):
@@ -280,6 +289,7 @@ class TestRowsOnKinks:
             X, t = rng.normal(size=(12, 30)), rng.normal(size=12)
             assert_lawful(fitted(LinearRegressor("absolute", C=C), X, t), X, t)
 
+    @pytest.mark.sampled(1)
     @pytest.mark.parametrize(
         ("n", "d", "C", "mean"),
         [
@@ -298,6 +308,7 @@ class TestRowsOnKinks:
             y = np.where(z > 0, 1, -1)
             assert_lawful(fitted(LinearSVC(C=C), X, y), X, y)
 
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("C", [100.0, *slow(1e4, 1e6), 1e8])
     @pytest.mark.parametrize(
         "name", ["digits 3 8", "iris 0", "wine 0", *slow("digits 0 1", "digits 4 9")]
@@ -316,6 +327,7 @@ class TestRowsOnKinks:
 class TestExactFit:
     """A gap may be called zero only where nothing is left of the objective."""
 
+    @pytest.mark.slow
     def test_ridge_on_shifted_columns(self):
         for seed in range(100, 150):
             rng = np.random.default_rng(seed)
@@ -378,6 +390,7 @@ class TestUnderflowAndOverflow:
 
 
 class TestFewestErrors:
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("weight", [1e-12, 1e-10, 1e-3, 1.0, 1e12])
     def test_the_size_of_the_weights_does_not_matter(self, weight):
         for seed in range(6):
@@ -425,6 +438,7 @@ KINDS = ("logistic", "hinge", "regression-squared", "regression-absolute", "unpe
 class TestTampering:
     """verify trusts nothing that the model says about itself."""
 
+    @pytest.mark.sampled(1)
     @pytest.mark.parametrize(
         "kind", [*KINDS, *slow(*(k for k in small_models() if k not in KINDS))]
     )

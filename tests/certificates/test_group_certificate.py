@@ -64,6 +64,7 @@ def objective(part):
         return value
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "exponential"])
 @pytest.mark.parametrize("factors", FACTORS)
 @pytest.mark.parametrize("ratio", [0.0, 0.4, 1.0])
@@ -79,6 +80,7 @@ def test_the_enclosure_contains_the_objective(loss, factors, ratio, groups):
     assert exact.dual >= found.dual and exact.dual <= truth
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 10**6),
     st.sampled_from(LOSSES),

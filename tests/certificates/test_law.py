@@ -52,6 +52,7 @@ def by_start(block):
     return f"{block.start}-{block.stop - 1}"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("block", blocks(FAST), ids=by_start)
 def test_certified_means_certified(block):
     found = [text for seed in block for text in complaints(seed)]
@@ -136,6 +137,7 @@ def reached(case, model, task):
         yield "no penalty"
 
 
+@pytest.mark.slow
 def test_the_problems_reach_what_breaks_certificates():
     """Rows on kinks, sums that cancel, dual numbers at the ends of their domain, rank deficiency: all occur often."""
     count = Counter()

@@ -34,6 +34,7 @@ class TestLocal:
             tol=part.tol,
         )
 
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize("C", [math.inf, 10.0])
     @pytest.mark.parametrize("fit_intercept", [True, False])
     @pytest.mark.parametrize("loss", SMOOTH, ids=naming)
@@ -239,6 +240,7 @@ class TestUnpenalised:
         assert found.dual <= minimum * (1 + 1e-13)
         assert found.certified
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("loss", CONVEX, ids=naming)
     @settings(max_examples=12)
     @given(seed=st.integers(0, 10_000), fit_intercept=st.booleans())
@@ -261,6 +263,7 @@ STORED = {
 }
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("storage", STORED)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", SMOOTH, ids=naming)

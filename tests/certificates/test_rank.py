@@ -109,6 +109,7 @@ class TestNearlyDependent:
             assert found.dual == 0.0
         assert raised
 
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize("seed", range(30))
     def test_a_rounded_sum_of_two_columns(self, seed):
         rng = np.random.default_rng(seed)
@@ -120,6 +121,7 @@ class TestNearlyDependent:
         if found.certified:
             assert found.primal - minimum <= found.gap
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huberised_hinge"])
     @pytest.mark.parametrize("span", [8.64e13, 6e10])
     @pytest.mark.parametrize("C", [math.inf, 1.0])
@@ -151,6 +153,7 @@ class TestNearlyDependent:
             attained = scipy.optimize.linprog(cost, A_eq=equal, b_eq=target, method="highs").fun
             assert found.dual <= attained * (1 + 1e-9)
 
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("degree", [4, 8, 12, 20])
     @pytest.mark.parametrize(("low", "high"), [(0, 1), (1, 10), (-9, -3), (2000, 2024)])
     def test_polynomials(self, degree, low, high):
@@ -224,6 +227,7 @@ class TestExactlyDependent:
         assert model.certificate_.certified, str(model.certificate_)
         assert verify(model, X, y).certified
 
+    @pytest.mark.sampled(20)
     @pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
     def test_regression(self, table, storage, loss):
         rng = np.random.default_rng(6)
@@ -428,6 +432,7 @@ class TestExactFit:
         assert not exact_fit(1e-9, 1e-8, 1.0, 0.0, 1e-6)
         assert not exact_fit(1e-19, 1e-20, 1.0, 0.0, 1e-6)
 
+    @pytest.mark.slow
     def test_large_offsets_with_a_penalty(self):
         rng = np.random.default_rng(116)
         for _ in range(20):

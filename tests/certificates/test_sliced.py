@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from linsep.exact.sliced import scaled_product, transposed
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("seed", range(60))
 def test_products_are_within_their_error_bounds(seed, storage):

@@ -156,6 +156,7 @@ def hostile(seed):
     return X, y, s, W, U, lam
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("by", ["kernels", "numpy"])
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("seed", range(24))

@@ -185,6 +185,7 @@ def tables(tmp_path, monkeypatch):
     assert main(["fit", "t.csv", "-t", "y", *FAST, "-o", "m.linsep"]) == 0
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CODES)
 def test_exit_codes(tables, case, capsys):
     words, code = CODES[case]
@@ -239,6 +240,7 @@ JSON = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("verb", JSON)
 def test_json_is_as_documented(tables, verb, capsys):
     main([*JSON[verb], "--json"])

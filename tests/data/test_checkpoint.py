@@ -97,6 +97,7 @@ def assert_same(a, b):
     assert a.certificate_.certified
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_goes_on_to_the_same_bits(name, rows, tmp_path, monkeypatch):
     alone, whole = fitted(name, rows)

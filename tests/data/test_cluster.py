@@ -133,6 +133,7 @@ def test_threads_of_the_workers_do_not_matter(client, rows):
     assert (fits[0].coef_ == fits[1].coef_).all()
 
 
+@pytest.mark.slow
 def test_verify_visits_the_partitions(client, rows):
     X, z, _ = rows
     y = names_of(z, np.random.default_rng(1))
@@ -332,6 +333,7 @@ def test_a_forged_objective_is_found_where_the_rows_lie(client):
         linsep.verify(model, *rows)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:Sending large graph")
 @pytest.mark.parametrize("what, d, most", ROUNDS, ids=repr)
 def test_rounds_are_few_and_traffic_is_little(client, monkeypatch, what, d, most):

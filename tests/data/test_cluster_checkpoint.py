@@ -58,6 +58,7 @@ def recording(monkeypatch, most=np.inf):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

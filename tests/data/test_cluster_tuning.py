@@ -38,6 +38,7 @@ def cut(a):
     return da.from_array(a, chunks=(N // PARTS, *a.shape[1:]))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "model, options",
     [

@@ -96,6 +96,7 @@ def test_quantiles_need_rows_in_memory(table, client):
         model.fit(rows)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.filterwarnings("ignore:Sending large graph")
 @pytest.mark.parametrize("name", CASES)
 def test_memory_disk_and_cluster_agree(name, table, client):

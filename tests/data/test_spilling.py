@@ -53,6 +53,7 @@ SPILLED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", SPILLED)
 def test_rows_too_many_for_the_client_are_fitted_from_its_disk(
     client, kind, monkeypatch, tuned, tmp_path

@@ -302,6 +302,7 @@ def test_threads_do_not_change_a_bit(model, n, sparse):
             np.testing.assert_array_equal(one.alpha_, other.alpha_)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("model", [*TWO_CLASSES, LinearRegressor(), LinearRegressor(C=1.0)])
 def test_verify(model):
     y = T[50:] if is_regressor(model) else Y

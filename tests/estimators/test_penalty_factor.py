@@ -58,6 +58,7 @@ def fitted(name, X=None, **k):
     return MODELS[name](**k).fit(own if X is None else X, target), target
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("factor", [FACTOR, FREE], ids=["positive", "some zero"])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "float32"])
@@ -162,6 +163,7 @@ def reference(X, sign, C, ratio, factor, group, steps=4000):
     return w, value(w)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ratio", [0.4, 1.0])
 @pytest.mark.parametrize(
     "group", [GROUPS, np.arange(D), np.zeros(D, dtype=int)], ids=["groups", "alone", "together"]
@@ -208,6 +210,7 @@ def test_factors_over_twelve_powers_of_ten(spread, ratio):
     assert model.certificate_.certified and verify(model, X, y, exact=True).certified
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["logistic", "logistic-l1", "svc"])
 @pytest.mark.parametrize("factor", [FACTOR, FREE], ids=["positive", "some zero"])
 def test_alterations_are_noticed(name, factor):

@@ -64,6 +64,7 @@ def exceptions(estimator):
 
 
 # Some checks warn on purpose, for instance by passing a column for y.
+@pytest.mark.sampled(450)
 @pytest.mark.filterwarnings("default")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=exceptions)
 def test_scikit_learn_check(estimator, check):

@@ -74,6 +74,7 @@ def noisy(n, d, flips, seed=0):
     return X, y.astype(int)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -102,6 +103,7 @@ def test_equals_brute_force(seed, kind, n, d, weights):
         assert model.certificate_.check(X, sign, s, exact=True)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("weight", [1.0, 1e-10, 1e-12, 1e-300, 5e-324, 1e90, 1.0 / 3.0])
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_the_unit_of_the_weights_does_not_matter(d, weight):
@@ -151,6 +153,7 @@ def test_neighbouring_floats_are_told_apart():
     assert model.predict([[-largest], [largest], [0.0]]).tolist() == [0, 1, 0]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", ["lattice", "gaussian"])
 def test_two_ways_to_the_optimum_of_two_features_agree(seed, kind):
@@ -312,6 +315,7 @@ def test_one_class_may_be_the_best_answer():
     assert model.certificate_.check(X, [0, 0, 0, 1, 1], exact=True)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("scale", [1e-150, 1e-6, 1e6, 1e150])
 @pytest.mark.parametrize("d", [2, 3])
 def test_features_of_any_size(scale, d):

@@ -105,6 +105,7 @@ int main(void) {
 """
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("compiler", ["cc", "c++"])
 def test_c(model, tmp_path, compiler):
     assert shutil.which(compiler)

@@ -57,6 +57,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sampled(150)
 @pytest.mark.parametrize("factor", FACTORS, ids=lambda c: f"{c:.3g}")
 @pytest.mark.parametrize(("loss", "C", "solver"), CASES, ids=naming)
 def test_it_is_the_plain_loss_with_another_c(loss, C, solver, factor):

@@ -58,6 +58,7 @@ MODELS = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_round_trip(make, tmp_path):
     model = make()

@@ -161,6 +161,7 @@ def test_the_rest_of_a_dual_point_enters_v_exactly(loss):
     assert sums.v_error_entry <= 2.0**-50 * max(abs(v) for v in sums.v[0])
 
 
+@pytest.mark.slow
 def test_a_method_that_stalls_hands_over_early():
     """Columns 1e15 and -1e15 under the hinge of Crammer and Singer: rounds that use all their steps gain nothing."""
     case = draw(91893)

@@ -246,12 +246,14 @@ def everywhere(model, rows, tmp_path):
     agree(model, rows, said(made, rows))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", NUMERIC)
 def test_numeric_pipelines(case, tmp_path):
     steps, rows = NUMERIC[case]
     everywhere(make_pipeline(steps, LogisticRegression()).fit(rows, Y), rows, tmp_path)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore:Found unknown categories")
 @pytest.mark.parametrize("case", MIXED)
 @pytest.mark.parametrize("several", [False, True])

@@ -58,6 +58,7 @@ def cancer():
     return X[:, :6], y
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("steps", STEPS, ids=lambda step: type(step).__name__)
 @pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC()], ids=["logistic", "svm"])
 def test_verify_is_that_of_the_last_step(cancer, steps, model):

@@ -68,6 +68,7 @@ def test_the_module_offers_what_it_names():
     assert {*FIGURES, "perceptron_animation"} == set(plot.__all__)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FIGURES)
 def test_saved_as_vector_graphics_with_all_labels_inside(name, tmp_path):
     """Nothing warns, every text lies within the page, and no two axes labels are missing."""
@@ -439,6 +440,7 @@ class TestAnimation:
         assert page.count("</script>") == 1
         assert "<b>" not in page
 
+    @pytest.mark.slow
     def test_gif(self, tmp_path):
         history = (np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 0.0]]), np.array([3, 7]))
         path = plot.perceptron_animation(X, Y, history, tmp_path / "p.gif", seconds=0.5)

@@ -179,6 +179,7 @@ def both_duals(sample, loss, seed=0):
     ]
 
 
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("storage", ["dense64", "csr32-int64", "fortran64"])
 @pytest.mark.parametrize("python", [False, True])
 @each_loss

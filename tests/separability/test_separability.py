@@ -23,6 +23,7 @@ def name(answer):
     return "quasi" if answer.quasi else "overlap"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", ["auto", "lp"])
 def test_agrees_with_linear_programmes(kind, method):
@@ -363,6 +364,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_rows_are_answered_rightly_or_not_at_all(kind):
     """Against an enumeration in fractions; the margin, too, is compared in fractions."""

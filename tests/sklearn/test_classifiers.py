@@ -42,6 +42,7 @@ def original(name):
     return getattr(svm if name == "LinearSVC" else linear_model, name)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

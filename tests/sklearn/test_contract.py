@@ -17,6 +17,7 @@ N_ITER = {"check_non_transformer_estimators_n_iter": "n_iter_ of a direct solver
 TIES = {"check_methods_subset_invariance": "equal scores of two classes at the exact minimum"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
