@@ -8,7 +8,7 @@ author = "The linsep developers"
 copyright = "The linsep developers"
 release = importlib.metadata.version("linsep")
 extensions = [
-    "myst_parser",
+    "myst_nb",  # Markdown pages, and notebooks that the build runs
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -18,6 +18,11 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+exclude_patterns = ["gallery/**/*.ipynb"]  # each belongs to a page that has the same name
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3  # links may lead to headings
 highlight_language = "none"  # unless a block names its language

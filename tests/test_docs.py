@@ -8,6 +8,7 @@ below 1e-2 (gaps, errors), whose size depends on the machine.
 import contextlib
 import inspect
 import io
+import json
 import os
 import re
 import runpy
@@ -27,8 +28,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "lessons").glob("*.md")),
+    *sorted((ROOT / "docs").glob("[ln]*/*.md")),  # lessons, notebooks
 ]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*/plot_*.py"))
 LONG = ("figures.py", "picture.py", "cluster.py")  # many figures, several processes: slow
 EXAMPLES = [
@@ -88,6 +90,21 @@ def test_example(example, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+@pytest.mark.slow  # `make docs` runs them too, in a kernel
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(notebook, capsys):
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("Agg")
+    namespace = {"__name__": "__main__"}
+    for cell in json.loads(notebook.read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"], "commit notebooks without their outputs"
+            exec("".join(cell["source"]), namespace)
+    plt.close("all")
+    assert capsys.readouterr().out
 
 
 @pytest.mark.slow  # `make docs` runs them too

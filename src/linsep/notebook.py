@@ -13,13 +13,13 @@ def facts_table(title: str, facts: Mapping[str, str], note: str = "") -> str:
     """Heading, one row for each fact, and a note; every text is escaped."""
     rows = "".join(_row((name, value)) for name, value in facts.items())
     below = f"<div>{html.escape(note)}</div>" if note else ""
-    return f"<div><strong>{html.escape(title)}</strong><table>{rows}</table>{below}</div>"
+    return f"<div><strong>{html.escape(title)}</strong><table style='margin:0'>{rows}</table>{below}</div>"
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Table with a line of headings."""
     top = "".join(f"<th style='{_CELL}'>{html.escape(head)}</th>" for head in heads)
-    return f"<table><tr>{top}</tr>{''.join(map(_row, rows))}</table>"
+    return f"<table style='margin:0'><tr>{top}</tr>{''.join(map(_row, rows))}</table>"
 
 
 def certificate_html(model: Any) -> str:
