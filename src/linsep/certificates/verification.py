@@ -62,7 +62,9 @@ class Verifiable(Protocol):
 
     certificate_: Optimality
 
-    def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterable[Any]: ...
+    def _verification_parts(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any = None
+    ) -> Iterable[Any]: ...
 
 
 def verify(
@@ -71,6 +73,8 @@ def verify(
     y: Any = None,
     sample_weight: Any = None,
     exact: bool = False,
+    *,
+    offset: Any = None,
 ) -> Optimality:
     """Recompute the certificate of a fitted model, independently of the solver.
 
@@ -89,6 +93,8 @@ def verify(
     exact : bool, default False
         Compute with rational numbers and balls, so that no rounding is left to allow for, except where only a simpler
         problem proves the claim. The logistic, exponential and multinomial losses need ``linsep[exact]``.
+    offset : array (n,), optional
+        The offset that it was fitted with.
 
     Returns
     -------
@@ -128,7 +134,8 @@ def verify(
             "recompute it from; use linsep.audit(model, X, y), which proves how far it is from its optimum."
         )
     with Job("verify"):
-        parts = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
+        given = (X, y, sample_weight) if offset is None else (X, y, sample_weight, offset)
+        parts = [Part(*part) for part in model._verification_parts(*given)]
         claimed = model.certificate_
         claims = claimed.parts or (claimed,) * len(parts)
         each = [

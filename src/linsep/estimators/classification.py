@@ -109,7 +109,9 @@ class Classification(ByScores):
         """The loss that the parameters ask for now, for the classes of the fit."""
         return self._loss_for(len(self.classes_))
 
-    def fit(self: Model, X: Any, y: Any = None, sample_weight: Any = None) -> Model:
+    def fit(
+        self: Model, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None
+    ) -> Model:
         """Minimise the objective and certify it.
 
         Parameters
@@ -121,6 +123,10 @@ class Classification(ByScores):
             Class labels: strings, integers or booleans. A scan may bring its own.
         sample_weight : array (n,), optional
             Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+        offset : array (n,), optional
+            Known part of the score of each row, for two classes: the score is x.w + b + offset. It is part of the
+            problem that is certified, so ``verify`` needs it again; predictions do not know it: add it to
+            ``decision_function(X)``.
 
         Returns
         -------
@@ -136,11 +142,12 @@ class Classification(ByScores):
         if k > 2:
             recipe = replace(recipe, loss=self._loss_for(k))
         count = 1 if k == 2 or isinstance(recipe.loss, CoupledLoss) else k
-        parts = subproblems(recipe.loss, known)
+        parts = self._subproblems(recipe.loss, known, opened, offset)
         start = self._start(known.classes, rows.shape[1])
         fits = fitting.solve(recipe, parts, count, rows, names, weight, start)
         own = self._own_answers(fits, rows, known, weight)
         settled = {"classes_": known.classes, "_class_weight": self.class_weight}
+        settled["_has_offset"] = offset is not None
         fitting.store(self, fits, names, **settled, **own, **opened.fitted)
         return self
 
@@ -198,13 +205,27 @@ class Classification(ByScores):
             return None
         return fitting.earlier(self, (d + 1, 1 if len(classes) == 2 else len(classes)))
 
-    def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
+    def _subproblems(
+        self, loss: Loss | CoupledLoss, known: Any, opened: data.Opened, offset: Any
+    ) -> Iterator[Subproblem]:
+        """The subproblems of the labels; of two classes the margins may have offsets."""
+        if offset is None:
+            return subproblems(loss, known)
+        fitting.refuse_offset(self, opened, len(known.classes))
+        sigma = known.signs()
+        o = inputs.offsets(offset, opened.rows.shape[0])
+        return iter([Subproblem(loss, sigma=sigma, offset=sigma * o)])
+
+    def _verification_parts(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any = None
+    ) -> Iterator[tuple[Any, ...]]:
         """What an independent check needs, for each subproblem in turn."""
         owner = type(self).__name__
+        fitting.need_offset(self, offset)
         opened = data.open(X, y, sample_weight, owner, model=self)
         known = opened.labels(self.classes_)
         weight = opened.class_weights(known, self._class_weight)
-        parts = subproblems(self._fits[0].recipe.loss, known)
+        parts = self._subproblems(self._fits[0].recipe.loss, known, opened, offset)
         yield from fitting.verification_parts(self, parts, opened.rows, weight)
 
 

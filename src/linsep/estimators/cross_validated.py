@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from linsep.data.entrance.inputs import FloatArray
+from linsep.errors import BadInput
 from linsep.estimators.classification import Classification
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.logistic import LogisticRegression
@@ -29,7 +30,13 @@ class _Choosing(Classification):
     _plain: ClassVar[type[Classification]]
 
     def fit(
-        self: Chosen, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+        self: Chosen,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        *,
+        offset: None = None,
     ) -> Chosen:
         """Choose C, then fit it to all rows.
 
@@ -39,11 +46,17 @@ class _Choosing(Classification):
             As in the ``fit`` of an estimator whose C is given.
         groups : array (n,), optional
             For splitters that keep groups together.
+        offset : None
+            Refused: the grid of C knows no offsets. Fit ``LogisticRegression`` with a C.
 
         Returns
         -------
         self
         """
+        if offset is not None:
+            raise BadInput(
+                f"{type(self).__name__} has no offset: fit {self._plain.__name__}(C=...) with it, for each C."
+            )
         tuning = tune(
             self._unchosen(),
             X,

@@ -22,11 +22,17 @@ import scipy.sparse as sp
 from linsep import certificates
 from linsep.certificates import LossFactor, TargetUnits
 from linsep.certificates.dependence import describe_near_dependence
-from linsep.data import Dataset, Location, dataset, location_of, recorded
+from linsep.data import Dataset, Location, Opened, dataset, location_of, recorded
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.data.entrance.inputs import FloatArray
-from linsep.errors import ConvergenceWarning, InseparableData, NonFinite, SeparableData
+from linsep.errors import (
+    BadInput,
+    ConvergenceWarning,
+    InseparableData,
+    NonFinite,
+    SeparableData,
+)
 from linsep.estimators.scoring import dense_coef
 from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import Job, advance
@@ -239,6 +245,32 @@ def _recorded(data: Dataset, recipe: Recipe, start: FloatArray | None) -> Datase
         if data.location is Location.MEMORY
         else recorded(data, reproducible_fields(recipe), start)
     )
+
+
+def refuse_offset(model: Any, opened: Opened, k: int = 2) -> None:
+    """Refuse offsets where they have no meaning or no support; k is the number of classes."""
+    owner = type(model).__name__
+    if opened.location is Location.CLUSTER:
+        raise BadInput("offset needs the rows in memory or on disk, not on a cluster.")
+    if k > 2:
+        raise BadInput(
+            f"offset is a known part of the score of two classes, but y has {k}: fit one {owner} for each class "
+            "against the others, with its own offset."
+        )
+    if getattr(model, "_no_offset", ""):
+        raise BadInput(model._no_offset)
+
+
+def need_offset(model: Any, offset: Any) -> None:
+    """Refuse to look at a model without the offsets it was fitted with, or with offsets it did not have."""
+    had = bool(vars(model).get("_has_offset", False))
+    if had and offset is None:
+        raise BadInput(
+            f"this {type(model).__name__} was fitted with offset=...: give the same to verify and summary "
+            "(offset=...); others have no offsets."
+        )
+    if offset is not None and not had:
+        raise BadInput(f"this {type(model).__name__} was fitted without offset; leave it out.")
 
 
 def store(model: Any, fits: list[Fit], names: Names | None, **others: Any) -> None:

@@ -327,7 +327,9 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LinearRegressor:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, offset: Any = None
+    ) -> LinearRegressor:
         """Minimise the objective and certify it.
 
         Parameters
@@ -339,6 +341,9 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
             Finite targets. A scan may bring its own.
         sample_weight : array (n,), optional
             Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+        offset : array (n,), optional
+            Known part of the prediction of each row: the residual is y - x.w - b - offset, and the targets are the
+            differences y - offset, rounded to float64. ``verify`` needs it again; ``predict`` does not know it: add it.
 
         Returns
         -------
@@ -351,11 +356,12 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         )
         rows, names = opened.rows, opened.names
         recipe = parameters.for_features(self, recipe, rows.shape[1], names)
-        part, weight = _subproblem(recipe.loss, opened), opened.weights()
+        part, weight = _subproblem(recipe.loss, opened, self, offset), opened.weights()
         start = fitting.earlier(self, (rows.shape[1] + 1, 1))
         fits = fitting.solve(recipe, [part], 1, rows, names, weight, start)
         w, b = fits[0].W[:-1, 0].copy(), float(fits[0].W[-1, 0])
         own = {"coef_": w, "intercept_": b, "n_iter_": max(1, math.ceil(fits[0].n_passes))}
+        own["_has_offset"] = offset is not None
         fitting.store(self, fits, names, **own, **opened.fitted)
         return self
 
@@ -389,7 +395,7 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
             return None
         recipe = parameters.recipe(self, parameters.regression_loss(self.loss))
         opened = data.open(X, y, weight, type(self).__name__, numbers=True)
-        part, weight = _subproblem(recipe.loss, opened), opened.weights()
+        part, weight = _subproblem(recipe.loss, opened, self, None), opened.weights()
         if not target_units(recipe.loss, recipe.penalty, part.offset).plain:
             return None  # the grids know no units: each model is fitted on its own
         return GridProblem(recipe, opened.rows, part.sigma, part.offset, weight)
@@ -404,14 +410,24 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         """The loss that the parameters ask for now."""
         return parameters.regression_loss(self.loss)
 
-    def _verification_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[tuple[Any, ...]]:
+    def _verification_parts(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any = None
+    ) -> Iterator[tuple[Any, ...]]:
         """Everything an independent check needs: recipe, W, dual point, certificate."""
         owner = type(self).__name__
+        fitting.need_offset(self, offset)
         opened = data.open(X, y, sample_weight, owner, numbers=True, model=self)
-        part = _subproblem(self._fits[0].recipe.loss, opened)
+        part = _subproblem(self._fits[0].recipe.loss, opened, self, offset)
         yield from fitting.verification_parts(self, [part], opened.rows, opened.weights())
 
 
-def _subproblem(loss: Any, opened: data.Opened) -> Subproblem:
-    """Margins m = z + centre - t, so that centre - m is the residual t - z; the losses of linsep have centre 0."""
-    return Subproblem(loss, *opened.regression(zero_margin(loss)))
+def _subproblem(loss: Any, opened: data.Opened, model: Any, offset: Any) -> Subproblem:
+    """Margins m = z + centre - t, so that centre - m is the residual t - z; the losses of linsep have centre 0.
+
+    Offsets of the user are added to z.
+    """
+    sigma, own = opened.regression(zero_margin(loss))
+    if offset is not None:
+        fitting.refuse_offset(model, opened)
+        own = own + inputs.offsets(offset, opened.rows.shape[0])
+    return Subproblem(loss, sigma, own)

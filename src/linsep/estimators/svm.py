@@ -155,6 +155,9 @@ class LinearSVC(Classification):
     """
 
     _schemes = ("ovr", "crammer_singer")
+    _no_offset = (
+        "LinearSVC has no offset; use LinearClassifier(loss='hinge') or 'squared_hinge', which has."
+    )
 
     @explain_keywords
     def __init__(

@@ -57,7 +57,7 @@ def refusal(part: Part) -> str | None:
         return (
             f"the {part.loss.name} loss is not a likelihood. Use the logistic or the squared loss."
         )
-    if isinstance(part.loss, Squared) and part.offset is None:
+    if isinstance(part.loss, Squared) and part.loss.centre != 0.0:
         return "the squared loss of class labels is not a likelihood. Use the logistic loss."
     return None
 

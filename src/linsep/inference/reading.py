@@ -23,6 +23,7 @@ def summary(
     *,
     level: float = 0.95,
     held_out: tuple[Any, Any] | None = None,
+    offset: Any = None,
 ) -> Summary:
     """What the coefficients of a fitted model say, with intervals where they are valid.
 
@@ -36,6 +37,8 @@ def summary(
         Confidence level of the intervals.
     held_out : (X, y), optional
         Rows the model has not seen: their error, with an exact binomial bound on the true one.
+    offset : array (n,), optional
+        What the model was fitted with; not together with ``held_out``.
 
     Returns
     -------
@@ -75,7 +78,10 @@ def summary(
             f"{type(model).__name__} minimises no likelihood and no sum of smooth losses, so its coefficients have no "
             "standard errors; use LogisticRegression with C=inf."
         )
-    given = [Part(*part) for part in model._verification_parts(X, y, sample_weight)]
+    if offset is not None and held_out is not None:
+        raise BadInput("held_out rows have no offset here: leave held_out out.")
+    offsets = () if offset is None else (offset,)
+    given = [Part(*part) for part in model._verification_parts(X, y, sample_weight, *offsets)]
     parts = [part._replace(loss=part.loss.plain) for part in given]  # a factor is no likelihood's
     names = _names(opened, parts[0].W.shape[0] - 1)
     reason = refusal(parts[0])
@@ -90,7 +96,7 @@ def summary(
             tables[title] = with_intervals(part, names, spread, count, level)
         else:
             tables[title] = _plain(part, names, column)
-    facts = _facts(model, parts, X, y, sample_weight)
+    facts = _facts(model, parts, X, y, sample_weight, offset is None)
     if held_out is not None:
         other, answers = held_out
         facts.update(_held_out(model, opened.transform(other), answers, level=level))
@@ -129,15 +135,19 @@ def _plain(part: Part, names: list[str], column: int) -> tuple[Coefficient, ...]
     return tuple(Coefficient(name, float(part.W[j, column])) for j, name in enumerate(titles))
 
 
-def _facts(model: Any, parts: list[Part], X: Any, y: Any, weight: Any) -> dict[str, float]:
+def _facts(
+    model: Any, parts: list[Part], X: Any, y: Any, weight: Any, scored: bool
+) -> dict[str, float]:
+    """Numbers about the fit; ``scored`` if the predictions are those of the model, without offsets."""
     facts: dict[str, float] = {}
     part = parts[0]
     if hasattr(model, "classes_"):
-        facts["training error"] = 1.0 - float(model.score(X, y, sample_weight=weight))
+        if scored:
+            facts["training error"] = 1.0 - float(model.score(X, y, sample_weight=weight))
         if len(parts) == 1 and isinstance(part.loss, Logistic):
             of = rows(part)
             facts["log-likelihood"] = -float(of.weight @ part.loss.value(margins(part, of)))
-    else:
+    elif scored:
         facts["R squared"] = float(model.score(X, y, sample_weight=weight))
     return facts
 

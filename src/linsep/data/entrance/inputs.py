@@ -149,6 +149,13 @@ def targets(y: Any, n: int, owner: str) -> FloatArray:
     return t
 
 
+def offsets(offset: Any, n: int) -> FloatArray:
+    """Known parts of the scores, one finite number for each of the n rows."""
+    found = _row_numbers(offset, n, "offset")
+    refuse_nonfinite_vector(found, "offset")
+    return found
+
+
 def weights(sample_weight: Any, n: int) -> FloatArray | None:
     """Sample weights, one for each of the n rows: finite, >= 0, not all zero. None means ones."""
     if sample_weight is None:
@@ -164,7 +171,7 @@ def weights(sample_weight: Any, n: int) -> FloatArray | None:
 
 def nonnegative_weights(sample_weight: Any, n: int) -> FloatArray:
     """Check the weights of some of the rows, which may all be zero."""
-    s = _weight_vector(sample_weight, n)
+    s = _row_numbers(sample_weight, n, "sample_weight")
     refuse_nonfinite_vector(s, "sample_weight")
     if s.min() < 0:
         row = int(np.argmax(s < 0))
@@ -180,24 +187,24 @@ def nonnegative_weights(sample_weight: Any, n: int) -> FloatArray:
     return s
 
 
-def _weight_vector(sample_weight: Any, n: int) -> FloatArray:
-    if isinstance(sample_weight, np.ma.MaskedArray):
-        sample_weight = _unmasked(sample_weight, "sample_weight")
+def _row_numbers(values: Any, n: int, name: str) -> FloatArray:
+    """One number for each of the n rows; a single one serves all."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = _unmasked(values, name)
     try:
-        given = np.asarray(sample_weight)
+        given = np.asarray(values)
         if given.dtype.kind not in "fiubO":
             raise ValueError(f"got dtype {given.dtype}")
         s: FloatArray = np.asarray(given, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise BadInput(
-            f"sample_weight could not be read as numbers ({error}); give one number per row."
+            f"{name} could not be read as numbers ({error}); give one number per row."
         ) from error
     if s.ndim == 0:
         return np.full(n, s)
     if s.shape != (n,):
         raise BadInput(
-            f"sample_weight has shape {s.shape}, {(n,)} is needed: give one weight for each row "
-            "of X."
+            f"{name} has shape {s.shape}, {(n,)} is needed: give one number for each row of X."
         )
     return s
 
