@@ -134,6 +134,7 @@ def fitted_with_identifier(loss, shape, kind, C=1.0):
     return quietly(LinearClassifier(loss, C=C), X, y), X, y
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", WITH_IDENTIFIER)
 @pytest.mark.parametrize("which", range(5))
 def test_kinked_losses_reach_the_optimum_beside_an_identifier(case, which):
@@ -144,6 +145,7 @@ def test_kinked_losses_reach_the_optimum_beside_an_identifier(case, which):
     assert model.certificate_.dual <= WITH_IDENTIFIER[case][which] * (1 + 1e-9)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
 @pytest.mark.parametrize("kind", IDENTIFIERS)
 @pytest.mark.parametrize("C", [1e-2, 1e2, 1e4])

@@ -86,6 +86,7 @@ LIBSVM = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", LIBSVM)
 def test_libsvm(fit, case):
     content, code, words = LIBSVM[case]
@@ -199,6 +200,7 @@ CSV = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("case", CSV)
 def test_csv(fit, case):
     content, more, code, words = CSV[case]
@@ -299,6 +301,7 @@ PARQUET = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", PARQUET)
 def test_parquet(fit, tmp_path, case):
     columns, code, words = PARQUET[case]

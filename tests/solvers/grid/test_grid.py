@@ -71,6 +71,7 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
     )  # the last column is new
 
 
+@pytest.mark.sampled(28)
 @pytest.mark.parametrize("stepping", [True, False], ids=["steps", "no-steps"])
 @pytest.mark.parametrize("instructions", INSTRUCTION_SETS)
 @pytest.mark.parametrize("kind", STORED)

@@ -313,6 +313,7 @@ def test_straight_tails_on_many_sparse_features(C, l1_ratio):
     assert verify(model, X, y).certified
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("C", [0.3, 1.0, 3.0])
 def test_features_whose_rows_are_all_on_straight_tails_may_enter(C):
     rng = np.random.default_rng(0)
