@@ -1166,7 +1166,7 @@ def loss_of(record):
     insensitive = "Epsilon" in name
     loss = Pointwise(
         name,
-        Fraction(record.get("width", 1.0)),
+        Fraction(record.get("width", 1.345 if name == "Huber" else 1.0)),
         centre,
         Fraction(record.get("quantile", 0.5)),
         Fraction(record.get("epsilon", 0.1)) if insensitive else ZERO,
@@ -1303,12 +1303,22 @@ def by_name(given, d, names, missing):
     return [given.get(name, missing) for name in names]
 
 
-#: Names of scikit-learn for losses of the same formula, and American spelling.
-ALIASES = {
-    "log_loss": "logistic",
-    "absolute_error": "absolute",
-    "huberized_hinge": "huberised_hinge",
+#: Names that users may write for a loss: the record, its fields other than the defaults, and a factor.
+NAMES = {
+    "log_loss": ("Logistic", {}, ONE),
+    "absolute_error": ("Absolute", {}, ONE),
+    "huberized_hinge": ("HuberisedHinge", {}, ONE),
+    "modified_huber": ("HuberisedHinge", {"width": 2.0}, Fraction(4)),
+    "squared_error": ("Squared", {}, HALF),
+    "quantile": ("Pinball", {}, ONE),
 }
+
+
+def named_loss(name):
+    """The loss of a name, and its factor."""
+    kind = "".join(word.capitalize() for word in name.split("_"))
+    kind, fields, factor = NAMES.get(name, (kind, {}, ONE))
+    return loss_of({"record": f"loss:{kind}", **fields})[0], factor
 
 
 def compare_recipe(params, recipe, chosen):
@@ -1319,15 +1329,17 @@ def compare_recipe(params, recipe, chosen):
     for name, value in told.items():
         if name in given and given[name] != value:
             raise Rejected(f"the parameter {name} is {given[name]}, the fit was made with {value}")
-    loss, name = recipe["loss"]["record"].removeprefix("loss:").lower(), params.get("loss")
-    name = ALIASES.get(name, name) if isinstance(name, str) else name
-    coupled = {"multinomial": "multinomial", "crammersinger": "crammer_singer"}.get(loss)
-    if coupled and params.get("multiclass") != coupled:
-        raise Rejected(f"the parameter multiclass is {params.get('multiclass')}, not {coupled}")
-    loss = "hinge" if loss == "crammersinger" else loss
-    hard = loss == "hinge" and told["C"] == math.inf  # also for the squared hinge
-    if isinstance(name, str) and not hard and name.replace("_", "") != loss:
-        raise Rejected(f"the parameter loss is {name}, the fit was made with {loss}")
+    loss, factor = loss_of(recipe["loss"])
+    if isinstance(loss, str):
+        coupled = {"Multinomial": "multinomial", "CrammerSinger": "crammer_singer"}[loss]
+        if params.get("multiclass") != coupled:
+            raise Rejected(f"the parameter multiclass is {params.get('multiclass')}, not {coupled}")
+        loss, _ = named_loss({"Multinomial": "logistic", "CrammerSinger": "hinge"}[loss])
+    given = params.get("loss")
+    if given is None or (loss.kind == "Hinge" and told["C"] == math.inf):
+        return  # a hard margin is that of the squared hinge, too
+    if (named_loss(given) if isinstance(given, str) else loss_of(given)) != (loss, factor):
+        raise Rejected(f"the parameter loss is {given}, the fit was made with {recipe['loss']}")
 
 
 # ---------------------------------------------------------------------------------------------------------------

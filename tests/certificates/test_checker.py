@@ -106,12 +106,16 @@ MODELS = {
         "number",
         lambda: linsep.LinearRegressor(losses.SquaredEpsilonInsensitive(epsilon=0.5), C=2.0),
     ),
-    "alias": ("two", lambda: linsep.LinearClassifier("log_loss")),
+    "log_loss": ("two", lambda: linsep.LinearClassifier("log_loss")),
+    "modified_huber": ("two", lambda: linsep.LinearClassifier("modified_huber")),
+    "squared_error": ("number", lambda: linsep.LinearRegressor("squared_error", C=2.0)),
+    "name of a quantile": ("number", lambda: linsep.LinearRegressor("quantile", C=2.0)),
     "hard margin": ("apart", lambda: linsep.LinearSVC(C=math.inf)),
     "fewest errors": ("two", linsep.ZeroOneClassifier),
 }
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", MODELS)
 def test_models_are_proven(name, tmp_path):
     kind, make = MODELS[name]
@@ -312,6 +316,15 @@ class TestTampering:
                 manifest["fitted"]["_fits"][0]["fields"]["certificate"]["fields"].update(lie)
 
         assert self.altered(files, "hinge", tmp_path, change) == 1
+
+    def test_the_width_of_a_loss(self, tmp_path):
+        """A name stands for a loss with its default parameters."""
+        X, y, _ = make_rows("number")
+        rows = write_rows(tmp_path / "rows.npz", X, y)
+        model = linsep.LinearRegressor(losses.Huber(0.7), C=3.0).fit(X, y)
+        for loss, code in ((losses.Huber(0.7), 0), ("huber", 1), (losses.Huber(0.8), 1)):
+            linsep.save(model.set_params(loss=loss), tmp_path / "model.linsep")
+            assert run(tmp_path / "model.linsep", rows)[0] == code
 
     @pytest.mark.parametrize(
         ("field", "value"), [("C", 2.5), ("l1_ratio", 0.5), ("fit_intercept", False)]
