@@ -1,8 +1,8 @@
 """Draw the picture of the README from real runs.
 
-Left: upper and lower bound close on the optimum of a logistic regression. Right: the proven distance to
-the optimum for many strengths C, and where scikit-learn's default settings end on the same problems,
-judged by the same lower bounds. Data: the breast cancer set, raw features.
+Left: objective and proven lower bound of a logistic regression that is stopped after 1, 3, 5, ... passes (standardised
+features). Right: the proven distance from the optimum for eight values of C, and where scikit-learn's default settings
+end on the same problems, judged by the same lower bounds (raw features). Data: the breast cancer set.
 Usage: python examples/picture.py [folder, default docs]
 """
 
@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linsep import LogisticRegression
 
-STRENGTHS = np.logspace(-3, 4, 8)
-BLUE, ORANGE = "#0072B2", "#D55E00"  # told apart by everyone, after Okabe and Ito
+CS = np.logspace(-3, 4, 8)
+BLUE, ORANGE = "#0072B2", "#D55E00"  # colour-blind safe, Okabe and Ito
 
 
 def objective(model, X, y):
@@ -40,60 +40,68 @@ def peer(C, X, y):
         return sklearn.linear_model.LogisticRegression(C=C).fit(X, y)
 
 
-def draw_bounds(axes, model):
-    """Objective and proven lower bound against passes over the data."""
-    passes = [record.passes for record in model.trace_]
-    primal = np.minimum.accumulate([record.primal for record in model.trace_])
-    dual = np.maximum.accumulate([record.dual for record in model.trace_])
-    axes.plot(passes, primal, "-s", color=ORANGE, markersize=5, label="objective so far")
+def draw_bounds(axes, X, y):
+    """Objective and proven lower bound of fits that are stopped early."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fits = [
+            LogisticRegression(solver="newton", max_passes=k).fit(X, y) for k in range(1, 18, 2)
+        ]
+    passes = [fit.n_passes_ for fit in fits]
+    primal = [fit.certificate_.primal for fit in fits]
+    dual = [fit.certificate_.dual for fit in fits]
+    axes.plot(passes, primal, "-s", color=ORANGE, markersize=5, label="objective")
     axes.plot(passes, dual, "-o", color=BLUE, markersize=5, label="proven lower bound")
     axes.fill_between(passes, dual, primal, color="0.9", label="the optimum is in here")
-    axes.set_ylim(-5, 200)
+    axes.set_ylim(-3, 145)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(
-        xlabel="passes over the data", ylabel="objective", title="Two bounds close on the optimum"
+        xlabel="passes over the data",
+        ylabel="objective",
+        title="Two proven bounds enclose the optimum",
     )
 
 
 def draw_gaps(axes, X, y):
-    """Proven relative gap for each strength, and the distance at which the peer ends."""
-    models = [LogisticRegression(C=C).fit(X, y) for C in STRENGTHS]
+    """Proven relative gap for each C, and the distance at which the peer ends."""
+    models = [LogisticRegression(C=C).fit(X, y) for C in CS]
     floors = np.array([model.certificate_.dual for model in models])
-    values = np.array([objective(peer(C, X, y), X, y) for C in STRENGTHS])
+    values = np.array([objective(peer(C, X, y), X, y) for C in CS])
     gaps = [model.certificate_.relative_gap for model in models]
     axes.plot(
-        STRENGTHS,
+        CS,
         (values - floors) / values,
         "s",
         color=ORANGE,
         label="scikit-learn, default settings",
     )
-    axes.plot(STRENGTHS, gaps, "o", color=BLUE, label="linsep, default settings")
+    axes.plot(CS, gaps, "o", color=BLUE, label="linsep, default settings")
     axes.axhline(
         models[0].tol, color="0.4", linestyle="--", linewidth=1, label="linsep's default tol"
     )
     axes.set(
         xscale="log",
         yscale="log",
-        xlabel="strength C",
-        ylabel="(objective - lower bound) / objective",
+        xlabel="C (unscaled features)",
+        ylabel="proven distance from the optimum, relative",
     )
     axes.set_ylim(1e-13, 30)
-    axes.set_title("Proven distance to the optimum")
+    low, high = 100 * (values / floors - 1).min(), 100 * (values / floors - 1).max()
+    axes.set_title(f"scikit-learn's defaults end {low:.0f} % to {high:.0f} % above it")
     return models
 
 
 def main(folder):
     X, y = load_breast_cancer(return_X_y=True)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-    draw_bounds(left, LogisticRegression(C=1.0, solver="newton").fit(X, y))
+    draw_bounds(left, (X - X.mean(axis=0)) / X.std(axis=0), y)
     models = draw_gaps(right, X, y)
     left.legend(frameon=False, fontsize=9)
     right.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(0, 0.66))
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     path = folder / "picture.png"
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=200)
     for model in models:
         print(f"C = {model.C:g}: {model.certificate_}")
     print(f"wrote {path}")

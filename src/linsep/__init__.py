@@ -133,7 +133,11 @@ def __getattr__(name: str) -> Any:
             raise ImportError(f"cannot load {_HOME[name]}: {error}") from error
         value = module if module.__name__ == f"linsep.{name}" else getattr(module, name)
     else:
-        raise AttributeError(f"module 'linsep' has no attribute {name!r}")
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, __all__, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"module 'linsep' has no attribute {name!r}{hint}")
     globals()[name] = value
     return value
 

@@ -61,7 +61,8 @@ class Optimality:
     kind: Kind = "dual"
     parts: tuple[Optimality, ...] = ()
 
-    def __str__(self) -> str:
+    def describe(self, advice: bool = True) -> str:
+        """The certificate in one line; one that falls short ends with ``advice`` for the fit."""
         facts = (
             f"objective {self.primal:.9g}, lower bound {self.dual:.9g}, "
             f"relative gap {self.relative_gap:.1e} {'<=' if self.certified else '>'} tol {self.tol:g}"
@@ -71,7 +72,10 @@ class Optimality:
             return f"certified optimum: {facts}" + (
                 f", |w - w*| <= {self.coef_error:.1e}" if known else ""
             )
-        return f"not certified: {facts}; {self._advice()}"
+        return f"not certified: {facts}" + (f"; {self._advice()}" if advice else "")
+
+    def __str__(self) -> str:
+        return self.describe()
 
     __repr__ = __str__
 

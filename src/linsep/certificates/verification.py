@@ -146,8 +146,8 @@ def verify(
     if complaint:
         raise CertificateError(
             f"The certificate of the model does not hold for these data. Claimed: {claimed}. "
-            f"Found: {found}. {complaint} Give verify the same rows, order, targets and weights as fit; if "
-            "they are the same, the model or its certificate was altered: fit again.",
+            f"Found: {found.describe(advice=False)}. {complaint} Give verify the same rows, order, targets and weights "
+            "as fit; if they are the same, the model or its certificate was altered: fit again.",
             found,
         )
     if not found.certified:

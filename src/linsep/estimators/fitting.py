@@ -104,6 +104,8 @@ def solve(
         if not looked_at:
             refuse_nonfinite(X, names)
         raise  # X is finite: the objective is not
+    except SeparableData as error:
+        raise SeparableData(_name_features(error, names), error.direction, error.rows) from None
     if penalty is not asked:
         fits = [replace(fit, recipe=replace(fit.recipe, penalty=asked)) for fit in fits]
     short = [fit for fit in fits if not fit.certificate.certified]
@@ -116,6 +118,15 @@ def solve(
             text = f"{text}. {near}" if near else text
         warnings.warn(ConvergenceWarning(text, whole), stacklevel=3)
     return fits
+
+
+def _name_features(error: SeparableData, names: Names | None) -> str:
+    """Message of the error, with the names of the features that have the largest coefficients in its direction."""
+    if names is None or error.direction is None:
+        return str(error)
+    w = np.abs(np.ravel(error.direction[0]))
+    largest = [str(names[j]) for j in np.argsort(-w, kind="stable")[:3] if w[j] > 0.01 * w.max()]
+    return f"{error} The largest entries belong to {', '.join(map(repr, largest))}."
 
 
 def _ordinary_weights(weight: Any, penalty: ElasticNet) -> tuple[Any, ElasticNet]:

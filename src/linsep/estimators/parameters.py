@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from linsep import losses
-from linsep.errors import BadInput
+from linsep.errors import BadInput, Refused
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet, resolve
 from linsep.train import Recipe
@@ -25,8 +25,8 @@ def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
     tol = _number("tol", model.tol)
     if not 0 < tol < np.inf:
         raise BadInput(
-            f"tol must be a positive finite number, got {model.tol!r}; it is the relative duality "
-            "gap at which a fit counts as optimal, for instance 1e-6."
+            f"tol must be a positive finite number, got {model.tol!r}; the fit stops when its proven relative gap "
+            "is at most tol, for instance 1e-6."
         )
     return Recipe(
         loss=loss,
@@ -117,6 +117,11 @@ def limit(name: str, given: Any, unit: str) -> float:
 
 def _loss_for(fact: str, what: str, given: Any) -> Loss:
     loss = losses.get(given)
+    if not loss.convex:
+        raise Refused(
+            f"the loss {loss.name!r} is not convex, so that no certificate of this class could prove its minimum; "
+            "linsep.ZeroOneClassifier minimises the number of errors, with a proof."
+        )
     if not getattr(loss, fact):
         known = (losses.get(name) for name in losses.NAMES)
         fit = ", ".join(loss.name for loss in known if getattr(loss, fact) and loss.convex)
@@ -128,7 +133,8 @@ def _number(name: str, given: Any) -> float:
     if type(given) is float:  # by far the most frequent, and ABCs are slow
         return given
     if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
-        raise BadInput(f"{name} must be a number, got {given!r} ({type(given).__name__}).")
+        hint = "; C=inf means no penalty" if name == "C" and given is None else ""
+        raise BadInput(f"{name} must be a number, got {given!r} ({type(given).__name__}){hint}.")
     try:
         return float(given)
     except OverflowError as error:

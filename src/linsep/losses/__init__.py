@@ -26,6 +26,8 @@ Your own loss is a few lines::
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from linsep.errors import BadInput
 from linsep.losses.checks import ConvexityCheck, DominationCheck, dominates_zero_one, is_convex
 from linsep.losses.coupled import CoupledLoss
@@ -163,6 +165,11 @@ def get(loss: str | Loss) -> Loss:
             return found
     if isinstance(loss, Loss):
         return loss
+    name = getattr(loss, "__name__", None)
+    if name in __all__:
+        raise BadInput(f"The loss must be an instance, got the class: write {name}().")
+    near = get_close_matches(loss, [*NAMES, *ALIASES], 1) if isinstance(loss, str) else []
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     raise BadInput(
-        f"Unknown loss {loss!r}. Known names: {', '.join(NAMES)}; or pass an instance of linsep.losses.Loss."
+        f"Unknown loss {loss!r}{hint} Known names: {', '.join(NAMES)}; or pass an instance of linsep.losses.Loss."
     )

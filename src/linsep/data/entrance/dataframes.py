@@ -45,8 +45,8 @@ def _refuse_text(schema: Any) -> None:
     if wrong:
         shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
         raise BadInput(
-            f"X must hold numbers, but these columns do not: {shown}; encode them, for instance "
-            "with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or leave them out."
+            f"X must hold numbers, but these columns do not: {shown}; encode them, for instance by "
+            "make_pipeline(linsep.Encoder(), model), which takes text, categories and times, or leave them out."
         )
 
 

@@ -67,10 +67,14 @@ def refuse_nonfinite_vector(v: npt.NDArray[np.float64], name: str) -> None:
 
 def _refuse(value: Any, row: int, col: int, names: npt.NDArray[np.object_] | None) -> NoReturn:
     name = "" if names is None else f" ({str(names[col])!r})"
+    how = (
+        "fill the value in, for instance with linsep.Encoder or sklearn.impute.SimpleImputer in a pipeline."
+        if np.isnan(value)
+        else "replace the value."
+    )
     raise NonFinite(
         f"Input X contains {_kind(value)}.\nThe first is at row {row}, column {col}{name} "
-        "(counting from 0): every number must be finite; leave that row out, or fill the value "
-        "in, for instance with sklearn.impute.SimpleImputer in a pipeline."
+        f"(counting from 0): every number must be finite; leave that row out, or {how}"
     )
 
 
