@@ -18,7 +18,7 @@ Codes = npt.NDArray[np.int64]
 
 
 def notices(table: Table, regression: bool, target: str) -> list[str]:
-    """Columns that alone tell the answer: as a rule they were written down after it."""
+    """Columns that predict the target on their own: as a rule they were recorded after it (leakage)."""
     n = len(table)
     if table.matrix is not None or table.y is None or n < 20:
         return []
@@ -31,8 +31,8 @@ def notices(table: Table, regression: bool, target: str) -> list[str]:
         told = _fitted(table, name, y) if regression else _told(table, name, y)
         if told:
             found.append(
-                f"column {name!r} alone tells {target!r} {told}: if it is known only after the answer, a model that "
-                f"uses it is worth nothing; leave it out with --ignore '{name}'"
+                f"column {name!r} alone tells {target!r} {told}: if it is only known after {target!r} is, this is "
+                f"leakage, and the model will fail on new rows; leave it out with --ignore '{name}'"
             )
     table.release()
     return found

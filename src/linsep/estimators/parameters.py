@@ -25,8 +25,8 @@ def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
     tol = _number("tol", model.tol)
     if not 0 < tol < np.inf:
         raise BadInput(
-            f"tol must be a positive finite number, got {model.tol!r}; the fit stops when its proven relative gap "
-            "is at most tol, for instance 1e-6."
+            f"tol must be a positive finite number, got {model.tol!r}; the fit stops when its proven relative "
+            "duality gap is at most tol, for instance 1e-6."
         )
     return Recipe(
         loss=loss,

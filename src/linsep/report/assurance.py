@@ -79,7 +79,7 @@ def proof(subject: Subject) -> Proof:
             [*sentences, str(c).split("; ")[-1].capitalize() + "."],
             facts,
         )
-    near = f"within {words.tiny(c.gap)} of its minimum, relatively {words.tiny(c.relative_gap)}"
+    near = f"within {words.tiny(c.gap)} of its minimum (a relative {words.tiny(c.relative_gap)})"
     headline = f"Proven optimal: the objective is {near if c.gap else 'exactly its minimum'}"
     return Proof("proven", headline, sentences, facts)
 
@@ -169,7 +169,7 @@ def error_bounds(subject: Subject, judged: Judged) -> tuple[list[Bound], list[st
         found.append(bounds.clopper_pearson(wrong, count, side="lower"))
     else:
         notes.append(
-            "No held-out rows were given, so the sharpest bound (Clopper-Pearson) is not to be had."
+            "No held-out rows were given, so there is no Clopper-Pearson bound, which would be the sharpest."
         )
     if subject.several:
         notes.append("Bounds from the training rows alone are for two classes.")
