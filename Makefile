@@ -81,6 +81,13 @@ bench-full: $(BENCH_BUILT) ## the same on all data, and everything else that is 
 	$(BENCH)/python benchmarks/footprint.py
 	$(BENCH)/python benchmarks/plot.py
 
+.PHONY: calibrate regret
+calibrate: $(BUILT) ## measure what each solver costs and write the prices that solver="auto" compares: hours
+	$(BIN)/python benchmarks/calibrate.py
+
+regret: $(BUILT) ## time solver="auto" against every solver on tables that calibration has not seen
+	$(BIN)/python benchmarks/regret.py
+
 bench-check: $(BUILT) ## compare instruction counts with the recorded ones (needs valgrind)
 	$(BIN)/python benchmarks/counts.py
 

@@ -22,11 +22,13 @@ from linsep.data.threads import usable_threads
 from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import watched
 from linsep.solution import Explicit, FloatArray, Linearised, Status, TraceRecord
-from linsep.solvers.cost.model import hardness_of
+from linsep.solvers.cost.shape import Shape, hardness_of
+from linsep.solvers.cost.work import kind_of
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior.central_path import LIMIT
 from linsep.solvers.interior.kinked import NO_POINT
 from linsep.solvers.newton import native as native_newton
+from linsep.solvers.prediction import Prediction, taken_unasked
 from linsep.solvers.run import SAFETY
 from linsep.train import Fit, Proposed, Recipe, conclude
 
@@ -61,40 +63,62 @@ def fit_small(
     began = perf_counter()
     if sigma is None:
         sigma = np.ones(len(X))
-    if loss.smooth and loss.convex and loss.native is not None:
-        found = _smooth(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
-    elif loss.native is not None and loss.soft_margin and offset is None and _for_interior(X):
-        found = _hinge(recipe, loss, X, _kernels.Targets(sigma, offset, weight))
-    else:
+    tall = offset is None and X.shape[1] <= X.shape[0]
+    if loss.native is None or not loss.convex or not (loss.smooth or (loss.soft_margin and tall)):
         return None
+    rows, targets = _kernels.Rows(X), _kernels.Targets(sigma, offset, weight)
+    solver = "small" if loss.smooth else "interior"
+    found = None
+    if _chosen(solver, recipe, loss, X, rows, targets):
+        found = (_smooth if loss.smooth else _hinge)(recipe, loss, X, rows, targets)
     if found is None:
         return None
     n, d = X.shape
-    rows = longest_sum(dense_edges(n, d, X.itemsize), n * d, len(found.sums))
+    longest = longest_sum(dense_edges(n, d, X.itemsize), n * d, len(found.sums))
     certificate = ridge_certificate(
-        found.sums, found.theta, recipe.penalty, recipe.fit_intercept, recipe.tol, rows
+        found.sums, found.theta, recipe.penalty, recipe.fit_intercept, recipe.tol, longest
     )
     gap = certificate.gap - certificate.rounding
-    if not gap <= SAFETY * recipe.tol * certificate.primal:
-        return None
-    if not certificate.certified or fragile(certificate):
+    closed = gap <= SAFETY * recipe.tol * certificate.primal
+    if not closed or not certificate.certified or fragile(certificate):
         return None
     seconds = perf_counter() - began
     lower = certificate.dual + certificate.rounding
     line = TraceRecord(found.passes, seconds, certificate.primal, min(lower, certificate.primal))
     proposed = Proposed(found.theta.reshape(-1, 1), found.dual, Status.CERTIFIED, (line,))
-    solver = "small" if loss.smooth else "interior"
     return conclude(recipe, proposed, certificate, solver, found.passes, seconds)
 
 
-def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
+def _chosen(
+    solver: str,
+    recipe: Recipe,
+    loss: Loss,
+    X: Any,
+    rows: _kernels.Rows,
+    targets: _kernels.Targets,
+) -> bool:
+    """Whether the native solver is the one that ``train`` would choose."""
+    (n, d), kind = X.shape, kind_of(loss)
+    if taken_unasked(solver, kind, n, d, n * d):
+        return True
+    hard = hardness_of(loss, recipe.penalty.l2, _kernels.sampled_mean(rows, targets))
+    shape = Shape(n, d, n * d, kept=_kernels.kept_share(rows), hardness=hard)
+    costs = Prediction(shape, kind, recipe.tol)
+    others = ("newton", "newton-pilot", "newton-cg") if loss.smooth else ()
+    ascent = ("dual-cd",) if dual_ascent.covers(loss) else ()
+    return costs.cheapest((solver, *others, *ascent)) == solver
+
+
+def _smooth(
+    recipe: Recipe, loss: Loss, X: Any, rows: _kernels.Rows, targets: _kernels.Targets
+) -> _Found | None:
     """Newton's method (kernels/newton/fit.hpp)."""
     d = X.shape[1]
     theta, base, step = np.zeros(d + 1), np.empty(d + 1), np.empty(d + 1)
     sums = np.empty(8 + 2 * d)
     assert loss.native is not None
     status, _, sweeps, grams, _, _ = _kernels.newton(
-        _kernels.Rows(X),
+        rows,
         targets,
         _compiled(loss.native, loss.params),
         recipe.penalty.l2,
@@ -114,14 +138,12 @@ def _smooth(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _F
     return _Found(theta, dual, sums, float(sweeps + grams))
 
 
-def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Found | None:
-    """The interior point method and its exact end (kernels/interior/fit.hpp), unless ascent is quicker."""
-    (n, d), rows = X.shape, _kernels.Rows(X)
+def _hinge(
+    recipe: Recipe, loss: Loss, X: Any, rows: _kernels.Rows, targets: _kernels.Targets
+) -> _Found | None:
+    """The interior point method and its exact end (kernels/interior/fit.hpp)."""
+    n, d = X.shape
     assert loss.native is not None
-    if X.size >= dual_ascent.WORTHWHILE_KINKED:
-        hard = hardness_of(loss, recipe.penalty.l2, _kernels.sampled_mean(rows, targets))
-        if dual_ascent.easy(hard, X.size, recipe.tol):
-            return None
     theta, u, sums = np.zeros(d + 1), np.zeros(n), np.empty(8 + 2 * d)
     status, _, sweeps, grams, _ = _kernels.interior(
         rows,
@@ -137,11 +159,6 @@ def _hinge(recipe: Recipe, loss: Loss, X: Any, targets: _kernels.Targets) -> _Fo
         sums,
     )
     return None if status == NO_POINT else _Found(theta, Explicit(u), sums, float(sweeps + grams))
-
-
-def _for_interior(X: Any) -> bool:
-    """Whether few entries and at least as many rows as features are for the interior point method."""
-    return bool(X.shape[1] <= X.shape[0] and X.size < dual_ascent.WORTHWHILE)
 
 
 def _plain(recipe: Recipe, X: Any) -> bool:

@@ -44,8 +44,6 @@ PLACES = {
     "ascent_leave": "linsep.solvers.dual_ascent.native.LEAVE",
     "ascent_entries_per_call": "linsep.solvers.dual_ascent.native._ENTRIES_PER_CALL",
     "ascent_large": "linsep.solvers.dual_ascent.native.LARGE",
-    "ascent_worthwhile": "linsep.solvers.dual_ascent.solve.WORTHWHILE",
-    "ascent_worthwhile_kinked": "linsep.solvers.dual_ascent.solve.WORTHWHILE_KINKED",
     "softmax_pilot_work": "linsep.solvers.multiclass.softmax._PILOT_WORK",
     "softmax_polish": "linsep.solvers.multiclass.softmax._POLISH",
     "softmax_sample_price": "linsep.solvers.multiclass.softmax._SAMPLE_PRICE",

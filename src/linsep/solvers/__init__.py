@@ -44,6 +44,7 @@ from linsep.solvers.multiclass import crammer_singer, softmax, softmax_l1
 from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
+from linsep.solvers.prediction import predict
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
@@ -140,62 +141,40 @@ SOLVERS: dict[str, Solver] = {
 }
 NAMES = ("auto", *SOLVERS)
 
-_FACTORISE = 120  # features up to which a Hessian costs only a few passes
-# The same where a pilot would have few rows per feature, and the rows are many.
-_FACTORISE_SOME = 450
-_FACTORISE_AT_ALL = 4000
-_SPARSE_FACTORISE = 500
+#: Dense features, or features of an unpenalised problem, up to which a Hessian is factorised whatever it costs.
+_FACTORISED = 4000
 
 
-def _preferred(problem: Problem, stop: Stop) -> str:
-    """The measured rule."""
-    if not problem.loss.smooth and (problem.penalty.l1 or not kinked.applies(problem)):
-        return absolute_rows.NAME
-    if problem.penalty.l1:
-        quick = working_set.is_small(problem) and native_newton.ends_before(stop)
-        return "small-l1" if quick else "working-set"
-    if kinked.applies(problem):
-        return _preferred_with_kink(problem, stop)
-    if ascent.quick(problem, stop.tol):
-        return "dual-cd"
-    if native_newton.fits(problem) and native_newton.ends_before(stop):
-        return "small"
-    return _preferred_for_many(problem, stop)
+def _candidates(problem: Problem, stop: Stop) -> list[str]:
+    """Solvers that take the problem, without those that would do the same as another one, or more.
+
+    A native fit does not look at the clock, so it needs limits that it surely keeps. Bands about the kink need many
+    rows per feature. Losses made of straight lines have a solver for all that no other one takes. Without a penalty
+    nothing bounds the number of products, so conjugate gradients are for more features than a matrix can have.
+    """
+    able = {name for name, solver in SOLVERS.items() if not solver.missing(problem)}
+    if not native_newton.ends_before(stop):
+        able -= {"small", "small-l1"}
+    if not (kinked.applies(problem) and sifting.worthwhile(problem)) and "interior" in able:
+        able.discard("globbing")
+    if problem.lam == 0.0 and problem.data.d <= _FACTORISED and "newton" in able:
+        able.discard("newton-cg")
+    if problem.data.location is Location.MEMORY:
+        able.discard("newton-rounds")
+    elif problem.data.location is Location.CLUSTER and "newton-rounds" in able:
+        if newton_cluster.worthwhile(problem.data.d, problem.data.largest_part):
+            able = {"newton-rounds"}
+    if len(able) > 1:
+        able.discard(absolute_rows.NAME)
+    return [name for name in SOLVERS if name in able]
 
 
-def _preferred_for_many(problem: Problem, stop: Stop) -> str:
-    """The measured rule for smooth losses on more rows than a native fit takes."""
-    data = problem.data
-    unpenalised = problem.lam == 0.0 and data.d <= _FACTORISE_AT_ALL
-    if data.sparse:
-        row = data.n_entries / max(1, data.n)
-        cheap_gram = data.d <= _SPARSE_FACTORISE and row * row / 2 <= 20 * row
-        if cheap_gram or unpenalised:
-            return "newton"
-        return "dual-cd" if ascent.prefers(problem, stop.tol) else "newton-cg"
-    if data.location is Location.CLUSTER and newton_cluster.worthwhile(data.d, data.largest_part):
-        return "newton-rounds"
-    few_per_feature = data.d <= _FACTORISE_SOME and 20 * data.d <= data.n < 100 * data.d
-    if data.d <= _FACTORISE or few_per_feature or unpenalised:
-        return "newton"
-    if data.n >= 2 * data.d and data.d <= _FACTORISE_AT_ALL:
-        return "newton-pilot"
-    return "dual-cd" if ascent.prefers(problem, stop.tol) else "newton-cg"
-
-
-def _preferred_with_kink(problem: Problem, stop: Stop) -> str:
-    """The measured rule for losses with a kink, whose dual coordinates settle quickly only while C |x|^2 is small."""
-    data = problem.data
-    if ascent.applies(problem):
-        wide_and_large = data.n < data.d and data.n_entries >= ascent.WORTHWHILE
-        many = (data.sparse and data.d > _SPARSE_FACTORISE) or wide_and_large
-        if many or ascent.quick(problem, stop.tol):
-            return "dual-cd"
-    if data.location is not Location.MEMORY:
-        return "globbing"
-    if sifting.worthwhile(problem):
-        return "dual-cd" if ascent.beats_globbing(problem, stop.tol) else "globbing"
-    return "dual-cd" if ascent.beats_interior(problem, stop.tol) else "interior"
+def _preferred(problem: Problem, stop: Stop) -> str | None:
+    """The solver of least predicted cost; None if none takes the problem."""
+    able = _candidates(problem, stop)
+    if len(able) < 2 or problem.lam == 0.0 or problem.penalty.l1:
+        return able[0] if able else None
+    return predict(problem, stop.tol).cheapest(able)
 
 
 def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
@@ -254,7 +233,7 @@ def choose_coupled(problem: CoupledProblem, name: str) -> tuple[str, CoupledSolv
 
 
 def choose(problem: Problem, name: str, stop: Stop) -> Solver:
-    """The solver of that name, or for "auto" the one that the measured rule prefers."""
+    """The solver of that name, or for "auto" the one of least predicted cost."""
     if name not in NAMES:
         raise _unknown_solver(name, NAMES)
     if problem.lam == problem.penalty.l1 == 0.0 and problem.loss.zero_at_origin:
@@ -264,11 +243,8 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
             "linsep.Perceptron, linsep.separate or LinearSVC(C=inf), which takes the widest margin."
         )
     if name == "auto":
-        wanted = "hard-margin" if nnls.applies(problem) else _preferred(problem, stop)
-        if not SOLVERS[wanted].missing(problem):
-            return SOLVERS[wanted]
-        able = {n: s for n, s in SOLVERS.items() if not s.missing(problem)}
-        if not able:
+        wanted = _preferred(problem, stop)
+        if wanted is None:
             if problem.penalty.l1 and not problem.loss.smooth:
                 raise Refused(
                     f"The {problem.loss.name} loss has a kink; with an L1 penalty it needs rows in memory and at most "
@@ -280,7 +256,7 @@ def choose(problem: Problem, name: str, stop: Stop) -> Solver:
                 f"No solver takes the {problem.loss.name} loss with this penalty and data yet: "
                 f"every one of {', '.join(SOLVERS)} needs some of: {'; '.join(lacking)}."
             )
-        return next(iter(able.values()))
+        return SOLVERS[wanted]
     solver = SOLVERS[name]
     missing = solver.missing(problem)
     if missing:

@@ -24,7 +24,6 @@ import numpy as np
 
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
-from linsep.solvers.cost.model import interior_epochs
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior import kinked, sifting, squared_hinge, vertex
 from linsep.solvers.newton import cluster as newton_cluster
@@ -32,6 +31,7 @@ from linsep.solvers.newton import continuation, gram_reduction, subsampled
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
+from linsep.solvers.prediction import predict
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
@@ -39,13 +39,7 @@ if TYPE_CHECKING:
 Method = Callable[[Problem, "FloatArray", Stop, int], Solution]
 
 MAX_SHORT_STEPS = 6  # of Newton's method, where an interior point method can take over
-CHOLESKY_FEATURES = (
-    4000  # dense features up to which a Hessian beats conjugate gradients that do not end
-)
 GOOD_START = 0.3  # relative gap below which Newton's method gains by a start, above which it loses
-ASCENT_PATIENCE = (
-    2.0  # times the predicted cost of the interior point method that an ascent may take
-)
 
 
 class Relay:
@@ -153,10 +147,6 @@ def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> So
     return newton.solve(problem, theta, stop, ConjugateGradients())
 
 
-def _adaptive(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    return newton.solve(problem, theta, stop, subsampled.Adaptive(problem, None))
-
-
 def _rescued(method: Method) -> Method:
     """The method; where its Newton steps stay short on the squared hinge, the interior point method, then it again."""
 
@@ -176,18 +166,21 @@ def _rescued(method: Method) -> Method:
 
 
 def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Dual coordinate ascent, and a primal method if it predicts too many epochs.
+    """Dual coordinate ascent, and the next best method if it predicts more epochs than its budget.
 
-    A smooth loss goes to Newton's method: in the span of the rows if these are dense and few, else by conjugate
-    gradients (and a factorisation where these are many), from what was reached, or from zero if that is no gain. A loss
-    with a kink goes to the interior point method, if a matrix of the order of the rows or of the features can be
-    factorised.
+    The budget is the predicted cost of that method. A smooth loss goes to Newton's method: by inner
+    products of the rows if these are few, else from what was reached, or from zero if that is no gain. A loss with a
+    kink goes to the interior point method, if a matrix of the order of the rows or of the features can be factorised.
     """
     smooth = problem.loss.smooth
     able = smooth or (kinked.applies(problem) and kinked.factorisable(problem))
-    patience = math.inf
-    if able and not smooth:
-        patience = ASCENT_PATIENCE * interior_epochs(problem, stop.tol)
+    costs = predict(problem, stop.tol)
+    by_products = smooth and gram_reduction.finishes(problem)
+    name = costs.cheapest(_after_ascent(problem)) if smooth else "interior"
+    after = costs.seconds(name)
+    if by_products:
+        after = min(after, costs.by_inner_products())
+    patience = after / costs.iteration("dual-cd") if able else math.inf
 
     def ascend(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
         return dual_ascent.solve(problem, theta, stop, seed=seed, patience=patience)
@@ -198,14 +191,20 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
     if not smooth:
         relay.run(kinked.solve, theta)
         return relay.solution
-    if gram_reduction.finishes(problem):
+    if by_products:
         if relay.run(gram_reduction.solve_smooth, theta) is not Status.WORKING_PRECISION:
             return relay.solution
     last = relay.solution.trace[-1] if relay.solution.trace else None
     near = last is not None and last.primal - last.dual <= GOOD_START * abs(last.primal)
-    few = not problem.data.sparse and problem.data.d <= CHOLESKY_FEATURES
-    relay.run(_rescued(_adaptive if few else _truncated), relay.point if near else theta)
+    relay.run(_SMOOTH_AFTER_ASCENT[name], relay.point if near else theta)
     return relay.solution
+
+
+def _after_ascent(problem: Problem) -> list[str]:
+    """Methods that may finish a smooth loss; the Hessian of a pilot needs dense rows."""
+    return [
+        name for name in _SMOOTH_AFTER_ASCENT if name != "newton-pilot" or not problem.data.sparse
+    ]
 
 
 def interior(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
@@ -219,3 +218,11 @@ def sift(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution
     if relay.run(sifting.solve, theta) is Status.GIVEN_UP:
         relay.run_in_memory(kinked.solve, relay.point)
     return vertex.move_to_vertex(problem, relay.solution)
+
+
+#: Methods for a smooth loss that ascent has left open.
+_SMOOTH_AFTER_ASCENT: dict[str, Method] = {
+    "newton": newton_cholesky,
+    "newton-pilot": newton_preconditioned,
+    "newton-cg": newton_truncated,
+}

@@ -11,8 +11,6 @@ from linsep import _kernels as K  # noqa: N812
 from linsep.certificates import certify
 from linsep.losses import HuberisedHinge, get
 from linsep.solution import Explicit, Status, Stop
-from linsep.solvers import choose
-from linsep.solvers.cost import model as hardness
 from linsep.solvers.dual_ascent import native as ascent_module
 from linsep.solvers.dual_ascent import solve as dual_cd
 
@@ -326,7 +324,6 @@ def test_free_rows_are_counted():
     assert ascent.free() == 0
     ascent.u[:7] += 0.5
     assert ascent.free() == 7
-    assert hardness.newton_passes(problem, 1.0, 1e-6) == np.inf
 
 
 def test_a_classifier_with_the_hinge_loss():
@@ -420,66 +417,6 @@ def test_the_multiplier_is_extrapolated_only_where_its_steps_are_steady():
         assert K.Ascent.jump(*steps) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("loss", "C", "tol", "expected"),
-    [
-        ("hinge", 0.01, 1e-6, True),
-        ("hinge", 0.5, 1e-3, True),
-        ("hinge", 0.5, 1e-6, False),
-        ("hinge", 100.0, 1e-3, False),
-        ("absolute", 0.1, 1e-3, True),
-        ("squared_hinge", 0.01, 1e-3, False),
-        ("logistic", 0.01, 1e-3, False),
-        ("perceptron", 0.01, 1e-3, False),
-    ],
-)
-def test_where_ascent_is_quick(loss, C, tol, expected, tuned):
-    tuned(ascent_worthwhile=1000)
-    tuned(ascent_worthwhile_kinked=1000)
-    few, many = text(d=60), text(d=700)
-    assert dual_cd.quick(few.problem(get(loss), C), tol) is expected
-    if loss in ("hinge", "absolute"):
-        assert dual_cd.prefers(few.problem(get(loss), C), tol) is expected
-        assert dual_cd.prefers(many.problem(get(loss), C), tol)
-    wide = Sample(dense(few.X), few.sign).problem(get(loss), C)
-    assert dual_cd.quick(wide, tol) is (expected and not get(loss).smooth)
-
-
-@pytest.mark.parametrize("tol", [1e-3, 1e-6])
-@pytest.mark.parametrize(("loss", "C"), [("logistic", 1.0), ("squared_hinge", 0.1)])
-def test_smooth_losses_on_sparse_rows_of_few_features(loss, C, tol, tuned):
-    """The more entries a row has, the dearer its Gram matrix; and ascent is for strong penalties."""
-    tuned(ascent_worthwhile=1000)
-    short, long = text(d=120, words=14), text(d=120, words=60)
-    assert long.X.nnz > 2 * short.X.nnz
-    assert dual_cd.quick(long.problem(get(loss), C), tol)
-    assert not dual_cd.quick(short.problem(get(loss), C), tol)
-    assert not dual_cd.quick(long.problem(get(loss), 1000.0 * C), tol)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
-@pytest.mark.parametrize(
-    ("d", "k", "zeros", "expected"),
-    [
-        (60, 0.5, 0.0, False),
-        (300, 0.5, 0.0, True),
-        (300, 5.0, 0.0, False),
-        (300, 5.0, 0.9, True),
-        (300, 50.0, 0.9, False),
-    ],
-    ids=["few features", "many", "hard", "hard, mostly zeros", "harder, mostly zeros"],
-)
-def test_smooth_losses_on_dense_rows(loss, d, k, zeros, expected):
-    """Ascent is chosen for many features and a strong penalty, of rows without zeros a stronger one."""
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((2000, d)) * (rng.random((2000, d)) >= zeros)
-    sign = np.where(X[:, 0] + rng.standard_normal(2000) > 0.0, 1.0, -1.0)
-    C = k / np.square(X).sum(axis=1).mean() / (1.0 if loss == "logistic" else 8.0)
-    problem = Sample(X, sign).problem(get(loss), C)
-    assert dual_cd.quick(problem, 1e-6) is expected
-    assert (choose(problem, "auto", Stop(1e-6)).name == "dual-cd") is expected
-
-
 @pytest.mark.parametrize("name", ["logistic", "squared_hinge", "hinge"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_dense_rows_of_mostly_zeros_are_visited_without_them(name, dtype):
@@ -503,37 +440,6 @@ def test_dense_rows_of_mostly_zeros_are_visited_without_them(name, dtype):
     assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
     full = Sample(np.where(X == 0, dtype(1), X), sign).problem(get(name), 0.2)
     assert K.kept_share(full.data.whole.rows) == 1.0
-
-
-def test_many_dense_features_are_better_not_factorised(tuned):
-    tuned(ascent_worthwhile=1000)
-    rng = np.random.default_rng(5)
-    wide, narrow = rng.standard_normal((1200, 800)) / 28.0, rng.standard_normal((1200, 20))
-    sign = np.where(rng.random(1200) < 0.5, 1.0, -1.0)
-    stop = Stop(1e-6)
-    hinge = get("hinge")
-    assert choose(Sample(wide, sign).problem(hinge, 1.0), "auto", stop).name == "dual-cd"
-    assert choose(Sample(wide, sign).problem(hinge, 1e5), "auto", stop).name == "interior"
-    assert choose(Sample(narrow, sign).problem(hinge, 1.0), "auto", stop).name == "interior"
-
-
-def test_classes_far_apart_are_left_to_ascent(tuned):
-    """The perceptron is asked where the penalty is weak: an interior point method would take long there."""
-    tuned(ascent_worthwhile=1000)
-    rng = np.random.default_rng(5)
-    X = sp.csr_matrix((rng.random((1500, 40)) < 0.3).astype(float))
-    z = dense(X) @ rng.normal(size=40)
-    far = np.abs(z - np.median(z)) > 1.5
-    X, sign = X[far], np.where(z > np.median(z), 1.0, -1.0)[far]
-    noisy = np.where(rng.random(len(sign)) < 0.2, -sign, sign)
-    hinge, stop = get("hinge"), Stop(1e-6)
-    assert choose(Sample(X, sign).problem(hinge, 1e3), "auto", stop).name == "dual-cd"
-    assert choose(Sample(X, noisy).problem(hinge, 1e3), "auto", stop).name == "interior"
-    assert not dual_cd.perceptron_separates(Sample(X, sign).problem(get("absolute"), 1e3))
-    empty = Sample(sp.csr_matrix((1500, 40)), np.ones(1500)).problem(hinge, 1e3, False)
-    assert not dual_cd.perceptron_separates(empty)
-    model = LinearClassifier("hinge", C=1e3).fit(X, sign)
-    assert model.certificate_.certified and model.solver_ == "dual-cd"
 
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])

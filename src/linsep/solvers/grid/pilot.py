@@ -19,7 +19,7 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
 from linsep.solvers import sampling
-from linsep.solvers.cost.model import row_norms
+from linsep.solvers.cost.shape import row_norms
 from linsep.solvers.grid import kinks as grid_kinks
 from linsep.solvers.grid.newton import Base, Grid, Move
 from linsep.solvers.linalg.factor import solve_spd

@@ -17,7 +17,7 @@ from linsep import _kernels
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Explicit, Status
-from linsep.solvers.cost.model import sampled_mean
+from linsep.solvers.cost.shape import sampled_mean
 from linsep.solvers.dual_ascent import solve as dual_ascent
 
 if TYPE_CHECKING:

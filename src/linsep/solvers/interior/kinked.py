@@ -19,7 +19,8 @@ from linsep import _kernels
 from linsep.losses import NAMES, Loss, get
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
-from linsep.solvers.cost.model import ROUGH
+from linsep.solvers.cost.shape import Shape
+from linsep.solvers.cost.work import Work
 from linsep.solvers.interior.central_path import LIMIT, Path, compiled, feasible
 from linsep.solvers.interior.crossover import crossable, exact
 from linsep.solvers.interior.start import exact_fit, flat_answer, null_directions, squared_start
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 CROSSOVER_GAP = 1e-9  # relative gap from which the free rows are known, as a rule
 VERTEX = 1e-11  # relative gap above which a vertex is not the optimal one
 NO_POINT = 3
+ROUGH = 1e-4  # tol from which the first iterate that meets it is the answer
 DIRECT = 1000  # order up to which a Gram of the features is made where that of the rows did not do
 
 
@@ -55,6 +57,15 @@ def applies(problem: Problem) -> bool:
 def factorisable(problem: Problem) -> bool:
     """Whether rows or features are so few that a matrix of their number can be factorised."""
     return min(problem.data.n, problem.data.d) <= gram_reduction.MAX_ORDER
+
+
+def work(shape: Shape) -> Work:
+    """Counts of one iteration: four reads, a Gram matrix of features or rows, whichever are fewer, a factorisation."""
+    n, d, kind = float(shape.n), shape.d, shape.storage
+    reads = {"calls": 0.25, kind + "reads": 4.0 * shape.entries}
+    if n < d:
+        return {**reads, kind + "products": n * shape.entries, "factors": 0.5 * n**3}
+    return {**reads, kind + "gram": shape.pairs, "factors": d**3 / 3.0}
 
 
 def _finish(run: Run[Problem], path: Path) -> tuple[bool, bool]:

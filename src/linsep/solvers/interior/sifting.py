@@ -28,12 +28,13 @@ from linsep.data import Location
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers import sampling
-from linsep.solvers.cost.model import ROUGH
+from linsep.solvers.cost.shape import Shape
+from linsep.solvers.cost.work import Work
 from linsep.solvers.interior import kinked
 from linsep.solvers.interior.active_band import Band
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.crossover import crossable, exact
-from linsep.solvers.interior.kinked import CROSSOVER_GAP
+from linsep.solvers.interior.kinked import CROSSOVER_GAP, ROUGH
 from linsep.solvers.interior.start import flat_answer
 from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import LimitReached, Run, begin
@@ -80,6 +81,16 @@ def worthwhile(problem: Problem) -> bool:
     """
     data = problem.data
     return not data.sparse and data.n * data.d >= ENTRIES and data.n >= MANY_ROWS * data.d
+
+
+def work(shape: Shape) -> Work:
+    """Counts of one iteration on a pilot or a band, with its part of a pass over all rows."""
+    n, d = shape.n, shape.d
+    m = max(PILOT_SHARE * n, min(PILOT_ROWS * d, n / 4), 2000)
+    return {
+        **{"calls": 2.0, "reads": 0.25 * shape.entries + 4.0 * m * d},
+        **{"gram": 0.5 * m * d * d, "factors": d**3 / 3.0},
+    }
 
 
 class _Search:

@@ -23,6 +23,8 @@ import numpy as np
 
 from linsep.data import Location
 from linsep.problem import dot
+from linsep.solvers.cost.shape import Shape
+from linsep.solvers.cost.work import Work
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, solve_spd
 from linsep.solvers.run import CLOSING_DECREMENT
@@ -111,6 +113,11 @@ class Cholesky:
         """About |r|^2 that single precision leaves: r = 2e-7 diag(H)^1/2 |diag(H)^1/2 delta|."""
         diagonal = np.diag(H)[:-1]
         return BLUR * float(diagonal.sum()) * float(diagonal @ delta[:-1] ** 2)
+
+
+def truncated_work(shape: Shape) -> Work:
+    """Counts of one product with the Hessian, or sweep, of conjugate gradients with a diagonal preconditioner."""
+    return {"calls": 1.0, shape.storage + "reads": float(shape.entries)}
 
 
 Preconditioner = Callable[["FloatArray"], "FloatArray"]

@@ -8,7 +8,6 @@ Its answer y gives w = (X - mu)' V E^(-1/2) y. Smooth losses, and those made of 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,8 @@ from linsep.data import Memory
 from linsep.interrupts import dense_product, lapack
 from linsep.problem import Problem, dot
 from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solvers.cost.shape import Shape
+from linsep.solvers.cost.work import Work
 from linsep.solvers.newton import gram_space
 from linsep.solvers.run import LimitReached, Run, begin
 
@@ -41,15 +42,13 @@ def applies(problem: Problem) -> bool:
     return problem.data.n < problem.data.d and problem.data.n <= MAX_ORDER
 
 
-def price(problem: Problem) -> float:
-    """What a smooth loss would cost here, in passes over the rows; inf if that is no way for it.
-
-    Inner products of n rows take as long as n/14 passes, ten to fifteen factors of their order n^2/(4 d).
-    """
-    n, d = problem.data.n, problem.data.d
-    if problem.data.sparse or not finishes(problem):
-        return math.inf
-    return 10.0 + n / 14 + 0.25 * n * n / d
+def work(shape: Shape) -> Work:
+    """Counts of a whole fit by inner products: all of them, and ten to fifteen factors of their order."""
+    n = float(shape.n)
+    return {
+        **{"calls": 20.0, shape.storage + "reads": 3.0 * shape.entries},
+        **{shape.storage + "products": 0.5 * n * shape.entries, "factors": 12.0 * n**3 / 3.0},
+    }
 
 
 def finishes(problem: Problem) -> bool:

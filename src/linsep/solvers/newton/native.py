@@ -18,7 +18,8 @@ from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import sampling
-from linsep.solvers.cost.model import hardness, sampled_mean
+from linsep.solvers.cost.shape import Shape, hardness, sampled_mean
+from linsep.solvers.cost.work import Work
 from linsep.solvers.linalg import minimum_norm
 from linsep.solvers.newton import recession
 from linsep.solvers.newton import solve as newton
@@ -50,6 +51,15 @@ def fits(problem: Problem) -> bool:
     room = 2 * ENTRIES if _many_rows(problem) else ENTRIES
     small = data.n_entries <= room and data.d <= FEATURES
     return problem.native and small and data.whole is not None
+
+
+def work(shape: Shape) -> Work:
+    """Counts of one iteration: two sweeps, a Gram matrix, a factorisation, and no return to Python."""
+    kind = shape.storage
+    return {
+        **{"native calls": 1.0, kind + "reads": 2.0 * shape.entries, kind + "gram": shape.pairs},
+        "factors": shape.d**3 / 3.0,
+    }
 
 
 def ends_before(stop: Stop) -> bool:

@@ -14,6 +14,8 @@ import numpy as np
 
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling
+from linsep.solvers.cost.shape import Shape
+from linsep.solvers.cost.work import Work
 from linsep.solvers.linalg import minimum_norm
 from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.newton import native as native_newton
@@ -36,6 +38,25 @@ MAX_PRODUCTS = (
     100  # in a step with a Hessian that is up to date, after which single precision is to blame
 )
 _PILOT_TOL = 1e-3
+
+
+def cholesky_work(shape: Shape) -> Work:
+    """Counts of one iteration: two sweeps, a Gram matrix (in single precision if rows are dense), a factorisation."""
+    kind = shape.storage
+    gram = "sparse gram" if shape.sparse else "single gram"
+    return {
+        **{"calls": 3.0, kind + "reads": 2.0 * shape.entries, gram: shape.pairs},
+        "factors": shape.d**3 / 3.0,
+    }
+
+
+def preconditioned_work(shape: Shape) -> Work:
+    """Counts of one product or sweep, with its part of the pilot's Hessian if there is a pilot."""
+    piloted = PILOT_PART if shape.n >= MANY * shape.d else 0.0
+    return {
+        **{"calls": 1.0, shape.storage + "reads": float(shape.entries)},
+        **{"single gram": 0.2 * piloted * shape.pairs, "factors": piloted * shape.d**3 / 3.0},
+    }
 
 
 def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:

@@ -1,0 +1,87 @@
+"""Predicted processor time of each method on a problem, and the method with the least.
+
+Choices, budgets and hand-overs compare these numbers and nothing else. They depend on the problem, never on the clock,
+the number of threads or the machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from linsep.solvers.cost.shape import Shape, shape_of
+from linsep.solvers.cost.work import Declared, kind_of, prices
+from linsep.solvers.dual_ascent import solve as dual_ascent
+from linsep.solvers.interior import kinked, sifting
+from linsep.solvers.newton import cluster as newton_cluster
+from linsep.solvers.newton import directions, gram_reduction, subsampled
+from linsep.solvers.newton import native as native_newton
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+
+#: Work of one iteration of each method that has laws.
+WORK: dict[str, Declared] = {
+    "small": native_newton.work,
+    "newton": subsampled.cholesky_work,
+    "newton-pilot": subsampled.preconditioned_work,
+    "newton-rounds": newton_cluster.work,
+    "newton-cg": directions.truncated_work,
+    "dual-cd": dual_ascent.work,
+    "interior": kinked.work,
+    "globbing": sifting.work,
+}
+NATIVE = ("small", "interior")  # one native call each
+_ASKING = (
+    5e-4  # seconds below which a native method is taken unasked: a comparison costs a tenth of that
+)
+
+
+@lru_cache(maxsize=4096)
+def taken_unasked(
+    method: str, kind: str, n: int, d: int, entries: int, sparse: bool = False
+) -> bool:
+    """Whether a native method with its usual number of iterations is so short that comparing does not pay."""
+    if method not in NATIVE or (method, kind) not in prices().laws:
+        return False
+    law = prices().laws[method, kind]
+    usual = math.exp(0.5 * (law.least + law.most))
+    return usual * prices().iteration(WORK[method], Shape(n, d, entries, sparse)) < _ASKING
+
+
+class Prediction:
+    """Costs of one problem by method, from its shape."""
+
+    def __init__(self, shape: Shape, kind: str, tol: float) -> None:
+        self.prices = prices()
+        self.shape, self.kind, self.tol = self.prices.assumed(shape), kind, tol
+
+    def seconds(self, method: str) -> float:
+        """Predicted processor time of a method [s]; inf if calibration knows none."""
+        work = WORK.get(method)
+        if work is None:
+            return math.inf
+        return self.prices.seconds(method, work, self.kind, self.shape, self.tol)
+
+    def iteration(self, method: str) -> float:
+        """Predicted processor time of one iteration [s]."""
+        return self.prices.iteration(WORK[method], self.shape)
+
+    def cheapest(self, methods: Iterable[str]) -> str:
+        """The method with the least cost, the first of those without law."""
+        names, shape = list(methods), self.shape
+        for name in names:
+            if taken_unasked(name, self.kind, shape.n, shape.d, shape.entries, shape.sparse):
+                return name
+        return min(names, key=self.seconds)
+
+    def by_inner_products(self) -> float:
+        """Predicted processor time of Newton's method on the inner products of the rows [s]."""
+        return self.prices.iteration(gram_reduction.work, self.shape)
+
+
+def predict(problem: Problem, tol: float) -> Prediction:
+    """Costs of a penalised problem."""
+    return Prediction(shape_of(problem), kind_of(problem.loss), tol)

@@ -1,0 +1,122 @@
+"""The cost model: shapes, prices and laws, and that the choice is their minimum."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from catalogue import able, plain
+
+from linsep.data import Location, Memory
+from linsep.losses import get
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.solution import Stop
+from linsep.solvers import SOLVERS, choose
+from linsep.solvers.cost.shape import Shape, hardness_of, shape_of
+from linsep.solvers.cost.work import FEATURES, features, kind_of, prices, terms
+from linsep.solvers.newton import gram_reduction
+from linsep.solvers.prediction import WORK, Prediction, predict, taken_unasked
+
+SHAPES = [
+    Shape(150, 4, 600, hardness=10.0),
+    Shape(20_000, 100, 2_000_000, hardness=0.1),
+    Shape(800, 2_500, 2_000_000, hardness=1e3),
+    Shape(3_000, 400, 1_200_000, kept=0.1, hardness=5.0),
+    Shape(10_000, 20_000, 600_000, True, hardness=1.0),
+]
+
+
+def rows(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+
+
+def test_every_count_has_a_price_and_every_method_a_law():
+    known = prices()
+    assert all(price > 0.0 for price in known.nanoseconds.values())
+    for shape in SHAPES:
+        for work in (*WORK.values(), gram_reduction.work):
+            assert set(work(shape)) <= set(known.nanoseconds)
+            assert 0.0 < known.iteration(work, shape) < 1e4
+    assert len(known.ranges) == len(FEATURES)
+    smooth, kinked = (
+        {"small", "newton", "newton-pilot", "newton-cg", "dual-cd"},
+        {"dual-cd", "interior", "globbing"},
+    )
+    assert {method for method, kind in known.laws if kind == "kinked"} == kinked
+    for kind in ("receding", "quadratic"):
+        assert smooth <= {method for method, other in known.laws if other == kind}
+    assert set(WORK) <= set(SOLVERS)
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge", "hinge"])
+def test_laws_stay_within_what_calibration_has_seen(name):
+    known, kind = prices(), kind_of(get(name))
+    for (method, of), law in known.laws.items():
+        if of != kind:
+            continue
+        assert law.least < law.most and len(law.coefficients) == len(
+            terms(features(SHAPES[0], 1e-6))
+        )
+        for hard in (0.0, 1e-300, 1.0, 1e300, math.inf):
+            shape = replace(SHAPES[1], hardness=hard)
+            seconds = known.seconds(method, WORK[method], kind, shape, 1e-6)
+            count = seconds / known.iteration(WORK[method], shape)
+            assert math.exp(law.least) * (1 - 1e-9) <= count <= math.exp(law.most) * (1 + 1e-9)
+
+
+def test_unknown_methods_cost_too_much():
+    prediction = Prediction(SHAPES[1], "kinked", 1e-6)
+    assert prediction.seconds("newton-cg") == prediction.seconds("no method") == math.inf
+
+
+def test_hardness_and_sizes_of_a_problem():
+    X, sign = rows(2_000, 30)
+    problem = Problem(get("logistic"), ElasticNet(0.5), Memory(X, sign))
+    shape = shape_of(problem)
+    assert (shape.n, shape.d, shape.entries, shape.sparse, shape.location) == (
+        *(2_000, 30, 60_000, False),
+        Location.MEMORY,
+    )
+    assert shape.hardness == pytest.approx(0.5 * 30, rel=0.05)
+    assert (
+        hardness_of(get("squared_hinge"), 1.0, 1.0) == 8.0
+        and hardness_of(get("hinge"), 1.0, 1.0) == 4.0
+    )
+
+
+@pytest.mark.parametrize("name", ["logistic", "squared_hinge", "hinge"])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("n", "d"), [(3_000, 20), (400, 150), (60, 300)])
+def test_auto_is_the_least_predicted_cost(name, C, n, d):
+    """Whatever the number of threads is."""
+    X, sign = rows(n, d)
+    problem = Problem(get(name), ElasticNet(C), Memory(X, sign, n_threads=1))
+    costs = predict(problem, 1e-6)
+    takers = [
+        m
+        for m in able(plain(n, d), name, C)
+        if m in WORK and m not in ("newton-rounds", "globbing")
+    ]
+    wanted = costs.cheapest(takers)
+    if not taken_unasked(wanted, costs.kind, n, d, n * d):
+        assert costs.seconds(wanted) == min(costs.seconds(m) for m in takers)
+    for threads in (1, 2, 8):
+        same = Problem(get(name), ElasticNet(C), Memory(X, sign, n_threads=threads))
+        assert choose(same, "auto", Stop(1e-6)).name == wanted
+
+
+def test_small_fits_are_not_asked_about():
+    for kind, native in (("receding", "small"), ("quadratic", "small"), ("kinked", "interior")):
+        assert taken_unasked(native, kind, 150, 4, 600)
+        small = Prediction(Shape(150, 4, 600, hardness=1.0), kind, 1e-6)
+        assert small.cheapest(["dual-cd", native]) == native
+        assert not taken_unasked(native, kind, 100_000, 200, 20_000_000)
+        assert not taken_unasked("dual-cd", kind, 150, 4, 600)
+
+
+def test_rows_elsewhere_count_as_middling():
+    unknown = Shape(10_000, 50, 500_000, location=Location.DISK)
+    assumed = prices().assumed(unknown)
+    assert math.isnan(unknown.hardness) and assumed.hardness > 0.0
