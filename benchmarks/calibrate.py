@@ -219,9 +219,11 @@ def regrets(
         if len(took) < 2:
             continue
         shape, kind = shape_at(known[table], loss, C), work.kind_of(losses.get(loss))
-        choice = min(
-            took, key=lambda m, s=shape, k=kind, t=tol: prices.seconds(m, WORK[m], k, s, t)
-        )
+        at = prices.terms(shape, tol)
+        predicted = {
+            m: prices.laws[m, kind].iterations(at) * prices.iteration(WORK[m], shape) for m in took
+        }
+        choice = min(predicted, key=predicted.__getitem__)
         out[cell] = took[choice] / min(took.values())
     return out
 

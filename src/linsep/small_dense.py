@@ -99,14 +99,13 @@ def _chosen(
 ) -> bool:
     """Whether the native solver is the one that ``train`` would choose."""
     (n, d), kind = X.shape, kind_of(loss)
-    if taken_unasked(solver, kind, n, d, n * d):
+    ascent = ("dual-cd",) if dual_ascent.covers(loss) else ()
+    names = (solver, *(("newton", "newton-pilot", "newton-cg") if loss.smooth else ()), *ascent)
+    if taken_unasked(solver, kind, len(names), n, d, n * d):
         return True
     hard = hardness_of(loss, recipe.penalty.l2, _kernels.sampled_mean(rows, targets))
     shape = Shape(n, d, n * d, kept=_kernels.kept_share(rows), hardness=hard)
-    costs = Prediction(shape, kind, recipe.tol)
-    others = ("newton", "newton-pilot", "newton-cg") if loss.smooth else ()
-    ascent = ("dual-cd",) if dual_ascent.covers(loss) else ()
-    return costs.cheapest((solver, *others, *ascent)) == solver
+    return Prediction(shape, kind, recipe.tol).cheapest(names) == solver
 
 
 def _smooth(

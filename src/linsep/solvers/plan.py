@@ -176,7 +176,7 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
     able = smooth or (kinked.applies(problem) and kinked.factorisable(problem))
     costs = predict(problem, stop.tol)
     by_products = smooth and gram_reduction.finishes(problem)
-    name = costs.cheapest(_after_ascent(problem)) if smooth else "interior"
+    name = costs.cheapest(_after_ascent(problem, stop))
     after = costs.seconds(name)
     if by_products:
         after = min(after, costs.by_inner_products())
@@ -189,22 +189,26 @@ def ascent_then_primal(problem: Problem, theta: FloatArray, stop: Stop, seed: in
     if relay.run(ascend, theta) is not Status.WORKING_PRECISION or not able:
         return relay.solution
     if not smooth:
-        relay.run(kinked.solve, theta)
+        relay.run(_AFTER_ASCENT[name], theta)
         return relay.solution
     if by_products:
         if relay.run(gram_reduction.solve_smooth, theta) is not Status.WORKING_PRECISION:
             return relay.solution
     last = relay.solution.trace[-1] if relay.solution.trace else None
     near = last is not None and last.primal - last.dual <= GOOD_START * abs(last.primal)
-    relay.run(_SMOOTH_AFTER_ASCENT[name], relay.point if near else theta)
+    relay.run(_AFTER_ASCENT[name], relay.point if near else theta)
     return relay.solution
 
 
-def _after_ascent(problem: Problem) -> list[str]:
-    """Methods that may finish a smooth loss; the Hessian of a pilot needs dense rows."""
-    return [
-        name for name in _SMOOTH_AFTER_ASCENT if name != "newton-pilot" or not problem.data.sparse
-    ]
+def _after_ascent(problem: Problem, stop: Stop) -> list[str]:
+    """Methods that may finish what ascent has left open."""
+    if not problem.loss.smooth:
+        return ["globbing"] if sifting.worthwhile(problem) else ["interior"]
+    small = native_newton.fits(problem) and native_newton.ends_before(stop)
+    names = (
+        ["newton", "newton-cg"] if problem.data.sparse else ["newton", "newton-pilot", "newton-cg"]
+    )
+    return ["small", *names] if small else names
 
 
 def interior(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
@@ -220,9 +224,11 @@ def sift(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution
     return vertex.move_to_vertex(problem, relay.solution)
 
 
-#: Methods for a smooth loss that ascent has left open.
-_SMOOTH_AFTER_ASCENT: dict[str, Method] = {
+_AFTER_ASCENT: dict[str, Method] = {
+    "small": small,
     "newton": newton_cholesky,
     "newton-pilot": newton_preconditioned,
     "newton-cg": newton_truncated,
+    "interior": kinked.solve,
+    "globbing": sift,
 }

@@ -34,21 +34,19 @@ WORK: dict[str, Declared] = {
     "globbing": sifting.work,
 }
 NATIVE = ("small", "interior")  # one native call each
-_ASKING = (
-    5e-4  # seconds below which a native method is taken unasked: a comparison costs a tenth of that
-)
+_ASKING = 1e-4  # seconds for each method compared, below which a native one is taken unasked: twenty times the price
 
 
 @lru_cache(maxsize=4096)
 def taken_unasked(
-    method: str, kind: str, n: int, d: int, entries: int, sparse: bool = False
+    method: str, kind: str, count: int, n: int, d: int, entries: int, sparse: bool = False
 ) -> bool:
-    """Whether a native method with its usual number of iterations is so short that comparing does not pay."""
+    """Whether a native method with its usual number of iterations is so short that comparing ``count`` does not pay."""
     if method not in NATIVE or (method, kind) not in prices().laws:
         return False
     law = prices().laws[method, kind]
     usual = math.exp(0.5 * (law.least + law.most))
-    return usual * prices().iteration(WORK[method], Shape(n, d, entries, sparse)) < _ASKING
+    return usual * prices().iteration(WORK[method], Shape(n, d, entries, sparse)) < _ASKING * count
 
 
 class Prediction:
@@ -56,14 +54,15 @@ class Prediction:
 
     def __init__(self, shape: Shape, kind: str, tol: float) -> None:
         self.prices = prices()
-        self.shape, self.kind, self.tol = self.prices.assumed(shape), kind, tol
+        self.shape, self.kind = self.prices.assumed(shape), kind
+        self._terms = self.prices.terms(self.shape, tol)
 
     def seconds(self, method: str) -> float:
         """Predicted processor time of a method [s]; inf if calibration knows none."""
-        work = WORK.get(method)
-        if work is None:
+        work, law = WORK.get(method), self.prices.laws.get((method, self.kind))
+        if work is None or law is None:
             return math.inf
-        return self.prices.seconds(method, work, self.kind, self.shape, self.tol)
+        return law.iterations(self._terms) * self.prices.iteration(work, self.shape)
 
     def iteration(self, method: str) -> float:
         """Predicted processor time of one iteration [s]."""
@@ -73,7 +72,8 @@ class Prediction:
         """The method with the least cost, the first of those without law."""
         names, shape = list(methods), self.shape
         for name in names:
-            if taken_unasked(name, self.kind, shape.n, shape.d, shape.entries, shape.sparse):
+            sizes = shape.n, shape.d, shape.entries, shape.sparse
+            if name in NATIVE and taken_unasked(name, self.kind, len(names), *sizes):
                 return name
         return min(names, key=self.seconds)
 

@@ -53,7 +53,7 @@ def test_every_count_has_a_price_and_every_method_a_law():
 @pytest.mark.parametrize("name", ["logistic", "squared_hinge", "hinge"])
 def test_laws_stay_within_what_calibration_has_seen(name):
     known, kind = prices(), kind_of(get(name))
-    for (method, of), law in known.laws.items():
+    for (_, of), law in known.laws.items():
         if of != kind:
             continue
         assert law.least < law.most and len(law.coefficients) == len(
@@ -61,8 +61,7 @@ def test_laws_stay_within_what_calibration_has_seen(name):
         )
         for hard in (0.0, 1e-300, 1.0, 1e300, math.inf):
             shape = replace(SHAPES[1], hardness=hard)
-            seconds = known.seconds(method, WORK[method], kind, shape, 1e-6)
-            count = seconds / known.iteration(WORK[method], shape)
+            count = law.iterations(known.terms(shape, 1e-6))
             assert math.exp(law.least) * (1 - 1e-9) <= count <= math.exp(law.most) * (1 + 1e-9)
 
 
@@ -100,7 +99,7 @@ def test_auto_is_the_least_predicted_cost(name, C, n, d):
         if m in WORK and m not in ("newton-rounds", "globbing")
     ]
     wanted = costs.cheapest(takers)
-    if not taken_unasked(wanted, costs.kind, n, d, n * d):
+    if not taken_unasked(wanted, costs.kind, len(takers), n, d, n * d):
         assert costs.seconds(wanted) == min(costs.seconds(m) for m in takers)
     for threads in (1, 2, 8):
         same = Problem(get(name), ElasticNet(C), Memory(X, sign, n_threads=threads))
@@ -109,11 +108,11 @@ def test_auto_is_the_least_predicted_cost(name, C, n, d):
 
 def test_small_fits_are_not_asked_about():
     for kind, native in (("receding", "small"), ("quadratic", "small"), ("kinked", "interior")):
-        assert taken_unasked(native, kind, 150, 4, 600)
+        assert taken_unasked(native, kind, 2, 150, 4, 600)
         small = Prediction(Shape(150, 4, 600, hardness=1.0), kind, 1e-6)
         assert small.cheapest(["dual-cd", native]) == native
-        assert not taken_unasked(native, kind, 100_000, 200, 20_000_000)
-        assert not taken_unasked("dual-cd", kind, 150, 4, 600)
+        assert not taken_unasked(native, kind, 2, 100_000, 200, 20_000_000)
+        assert not taken_unasked("dual-cd", kind, 2, 150, 4, 600)
 
 
 def test_rows_elsewhere_count_as_middling():

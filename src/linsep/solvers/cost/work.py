@@ -81,14 +81,10 @@ class Prices:
         tuple[float, float], ...
     ]  #: least and greatest value of each feature in calibration
 
-    def seconds(self, method: str, work: Declared, kind: str, shape: Shape, tol: float) -> float:
-        """Predicted processor time of one thread [s]; inf if there is no law for this method and kind of loss."""
-        law = self.laws.get((method, kind))
-        if law is None:
-            return math.inf
+    def terms(self, shape: Shape, tol: float) -> tuple[float, ...]:
+        """Terms of the laws at a shape; features outside the range of calibration count as its ends."""
         within = zip(features(shape, tol), self.ranges, strict=True)
-        at = terms(tuple(min(max(x, lo), hi) for x, (lo, hi) in within))
-        return law.iterations(at) * self.iteration(work, shape)
+        return terms(tuple(min(max(x, lo), hi) for x, (lo, hi) in within))
 
     def iteration(self, work: Declared, shape: Shape) -> float:
         """Predicted processor time of one iteration [s]."""
