@@ -215,7 +215,7 @@ def regrets(
     out = {}
     for cell, methods in cells.items():
         table, loss, C, tol = cell
-        took = {m: s for m, s in times(methods).items() if m in WORK and m != "newton-rounds"}
+        took = {m: s for m, s in times(methods).items() if m in WORK}
         if len(took) < 2:
             continue
         shape, kind = shape_at(known[table], loss, C), work.kind_of(losses.get(loss))

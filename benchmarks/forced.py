@@ -100,6 +100,7 @@ def fit_all(
         if kinked.applies(problem):  # the others do the same there, or more
             same = {"absolute-rows"} | (set() if sifting.worthwhile(problem) else {"globbing"})
             able = [m for m in able if m not in same]
+        able = [m for m in able if m != "newton-rounds"]  # for rows on a cluster
         if data.d > LARGEST:
             able = [m for m in able if m not in FACTORISING]
         wanted = [m for m in methods if m in (*able, "auto")] if methods else [*able, "auto"]

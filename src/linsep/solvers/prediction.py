@@ -15,7 +15,6 @@ from linsep.solvers.cost.shape import Shape, shape_of
 from linsep.solvers.cost.work import Declared, kind_of, prices
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior import kinked, sifting
-from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.newton import directions, gram_reduction, subsampled
 from linsep.solvers.newton import native as native_newton
 
@@ -27,7 +26,6 @@ WORK: dict[str, Declared] = {
     "small": native_newton.work,
     "newton": subsampled.cholesky_work,
     "newton-pilot": subsampled.preconditioned_work,
-    "newton-rounds": newton_cluster.work,
     "newton-cg": directions.truncated_work,
     "dual-cd": dual_ascent.work,
     "interior": kinked.work,

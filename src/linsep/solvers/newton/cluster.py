@@ -23,8 +23,6 @@ import numpy as np
 from linsep.problem import Problem, dot
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import sampling
-from linsep.solvers.cost.shape import Shape
-from linsep.solvers.cost.work import Work
 from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
@@ -60,14 +58,6 @@ MODEL_STEPS = 50  # to minimise a model, at most: no rounds
 def worthwhile(d: int, largest: int) -> bool:
     """Whether the Hessian of the largest part takes a worker no more than about two seconds: a round costs as much."""
     return d <= FEATURES and largest * float(d) ** 2 <= 2e10
-
-
-def work(shape: Shape) -> Work:
-    """Counts of one round: two sweeps, a Gram matrix in double precision, a factorisation."""
-    return {
-        **{"calls": 3.0, "reads": 2.0 * shape.entries, "gram": shape.pairs},
-        "factors": shape.d**3 / 3.0,
-    }
 
 
 def pilot_rows(data: sampling.Size) -> int:

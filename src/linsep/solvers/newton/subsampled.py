@@ -51,11 +51,14 @@ def cholesky_work(shape: Shape) -> Work:
 
 
 def preconditioned_work(shape: Shape) -> Work:
-    """Counts of one product or sweep, with its part of the pilot's Hessian if there is a pilot."""
-    piloted = PILOT_PART if shape.n >= MANY * shape.d else 0.0
+    """Counts of one product or sweep, with its part of the Hessian of a pilot, or of all rows if these are few."""
+    part = PILOT_PART if shape.n >= MANY * shape.d else 1.0
     return {
         **{"calls": 1.0, shape.storage + "reads": float(shape.entries)},
-        **{"single gram": 0.2 * piloted * shape.pairs, "factors": piloted * shape.d**3 / 3.0},
+        **{
+            "single gram": part * shape.pairs / GRAM_PASSES,
+            "factors": shape.d**3 / (3.0 * GRAM_PASSES),
+        },
     }
 
 
