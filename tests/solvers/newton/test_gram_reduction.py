@@ -1,7 +1,5 @@
 """More features than rows: smooth losses in the span of the rows, and who is sent there."""
 
-import math
-
 import numpy as np
 import pytest
 from catalogue import Sample, fit, objective, plain
@@ -79,26 +77,26 @@ def test_the_bits_do_not_depend_on_the_threads():
         (60, 150, "dense64", "squared_hinge", True),
         (60, 150, "dense64", "logistic", True),
         (60, 150, "dense64", "hinge", False),
-        (60, 150, "csr64-int32", "squared_hinge", False),
+        (60, 150, "csr64-int32", "squared_hinge", True),
+        (1200, 1500, "csr64-int32", "squared_hinge", False),
         (150, 60, "dense64", "squared_hinge", False),
     ],
 )
 def test_whom_it_serves(n, d, storage, loss, takes):
     problem = plain(n, d).stored(storage).problem(get(loss), 1.0)
-    assert (wide.price(problem) < math.inf) is takes
+    assert wide.finishes(problem) is takes
 
 
 @pytest.mark.parametrize("loss", PARABOLAS)
 def test_ascent_gives_up_and_the_span_of_the_rows_goes_on(loss):
     problem = unscaled(80, 400).problem(get(loss), 1.0)
-    first = dual_cd.solve(problem, np.zeros(401), Stop(1e-6))
+    first = dual_cd.solve(problem, np.zeros(401), Stop(1e-6), patience=20.0)
     assert first.status is Status.WORKING_PRECISION
-    ascent = problem.passes
     problem = unscaled(80, 400).problem(get(loss), 1.0)
     both = plan.ascent_then_primal(problem, np.zeros(401), Stop(1e-6), 0)
-    assert both.status is Status.CERTIFIED and problem.passes <= ascent + 10
+    assert both.status is Status.CERTIFIED and problem.passes <= 300
     seconds = [record.seconds for record in both.trace]
-    assert seconds == sorted(seconds) and len(both.trace) > len(first.trace)
+    assert seconds == sorted(seconds) and len(both.trace) > 1
 
 
 def test_nearly_all_rows_free_at_first_is_not_crowded():
