@@ -168,8 +168,8 @@ def test_the_certificate_holds_for_an_independent_check():
 
 
 def test_ascent_is_left_to_the_long_road():
-    X, sigma, _ = table(n=600, d=30)
-    for C, name in ((1e-3, "dual-cd"), (1.0, "interior")):
+    for n, d, C, name in ((6000, 60, 1e-3, "dual-cd"), (600, 30, 1.0, "interior")):
+        X, sigma, _ = table(n=n, d=d)
         recipe = Recipe(Hinge(), ElasticNet(C))
         quick = fit_small(recipe, X, sigma, None, None)
         assert (quick is None) == (name == "dual-cd")

@@ -34,6 +34,8 @@ WORK: dict[str, Declared] = {
 NATIVE = ("small", "interior")  # one native call each
 _ASKING = 1e-4  # seconds for each method compared, below which a native one is taken unasked: twenty times the price
 
+_EXACT = 5e-3  # seconds below which the native interior point method is taken unasked: its multipliers are exact
+
 
 @lru_cache(maxsize=4096)
 def taken_unasked(
@@ -44,7 +46,8 @@ def taken_unasked(
         return False
     law = prices().laws[method, kind]
     usual = math.exp(0.5 * (law.least + law.most))
-    return usual * prices().iteration(WORK[method], Shape(n, d, entries, sparse)) < _ASKING * count
+    seconds = usual * prices().iteration(WORK[method], Shape(n, d, entries, sparse))
+    return seconds < (_EXACT if method == "interior" else _ASKING * count)
 
 
 class Prediction:
