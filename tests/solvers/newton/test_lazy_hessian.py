@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from catalogue import Sample, fit
 
-from linsep import LinearClassifier, verify
+from linsep import LinearClassifier, scan, verify
 from linsep.losses import get
 from linsep.problem.gram import symmetric
 from linsep.problem.pointwise import CURVATURE
@@ -63,3 +63,24 @@ def test_columns_of_any_size_with_a_weak_penalty():
 def test_the_bits_do_not_depend_on_the_threads(loss):
     one, two = (fit(correlated(), loss, solver="newton-pilot", n_threads=k).W for k in (1, 2))
     assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_on_disk_have_the_bits_of_rows_in_memory(loss, tmp_path):
+    sample = correlated()
+    np.save(tmp_path / "X.npy", sample.X)
+    there = LinearClassifier(loss, solver="newton-pilot")
+    there.fit(scan(tmp_path / "X.npy"), sample.sign)
+    here = LinearClassifier(loss, solver="newton-pilot").fit(sample.X, sample.sign)
+    assert np.array_equal(here.coef_, there.coef_)
+
+
+def test_a_matrix_beyond_single_precision_is_made_in_double():
+    sample = correlated(300, 140)
+    X = np.hstack([sample.X, sample.X[:, :60] + 1e-5])
+    problem = Sample(X, sample.sign).problem(get("squared_hinge"), 1e8)
+    hessian = LazyHessian(problem)
+    problem.value_gradient(np.zeros(problem.order))
+    hessian.renew(problem, 100)
+    assert not hessian._single
+    assert np.isfinite(hessian._sums).all()

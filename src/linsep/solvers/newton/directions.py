@@ -142,7 +142,7 @@ class ConjugateGradients:
         self._preconditioning = preconditioning
         self.limit = limit
         self.products = 0  # Hessian products of the last step
-        self.stalled = False  # whether the last step ended at the limit
+        self.stalled = False  # whether the last step ended at the limit, or for want of curvature
 
     def _diagonal(
         self, problem: Problem, intercept: bool, moments: tuple[FloatArray, FloatArray, float]
@@ -197,7 +197,7 @@ class ConjugateGradients:
             return better is not None
 
         at = cg.solve(product, precondition, rhs, ends, self.limit, renew=renew)
-        self.products, self.stalled = at.products, not at.ended and at.products >= self.limit
+        self.products, self.stalled = at.products, not at.ended
         db = -(g[-1] / h + dot(mean, at.x)) if intercept else 0.0
         delta = np.append(at.x, db)
         return delta, -dot(g, delta), dot(at.r, at.r)

@@ -22,6 +22,7 @@ from linsep import _kernels
 from linsep.data.memory import kernel_rows, readable
 from linsep.problem.pointwise import CURVATURE
 from linsep.solvers.linalg.factor import Factor
+from linsep.solvers.newton.directions import REPAIRABLE
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
@@ -47,7 +48,7 @@ class LazyHessian:
         self._mu: FloatArray | None = None
         self._sums = self._weights = np.zeros(0)
         self._factor: Factor | None = None
-        self._fresh = False
+        self._fresh, self._single = False, True
 
     def __call__(self, problem: Problem) -> Preconditioner | None:
         """The factor, up to date but for few rows; None while there is none."""
@@ -85,27 +86,43 @@ class LazyHessian:
             change = self._outdated(problem)
         if np.count_nonzero(change) >= np.count_nonzero(present):
             self._weights = present
-            self._sums = problem.gram(present, self._mu, single=True)
+            self._sums = problem.gram(present, self._mu, self._single)
         else:
             self._weights = self._weights + change
             for sign in (1.0, -1.0):
                 self._sums += sign * self._gram(problem, np.maximum(sign * change, 0.0))
-        if not np.isfinite(self._sums).all():
+        self._factor, self._fresh = self._factored(problem), True
+
+    def _factored(self, problem: Problem) -> Factor:
+        """Factor of M; once its smallest pivot cannot stand single precision, the sums are made in double."""
+        assert self._mu is not None
+        if self._single and np.isfinite(self._sums).all():
+            factor = Factor(self._schur(problem), definite=True)
+            if factor.least > REPAIRABLE:
+                return factor
+        if self._single:
+            self._single = False
             self._sums = problem.gram(self._weights, self._mu)
-        self._factor, self._fresh = Factor(self._schur(problem), definite=True), True
+        return Factor(self._schur(problem), definite=True)
 
     def _gram(self, problem: Problem, weights: FloatArray) -> FloatArray:
         """Gram of the rows with a weight: a copy of few of them is read by one kernel, without a pass over all."""
         assert self._mu is not None
         rows = np.flatnonzero(weights)
         if len(rows) > COPIED:
-            return problem.gram(weights, self._mu, single=True)
+            return problem.gram(weights, self._mu, self._single)
         out = np.zeros(problem.order * problem.order)
         if len(rows):
             some = problem.data.sample(rows)
             problem.passes += len(rows) / problem.data.n
             _kernels.gram(
-                kernel_rows(readable(some.X)), 0, len(rows), weights[rows], self._mu, out, True
+                kernel_rows(readable(some.X)),
+                0,
+                len(rows),
+                weights[rows],
+                self._mu,
+                out,
+                self._single,
             )
         return out.reshape(problem.order, problem.order)
 

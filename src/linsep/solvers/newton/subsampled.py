@@ -126,7 +126,7 @@ class Adaptive:
     def __init__(self, problem: Problem, hessian: PilotHessian | None) -> None:
         d = problem.data.d
         self._hessian = hessian
-        if hessian is None and not problem.data.sparse:
+        if hessian is None and not problem.data.sparse and problem.lam > 0.0:
             self._gradients = ConjugateGradients(LazyHessian(problem), MAX_PRODUCTS)
         else:
             self._gradients = ConjugateGradients(hessian, max(20, d // GRAM_PASSES))
