@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import linsep
@@ -129,8 +130,9 @@ def test_predict_goes_through_a_file_piece_by_piece(data, model, tuned, capsys):
 def test_a_model_without_an_encoder_takes_columns_by_name(data, capsys):
     lines = [f"{i},{i * i % 7},1,{'yes' if i % 3 else 'no'}" for i in range(40)]
     Path("t.csv").write_text("a,b,always,y\n" + "\n".join(lines) + "\n")
-    assert main(["fit", "t.csv", "-t", "y", "--C", "1", "--memory-limit", "1", "-q"]) == 0
-    bare = linsep.load("t.linsep")
+    frame = pd.read_csv("t.csv")
+    bare = linsep.LogisticRegression().fit(frame[["a", "b", "always"]], frame["y"])
+    linsep.save(bare, "t.linsep")
     assert bare.feature_names_in_.tolist() == ["a", "b", "always"]
     assert main(["predict", "t.linsep", "t.csv", "--scores", "--json"]) == 0
     found = answer(capsys)["columns"]["score"]
@@ -433,28 +435,26 @@ def numbers(tmp_path, monkeypatch):
     return path
 
 
-def test_a_file_larger_than_the_limit_is_read_from_disk(numbers, capsys):
+def test_a_table_larger_than_the_limit_is_read_from_disk(numbers, tuned, capsys):
+    tuned(stored_in_memory=0)
     words = ["fit", str(numbers), "-t", "label", "--json", "--memory-limit", "10K"]
-    assert main([*words, "--cache", "rows", "--resume", "state", "--Cs", "3"]) == 0
-    said = capsys.readouterr()
-    facts = json.loads(said.out)
-    assert facts["certificate"]["certified"] and facts["reads"] > 1 and facts["report"] is None
+    assert main([*words, "--resume", "state", "--Cs", "3"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["certificate"]["certified"] and facts["reads"] > 1 and facts["report"]
     assert facts["test"]["rows"] == 225 and facts["test"]["score"] <= facts["test"]["bound"]
-    assert "read from disk" in said.err and not Path("state").exists()
-    assert len(list(Path("rows").iterdir())) == 1
-    saved = linsep.load(facts["model_file"])
-    with linsep.scan(numbers, target="label") as rows:
-        assert linsep.verify(saved, rows).certified
+    assert not Path("state").exists()
+    saved, table = linsep.load(facts["model_file"]), linsep.read_table(numbers, "label")
+    with saved[0].to_disk(table) as rows:
+        assert linsep.verify(saved[-1], rows, table.y).certified
     numbers.write_text(numbers.read_text().replace(",", ";").replace(".", ","))
     dialect = ["--delimiter", ";", "--decimal", ",", "--encoding", "latin-1", "--missing", "x"]
-    assert main([*words, "--C", "1", "--test", "0", *dialect]) == 0
+    words += ["--C", "1", "--test", "0", "--no-report", "--type", "a=category"]
+    assert main([*words, *dialect]) == 0
     assert answer(capsys)["C"] == 1.0
 
 
-def test_what_reading_from_disk_cannot_do_is_refused(numbers, capsys):
+def test_limits_that_are_none(numbers, capsys):
     words = ["fit", str(numbers), "-t", "label", "--memory-limit"]
-    assert main([*words, "10K", "--type", "a=category"]) == 4
-    assert "--type needs it in memory" in capsys.readouterr().err
     assert main([*words, "much"]) == 4
     assert "write a number of bytes" in capsys.readouterr().err
     assert main([*words, "1T", "--C", "1", "--no-report", "--resume", "state"]) == 0

@@ -26,6 +26,7 @@ PLACES = {
     "delimited_block": "linsep.data.files.delimited._BLOCK",
     "delimited_lines": "linsep.data.files.delimited._LINES",
     "delimited_head": "linsep.data.files.delimited._HEAD",
+    "stored_in_memory": "linsep.cli.storage.IN_MEMORY",
     "batches_kept": "linsep.tables.batches.KEPT",
     "batches_piece": "linsep.tables.batches._PIECE",
     "batches_region": "linsep.tables.batches._REGION",

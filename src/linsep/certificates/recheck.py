@@ -16,6 +16,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.data import Location, location_of
+from linsep.data.row_access import is_sparse
 from linsep.losses import CoupledLoss, Loss, zero_margin
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import close_rows, feasible
@@ -65,7 +66,9 @@ def in_memory(part: Part) -> Part:
 def chunk_height(X: Any) -> int:
     """Rows in a chunk: bounded memory, and few enough that sums over rows have short chains of additions."""
     n, d = X.shape
-    return _height(n, X.nnz / max(n, 1) if sp.issparse(X) else d)
+    if not is_sparse(X):
+        return _height(n, d)
+    return _height(n, (X.nnz if sp.issparse(X) else X.n_entries) / max(n, 1))
 
 
 def _height(n: int, per_row: float) -> int:

@@ -1,19 +1,32 @@
-"""``linsep fit --cluster ADDRESS``: the workers of a Dask cluster read the files and keep the rows."""
+"""``linsep fit --cluster ADDRESS``: the workers of a Dask cluster read the files and keep the rows.
+
+A file is a partition. The workers collect the statistics of their columns, from which the client makes the encoder;
+they encode their rows, and fits are made of sums over them. Encoded rows up to ``--memory-limit`` come to the client,
+where they are fitted as a table in memory is.
+"""
 
 from __future__ import annotations
 
 import argparse
-import warnings
-from contextlib import nullcontext
-from time import perf_counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import linsep
-from linsep.cli import finishing
-from linsep.cli.output import Outcome, say
-from linsep.cli.reading import FOLDS, HELD_OUT, TRIED, only_in_memory, scanned
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.cli import reading, storage
 from linsep.data.cluster.engines.dask_engine import connected
-from linsep.errors import BadInput, ConvergenceWarning
+from linsep.data.files.columns import Target
+from linsep.data.files.formats import Reading
+from linsep.data.scanning import stored_rows
+from linsep.errors import BadInput
+from linsep.tables import Encoder, Table
+from linsep.tables.statistics import ColumnStatistics
+from linsep.tables.table_files import column_kinds, files_of, read_part
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -23,52 +36,132 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--cluster",
         metavar="ADDRESS",
         help="scheduler of a Dask cluster, tcp://HOST:PORT; its workers read DATA, a file, a directory or a "
-        "pattern. Needs --C; numeric columns are taken as they are, and there is no report",
+        "pattern: each file is a partition",
     )
 
 
-def run(options: Any, model: Any) -> Outcome:
-    """Fit on the cluster, certify, save."""
-    began = perf_counter()
-    _refuse(options)
-    if options.C is None:
-        raise BadInput("--cluster fits one model: give its --C, or tune on some of the rows first.")
-    if options.target is None:
-        raise BadInput("--cluster needs the column of the target: give --target.")
-    state = nullcontext() if options.resume is None else linsep.checkpoint(options.resume)
-    with connected(options.cluster) as client, warnings.catch_warnings(), state:
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
-        rows = scanned(options, options.target, client=client)
-        say(options, f"{len(rows.files)} files on {options.cluster}")
-        model.set_params(C=options.C).fit(rows)
-        traffic = model.traffic_
-        say(options, str(model.certificate_))
-        say(options, f"{traffic.rounds} rounds, {traffic.sent + traffic.received:,} bytes moved")
-        return finishing.outcome(
-            options,
-            model,
-            finishing.saved(options, model),
-            began,
-            rounds=traffic.rounds,
-            bytes_sent=traffic.sent,
-            bytes_received=traffic.received,
-        )
+@dataclass(frozen=True, eq=False)
+class ClusterTable:
+    """A table on the workers: ``parts`` are futures of tables, ``sizes`` their numbers of rows."""
+
+    client: Any
+    parts: list[Any]
+    sizes: list[int]
+    y: npt.NDArray[Any]
+    source: str
+    numeric: bool  #: whether the files held a matrix without column names
+
+    def __len__(self) -> int:
+        return sum(self.sizes)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> ClusterTable:
+        """Table of the given rows, in rising order."""
+        edges = np.cumsum([0, *self.sizes])
+        cuts = np.searchsorted(rows, edges)
+        mine = [rows[a:b] - edge for a, b, edge in zip(cuts, cuts[1:], edges, strict=False)]
+        parts = self.client.map(Table.take, self.parts, mine, pure=False)
+        return replace(self, parts=parts, sizes=[len(part) for part in mine], y=self.y[rows])
+
+    def here(self) -> Table:
+        """All rows in the memory of the client."""
+        tables = self.client.gather(self.parts)
+        whole: Table = replace(tables[0], y=self.y)
+        whole.batches = [batch for table in tables for batch in table.batches]
+        return whole
+
+    def statistics(self, encoder: Encoder) -> Iterator[ColumnStatistics]:
+        """Statistics of the columns of each part, one after another."""
+        for future in self.client.map(encoder.fit_partial, self.parts, pure=False):
+            yield future.result()
+
+    def encoded(self, encoder: Encoder | None) -> list[Any]:
+        """Futures of the encoded rows."""
+        return list(self.client.map(partial(_encoded, encoder), self.parts, pure=False))
+
+    def targets(self) -> list[Any]:
+        """Futures of the targets."""
+        parts = np.split(self.y, np.cumsum(self.sizes)[:-1])
+        return list(self.client.scatter([np.array(part.tolist()) for part in parts]))
 
 
-def _refuse(options: Any) -> None:
-    """Options without a meaning here are not ignored in silence."""
-    asked = {
-        "--Cs": options.Cs != TRIED,
-        "--cv": options.cv != FOLDS,
-        "--rule": options.rule != "best",
-        "--scoring": options.scoring,
-        "--test": options.test not in (0.0, HELD_OUT),
-        "--memory-limit": options.memory_limit,
-        "--cache": options.cache,
-    }
-    wrong = only_in_memory(options) + [name for name, given in asked.items() if given]
-    if wrong:
+@dataclass(frozen=True, eq=False)
+class ClusterNumbers:
+    """Encoded rows on the workers, and their targets."""
+
+    X: list[Any]
+    y: list[Any]
+    width: int
+
+    def here(self) -> Any:
+        """A scan of all rows on the disk of the client, to which they come one part after another."""
+        return stored_rows((future.result() for future in self.X), self.width)
+
+
+@contextmanager
+def opened(options: Any) -> Iterator[ClusterTable]:
+    """The labelled table of the files that the options name, on the workers."""
+    if options.cache:
         raise BadInput(
-            "The workers of a cluster read the files themselves, keep the rows and fit all of them with one C; "
-            f"{', '.join(wrong)} has no meaning there. Leave that out."
+            "The workers of a cluster keep the rows in memory; --cache has no meaning there. Leave that out."
         )
+    files = [str(file) for file in files_of(options.data)]
+    how = Reading.of(**reading.how(options, None))
+    with connected(options.cluster) as client:
+        kinds = client.submit(column_kinds, files[0], options.target, how, pure=False).result()
+        if kinds is None and len(files) > 1:
+            raise BadInput(
+                f"{files[0]} has no column names, and several such files are no table; convert them to Parquet."
+            )
+        parts = client.map(
+            partial(read_part, target=options.target, how=how, kinds=kinds), files, pure=False
+        )
+        facts = [client.submit(_facts, part, pure=False) for part in parts]
+        target: Target | None = None
+        vectors, sizes = [], []
+        for fact in facts:
+            size, found = fact.result()
+            sizes.append(size)
+            if isinstance(found, Target):
+                target = target or Target(found.name)
+                target.merge(found)
+            elif found is not None:
+                vectors.append(found)
+        if target is None and not vectors:
+            raise BadInput(f"{options.data}: say which column to predict: --target NAME.")
+        y = np.concatenate(vectors) if target is None else target.values()
+        tables = client.map(_table, parts, pure=False)
+        yield ClusterTable(client, tables, sizes, y, str(options.data), kinds is None)
+
+
+def _facts(part: tuple[Table, Any]) -> tuple[int, Any]:
+    """On a worker: number of rows, and the target."""
+    return len(part[0]), part[1]
+
+
+def _table(part: tuple[Table, Any]) -> Table:
+    return part[0]
+
+
+def _encoded(encoder: Encoder | None, table: Table) -> Any:
+    """On a worker: the numbers of a part of the table."""
+    return table.matrix if encoder is None else encoder.transform(table)
+
+
+def _bytes(X: Any) -> int:
+    return int(X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+
+
+def _shape(X: Any) -> tuple[int, int]:
+    return _bytes(X), int(X.shape[1])
+
+
+def matrix(options: Any, table: ClusterTable, encoder: Encoder | None) -> Any:
+    """The rows of a table as numbers: in memory if they are few, else where they are."""
+    parts = table.encoded(encoder)
+    facts = table.client.gather(table.client.map(_shape, parts, pure=False))
+    if sum(size for size, _ in facts) > storage.limit(options):
+        return ClusterNumbers(parts, table.targets(), facts[0][1])
+    blocks = table.client.gather(parts)
+    if len(blocks) == 1:
+        return blocks[0]
+    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)

@@ -15,9 +15,10 @@ def model_path(options: Any) -> Path:
     """Where the model goes: beside the data file unless told otherwise."""
     if options.output:
         return Path(options.output)
-    if options.data == "-" or options.cluster is not None:
+    if options.data == "-":
         return Path("model.linsep")
-    return Path(options.data).with_suffix(".linsep")
+    path = Path(options.data)
+    return path.with_suffix(".linsep") if path.is_file() else Path("model.linsep")
 
 
 def saved(options: Any, model: Any, data: tuple[Any, Any] | None = None) -> Path:

@@ -1,13 +1,19 @@
 """``linsep fit``: the whole job, from a file to a tuned, certified model and a page about it.
 
-Memory holds the numbers of a large table once: the model without the held-out rows is fitted, scored and reported on
-first, then its matrix makes room for that of all rows.
+The steps are the same for a table in memory, on disk and on the workers of a cluster. Memory holds the numbers of a
+table once: the model without the held-out rows is fitted, scored and reported on first, then its matrix makes way for
+that of all rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -18,14 +24,17 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 import linsep
-from linsep.cli import clustering, finishing, modelling, reading
-from linsep.cli.leakage import notices
+from linsep.cli import clustering, finishing, modelling, reading, storage
+from linsep.cli.clustering import ClusterNumbers, ClusterTable
+from linsep.cli.leakage import ROWS, notices
 from linsep.cli.memory import give_back, return_at_once
 from linsep.cli.modelling import Judgement
 from linsep.cli.output import Outcome, say
+from linsep.data import Location, location_of
 from linsep.errors import BadInput, ConvergenceWarning
+from linsep.model_files import LARGEST_DIGEST
 from linsep.report.writing import require
-from linsep.tables.table import Table
+from linsep.tables import Encoder, Table
 from linsep.tuning import splits
 
 _SEPARATE = 20_000_000  # entries up to which separability is looked at
@@ -33,8 +42,6 @@ _SEPARATE = 20_000_000  # entries up to which separability is looked at
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    from linsep.cli import out_of_core  # noqa: PLC0415
-
     reading.add_data(parser, target=True)
     modelling.add(parser)
     group = parser.add_argument_group("validation")
@@ -46,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="fraction of rows held out for the error estimate; 0 for none",
     )
     reading.add_limits(parser)
-    out_of_core.add(parser)
+    storage.add(parser)
     clustering.add(parser)
     out = parser.add_argument_group("files")
     out.add_argument("--output", "-o", metavar="FILE", help="model file, default DATA.linsep")
@@ -55,63 +62,68 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> Outcome:
-    """Read, split, tune, fit, certify, save, report."""
-    from linsep.cli import out_of_core  # noqa: PLC0415
-
+    """Read, split, tune, fit, certify, save, report: the same steps wherever the rows are stored."""
+    began = perf_counter()
     if not 0.0 <= options.test < 1.0:
         raise BadInput(f"--test must be a share of the rows below 1, got {options.test}.")
-    if options.cluster is not None:
-        model = modelling.estimator(options, options.task == "regress")
-        return clustering.run(options, model)
-    if out_of_core.needed(options):
-        return out_of_core.run(options)
-    if options.resume or options.cache:
-        say(
-            options,
-            "the table fits in memory: nothing is cached, and after a kill it is fitted again",
-        )
-    began = perf_counter()
     if not options.no_report:
         require()  # before an hour of fitting
     return_at_once()
-    table = reading.labelled(options)
-    give_back()
-    assert table.y is not None
-    y, rows = table.y, len(table)
-    regression = reading.is_regression(y, options.task)
+    with storage.resumable(options), _opened(options) as table, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
+        give_back()
+        return _fit(options, table, began)
+
+
+@contextmanager
+def _opened(options: Any) -> Iterator[Table | ClusterTable]:
+    """The labelled table, on the workers of a cluster or here."""
+    if options.cluster is None:
+        yield storage.read(options)
+    else:
+        with clustering.opened(options) as table:
+            yield table
+
+
+def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
+    y: Any = table.y
+    rows, regression = len(table), reading.is_regression(y, options.task)
     model = modelling.estimator(options, regression)
     say(options, f"{table.source}: {rows:,} rows")
     encoder = modelling.encoder_for(table, not options.no_standardise)
     if encoder is not None:
         say(options, str(encoder.schema_))
-    notes = notices(table, regression, options.target or "the target")
+    notes = [] if encoder is None else _notices(table, regression, options.target)
     for note in notes:
         say(options, f"note: {note}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate is said below
-        if options.test:
-            judgement = _evaluate_held_out(options, table, model, regression)
-            give_back()
-            X = modelling.matrix(table, encoder)
-        else:
-            X = modelling.matrix(table, encoder)
-            judgement = _chosen(options, model, X, y)
-        final = clone(model).set_params(C=judgement.C).fit(X, y)
+    if options.test:
+        judgement = _evaluate_held_out(options, table, model, regression)
+        give_back()
+        numbers = _numbers(options, table, encoder)
+    else:
+        numbers = _numbers(options, table, encoder)
+        judgement = _chosen(options, model, numbers)
+    if (options.resume or options.cache) and location_of(numbers.X) is Location.MEMORY:
+        say(
+            options,
+            "the table fits in memory: nothing is cached, and after a kill it is fitted again",
+        )
+    final = clone(model).set_params(C=judgement.C).fit(numbers.X, numbers.y)
     give_back()
     say(options, f"C = {judgement.C:g}")
     say(options, str(final.certificate_))
     if judgement.text:
         say(options, judgement.text)
         say(options, f"the saved model is refitted on all {rows:,} rows")
-    separable = _separability(options, X, y, regression)
+    separable = _separability(options, numbers, y, regression)
     whole = final if encoder is None else Pipeline([("encoder", encoder), ("model", final)])
-    path = finishing.saved(options, whole, (X, y))
+    path = finishing.saved(options, whole, numbers.digestible)
     page = _page(options)
     if page is not None:
         if not options.test:
             linsep.write_report(
                 final,
-                X,
+                numbers.here,
                 y,
                 page,
                 tuning=judgement.tuning,
@@ -129,14 +141,67 @@ def run(options: Any) -> Outcome:
         separable=separable,
         notes=notes,
         report=None if page is None else str(page),
+        **storage.readings(numbers.X),
+        **_traffic(final),
     )
 
 
-def _evaluate_held_out(options: Any, table: Table, model: Any, regression: bool) -> Judgement:
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Encoded rows and their targets, as estimators take them: in memory, on disk or on a cluster."""
+
+    X: Any
+    y: Any
+    stored: ClusterNumbers | None = None  #: rows on a cluster
+
+    @cached_property
+    def here(self) -> Any:
+        """The rows in the memory or on the disk of this machine."""
+        return self.X if self.stored is None else self.stored.here()
+
+    @property
+    def entries(self) -> float:
+        """Stored numbers."""
+        if self.stored is not None:
+            return math.inf
+        rows = self.X.rows if storage.on_disk(self.X) else self.X
+        return float(getattr(rows, "nnz", getattr(rows, "n_entries", rows.size)))
+
+    @property
+    def digestible(self) -> tuple[Any, Any] | None:
+        """Rows and targets for the digest in the model file, unless they are too many."""
+        if self.stored is not None or self.X.shape[0] * self.X.shape[1] > LARGEST_DIGEST:
+            return None
+        return self.X, self.y
+
+
+def _numbers(
+    options: Any, table: Table | ClusterTable, encoder: Encoder | None, name: str = ""
+) -> Numbers:
+    """The rows of a table as numbers. Of a table in memory nothing is left, so that memory holds them once."""
+    y: Any = table.y
+    if isinstance(table, Table):
+        return Numbers(storage.matrix(options, table, encoder, name), y)
+    found = clustering.matrix(options, table, encoder)
+    if isinstance(found, ClusterNumbers):
+        return Numbers(found.X, found.y, found)
+    return Numbers(found, y)
+
+
+def _notices(table: Table | ClusterTable, regression: bool, target: str | None) -> list[str]:
+    """Columns that tell the target on their own, among some of the rows."""
+    if len(table) > ROWS:
+        table = table.take(np.linspace(0, len(table) - 1, ROWS).astype(np.int64))
+    some = table if isinstance(table, Table) else table.here()
+    return notices(some, regression, target or "the target")
+
+
+def _evaluate_held_out(
+    options: Any, table: Table | ClusterTable, model: Any, regression: bool
+) -> Judgement:
     """Choose C and fit without the held-out rows, score that model on them, and write its report."""
-    assert table.y is not None
     rows = splits.make(
-        table.y,
+        np.asarray(table.y),
         cv=2,
         validation=options.test,
         test=None,
@@ -145,30 +210,31 @@ def _evaluate_held_out(options: Any, table: Table, model: Any, regression: bool)
         seed=options.seed,
     ).pairs[0]
     train, held = table.take(rows[0]), table.take(rows[1])
+    names = [storage.rows_name(some) for some in rows]
     del rows
-    assert train.y is not None and held.y is not None
+    y, truth = np.asarray(train.y), np.asarray(held.y)
     encoder = modelling.encoder_for(train, not options.no_standardise)
     give_back()
-    X = modelling.matrix(train, encoder)
-    chosen = _chosen(options, model, X, train.y)
-    trained = clone(model).set_params(C=chosen.C).fit(X, train.y)
+    fitted = _numbers(options, train, encoder, names[0])
+    chosen = _chosen(options, model, fitted)
+    trained = clone(model).set_params(C=chosen.C).fit(fitted.X, fitted.y)
     give_back()
-    Z = modelling.matrix(held, encoder)
-    found = trained.predict(Z)
-    wrong = (found - held.y) ** 2 if regression else found != held.y
-    text, facts = modelling.held_out_words(float(np.mean(wrong)), held.y, None, regression)
+    judged = _numbers(options, held, encoder, names[1]).here
+    found = trained.predict(judged)
+    wrong = (found - truth) ** 2 if regression else found != truth
+    text, facts = modelling.held_out_words(float(np.mean(wrong)), truth, None, regression)
     page = _page(options)
     if page is not None:
         source = (
-            f"{options.data} ({len(train.y):,} rows to fit, {len(held.y):,} to judge; "
+            f"{options.data} ({len(y):,} rows to fit, {len(truth):,} to judge; "
             "the model file is fitted to all)"
         )
         linsep.write_report(
             trained,
-            X,
-            train.y,
+            fitted.here,
+            y,
             page,
-            test=(Z, held.y),
+            test=(judged, truth),
             tuning=chosen.tuning,
             encoder=encoder,
             source=source,
@@ -176,23 +242,36 @@ def _evaluate_held_out(options: Any, table: Table, model: Any, regression: bool)
     return Judgement(chosen.C, chosen.tuning, text, facts)
 
 
-def _chosen(options: Any, model: Any, X: Any, y: npt.NDArray[Any]) -> Judgement:
+def _chosen(options: Any, model: Any, numbers: Numbers) -> Judgement:
     """The C that was given, or the best one and the curve that shows it."""
     if options.C is not None:
         return Judgement(options.C)
-    tuning = modelling.tuned(options, model, X, y)
+    tuning = modelling.tuned(options, model, numbers.X, numbers.y)
     give_back()
     return Judgement(tuning.best_C, tuning)
 
 
-def _separability(options: Any, X: Any, y: npt.NDArray[Any], regression: bool) -> bool | None:
-    entries = X.nnz if hasattr(X, "nnz") else X.size
-    if regression or len(np.unique(y)) != 2 or entries > _SEPARATE:
+def _separability(
+    options: Any, numbers: Numbers, y: npt.NDArray[Any], regression: bool
+) -> bool | None:
+    if regression or len(np.unique(y)) != 2 or numbers.entries > _SEPARATE:
         return None
-    found = linsep.separate(X, y, n_threads=options.threads)
+    found = linsep.separate(numbers.X, y, n_threads=options.threads)
     say(options, str(found))
     separable = found.separable
     return None if separable is None else bool(separable)
+
+
+def _traffic(model: Any) -> dict[str, int]:
+    """Rounds and bytes of a fit on a cluster, as facts for ``--json``."""
+    traffic = getattr(model, "traffic_", None)
+    if traffic is None:
+        return {}
+    return {
+        "rounds": traffic.rounds,
+        "bytes_sent": traffic.sent,
+        "bytes_received": traffic.received,
+    }
 
 
 def _page(options: Any) -> Path | None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from linsep.data.files.inference import STRING, TIME
 from linsep.tables.table import Table
 
-_ROWS, _COLUMNS = 20_000, 2_000  # that are looked at
+ROWS, _COLUMNS = 20_000, 2_000  # that are looked at
 _FEW = 0.001  # share of rows that a suspicious column gets wrong
 _RARE = 0.02  # share of the other classes below which every column would look clever
 
@@ -22,8 +22,6 @@ def notices(table: Table, regression: bool, target: str) -> list[str]:
     n = len(table)
     if table.matrix is not None or table.y is None or n < 20:
         return []
-    if n > _ROWS:
-        table = table.take(np.linspace(0, n - 1, _ROWS).astype(np.int64))
     assert table.y is not None
     found = []
     y: Any = table.y if regression else np.unique(table.y, return_inverse=True)[1]

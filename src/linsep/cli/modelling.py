@@ -117,11 +117,17 @@ def estimator(options: Any, regression: bool) -> Any:
     return linsep.LinearSVC(loss="hinge" if name == "svm" else "squared_hinge", **common)
 
 
-def encoder_for(table: Table, standardise: bool) -> Encoder | None:
-    """The encoder of a table, fitted to it; None if the file held a matrix."""
-    if table.matrix is not None:
+def encoder_for(table: Any, standardise: bool) -> Encoder | None:
+    """The encoder of a table, fitted to it where it is stored; None if the file held a matrix."""
+    encoder = Encoder(standardise=standardise)
+    if isinstance(table, Table):
+        if table.matrix is not None:
+            return None
+        encoder.fit(table)
+    elif table.numeric:
         return None
-    encoder = Encoder(standardise=standardise).fit(table)
+    else:
+        encoder.merge(table.statistics(encoder))
     if not any(e.width for e in encoder.encodings_):
         why = "; ".join(
             f"{e.name!r:.60}: {getattr(e, 'why', e.type)}" for e in encoder.encodings_[:5]
@@ -131,11 +137,6 @@ def encoder_for(table: Table, standardise: bool) -> Encoder | None:
             "Add columns, or say what they are with --type COLUMN=TYPE."
         )
     return encoder
-
-
-def matrix(table: Table, encoder: Encoder | None) -> Any:
-    """The rows of a table as numbers; the table is empty afterwards, so that memory holds them once."""
-    return table.matrix if encoder is None else encoder.transform(table, consume=True)
 
 
 def tuned(options: Any, model: Any, X: Any, y: npt.NDArray[Any], weight: Any = None) -> Tuning:

@@ -71,15 +71,6 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
     )
 
 
-def only_in_memory(options: Any) -> list[str]:
-    """Options that were given and that only a table read into memory, or a report, knows."""
-    asked = {
-        "--type": options.type,
-        "--report": options.report,
-    }
-    return [name for name, given in asked.items() if given]
-
-
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Threads, time, tolerance, seed."""
     group = parser.add_argument_group("fitting")
@@ -100,27 +91,27 @@ def read(
     source: str | None = None,
 ) -> Table:
     """The table that the options name, or another one that is written like it."""
-    return read_table(options.data if source is None else source, target, **_how(options, types))
+    return read_table(options.data if source is None else source, target, **how(options, types))
 
 
 def scanned(options: Any, target: str | None, **where: Any) -> Any:
     """A scan of the files that the options name, on disk or on a cluster, read as a table in memory is."""
-    how = _how(options, None)
-    del how["types"]  # a scan has no encoder
-    return scan(options.data, target=target, **how, **where)
+    written = how(options, None)
+    del written["types"]  # columns of a matrix have none
+    return scan(options.data, target=target, **written, **where)
 
 
 def streamed(options: Any, types: dict[str, str] | None) -> Iterator[Table]:
     """The rows that the options name, some at a time; from standard input as they come, if columns have names."""
-    how = _how(options, types)
-    text = types is not None and options.format in (None, "csv", "tsv") and how["header"]
+    written = how(options, types)
+    text = types is not None and options.format in (None, "csv", "tsv") and written["header"]
     pipe: Any = sys.stdin.buffer if options.data == "-" and text else None
     if pipe is not None and is_plain(pipe.peek(8)[:8]):
-        return live.tables(pipe, **how)
-    return stream_table(options.data, **how)
+        return live.tables(pipe, **written)
+    return stream_table(options.data, **written)
 
 
-def _how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
+def how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
     """How the file is written."""
     said = dict(types or {})
     for pair in options.type:
@@ -143,7 +134,11 @@ def _how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
 
 def labelled(options: Any, types: dict[str, str] | None = None, source: str | None = None) -> Table:
     """The table with its target."""
-    table = read(options, options.target, types, source)
+    return refuse_unlabelled(read(options, options.target, types, source))
+
+
+def refuse_unlabelled(table: Table) -> Table:
+    """The table, which must have a target."""
     if table.y is None:
         names = ", ".join(map(repr, table.columns[:20]))
         raise BadInput(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import linsep
-from linsep.cli import modelling, reading
+from linsep.cli import modelling, reading, storage
 from linsep.cli.commands import DONE, NOT_CERTIFIED
 from linsep.cli.output import Outcome, say
 from linsep.errors import BadInput
@@ -26,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> Outcome:
     """The verdict, and whether its proof was checked."""
     table = reading.labelled(options)
-    X = modelling.matrix(table, modelling.encoder_for(table, standardise=False))
+    X = storage.matrix(options, table, modelling.encoder_for(table, standardise=False))
     y = table.y if options.of is None else _one(table.y, options.of)
     found = linsep.separate(X, y, n_threads=options.threads)
     say(options, str(found))

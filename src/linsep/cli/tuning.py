@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from linsep.cli import modelling, reading
+from linsep.cli import modelling, reading, storage
 from linsep.cli.commands import DONE, NOT_CERTIFIED
 from linsep.cli.output import Outcome, say
 
@@ -22,7 +22,7 @@ def run(options: Any) -> Outcome:
     table = reading.labelled(options)
     assert table.y is not None
     model = modelling.estimator(options, reading.is_regression(table.y, options.task))
-    X = modelling.matrix(table, modelling.encoder_for(table, not options.no_standardise))
+    X = storage.matrix(options, table, modelling.encoder_for(table, not options.no_standardise))
     tuning = modelling.tuned(options, model, X, table.y)
     say(options, str(tuning.curve))
     say(options, str(tuning))

@@ -1,5 +1,5 @@
 """Models in files: data, checksums, and no code."""
 
-from linsep.model_files.models import digest, from_bytes, load, save, to_bytes
+from linsep.model_files.models import LARGEST_DIGEST, digest, from_bytes, load, save, to_bytes
 
-__all__ = ["digest", "from_bytes", "load", "save", "to_bytes"]
+__all__ = ["LARGEST_DIGEST", "digest", "from_bytes", "load", "save", "to_bytes"]

@@ -34,6 +34,7 @@ from linsep.tables import Encoder
 from linsep.train import Fit
 from linsep.zero_one import ZeroOne
 
+LARGEST_DIGEST = 5e8  #: entries of X up to which a digest takes seconds
 _KEYS = {"linsep", "model", "params", "fitted", "encoder"}
 
 

@@ -9,11 +9,9 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from linsep.model_files import digest
+from linsep.model_files import LARGEST_DIGEST, digest
 from linsep.report import formatting as words
 from linsep.report.subject import Subject
-
-_LARGEST_DIGEST = 5e8  # numbers of X
 
 
 def parameters(model: Any) -> list[tuple[str, str, bool]]:
@@ -83,6 +81,6 @@ def versions() -> list[tuple[str, str]]:
 def fingerprint(subject: Subject) -> str:
     """SHA-256 of the training rows and their answers."""
     rows = subject.train
-    if rows.X.shape[0] * rows.X.shape[1] > _LARGEST_DIGEST:
+    if rows.X.shape[0] * rows.X.shape[1] > LARGEST_DIGEST:
         return "not computed: too many numbers"
     return digest(rows.X, rows.y)

@@ -157,7 +157,7 @@ class Part:
 class Shelf:
     """Collects batches; once they are large together they move to a temporary file."""
 
-    def __init__(self, kept: int | None = None) -> None:
+    def __init__(self, kept: float | None = None) -> None:
         self._kept = KEPT if kept is None else kept
         self._waiting: list[Batch] = []
         self._bytes = 0

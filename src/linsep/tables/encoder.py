@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,15 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from linsep.data import Scan
 from linsep.data.files.columns import missing_name, printable
 from linsep.data.files.formats import check_types
+from linsep.data.scanning import stored_rows
 from linsep.errors import BadInput, BadModelFile
 from linsep.spelling import accept_american
 from linsep.tables.encodings import Category, Dropped, Encoding
 from linsep.tables.frames import from_frame
-from linsep.tables.matrix import ColumnAtWork, collect, matrix
+from linsep.tables.matrix import ColumnAtWork, blocks, collect, matrix
 from linsep.tables.planning import Settings, plan, stored_kind
 from linsep.tables.restoring import LARGEST_HASH, encoding_from_dict
 from linsep.tables.statistics import ColumnStatistics, merged
@@ -188,7 +192,34 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "encodings_")
         table = _columns(X)
         self._check_names(table)
-        return matrix(self.encodings_, table, self._is_sparse(), consume)
+        return matrix(self.encodings_, table, self.sparse_, consume)
+
+    def transform_batches(self, X: Any) -> Iterator[Any]:
+        """The matrix of a table or dataframe in pieces of some rows each, dense or CSR, in row order."""
+        check_is_fitted(self, "encodings_")
+        table = _columns(X)
+        self._check_names(table)
+        return blocks(self.encodings_, table, self.sparse_)
+
+    def to_disk(self, X: Any, *, cache: str | os.PathLike[str] | None = None) -> Scan:
+        """The matrix of a table or dataframe as rows on disk, for tables larger than memory.
+
+        Parameters
+        ----------
+        X : Table or dataframe
+            ``read_table`` holds 64 MB of a table in memory and the rest in a temporary file.
+        cache : path, optional
+            Directory to write to; if it holds these rows already they are read from there. By default a temporary
+            one, removed when the scan is closed or no longer used.
+
+        Returns
+        -------
+        Scan
+            For ``fit``, ``predict``, ``tune``, ``verify`` and ``write_report`` in place of a matrix.
+        """
+        parts = self.transform_batches(X)
+        width = sum(encoding.width for encoding in self.encodings_)
+        return stored_rows(parts, width, None if cache is None else Path(cache))
 
     def unseen(self, X: Any) -> dict[str, dict[str, int]]:
         """For each category: levels without a column of their own, and in how many rows they occur."""
@@ -288,7 +319,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             (shortest, longest),
         )
 
-    def _is_sparse(self) -> bool:
+    @property
+    def sparse_(self) -> bool:
+        """Whether the matrix is CSR."""
+        check_is_fitted(self, "encodings_")
         if isinstance(self.sparse, bool):
             return self.sparse
         d = sum(e.width for e in self.encodings_)

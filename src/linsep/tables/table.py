@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.data import Location, location_of
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 from linsep.tables.batches import STORES, Batch, Rows, batch, recode
 
@@ -40,7 +41,7 @@ class Table:
         The distinct values of each string column, in order of appearance; all of them are read into memory.
     y : ndarray (n,) or None
         The target.
-    matrix : CSR or ndarray (n, d), or None
+    matrix : CSR, ndarray or Scan (n, d), or None
         The rows themselves, if the file held numbers without names (LIBSVM, npz).
     types : dict {name: str}
         What the caller said about columns; the encoder follows it.
@@ -102,7 +103,9 @@ class Table:
         """Table of the given rows in the given order; rows in rising order are not copied."""
         y = None if self.y is None else self.y[rows]
         if self.matrix is not None:
-            return replace(self, matrix=self.matrix[rows], y=y, _places={})
+            stored = location_of(self.matrix) is Location.DISK
+            matrix = self.matrix.take(rows) if stored else self.matrix[rows]
+            return replace(self, matrix=matrix, y=y, _places={})
         edges = np.cumsum([0, *map(len, self.batches)])
         if (np.diff(rows) > 0).all():
             cuts = np.searchsorted(rows, edges)

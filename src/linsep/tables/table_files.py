@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import glob
+import math
 import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy.typing as npt
@@ -23,7 +26,7 @@ from linsep.data.files.columns import (
     whole_labels,
 )
 from linsep.data.files.formats import MATRICES, Reading, format_of, open_records
-from linsep.data.files.inference import MISSING, STRING, TIME
+from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING, TIME
 from linsep.data.files.libsvm import read_rows
 from linsep.data.files.source import Source, name_of, opened, refuse
 from linsep.errors import BadInput
@@ -58,6 +61,7 @@ def read_table(  # noqa: PLR0913
     Parameters
     ----------
     source : path, "-" for standard input, or binary stream
+        A list of paths, a pattern such as ``"part-*.csv"`` or a directory is one table, read in the order of the names.
     target : str, optional
         The column to predict; it becomes ``y``. A missing target is an error that names the rows.
     format : {"csv", "tsv", "parquet", "arrow", "libsvm", "npz"}, optional
@@ -101,8 +105,81 @@ def read_table(  # noqa: PLR0913
         quote=quote,
         encoding=encoding,
     )
-    with _open(source, target, how, n_features, zero_based) as found:
-        return found if isinstance(found, Table) else _collect(found, target)
+    files = files_of(source)
+    if len(files) > 1:
+        return _collect(_records_of(files, target, how), target)
+    with _open(files[0], target, how, n_features, zero_based) as found:
+        return found if isinstance(found, Table) else _collect([found], target)
+
+
+def files_of(source: Any) -> list[Any]:
+    """The files that a list, a directory or a pattern names, in order; any other source is one of its own."""
+    if isinstance(source, list | tuple):
+        return [file for one in source for file in files_of(one)]
+    if not isinstance(source, str | os.PathLike) or source == "-" or os.path.isfile(source):
+        return [source]
+    if os.path.isdir(source):
+        names = sorted(name for name in os.listdir(source) if name[0] not in "._")
+        paths = [os.path.join(source, name) for name in names]
+        files = [path for path in paths if os.path.isfile(path)]
+        if not files:
+            raise IsADirectoryError(f"{os.fspath(source)} is a directory without files.")
+        return files
+    return sorted(glob.glob(os.fspath(source))) or [source]
+
+
+def _records_of(files: list[Any], target: str | None, how: Reading) -> Iterator[Records]:
+    """Records of several files, which have the columns of the first and are read as it is."""
+    first: Records | None = None
+    for file in files:
+        with _open(file, target, how if first is None else like(first.kinds, how)) as found:
+            if isinstance(found, Table):
+                raise BadInput(
+                    f"{name_of(file)} has no column names, and several such files are no table: open them with "
+                    "linsep.scan."
+                )
+            if first is None:
+                first = found
+            elif found.kinds != first.kinds:
+                refuse(
+                    found.path,
+                    f"its columns are not those of {first.path}: {found.kinds} and {first.kinds}.",
+                )
+            yield replace(found, types=first.types)
+
+
+def column_kinds(path: str, target: str | None, how: Reading) -> dict[str, str] | None:
+    """Kinds of the columns of a file; None if it holds a matrix without column names."""
+    kind = format_of(path, path, how.format)
+    if kind in MATRICES:
+        return None
+    with open_records(path, path, kind, target, how) as records:
+        return dict(records.kinds)
+
+
+def read_part(
+    path: str, target: str | None, how: Reading, kinds: dict[str, str] | None
+) -> tuple[Table, Target | npt.NDArray[Any] | None]:
+    """One of several files that make one table, held in memory, and its target before it is decoded.
+
+    ``kinds`` are those of the columns of the first file.
+    """
+    kind = format_of(path, path, how.format)
+    if kinds is None:
+        table = _matrix(path, path, kind, None, "auto")
+        return table, table.y
+    with open_records(path, path, kind, target, like(kinds, how)) as records:
+        return _gather([replace(records, types=how.types)], target, math.inf)
+
+
+#: What ``types`` calls a column of each kind.
+_WORDS = {NUMBER: "number", BOOLEAN: "boolean", STRING: "category", TIME: "time"}
+
+
+def like(kinds: dict[str, str], how: Reading) -> Reading:
+    """How to read a file so that its columns are of the kinds that another file has."""
+    words = {name: _WORDS[kind] for name, kind in kinds.items()}
+    return replace(how, types={**words, **how.types})
 
 
 def stream_table(source: Source, **how: Any) -> Iterator[Table]:
@@ -144,8 +221,6 @@ def _on_disk(source: Source) -> Iterator[str]:
     """A path that can be read more than once: streams are copied to a temporary file."""
     if isinstance(source, str | os.PathLike) and os.path.isfile(os.fspath(source)):
         yield os.fspath(source)
-    elif isinstance(source, str | os.PathLike) and os.path.isdir(os.fspath(source)):
-        raise IsADirectoryError(f"{os.fspath(source)} is a directory; name a file in it.")
     else:
         with tempfile.NamedTemporaryFile(prefix="linsep-") as copy:
             with opened(source) as stream:
@@ -171,24 +246,39 @@ def _matrix(
     return Table(matrix=X, y=y, source=name)
 
 
-def _collect(records: Records, target: str | None) -> Table:
-    """All rows as one table."""
-    wanted = None if target is None else Target(target, records.missing)
-    shelf, row = Shelf(), 0
-    for part in records.batches:
-        if wanted is not None:
-            wanted.add(part.column(wanted.name))
-        shelf.add(_batch(records, part, row))
-        row += part.num_rows
-        del part
-    arrow().default_memory_pool().release_unused()
-    if row == 0:
-        refuse(records.path, "the table has no rows.")
-    table = _table(records, shelf.finish())
+def _collect(files: Iterable[Records], target: str | None) -> Table:
+    """All rows of all files as one table."""
+    table, wanted = _gather(files, target, None)
     if wanted is not None:
-        wanted.end_file(records.path, records.locate)
         table.y = wanted.values()
     return table
+
+
+def _gather(
+    files: Iterable[Records], target: str | None, kept: float | None
+) -> tuple[Table, Target | None]:
+    """All rows as one table, of which ``kept`` bytes stay in memory, and the target."""
+    shelf, rows = Shelf(kept), 0
+    first: Records | None = None
+    wanted: Target | None = None
+    for records in files:
+        if first is None:
+            first, wanted = records, None if target is None else Target(target, records.missing)
+        row = 0
+        for part in records.batches:
+            if wanted is not None:
+                wanted.add(part.column(wanted.name))
+            shelf.add(_batch(records, part, row))
+            row += part.num_rows
+            del part
+        if wanted is not None:
+            wanted.end_file(records.path, records.locate)
+        rows += row
+    arrow().default_memory_pool().release_unused()
+    assert first is not None
+    if rows == 0:
+        refuse(first.path, "the table has no rows.")
+    return _table(first, shelf.finish()), wanted
 
 
 def _stream(records: Records) -> Iterator[Table]:

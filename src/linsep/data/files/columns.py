@@ -90,14 +90,25 @@ class Target:
             chunk = values.fill_null(False if pa.types.is_boolean(values.type) else 0)
             chunk = chunk.to_numpy(zero_copy_only=False)
         if self._text is not None and self._text != text:
-            raise BadInput(
-                f"The target {self.name!r} holds text in some files and numbers in others; store it alike in all."
-            )
+            raise self._mixed()
         self._text = text
         if len(self._absent) < 10:
             self._absent += (absent[:10] + self._rows).tolist()
         self._rows += len(values)
         self._chunks.append(chunk)
+
+    def merge(self, other: Target) -> None:
+        """Append the target of the files that follow, read elsewhere."""
+        if None not in (self._text, other._text) and self._text != other._text:
+            raise self._mixed()
+        self._text = other._text if self._text is None else self._text
+        codes = np.append(self._levels.codes(other._levels.names), np.int32(-1))
+        self._chunks += [codes[chunk] if other._text else chunk for chunk in other._chunks]
+
+    def _mixed(self) -> BadInput:
+        return BadInput(
+            f"The target {self.name!r} holds text in some files and numbers in others; store it alike in all."
+        )
 
     def end_file(self, path: str, locate: Locate) -> None:
         """Refuse missing values of the file that was read."""

@@ -80,9 +80,8 @@ class Cholesky:
         if not np.isfinite(H).all():
             return None
         factor = Factor(H, definite=True)
-        times = (
-            0 if problem.data.location is not Location.MEMORY else REFINEMENTS
-        )  # there, a product is one more round
+        # on a cluster a product is one more round; on disk it has the bits of memory, and so has the step
+        times = 0 if problem.data.location is Location.CLUSTER else REFINEMENTS
         if not factor.least > (REPAIRABLE if times else SURE):
             return None
         delta = factor.solve(rhs)

@@ -1,0 +1,139 @@
+"""Where the numbers of a table are stored while a model is fitted: in memory, or on disk where they take too much.
+
+Every table goes the same way: it is read in batches (a large one to a temporary file), its columns are encoded batch
+by batch, and the numbers stay in memory up to ``--memory-limit``. More of them are written to disk and read in every
+pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+import linsep
+from linsep.cli import reading
+from linsep.data import Location, Scan, location_of
+from linsep.data import cache as block_cache
+from linsep.data.files.formats import MATRICES, format_of
+from linsep.data.memory_limit import available_memory
+from linsep.data.scanning import stored_rows
+from linsep.errors import BadInput
+from linsep.tables import Encoder, Table
+
+IN_MEMORY = 64 << 20  #: bytes of numbers that stay in memory in any case
+_SHARE = 0.25  # of the free memory that the numbers may take: a fit and a report take some more
+_GROWN = 4.0  # bytes in memory for a byte of an npz file, at a guess
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    group = parser.add_argument_group("tables larger than memory")
+    group.add_argument(
+        "--memory-limit",
+        metavar="SIZE",
+        help="e.g. 500M or 8G: encoded tables that are larger, and than 64M, are stored on disk and read in every pass "
+        "(default: a quarter of the free memory)",
+    )
+    group.add_argument(
+        "--cache", metavar="DIR", help="directory that keeps encoded rows for the next run"
+    )
+    group.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="file that keeps the state of the fit; resume from it after a crash",
+    )
+
+
+def limit(options: Any) -> float:
+    """Bytes of numbers up to which a table stays in memory."""
+    given = getattr(options, "memory_limit", None)
+    if given is None:
+        return max(IN_MEMORY, _SHARE * available_memory())
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([KMGT]?)(?:i?B)?", given.strip(), re.IGNORECASE)
+    if found is None:
+        raise BadInput(
+            f"--memory-limit {given}: write a number of bytes, or 500M, 8G and the like."
+        )
+    return max(IN_MEMORY, float(found[1]) * _UNITS[found[2].upper()])
+
+
+def resumable(options: Any) -> AbstractContextManager[Any]:
+    """The state that a fit from disk or on a cluster keeps, if it is asked to."""
+    return nullcontext() if options.resume is None else linsep.checkpoint(options.resume)
+
+
+def read(options: Any) -> Table:
+    """The labelled table; a large matrix without column names is stored on disk."""
+    path = Path(options.data)
+    if options.data != "-" and path.is_file():
+        kind = format_of(str(path), str(path), options.format)
+        size = path.stat().st_size * (_GROWN if kind == "npz" else 1.0)
+        if kind in MATRICES and size > limit(options):
+            rows = reading.scanned(options, options.target or ("y" if kind == "npz" else None))
+            y, rows.y = rows.y, None
+            return reading.refuse_unlabelled(Table(matrix=rows, y=y, source=str(path)))
+    return reading.labelled(options)
+
+
+def matrix(options: Any, table: Table, encoder: Encoder | None, name: str = "") -> Any:
+    """The rows of a table as numbers: an array, a CSR matrix or a scan. Of a table in memory nothing is left.
+
+    ``name`` tells these rows from others of the same file, for ``--cache``.
+    """
+    if encoder is None:
+        return table.matrix
+    most = limit(options)
+    kept = _kept(options, encoder, name)
+    if not encoder.sparse_:
+        width = sum(encoding.width for encoding in encoder.encodings_)
+        if 8.0 * len(table) * width <= most:
+            return encoder.transform(table, consume=True)
+        return encoder.to_disk(table, cache=kept)
+    parts, size, blocks = [], 0, encoder.transform_batches(table)
+    for block in blocks:
+        parts.append(block)
+        size += block.data.nbytes + block.indices.nbytes
+        if size > most:
+            return stored_rows(chain(_given_up(parts), blocks), block.shape[1], kept)
+    table.batches.clear()
+    return parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")
+
+
+def _given_up(parts: list[Any]) -> Iterator[Any]:
+    while parts:
+        yield parts.pop(0)
+
+
+def _kept(options: Any, encoder: Encoder, name: str) -> Path | None:
+    """Where ``--cache`` keeps the rows that this encoder makes of the file."""
+    home, path = getattr(options, "cache", None), Path(options.data)
+    if home is None or not path.is_file():
+        return None
+    key = block_cache.key([path], [linsep.__version__, encoder.to_dict(), name])
+    return Path(home) / key
+
+
+def rows_name(rows: npt.NDArray[np.int64]) -> str:
+    """What tells a choice of rows from others."""
+    return hashlib.sha256(rows.tobytes()).hexdigest()
+
+
+def on_disk(X: Any) -> bool:
+    """Whether rows are read from disk."""
+    return location_of(X) is Location.DISK
+
+
+def readings(X: Any) -> dict[str, float]:
+    """How often rows on disk were read, as a fact for ``--json``."""
+    return {"reads": X.reads} if isinstance(X, Scan) else {}
