@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 import linsep
 from linsep.cli import reading
-from linsep.data import Location, Scan, location_of
+from linsep.data import Location, location_of
 from linsep.data import cache as block_cache
 from linsep.data.files.formats import MATRICES, format_of
 from linsep.data.memory_limit import available_memory
@@ -136,4 +136,4 @@ def on_disk(X: Any) -> bool:
 
 def readings(X: Any) -> dict[str, float]:
     """How often rows on disk were read, as a fact for ``--json``."""
-    return {"reads": X.reads} if isinstance(X, Scan) else {}
+    return {"reads": X.reads} if on_disk(X) else {}
