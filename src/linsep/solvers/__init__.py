@@ -172,6 +172,8 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
 def _preferred(problem: Problem, stop: Stop) -> str | None:
     """The solver of least predicted cost; None if none takes the problem."""
     able = _candidates(problem, stop)
+    if problem.lam == 0.0 and "globbing" in able:
+        return "globbing"
     if len(able) < 2 or problem.lam == 0.0 or problem.penalty.l1:
         return able[0] if able else None
     return predict(problem, stop.tol).cheapest(able)

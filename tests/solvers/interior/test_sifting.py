@@ -45,7 +45,7 @@ def test_the_answer_is_that_of_all_rows(loss, C):
 
 
 def test_it_is_chosen_for_many_dense_rows_only():
-    sample = many()
+    sample = many(25_000, 20)
     assert fit(sample, "hinge").solver == "globbing"
     assert fit(sample.stored("csr64-int32"), "hinge").solver != "globbing"
     assert fit(plain(300, 5), "hinge").solver == "interior"
