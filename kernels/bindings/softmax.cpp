@@ -17,15 +17,18 @@ void weights_of(const A& W, const PyRows& x, const PyClasses& y, const char* wha
 }
 
 void softmax_sweep(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 W, Out out,
-                   std::optional<OutPlanes> p) {
+                   std::optional<OutPlanes> p, std::optional<Out> cross) {
     x.range(lo, hi);
     y.match(x);
     if (p) y.match_planes(*p);
     weights_of(W, x, y, "W is (d + 1, k padded to a multiple of 8)");
     vector_of(out, 3 + (x.d() + 1) * y.padded(), "out has 3 + (d + 1) K entries");
+    if (cross) vector_of(*cross, y.padded() * y.padded(), "cross has K K entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(softmax_scratch(x.rows, y.view.k));
-    table->softmax_sweep(x.rows, lo, hi, y.view, W.data(), out.data(), data(p), p ? p->stride(0) : 0, room.get());
+    const int64_t k = y.view.k;
+    const auto room = scratch(softmax_scratch(x.rows, k) + (cross ? panel_scratch(k, k) : 0));
+    table->softmax_sweep(x.rows, lo, hi, y.view, W.data(), out.data(), data(p), p ? p->stride(0) : 0, data(cross),
+                         room.get());
 }
 
 void softmax_hess_vec(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, InPlanes p, In2 V, Out out) {
@@ -38,6 +41,24 @@ void softmax_hess_vec(const PyRows& x, const PyClasses& y, int64_t lo, int64_t h
     const auto room = scratch(softmax_scratch(x.rows, y.view.k));
     table->softmax_hess_vec(x.rows, lo, hi, y.view, p.data(), p.stride(0), V.data(), out.data(), room.get());
 }
+
+void softmax_product(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, std::optional<InPlanes> p, In2 W,
+                     In2 V, bool single, Out out) {
+    x.range(lo, hi);
+    y.match(x);
+    need(is_dense(x.rows.store) || p, "sparse rows need the probabilities");
+    if (p) y.match_planes(*p);
+    weights_of(W, x, y, "W is (d + 1, k padded to a multiple of 8)");
+    weights_of(V, x, y, "V is (d + 1, k padded to a multiple of 8)");
+    vector_of(out, (x.d() + 1) * y.padded(), "out has (d + 1) K entries");
+    nb::gil_scoped_release release;
+    const int64_t k = y.view.k;
+    const auto room = scratch(softmax_scratch(x.rows, k) + panel_scratch(x.d(), k) + kPanelRows * panel_columns(k));
+    table->softmax_product(x.rows, lo, hi, y.view, data(p), p ? p->stride(0) : 0, W.data(), V.data(), single,
+                           out.data(), room.get());
+}
+
+bool softmax_is_packed(const PyRows& x, int64_t k) { return softmax_packed(is_dense(x.rows.store), x.d(), k); }
 
 void softmax_ray(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 W, In2 D, In steps, Out out) {
     x.range(lo, hi);
@@ -204,11 +225,17 @@ void bind_crammer_singer(nb::module_& m) {
 
 void bind_softmax(nb::module_& m) {
     m.def("softmax_sweep", &softmax_sweep, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "W"_a, "out"_a,
-          "p"_a.none() = nb::none(),
+          "p"_a.none() = nb::none(), "cross"_a.none() = nb::none(),
           "Softmax losses and their gradient at W (d + 1, K) in one pass: out [3 + (d + 1) K]. p (k, n) receives the "
-          "probabilities.");
+          "probabilities, cross [K K] += sum s p p' (K, K) in single precision.");
     m.def("softmax_hess_vec", &softmax_hess_vec, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "p"_a, "V"_a, "out"_a,
           "Product of the Hessian at the probabilities p with V (d + 1, K): out [(d + 1) K]. One pass.");
+    m.def("softmax_product", &softmax_product, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "p"_a.none(), "W"_a, "V"_a,
+          "single"_a, "out"_a,
+          "Product of the Hessian with V (d + 1, K) through packed panels, in single or double precision: out "
+          "[(d + 1) K]. The probabilities are p (k, n), or, if p is None (dense rows), those at W. One pass.");
+    m.def("softmax_is_packed", &softmax_is_packed, "rows"_a, "k"_a,
+          "Whether passes of the softmax loss over these rows go through packed panels.");
     m.def("softmax_ray", &softmax_ray, "rows"_a, "classes"_a, "lo"_a, "hi"_a, "W"_a, "D"_a, "steps"_a, "out"_a,
           "Softmax losses along a ray: out [2 per step t] += value and derivative by t, at W + t D.");
     m.def("softmax_cross", &softmax_cross, "classes"_a, "lo"_a, "hi"_a, "p"_a, "out"_a,

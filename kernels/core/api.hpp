@@ -154,12 +154,29 @@ struct Classes {
 };
 // Arrays with a column per class are padded to whole vectors; the padding columns are 0.
 static inline i64 padded_classes(i64 k) { return (k + 7) / 8 * 8; }
-static inline int softmax_rows(i64 k) {
+// Products of dense rows with many numbers per row go through packed panels (softmax/panels.hpp): rows of a chunk, rows
+// between two panels of it, and columns in whole panels, an odd number of cache lines unless there are few.
+constexpr int kPanelRows = 144, kPanelHeight = 150;
+static inline bool softmax_packed(bool dense, i64 d, i64 k) { return dense && d >= 64 && k >= 8; }
+static inline i64 panel_columns(i64 columns) {
+    const i64 panels = (columns + 15) / 16;
+    return (panels > 2 ? panels | 1 : panels) * 16;
+}
+static inline i64 panel_scratch(i64 d, i64 k) {
+    const i64 K = panel_columns(k), columns = panel_columns(d);
+    return kPanelHeight * columns + 3 * (d + 1) * K + K * columns + kPanelRows * K + 64;
+}
+static inline int softmax_rows(bool dense, i64 d, i64 k) {
+    if (softmax_packed(dense, d, k)) {
+        const i64 fit = 24576 / padded_classes(k) / 48 * 48;
+        return static_cast<int>(fit < 48 ? 48 : fit > kPanelRows ? kPanelRows : fit);
+    }
     const i64 fit = 8192 / padded_classes(k) / 8 * 8;
     return static_cast<int>(fit < 8 ? 8 : fit > 256 ? 256 : fit);
 }
 static inline i64 softmax_scratch(bool dense, i64 d, i64 k) {
-    return 4 * padded_classes(k) * softmax_rows(k) + (dense ? 4 * k * (d + 8) : 0);
+    const i64 products = softmax_packed(dense, d, k) ? panel_scratch(d, k) : dense ? 4 * k * (d + 8) : 0;
+    return 4 * padded_classes(k) * softmax_rows(dense, d, k) + products;
 }
 static inline i64 softmax_scratch(const Rows& r, i64 k) { return softmax_scratch(is_dense(r.store), r.d, k); }
 

@@ -3,9 +3,13 @@
 // Dense rows are read as they lie. The columns of W are turned into rows first, so that features fill the vectors: no
 // lane is wasted on padded classes, and sums over the lanes of VL rows come out as one vector of a plane. Sparse rows
 // meet all classes of a feature at once, in a chunk with a row of K = padded_classes(k) numbers each.
+// Many features and classes go through packed panels (softmax/panels.hpp).
 #pragma once
+#include <optional>
+
 #include "core/losses.hpp"
 #include "core/rows.hpp"
+#include "softmax/panels.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
@@ -25,8 +29,10 @@ struct ByClass<DenseRows<T>> {
     i64 k, K, whole, stride;  // features in whole vectors; numbers of a class in `turned`: those, and the tail
     double *turned, *G, *out;
     const double* intercepts[3] = {};
+    std::optional<Panels<double>> panels;
+    mutable i64 packed = -1;  // first row of the chunk that the panels hold
 
-    // G (d + 1, K) gets the sums when `close` is called; scratch: 4 k (d + 8).
+    // G (d + 1, K) gets the sums when `close` is called; scratch: 4 k (d + 8), or panel_scratch.
     ByClass(const DenseRows<T>& rows, i64 classes, double* G_, double* scratch)
         : X(rows),
           k(classes),
@@ -36,6 +42,11 @@ struct ByClass<DenseRows<T>> {
           turned(scratch),
           G(scratch + 3 * k * stride),
           out(G_) {
+        if (softmax_packed(true, X.d, k)) {
+            panels.emplace(X.d, k, scratch);
+            if (out) panels->clear();
+            return;
+        }
         for (i64 j = 0; out && j < k * stride; ++j) G[j] = 0.0;
     }
     // The lane of feature j >= whole in the tail (see core/rows.hpp).
@@ -43,6 +54,7 @@ struct ByClass<DenseRows<T>> {
 
     // W (d + 1, K) becomes number `which` of three.
     void take(int which, const double* W) {
+        if (panels) return panels->take(which, W);
         double* w = turned + which * k * stride;
         for (i64 c = 0; c < k; ++c) {
             double* to = w + c * stride;
@@ -75,7 +87,27 @@ struct ByClass<DenseRows<T>> {
         if (end && whole < X.d) add([d = X.d](const T* row) { return tail(row, d); }, whole);
         for (int c = 0; c < C; ++c) store(z + c * room, reduce(acc[c]) + (lo ? load(z + c * room) : splat(b[c])));
     }
+    // The chunk from row r on, in the panels.
+    void pack(i64 r, int nr) const {
+        if (packed != r) panels->open(X, r, nr);
+        packed = r;
+    }
+    void packed_scores(int which, i64 r, int nr, double* z, i64 room) const {
+        pack(r, nr);
+        panels->scores(which, nr, panels->Z);
+        for (i64 c = 0; c < k; ++c) {
+            for (int i = 0; i < nr; ++i) z[c * room + i] = panels->Z[i * panels->K + c];
+            for (int i = nr; i < padded(nr); ++i) z[c * room + i] = z[c * room + nr - 1];
+        }
+    }
+    void packed_add(i64 r, int nr, const double* a, i64 room) const {
+        pack(r, nr);
+        for (int i = 0; i < nr; ++i)
+            for (i64 c = 0; c < k; ++c) panels->Z[i * panels->K + c] = a[c * room + i];
+        panels->add(panels->Z, nr);
+    }
     void scores(int which, i64 r, int nr, double* z, i64 room) const {
+        if (panels) return packed_scores(which, r, nr, z, room);
         const i64 columns = whole > kFew ? kColumns : whole, groups = (k + kScored - 1) / kScored;
         const int share = (int)((VL + groups - 1) / groups);  // of the next VL rows
         const bool far = X.stored() * (i64)sizeof(T) > kNear;
@@ -120,6 +152,7 @@ struct ByClass<DenseRows<T>> {
             }
     }
     void add(i64 r, int nr, const double* a, i64 room) const {
+        if (panels) return packed_add(r, nr, a, room);
         const i64 vectors = whole / VL;
         shared<kAdded>([&](i64 c, auto C) {
             if constexpr (C.value > 0) {
@@ -139,6 +172,7 @@ struct ByClass<DenseRows<T>> {
         });
     }
     void close() const {
+        if (panels) return panels->close(out);
         for (i64 c = 0; c < k; ++c) {
             for (i64 j = 0; j < whole; ++j) out[j * K + c] += G[c * stride + j];
             for (i64 j = whole; j < X.d; ++j) out[j * K + c] += G[c * stride + lane(j)];

@@ -169,7 +169,7 @@ template <class R>
 void crammer_singer_gradient(const R& X, i64 lo, i64 hi, const Classes& y, const double* p, double* out,
                              double* scratch) {
     const i64 k = y.k, K = padded_classes(k);
-    const i64 most = min64(X.chunk(), softmax_rows(k));
+    const i64 most = min64(X.chunk(), softmax_rows(R::dense, X.d, k));
     double* totals = out + X.d * K;
     for (i64 r = lo; r < hi; r += most) {
         const int nr = (int)min64(most, hi - r);

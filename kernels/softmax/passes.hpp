@@ -18,6 +18,13 @@ inline vd vlog1p(vd x) { return select(x < 0.4, twice_atanh(x / (2.0 + x)), vlog
 // -(1 - r) log(1 - r), 0 <= r <= 1.
 inline vd entropy_of_rest(vd r) { return (1.0 - r) * select(r < 0.29, twice_atanh(r / (2.0 - r)), -vlog(1.0 - r)); }
 
+// Rows of a chunk.
+template <class R>
+int softmax_step(const R& X, i64 k) {
+    const int room = softmax_rows(R::dense, X.d, k);
+    return softmax_packed(R::dense, X.d, k) ? room : (int)min64(X.chunk(), room);
+}
+
 // A chunk of rows in planes (k, room). What `add` adds up reaches G (d + 1, K), if there is one, when `close` is called.
 template <class R>
 struct SoftmaxChunk {
@@ -38,7 +45,7 @@ struct SoftmaxChunk {
         : X(rows),
           y(classes),
           K(padded_classes(classes.k)),
-          room(softmax_rows(classes.k)),
+          room(softmax_rows(R::dense, rows.d, classes.k)),
           planes(scratch),
           G(sums),
           products(rows, classes.k, sums, scratch + 3 * classes.k * room) {}
@@ -133,18 +140,34 @@ struct SoftmaxChunk {
     void close() const { products.close(); }
     // Planes `which` = scores by the W taken as number `of`
     void scores(int of, int which) const { products.scores(of, first, nr, plane(which, 0), room); }
-    int step() const {
-        const int most = X.chunk();
-        return most < room ? most : room;
+    int step() const { return softmax_step(X, y.k); }
+};
+
+// Sums of s p p' over chunks in planes, in single precision.
+struct CrossMoments {
+    Panels<float> panels;
+
+    CrossMoments(i64 k, double* scratch) : panels(k, k, scratch) {
+        for (i64 j = 0; j < kPanelHeight * panels.stride; ++j) panels.x[j] = 0.0f;
+        panels.clear();
+    }
+    void add(const double* p, i64 room, const double* weight, int nr) {
+        panels.open_planes(p, room, nr);
+        for (i64 c = 0; c < panels.k; ++c)
+            for (int i = 0; i < nr; ++i) panels.Z[i * panels.K + c] = (float)(p[c * room + i] * weight[i]);
+        panels.add(panels.Z, nr);
     }
 };
 
 // out: loss, rows (of positive weight) with margin <= 0, rows with margin < 0, gradient (d + 1, K);
 // margin = z_y - max of the others. p (may be null): plane c of the probabilities at p + c * stride, by row.
+// cross (may be null): (K, K) += sum s p p', in single precision; scratch then has panel_scratch(k, k) numbers more.
 template <class R>
 void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W, double* out, double* p, i64 stride,
-                   double* scratch) {
+                   double* cross, double* scratch) {
     SoftmaxChunk c(X, y, out + 3, scratch);
+    std::optional<CrossMoments> moments;
+    if (cross) moments.emplace(y.k, scratch + softmax_scratch(R::dense, X.d, y.k));
     c.products.take(0, W);
     for (i64 r = lo; r < hi; r += c.step()) {
         c.open(r, (int)min64(c.step(), hi - r));
@@ -158,10 +181,12 @@ void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W
         if (p)
             for (i64 q = 0; q < y.k; ++q)
                 for (int i = 0; i < c.nr; ++i) p[q * stride + r + i] = c.plane(0, q)[i];
+        if (moments) moments->add(c.plane(0, 0), c.room, c.weight, c.nr);
         c.weigh_zero_sum(0);
         c.add(0);
     }
     c.close();
+    if (moments) moments->panels.close(cross);
 }
 
 // out (d + 1, K) += sum s (x, 1) ((diag p - p p') V'(x, 1))'

@@ -3,13 +3,14 @@
 #include "core/dispatch.hpp"
 #include "softmax/directions.hpp"
 #include "softmax/fit.hpp"
+#include "softmax/products.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
 
 template <class R>
 int softmax_chunk(const R& X, i64 k) {
-    return X.dense ? (int)min64(X.chunk(), softmax_rows(k)) : 1;
+    return R::dense ? softmax_step(X, k) : 1;
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CONVERT_BYTES = 32 << 20  # other layouts up to this size are converted once, larger ones by block
 MAX_COLUMNS = 2**31 - 2  # of rows that the kernels read
 FILLED = 0.2  # fraction of nonzeros from which a few columns are better stored in full
-_EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16")
+_EXACT_IN_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16")
 
 
 def _native(X: Any) -> bool:
@@ -145,7 +145,7 @@ class LocalDataset(Dataset):
 class Memory(LocalDataset):
     """Rows in memory. C-ordered float32/float64 arrays and CSR matrices are never copied.
 
-    Other layouts (Fortran order, integers, float16) are converted block by block in every pass,
+    Other layouts (Fortran order, integers, float16, bfloat16 of ml_dtypes) are converted block by block in every pass,
     so that a fit needs little memory beside the data. Row 0 of a partition is row ``origin`` of all.
     """
 

@@ -7,7 +7,8 @@
 W is (d+1, k) with the intercepts in its last row. Adding one number to all intercepts (and, without a penalty,
 one vector to all columns) changes nothing: a null space that solvers keep at zero sum. Each method is one
 pass over the rows, or none where it says so. The probabilities of the last sweep are kept, one plane of n
-numbers per class, for the Hessian at that point.
+numbers per class, for the Hessian at that point; dense rows with many features and classes can do without them,
+so that memory holds no n x k numbers: products then compute them again.
 """
 
 from __future__ import annotations
@@ -88,6 +89,11 @@ class CoupledProblem:
         self.misfits = self.crossed = data.n
         self._width = -(-self.k // 8) * 8  # columns as the kernels want them
         self._classes = Classes(self.k)
+        self.packed = _kernels.softmax_is_packed(data.example_row(), self.k)
+        self.keeps_probabilities = True
+        self.sums_cross = False  # whether sweeps add up sum s p p'
+        self._at = np.zeros(0)  # W of the last sweep, padded
+        self._cross: FloatArray | None = None  # its sum s p p'
         self._expected: FloatArray | None = None
         self._ready: FloatArray | None = None  # sums of the Hessian at the last sweep
 
@@ -129,20 +135,22 @@ class CoupledProblem:
         self.passes += 1
         V = self._padded(W)
         V = V.copy() if V is W else V  # as in Problem: a pass may be made up for later
-        of = self._classes
+        of, keeps, end = self._classes, self.keeps_probabilities, _HEADER + V.size
+        size = end + (self._width**2 if self.sums_cross else 0)
 
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.softmax_sweep(
-                block.rows, of(block), block.lo, block.hi, V, out, of.kept(block)
-            )
+            p = of.kept(block) if keeps else None
+            cross = out[end:] if len(out) > end else None
+            _kernels.softmax_sweep(block.rows, of(block), block.lo, block.hi, V, out, p, cross)
 
-        wanted: list[tuple[Callable[[Block, FloatArray], None], int]] = [(add, _HEADER + V.size)]
+        wanted: list[tuple[Callable[[Block, FloatArray], None], int]] = [(add, size)]
         if self._expected is not None:
             wanted.append((self._gram(self._expected), self._gram_size))
-        out, *others = self.data.sums(wanted, writes=(PROBABILITIES,))
+        out, *others = self.data.sums(wanted, writes=(PROBABILITIES,) if keeps else ())
+        self._at, self._cross = V, out[end:] if self.sums_cross else None
         self._ready = others[0] if others else None
         self.misfits, self.crossed = int(out[1]), int(out[2])
-        g = self._matrix(out[_HEADER:])
+        g = self._matrix(out[_HEADER:end])
         g[:-1] += self.lam * W[:-1]
         return float(out[0]) + self.penalty_value(W), g
 
@@ -155,19 +163,21 @@ class CoupledProblem:
                 raise not_finite()
         return value, g
 
-    def hess_vec(self, V: FloatArray) -> FloatArray:
-        """Hessian times V (d+1, k), at the last sweep."""
+    def hess_vec(self, V: FloatArray, single: bool = False) -> FloatArray:
+        """Hessian times V (d+1, k), at the last sweep; in single precision where rows are packed and it is asked for."""
         self.passes += 1
-        padded = self._padded(V)
-
-        of = self._classes
+        padded, at = self._padded(V), self._at
+        of, packed, keeps = self._classes, self.packed, self.keeps_probabilities
 
         def add(block: Block, out: FloatArray) -> None:
-            _kernels.softmax_hess_vec(
-                block.rows, of(block), block.lo, block.hi, of.kept(block), padded, out
-            )
+            part = block.rows, of(block), block.lo, block.hi, of.kept(block) if keeps else None
+            if packed:
+                _kernels.softmax_product(*part, at, padded, single, out)
+            else:
+                _kernels.softmax_hess_vec(*part, padded, out)
 
-        out = self._matrix(self.data.sum(add, padded.size, reads=(PROBABILITIES,)))
+        reads = (PROBABILITIES,) if keeps else ()
+        out = self._matrix(self.data.sum(add, padded.size, reads=reads))
         out[:-1] += self.lam * V[:-1]
         return out
 
@@ -260,14 +270,14 @@ class CoupledProblem:
 
     def intercept_hessian(self) -> FloatArray:
         """sum s (diag p - p p') (k, k): the Hessian in the intercepts alone (no pass over X)."""
-        width = self._width
-
-        of = self._classes
+        width, of = self._width, self._classes
 
         def add(block: Block, out: FloatArray) -> None:
             _kernels.softmax_cross(of(block), block.lo, block.hi, of.kept(block), out)
 
-        cross = self.data.sum(add, width * width, reads=(PROBABILITIES,), features=False)
+        cross = self._cross
+        if cross is None:
+            cross = self.data.sum(add, width * width, reads=(PROBABILITIES,), features=False)
         cross = cross.reshape(width, width)[: self.k, : self.k]
         return np.asarray(np.diag(cross.sum(axis=1)) - cross)  # rows sum to 0 exactly as they must
 

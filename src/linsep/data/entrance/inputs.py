@@ -251,7 +251,7 @@ def _refuse_text(X: Any, names: Names | None) -> Any:
             ) from error
     if not isinstance(X, np.ndarray):
         return X
-    if X.dtype.kind in "USVMmT":
+    if X.dtype.kind in "USVMmT" and X.dtype.name != "bfloat16":
         raise BadInput(
             f"X must hold numbers, got dtype {X.dtype}; convert it with X.astype(float), or "
             "encode text, for instance with sklearn.preprocessing.OneHotEncoder."

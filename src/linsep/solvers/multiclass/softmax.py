@@ -25,7 +25,9 @@ from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.multiclass.softmax_directions import (
     MOST_EXACT,
     ConjugateGradients,
+    Covariance,
     Exact,
+    PackedConjugateGradients,
     Target,
     block_count,
     block_price,
@@ -56,6 +58,8 @@ _SAMPLE_ROWS = 8  # per feature, for the preconditioner
 _SAMPLE_LEAST = 2048
 _SAMPLE_SHARE = 1 / 16  # of the rows, at most: they lie in memory even if the others are on disk
 _SAMPLE_PRICE = 3  # products that the blocks may cost before fewer rows are taken
+_KEPT = 1 << 23  # probabilities that are kept: 64 MB; more are computed again in every product
+_COVARIANCE_PRICE = 4  # rows of the covariance may cost as much as two products
 _PER_CLASS = 20  # rows of each class in a sample, at least (all of them if there are fewer)
 _COMMON = 100  # the same from which a sample of all rows will do
 _STALLS = 3  # steps of rounding noise that are enough
@@ -234,12 +238,14 @@ class _Newton:
 
 def _direction(
     run: Run[CoupledProblem], seed: int, centre: FloatArray | None, few: bool
-) -> Exact | ConjugateGradients:
+) -> Exact | ConjugateGradients | PackedConjugateGradients:
     problem, data = run.problem, run.problem.data
     if _is_small(problem) or (problem.lam == 0.0 and problem.order * problem.k <= MOST_EXACT):
         return Exact(problem, centre)
     if few and problem.order * problem.k <= _MOST_EXACT_FEW:
         return Exact(problem, centre)
+    if problem.packed and problem.lam > 0.0:
+        return _packed_direction(run, seed)
     if data.location is Location.CLUSTER:  # products with a preconditioner that is made here
         m = bounded(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)
         return ConjugateGradients(problem, sample(problem, m, seed), run.check_limits)
@@ -248,6 +254,17 @@ def _direction(
     m = max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d, int(data.n * share))
     some = problem if 2 * data.n <= 3 * m or price == np.inf else sample(problem, m, seed)
     return ConjugateGradients(problem, some, run.check_limits, run.stop.limited)
+
+
+def _packed_direction(run: Run[CoupledProblem], seed: int) -> PackedConjugateGradients:
+    """Conjugate gradients for many features and classes, and what its sweeps must add up."""
+    problem, data = run.problem, run.problem.data
+    problem.sums_cross = True
+    problem.keeps_probabilities = data.n * problem.k <= _KEPT
+    m = max(_SAMPLE_ROWS * data.d, _COVARIANCE_PRICE * data.n * problem.k // data.d)
+    some = problem if 2 * m >= data.n else sample(problem, min(m, data.n // 4), seed)
+    single = _work(problem) >= _POLISH
+    return PackedConjugateGradients(problem, Covariance(some), run.check_limits, single)
 
 
 def solve(

@@ -12,6 +12,11 @@ Conjugate gradients, preconditioned by the blocks of H that belong to one class 
 the first step needs one product. Later the blocks of the classes differ, and are made anew once the
 products since the last time have cost as much as making them does. Blocks too large for that become diagonal.
 
+Many features and classes: the Kronecker product S (x) A of S = sum s (diag p - p p') and the covariance A of the rows,
+plus lam, inverted in the eigenvectors of both. It is H exactly at W = 0, needs no pass for a new point, and A serves
+all points and all C. Products are made in single precision: the next step, whose gradient is exact, repairs their
+rounding.
+
 What the intercepts' equations lack after the last product is solved exactly in the intercepts alone (k x k): the
 class sums of the Newton-dual point then vanish, and the residual R of the weights enters the duality gap
 only by |R|^2/(2 lam).
@@ -180,6 +185,24 @@ class Diagonal:
         return out
 
 
+def _balance(D: FloatArray, R: FloatArray, B: FloatArray) -> None:
+    """Solve what the residual R lacks in the intercepts' equations exactly, with their own Hessian B."""
+    B += np.trace(B) / len(B) ** 2  # the null space again
+    D[-1] += Factor(B, definite=True).solve(R[-1])
+
+
+def _enough(
+    R: FloatArray, decrement: float, rho: float, target: Target, mu: FloatArray
+) -> bool:
+    """Whether a solution of this residual and decrement is accurate enough; rho: R.M^-1 R as a share of the first."""
+    if rho > _RELATIVE**2:
+        return False
+    if rho <= target.relative**2 or not target.near(decrement):
+        return True
+    rest = R[:-1] - np.outer(mu, R[-1])  # as it will be when the intercepts have been solved for
+    return float(np.vdot(rest, rest)) <= target.residual(decrement)
+
+
 def block_count(problem: CoupledProblem) -> int:
     """One block for each class, or one for all where those would be too many numbers."""
     return problem.k if problem.k * problem.order**2 <= _BLOCK_NUMBERS else 1
@@ -260,9 +283,7 @@ class ConjugateGradients:
         self._rounds = 0
         D, R = self._solve(W, g, target)
         if self.problem.fit_intercept:
-            B = self.problem.intercept_hessian()
-            B += np.trace(B) / len(B) ** 2  # the null space again
-            D[-1] += Factor(B, definite=True).solve(R[-1])
+            _balance(D, R, self.problem.intercept_hessian())
         return zero_sum(D)
 
     def _solve_at_once(
@@ -303,7 +324,7 @@ class ConjugateGradients:
             if not at.rho > 1e-28 * at.rho_first:
                 return True
             share = at.rho / at.rho_first
-            return at.products > 0 and self._enough(at.r, -cg.inner(g, at.x), share, target)
+            return at.products > 0 and _enough(at.r, -cg.inner(g, at.x), share, target, self.mu)
 
         def renew() -> bool:
             outdated = self._outdated()
@@ -314,12 +335,79 @@ class ConjugateGradients:
         at = cg.solve(times, precondition, -g, ends, _PRODUCTS, zero_sum, renew)
         return at.x, at.r
 
-    def _enough(self, R: FloatArray, decrement: float, rho: float, target: Target) -> bool:
-        if rho > _RELATIVE**2:
-            return False
-        if rho <= target.relative**2 or not target.near(decrement):
-            return True
-        rest = R[:-1] - np.outer(
-            self.mu, R[-1]
-        )  # as it will be when the intercepts have been solved for
-        return float(np.vdot(rest, rest)) <= target.residual(decrement)
+
+class Covariance:
+    """Mean mu and covariance A of the rows (second moments without an intercept), with eigenvectors: A = Q diag(a) Q'."""
+
+    def __init__(self, sample: CoupledProblem) -> None:
+        data, mu = sample.data, sample.centre()
+        h = np.ones((1, data.n)) if data.weight is None else data.weight[None]
+        G = sample.own_blocks(h, mu, single=True)[0]
+        A = G[:-1, :-1] / float(h.sum())
+        if sample.fit_intercept:
+            shift = G[:-1, -1] / float(h.sum())
+            mu, A = mu + shift, A - np.outer(shift, shift)
+        self.mu = mu
+        values, self.vectors = np.linalg.eigh(A)
+        self.values = np.maximum(values, 0.0)
+
+
+class Kronecker:
+    """M^-1 for M = S (x) A + lam on the weights and S on the intercepts, in the coordinates x - mu."""
+
+    def __init__(self, rows: Covariance, lam: float, S: FloatArray) -> None:
+        self.rows, self.lam = rows, lam
+        values, self.vectors = np.linalg.eigh(S)
+        self.values = np.maximum(values, 1e-12 * values[-1])
+
+    def __call__(self, R: FloatArray) -> FloatArray:
+        """M^-1 R."""
+        Q, U, mu = self.rows.vectors, self.vectors, self.rows.mu
+        out = np.empty_like(R)
+        inner = Q.T @ ((R[:-1] - np.outer(mu, R[-1])) @ U)
+        inner /= np.outer(self.rows.values, self.values) + self.lam
+        out[:-1] = (Q @ inner) @ U.T
+        out[-1] = U @ ((R[-1] @ U) / self.values)
+        out[-1] -= mu @ out[:-1]
+        return out
+
+
+class PackedConjugateGradients:
+    """Truncated Newton steps for many features and classes, with the Kronecker preconditioner.
+
+    ``single``: products in single precision, until they no longer shorten the steps near the optimum.
+    """
+
+    def __init__(
+        self, problem: CoupledProblem, rows: Covariance, check: Callable[[], None], single: bool
+    ) -> None:
+        self.problem, self.rows, self._check, self._single = problem, rows, check, single
+        self._shortest = np.inf  # decrement of the steps near the optimum so far
+
+    def __call__(self, W: FloatArray, g: FloatArray, target: Target) -> FloatArray:
+        """Return D."""
+        problem, mu = self.problem, self.rows.mu
+        S = problem.intercept_hessian()
+        precondition = Kronecker(self.rows, problem.lam, S)
+
+        def times(Q: FloatArray) -> FloatArray:
+            self._check()
+            return problem.hess_vec(Q, self._single)
+
+        def ends(at: cg.Iterate) -> bool:
+            if not at.rho > 1e-28 * at.rho_first:
+                return True
+            share = at.rho / at.rho_first
+            return at.products > 0 and _enough(at.r, -cg.inner(g, at.x), share, target, mu)
+
+        at = cg.solve(times, precondition, -g, ends, _PRODUCTS, zero_sum)
+        if problem.fit_intercept:
+            _balance(at.x, at.r, S)
+        self._watch(-cg.inner(g, at.x), target)
+        return zero_sum(at.x)
+
+    def _watch(self, decrement: float, target: Target) -> None:
+        """Go over to double precision when steps near the optimum stop getting shorter."""
+        if target.near(decrement):
+            self._single = self._single and decrement <= 0.5 * self._shortest
+            self._shortest = min(self._shortest, decrement)

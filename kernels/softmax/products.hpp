@@ -1,0 +1,100 @@
+// Products with the Hessian of the softmax loss for many features and classes, in single or double precision:
+//   out (d + 1, K) += sum s (x, 1) ((diag p - p p') V'(x, 1))'
+// The probabilities p come from planes, or, where nobody keeps n x k numbers, from the scores of W, which costs half as
+// many operations again. Both products of a chunk with X go through packed panels.
+#pragma once
+#include "softmax/passes.hpp"
+
+namespace linsep::LINSEP_ARCH {
+namespace {
+
+template <class E, class T>
+struct PackedProduct {
+    const DenseRows<T>& X;
+    Classes y;
+    Panels<E> panels;
+    i64 k, K;
+    E *P, *Q;  // (kPanelRows, panels.K) each
+
+    PackedProduct(const DenseRows<T>& rows, const Classes& classes, double* scratch)
+        : X(rows), y(classes), panels(rows.d, classes.k, scratch), k(classes.k), K(panels.K), Q(panels.Z) {
+        P = reinterpret_cast<E*>(scratch + panel_scratch(rows.d, classes.k));
+        for (i64 j = 0; j < kPanelRows * K; ++j) P[j] = E(0);
+        panels.clear();
+    }
+    void read_planes(const double* p, i64 stride, i64 r, int nr) const {
+        for (i64 c = 0; c < k; ++c)
+            for (int i = 0; i < nr; ++i) P[i * K + c] = (E)p[c * stride + r + i];
+    }
+    // P becomes the softmax of its rows.
+    void softmax(int nr) const {
+        for (int i = 0; i < nr; ++i) {
+            E* z = P + i * K;
+            double top = (double)z[0], numbers[VL];
+            for (i64 c = 1; c < k; ++c) top = (double)z[c] > top ? (double)z[c] : top;
+            vd sum{};
+            for (i64 c = 0; c < k; c += VL) {
+                for (int q = 0; q < VL; ++q) numbers[q] = c + q < k ? (double)z[c + q] - top : -1e300;
+                const vd e = vexp(load(numbers));
+                sum += e;
+                store(numbers, e);
+                for (int q = 0; q < VL && c + q < k; ++q) z[c + q] = (E)numbers[q];
+            }
+            const E inverse = (E)(1.0 / total(sum));
+            for (i64 c = 0; c < k; ++c) z[c] *= inverse;
+        }
+    }
+    // Q = X'V becomes s p (Q - p.Q), the label's entry minus the sum of the others.
+    void weigh(i64 r, int nr) const {
+        for (int i = 0; i < nr; ++i) {
+            E *q = Q + i * K, *p = P + i * K;
+            const i64 own = y.label[r + i];
+            const E s = (E)(y.weight ? y.weight[r + i] : 1.0), mine = q[own];
+            E mean = 0, sum = 0;
+            for (i64 c = 0; c < k; ++c) mean += p[c] * (q[c] - mine);
+            for (i64 c = 0; c < k; ++c) q[c] = s * p[c] * ((q[c] - mine) - mean);
+            q[own] = 0;
+            for (i64 c = 0; c < k; ++c) sum += q[c];
+            q[own] = -sum;
+        }
+    }
+    void run(i64 lo, i64 hi, const double* p, i64 stride, const double* W, const double* V, double* out) {
+        double* totals = out + X.d * padded_classes(k);
+        panels.take(0, V);
+        if (!p) panels.take(1, W);
+        for (i64 r = lo; r < hi; r += kPanelRows) {
+            const int nr = (int)min64(kPanelRows, hi - r);
+            panels.open(X, r, nr);
+            panels.scores(0, nr, Q);
+            if (p) {
+                read_planes(p, stride, r, nr);
+            } else {
+                panels.scores(1, nr, P);
+                softmax(nr);
+            }
+            weigh(r, nr);
+            for (int i = 0; i < nr; ++i)
+                for (i64 c = 0; c < k; ++c) totals[c] += (double)Q[i * K + c];
+            panels.add(Q, nr);
+        }
+        panels.close(out);
+    }
+};
+
+// p may be null, and W then says where. Scratch: panel_scratch(d, k) + kPanelRows * panel_columns(k).
+template <class T>
+void softmax_product(const DenseRows<T>& X, i64 lo, i64 hi, const Classes& y, const double* p, i64 stride,
+                     const double* W, const double* V, bool single, double* out, double* scratch) {
+    if (single)
+        PackedProduct<float, T>(X, y, scratch).run(lo, hi, p, stride, W, V, out);
+    else
+        PackedProduct<double, T>(X, y, scratch).run(lo, hi, p, stride, W, V, out);
+}
+template <class T>
+void softmax_product(const CsrRows<T>& X, i64 lo, i64 hi, const Classes& y, const double* p, i64 stride, const double*,
+                     const double* V, bool, double* out, double* scratch) {
+    softmax_hess_vec(X, lo, hi, y, p, stride, V, out, scratch);
+}
+
+}  // namespace
+}  // namespace linsep::LINSEP_ARCH
