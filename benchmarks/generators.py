@@ -154,3 +154,27 @@ def topics(
     Z = X @ rng.standard_normal((d, k))
     Z = (Z - Z.mean(axis=0)) * (3.0 / Z.std(axis=0))
     return X, (Z + rng.gumbel(size=Z.shape)).argmax(axis=1)
+
+
+def embeddings(
+    n: int, d: int = 384, k: int = 100, seed: int = 0, distance: float = 5.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Unit rows in single precision, as a network's last layer gives them, of k classes.
+
+    Noise has a spectrum 1/j in a random basis. Means of classes lie about ``distance`` standard deviations of it apart,
+    those of about five classes nearer to each other; at 5 a linear model names 3 of 4 rows of 100 classes correctly.
+    """
+    rng = np.random.default_rng(seed)
+    scale = (1.0 + np.arange(d)) ** -0.5
+    basis, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    groups = max(2, k // 5)
+    kind = rng.integers(0, groups, k)
+    means = rng.standard_normal((groups, d))[kind] + 0.7 * rng.standard_normal((k, d))
+    means *= scale * distance / np.sqrt(2 * d)
+    y = rng.integers(0, k, n)
+    X = np.empty((n, d), np.float32)
+    for low in range(0, n, 8192):
+        here = y[low : low + 8192]
+        rows = (means[here] + rng.standard_normal((len(here), d)) * scale) @ basis.T
+        X[low : low + 8192] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return X, y

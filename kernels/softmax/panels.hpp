@@ -45,7 +45,7 @@ struct Panels {
         for (i64 c = 0; c < K; ++c) *to++ = c < from ? (E)W[d * from + c] : E(0);
     }
     template <class T>
-    void open(const DenseRows<T>& X, i64 r, int nr) {
+    void open(const DenseRows<T>& X, i64 r, int nr) const {
         for (int i = 0; i < nr; ++i) {
             const T* p = X.row(r + i);
             E* to = x + i * kPanel;
@@ -59,7 +59,7 @@ struct Panels {
                 for (int q = 0; q < kPanel; ++q) x[j * kPanelHeight + i * kPanel + q] = E(0);
     }
     // Rows that lie in planes, one of `room` rows for each column.
-    void open_planes(const double* planes, i64 room, int nr) {
+    void open_planes(const double* planes, i64 room, int nr) const {
         for (i64 j = 0; j < d; ++j) {
             E* to = x + j / kPanel * kPanel * kPanelHeight + j % kPanel;
             for (int i = 0; i < nr; ++i) to[i * kPanel] = (E)planes[j * room + i];

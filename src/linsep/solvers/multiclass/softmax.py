@@ -262,7 +262,8 @@ def _packed_direction(run: Run[CoupledProblem], seed: int) -> PackedConjugateGra
     problem.sums_cross = True
     problem.keeps_probabilities = data.n * problem.k <= _KEPT
     m = max(_SAMPLE_ROWS * data.d, _COVARIANCE_PRICE * data.n * problem.k // data.d)
-    some = problem if 2 * m >= data.n else sample(problem, min(m, data.n // 4), seed)
+    whole = 2 * m >= data.n and data.location is not Location.CLUSTER
+    some = problem if whole else sample(problem, min(m, max(data.n // 4, _SAMPLE_LEAST)), seed)
     single = _work(problem) >= _POLISH
     return PackedConjugateGradients(problem, Covariance(some), run.check_limits, single)
 
