@@ -71,21 +71,25 @@ struct Panels {
         const E* b = W + d * K;
         for (i64 lo = 0; lo == 0 || lo < d; lo += kDepth) {
             const i64 depth = min64(kDepth, d - lo);
-            for (i64 c = 0; c < k; c += kPanel)
+            for (i64 c = 0; c < k; c += kPanel) {
+                poll();
                 for (int i = 0; i < nr; i += kTile) {
-                    const E *p = x + lo * kPanelHeight + i * kPanel, *w = W + c * d + lo * kPanel,
-                            *first = lo ? nullptr : b + c;
+                    const E *p = x + lo * kPanelHeight + i * kPanel, *w = W + c * d + lo * kPanel;
+                    const E* first = lo ? nullptr : b + c;
                     k - c > kLanes ? score_tile<kVectors>(p, w, depth, first, to + i * K + c)
                                    : score_tile<1>(p, w, depth, first, to + i * K + c);
                 }
+            }
         }
     }
     // G += A'X with A (rows, K)
     void add(const E* A, int nr) const {
         for (i64 first = 0; first < k; first += kClasses)
-            for (i64 j = 0; j < d; j += kPanel)
+            for (i64 j = 0; j < d; j += kPanel) {
+                poll();
                 for (i64 c = first; c < min64(k, first + kClasses); c += kTile)
                     add_tile(A + c, x + j * kPanelHeight, nr, min64(kTile, k - c), G + c * stride + j);
+            }
     }
     // out (d + 1, padded_classes) += the sums
     void close(double* out) const {
