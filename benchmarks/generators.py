@@ -156,7 +156,7 @@ def topics(
     return X, (Z + rng.gumbel(size=Z.shape)).argmax(axis=1)
 
 
-def embeddings(
+def class_embeddings(
     n: int, d: int = 384, k: int = 100, seed: int = 0, distance: float = 5.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Unit rows in single precision, as a network's last layer gives them, of k classes.

@@ -17,6 +17,7 @@ import resource
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import generators
@@ -115,7 +116,7 @@ class Race:
         for tol in TARGETS:
             model = LogisticRegression(C=C, tol=tol, n_threads=self.threads)
             models[tol], seconds, mine[tol] = clock(lambda model=model: model.fit(X, y))
-            lower = max(lower, model.certificate_.lower_bound)
+            lower = max(lower, model.certificate_.dual)
             models[tol] = (model, seconds)
 
         def judge(model: Any) -> float:
@@ -155,7 +156,7 @@ class Race:
         from linsep import LogisticRegression, path
 
         one = LogisticRegression(C=SWEEP[-1], n_threads=self.threads)
-        _, alone, busy = clock(lambda: one.fit(self.X, self.y))
+        _, _, busy = clock(lambda: one.fit(self.X, self.y))
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         found, seconds, cpu = clock(lambda: path(one, self.X, self.y, SWEEP))
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -171,13 +172,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", nargs="+", default=["20000x384x20", "60000x384x100"])
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--output", type=Path, help="CSV file")
     parser.add_argument("--no-sweep", action="store_true")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     table = tables.Table("probe", COLUMNS, asked)
     for size in asked.sizes:
         n, d, k = map(int, size.split("x"))
-        X, y = generators.embeddings(n, d, k)
+        X, y = generators.class_embeddings(n, d, k)
         race = Race(table, f"{n:,} x {d}, {k} classes", X, y, asked.threads)
         for C in CS:
             race.run(C)

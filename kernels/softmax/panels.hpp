@@ -82,10 +82,10 @@ struct Panels {
             }
         }
     }
-    // G += A'X with A (rows, K)
-    void add(const E* A, int nr) const {
+    // G += A'X with A (rows, K); of a symmetric G only tiles that reach its lower triangle
+    void add(const E* A, int nr, bool symmetric = false) const {
         for (i64 first = 0; first < k; first += kClasses)
-            for (i64 j = 0; j < d; j += kPanel) {
+            for (i64 j = 0; j < (symmetric ? min64(d, first + kClasses) : d); j += kPanel) {
                 poll();
                 for (i64 c = first; c < min64(k, first + kClasses); c += kTile)
                     add_tile(A + c, x + j * kPanelHeight, nr, min64(kTile, k - c), G + c * stride + j);

@@ -155,7 +155,17 @@ struct CrossMoments {
         panels.open_planes(p, room, nr);
         for (i64 c = 0; c < panels.k; ++c)
             for (int i = 0; i < nr; ++i) panels.Z[i * panels.K + c] = (float)(p[c * room + i] * weight[i]);
-        panels.add(panels.Z, nr);
+        panels.add(panels.Z, nr, true);
+    }
+    // out (k, padded_classes) += the sums
+    void close(double* out) const {
+        const i64 to = padded_classes(panels.k);
+        for (i64 a = 0; a < panels.k; ++a)
+            for (i64 b = 0; b <= a; ++b) {
+                const double sum = panels.G[a * panels.stride + b];
+                out[a * to + b] += sum;
+                if (a != b) out[b * to + a] += sum;
+            }
     }
 };
 
@@ -186,7 +196,7 @@ void softmax_sweep(const R& X, i64 lo, i64 hi, const Classes& y, const double* W
         c.add(0);
     }
     c.close();
-    if (moments) moments->panels.close(cross);
+    if (moments) moments->close(cross);
 }
 
 // out (d + 1, K) += sum s (x, 1) ((diag p - p p') V'(x, 1))'

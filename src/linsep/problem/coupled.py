@@ -164,7 +164,7 @@ class CoupledProblem:
         return value, g
 
     def hess_vec(self, V: FloatArray, single: bool = False) -> FloatArray:
-        """Hessian times V (d+1, k), at the last sweep; in single precision where rows are packed and it is asked for."""
+        """Hessian times V (d+1, k), at the last sweep; ``single``: in single precision if rows are packed."""
         self.passes += 1
         padded, at = self._padded(V), self._at
         of, packed, keeps = self._classes, self.packed, self.keeps_probabilities

@@ -51,12 +51,17 @@ def is_plain_csr(X: Any) -> bool:
     )
 
 
+def is_bfloat16(X: object) -> TypeGuard[npt.NDArray[Any]]:
+    """Whether X is a 2-D array of the package ml_dtypes' bfloat16, which NumPy takes for no number."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype.name == "bfloat16"
+
+
 def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
     """Rows of X, a numeric array or CSR matrix, and the names of its columns if it has any.
 
     Float32 stays float32, integers stay integers. Whether all are finite is not looked at here.
     """
-    if is_plain(X) and X.size:
+    if (is_plain(X) or is_bfloat16(X)) and X.size:
         return X, None
     if location_of(X) is Location.DISK:
         raise BadInput(
@@ -121,7 +126,7 @@ def rows_again(model: Any, X: Any) -> Any:
         return X.rows
     values, _ = rows(X, type(model).__name__)
     validate_data(model, X, reset=False, skip_check_array=True)
-    return values
+    return values.astype(np.float32) if is_bfloat16(values) else values
 
 
 def column(y: Any, n: int, owner: str) -> npt.NDArray[Any]:
@@ -251,7 +256,7 @@ def _refuse_text(X: Any, names: Names | None) -> Any:
             ) from error
     if not isinstance(X, np.ndarray):
         return X
-    if X.dtype.kind in "USVMmT" and X.dtype.name != "bfloat16":
+    if X.dtype.kind in "USVMmT":
         raise BadInput(
             f"X must hold numbers, got dtype {X.dtype}; convert it with X.astype(float), or "
             "encode text, for instance with sklearn.preprocessing.OneHotEncoder."

@@ -58,6 +58,7 @@ _SAMPLE_ROWS = 8  # per feature, for the preconditioner
 _SAMPLE_LEAST = 2048
 _SAMPLE_SHARE = 1 / 16  # of the rows, at most: they lie in memory even if the others are on disk
 _SAMPLE_PRICE = 3  # products that the blocks may cost before fewer rows are taken
+_PACKED_WORK = 20_000_000  # n d k from which the Kronecker preconditioner pays
 _KEPT = 1 << 23  # probabilities that are kept: 64 MB; more are computed again in every product
 _COVARIANCE_PRICE = 4  # rows of the covariance may cost as much as two products
 _PER_CLASS = 20  # rows of each class in a sample, at least (all of them if there are fewer)
@@ -244,7 +245,7 @@ def _direction(
         return Exact(problem, centre)
     if few and problem.order * problem.k <= _MOST_EXACT_FEW:
         return Exact(problem, centre)
-    if problem.packed and problem.lam > 0.0:
+    if problem.packed and problem.lam > 0.0 and _work(problem) > _PACKED_WORK:
         return _packed_direction(run, seed)
     if data.location is Location.CLUSTER:  # products with a preconditioner that is made here
         m = bounded(max(_SAMPLE_LEAST, _SAMPLE_ROWS * data.d), data)

@@ -191,9 +191,7 @@ def _balance(D: FloatArray, R: FloatArray, B: FloatArray) -> None:
     D[-1] += Factor(B, definite=True).solve(R[-1])
 
 
-def _enough(
-    R: FloatArray, decrement: float, rho: float, target: Target, mu: FloatArray
-) -> bool:
+def _enough(R: FloatArray, decrement: float, rho: float, target: Target, mu: FloatArray) -> bool:
     """Whether a solution of this residual and decrement is accurate enough; rho: R.M^-1 R as a share of the first."""
     if rho > _RELATIVE**2:
         return False
@@ -337,7 +335,7 @@ class ConjugateGradients:
 
 
 class Covariance:
-    """Mean mu and covariance A of the rows (second moments without an intercept), with eigenvectors: A = Q diag(a) Q'."""
+    """Mean mu and covariance A = Q diag(a) Q' of the rows; without an intercept, 0 and second moments."""
 
     def __init__(self, sample: CoupledProblem) -> None:
         data, mu = sample.data, sample.centre()
