@@ -450,14 +450,24 @@ def column_newton(columns: Rows, targets: Targets, loss: Loss, list: Annotated[N
     Fit the listed columns with an absolute penalty by prox-Newton steps; moves theta [count + 1] and the scores z [n]. Returns status, steps, sweeps, gradients, primal value and gap.
     """
 
-def softmax_sweep(rows: Rows, classes: Classes, lo: int, hi: int, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu')] | None = None) -> None:
+def softmax_sweep(rows: Rows, classes: Classes, lo: int, hi: int, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu')] | None = None, cross: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None = None) -> None:
     """
-    Softmax losses and their gradient at W (d + 1, K) in one pass: out [3 + (d + 1) K]. p (k, n) receives the probabilities.
+    Softmax losses and their gradient at W (d + 1, K) in one pass: out [3 + (d + 1) K]. p (k, n) receives the probabilities, cross [K K] += sum s p p' (K, K) in single precision.
     """
 
 def softmax_hess_vec(rows: Rows, classes: Classes, lo: int, hi: int, p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)], V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """
     Product of the Hessian at the probabilities p with V (d + 1, K): out [(d + 1) K]. One pass.
+    """
+
+def softmax_product(rows: Rows, classes: Classes, lo: int, hi: int, p: Annotated[NDArray[numpy.float64], dict(shape=(None, None), device='cpu', writable=False)] | None, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], V: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], single: bool, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """
+    Product of the Hessian with V (d + 1, K) through packed panels, in single or double precision: out [(d + 1) K]. The probabilities are p (k, n), or, if p is None (dense rows), those at W. One pass.
+    """
+
+def softmax_is_packed(rows: Rows, k: int) -> bool:
+    """
+    Whether passes of the softmax loss over these rows go through packed panels.
     """
 
 def softmax_ray(rows: Rows, classes: Classes, lo: int, hi: int, W: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], D: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], steps: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:

@@ -170,11 +170,12 @@ class CoupledProblem:
         of, packed, keeps = self._classes, self.packed, self.keeps_probabilities
 
         def add(block: Block, out: FloatArray) -> None:
-            part = block.rows, of(block), block.lo, block.hi, of.kept(block) if keeps else None
+            lo, hi, p = block.lo, block.hi, of.kept(block) if keeps else None
             if packed:
-                _kernels.softmax_product(*part, at, padded, single, out)
+                _kernels.softmax_product(block.rows, of(block), lo, hi, p, at, padded, single, out)
             else:
-                _kernels.softmax_hess_vec(*part, padded, out)
+                assert p is not None
+                _kernels.softmax_hess_vec(block.rows, of(block), lo, hi, p, padded, out)
 
         reads = (PROBABILITIES,) if keeps else ()
         out = self._matrix(self.data.sum(add, padded.size, reads=reads))
