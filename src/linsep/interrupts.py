@@ -8,7 +8,9 @@ computation; nothing else has to be told.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -19,6 +21,7 @@ T = TypeVar("T")
 Check = Callable[[], None]
 
 EVERY: Final = 0.05  #: seconds between two checks
+GRACE: Final = 0.25  #: seconds after the user's time for the proof of what was found
 LONG: Final = 2e8  #: multiply-adds that may take longer than that; a thread for them costs a hundredth of their time
 
 
@@ -52,6 +55,50 @@ def checking(*more: Check) -> Iterator[None]:
         _CHECKS.all = before
 
 
+class OutOfTime(Exception):
+    """The user's time is used up, and a little more (control flow: users never see it)."""
+
+
+class _Deadline(threading.local):
+    """When the user's time ends [time.perf_counter()]."""
+
+    at = math.inf
+
+
+_DEADLINE = _Deadline()
+
+
+@contextmanager
+def until(deadline: float) -> Iterator[None]:
+    """End the calls of ``if_in_time`` inside at ``deadline`` [time.perf_counter()], or earlier if they do already."""
+    before = _DEADLINE.at
+    _DEADLINE.at = min(before, deadline)
+    try:
+        yield
+    finally:
+        _DEADLINE.at = before
+
+
+def if_in_time(call: Callable[[], T], otherwise: Callable[[], T]) -> T:
+    """Value of a call, or that of ``otherwise`` if the call is not over GRACE seconds after the user's time.
+
+    For what improves an answer or its proof, but may be left out.
+    """
+    end = _DEADLINE.at + GRACE
+    if end == math.inf:
+        return call()
+
+    def in_time() -> None:
+        if time.perf_counter() > end:
+            raise OutOfTime
+
+    try:
+        with checking(in_time):
+            return call()
+    except OutOfTime:
+        return otherwise()
+
+
 def slices(n: int, width: int) -> Iterator[slice]:
     """Consecutive rows of n, some milliseconds of copying or adding where a row has ``width`` numbers, with checks."""
     rows = max(1, 1_000_000 // max(1, width))
@@ -83,6 +130,7 @@ def wait_for(call: Callable[[], T], work: float) -> T:
     is still in use then. An interpreter that ends does not wait for it.
     """
     if work < LONG:
+        check()
         return call()
     found: Future[T] = Future()
     context = copy_context()  # what numpy is to say about overflow

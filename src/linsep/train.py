@@ -18,14 +18,28 @@ import numpy as np
 from linsep.certificates import LossFactor, Optimality, explain, prove
 from linsep.data import Dataset, Location
 from linsep.errors import BadInput, ConvergenceWarning, Refused
+from linsep.interrupts import if_in_time, until
 from linsep.losses import CoupledLoss
 from linsep.monitoring import Job, note
 from linsep.penalties import GroupElasticNet
-from linsep.problem import CoupledProblem, GroupProblem, MaxMarginProblem, Problem
+from linsep.problem import (
+    CoupledProblem,
+    GroupProblem,
+    MaxMarginProblem,
+    Problem,
+    hard_margin,
+)
 from linsep.problem.recipe import Recipe, reproducible_fields
 from linsep.refinement import refine
 from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
-from linsep.solvers import choose, choose_coupled, needs_local_rows, rescaled, solve_again
+from linsep.solvers import (
+    Solver,
+    choose,
+    choose_coupled,
+    needs_local_rows,
+    rescaled,
+    solve_again,
+)
 from linsep.solvers.empty_columns import occurring_columns, restored
 from linsep.solvers.group import block_newton, reduction
 from linsep.solvers.newton.recession import refuse_unpenalised_separation, refuse_without_minimiser
@@ -122,6 +136,25 @@ def _start(data: Dataset, k: int, start: FloatArray | None, fit_intercept: bool)
     return W
 
 
+def _run(solver: Solver, problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
+    """The solution of a solver, or the start if the user's time ends before it has a point of its own.
+
+    A hard margin has no point before the classes are separated: it takes that time. So do rounds on a cluster.
+    """
+
+    def run() -> Solution:
+        return solver.run(problem, theta, stop, seed)
+
+    def start() -> Solution:
+        dual = Explicit(np.zeros(problem.data.n))
+        W = theta.reshape(-1, 1).copy()
+        return Solution(W, dual, Status.TIME_LIMIT, problem.passes, 0.0)
+
+    here = problem.data.location is not Location.CLUSTER
+    whole = not here or hard_margin(problem.loss, problem.penalty)
+    return run() if whole else if_in_time(run, start)
+
+
 def _solve(
     recipe: Recipe, data: Dataset, start: FloatArray | None, job: Job
 ) -> tuple[Problem | CoupledProblem | GroupProblem, Solution, str]:
@@ -147,7 +180,7 @@ def _solve(
         return _solve(recipe, data.to_memory(), start, job)
     solver = choose(problem, recipe.solver, stop)
     theta = np.ascontiguousarray(_start(data, 1, start, recipe.fit_intercept)[:, 0])
-    solution = solver.run(problem, theta, stop, seed)
+    solution = _run(solver, problem, theta, stop, seed)
     return problem, rescaled.improve(problem, solution, stop, solve_again), solver.name
 
 
@@ -204,20 +237,38 @@ def _solve_group(
     def run(plain: Problem, theta: FloatArray, stop: Stop) -> Solution:
         solver = choose(plain, recipe.solver, stop)
         names.append(solver.name)
-        found = solver.run(plain, theta, stop, seed)
+        found = _run(solver, plain, theta, stop, seed)
         return rescaled.improve(plain, found, stop, solve_again)
 
     return problem, reduction.solve(problem, theta, stop, run), names[-1]
 
 
+def _refined(
+    problem: Problem | CoupledProblem | GroupProblem,
+    solution: Solution,
+    certificate: Optimality,
+    tol: float,
+    deadline: float,
+) -> tuple[Solution, Optimality]:
+    """What ``refine`` makes of a solution if there is time for it; else what was given."""
+    left = None if deadline == math.inf else deadline - time.perf_counter()
+    return if_in_time(
+        lambda: refine(problem, solution, certificate, tol, left), lambda: (solution, certificate)
+    )
+
+
 def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:
     """Fit, certify, and warn only if a limit or working precision left the gap above tol."""
     began = time.perf_counter()
-    with Job("fit", tol=recipe.tol) as job:
+    deadline = math.inf if recipe.time_limit is None else began + recipe.time_limit
+    with Job("fit", tol=recipe.tol) as job, until(deadline):
         problem, solution, name = _solve(recipe, data, start, job)
         solution, certificate = prove(problem, solution, recipe.tol)
         here = problem.data.location is not Location.CLUSTER
-        if not certificate.certified and isinstance(problem, Problem) and here:
+        late = time.perf_counter() > deadline
+        if late and not certificate.certified:
+            solution = replace(solution, status=Status.TIME_LIMIT)
+        if not certificate.certified and isinstance(problem, Problem) and here and not late:
             theta, value = null_model(problem)
             if value == 0.0:  # a constant target, which no rounding of the weights should spoil
                 constant = replace(solution, W=theta.reshape(-1, 1), sums=None)
@@ -227,10 +278,8 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
     if precise and not certificate.certified and isinstance(problem, Problem):
         refuse_without_minimiser(problem)
     if not certificate.certified:
-        left = (
-            None if recipe.time_limit is None else recipe.time_limit - time.perf_counter() + began
-        )
-        solution, certificate = refine(problem, solution, certificate, recipe.tol, left)
+        with until(deadline):
+            solution, certificate = _refined(problem, solution, certificate, recipe.tol, deadline)
     if precise and not certificate.certified and isinstance(problem, GroupProblem):
         refuse_unpenalised_separation(problem)
     if problem.data is not data:  # rows of a cluster that were brought here

@@ -21,6 +21,7 @@ from linsep.certificates.softmax import from_softmax_sums
 from linsep.certificates.softmax_local import softmax_local_certificate
 from linsep.data import Location
 from linsep.errors import Refused
+from linsep.interrupts import if_in_time
 from linsep.losses import Multinomial
 from linsep.problem import CoupledProblem, GroupProblem, hard_margin
 from linsep.problem.closing_rows import score_share
@@ -53,11 +54,15 @@ def prove(
         return _reproducible(problem, solution, found)
     if not (_stretchable(problem) and _drowned(found)):
         return solution, found
-    stretched = _stretched(problem, solution)
-    if stretched is None:
-        return solution, found
-    other = certify(problem, stretched, tol)
-    return (stretched, other) if other.certified else (solution, found)
+
+    def stretch() -> tuple[Solution, Optimality]:
+        stretched = _stretched(problem, solution)
+        if stretched is None:
+            return solution, found
+        other = certify(problem, stretched, tol)
+        return (stretched, other) if other.certified else (solution, found)
+
+    return if_in_time(stretch, lambda: (solution, found))
 
 
 def fragile(found: Optimality) -> bool:
@@ -119,7 +124,9 @@ def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -
     found = _by_duality(problem, solution, tol)
     hidden = _doubled(solution) or _drowned(found)
     if not found.certified and hidden and problem.data.location is not Location.CLUSTER:
-        found = min(found, precise_certificate(_part(problem, solution, tol)), key=preference)
+        part, rounded = _part(problem, solution, tol), found
+        precise_one = if_in_time(lambda: precise_certificate(part), lambda: rounded)
+        found = min(found, precise_one, key=preference)
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
     hopeless = problem.penalty.l1 > 0.0 or not problem.loss.smooth or problem.data.d >= LARGEST
     hopeless = hopeless or not problem.data.fits_memory()

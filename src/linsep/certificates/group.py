@@ -40,6 +40,7 @@ from linsep.certificates.recheck import (
 )
 from linsep.certificates.rows import UNDERFLOW, DoubledRows, Rows
 from linsep.certificates.unpenalised import cleared, largest_conjugates
+from linsep.interrupts import if_in_time
 from linsep.losses import Loss
 from linsep.penalties import GroupElasticNet
 from linsep.problem import dot
@@ -58,18 +59,19 @@ def group_certificate(part: Part) -> Optimality:
 
     If rounding keeps the gap above tol, the sums are made in about twice the working precision.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _by_sums(part, precise=False)
+        if found.certified:
+            return found
+        again = if_in_time(lambda: _by_sums(part, precise=True), lambda: found)
+    return min(found, again, key=preference)
+
+
+def _by_sums(part: Part, precise: bool) -> Optimality:
     assert isinstance(part.loss, Loss) and isinstance(part.penalty, GroupElasticNet)
     free = part.penalty.unpenalised(part.X.shape[1]).any()
-    found = None
-    with np.errstate(over="ignore", invalid="ignore"):
-        for precise in (False, True):
-            held = _held(part, part.loss, precise) if free else None
-            other = _assembled(part, part.penalty, _sums(part, part.loss, held, precise), held)
-            found = other if found is None else min(found, other, key=preference)
-            if found.certified:
-                break
-    assert found is not None
-    return found
+    held = _held(part, part.loss, precise) if free else None
+    return _assembled(part, part.penalty, _sums(part, part.loss, held, precise), held)
 
 
 def cleared_dual(part: Part) -> Part:

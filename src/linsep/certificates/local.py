@@ -37,7 +37,7 @@ from linsep.certificates.optimality import Optimality, enclose, preference
 from linsep.certificates.recheck import Dual, given, weigh
 from linsep.certificates.rows import UNDERFLOW, Answer, DoubledRows, Rows, curved
 from linsep.certificates.unpenalised import repaired_bound
-from linsep.interrupts import lapack
+from linsep.interrupts import if_in_time, lapack
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF
 
@@ -104,7 +104,9 @@ def judged(
     finer = None if found.certified or part.size > LARGEST else DoubledRows.of(part)
     if finer is None or not math.isfinite(at.primal):
         return found
-    again = _argued(loss, finer, visit(loss, finer, at.theta), dual, **settings)
+    again = if_in_time(
+        lambda: _argued(loss, finer, visit(loss, finer, at.theta), dual, **settings), lambda: found
+    )
     return min(found, again, key=preference)
 
 
@@ -117,7 +119,7 @@ def _argued(
     settings: dict[str, Any] = {"scale": scale, "tol": tol, "null": null}
     drop, distance = math.inf, math.inf
     if loss.smooth and part.size <= LARGEST and np.isfinite(at.g).all() and not interpolates:
-        drop, distance = _drop(loss, part, at)
+        drop, distance = if_in_time(lambda: _drop(loss, part, at), lambda: (math.inf, math.inf))
     found = enclose(
         *(at.primal, at.primal - drop, at.rounding),
         distance=distance,
@@ -127,7 +129,9 @@ def _argued(
     )
     if found.certified or interpolates or part.lam > 0.0 or part.size > LARGEST:
         return found
-    lower, rounding = repaired_bound(loss, part, at.m, dual, tol)
+    lower, rounding = if_in_time(
+        lambda: repaired_bound(loss, part, at.m, dual, tol), lambda: (0.0, 0.0)
+    )
     other = enclose(
         *(at.primal, lower, at.rounding + rounding), distance=math.inf, kind="dual", **settings
     )

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from linsep.data import Location, location_of
 from linsep.data.row_access import is_sparse
+from linsep.interrupts import check
 from linsep.losses import CoupledLoss, Loss, zero_margin
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import close_rows, feasible
@@ -88,6 +89,7 @@ def chunks(X: Any) -> Iterator[tuple[slice, Any]]:
     """Yield (rows, X[rows] in float64) for all rows in order."""
     height = chunk_height(X)
     for start in range(0, X.shape[0], height):
+        check()
         rows = slice(start, min(start + height, X.shape[0]))
         yield rows, X[rows].astype(np.float64)
 

@@ -21,7 +21,7 @@ from linsep.certificates.metric import (
 )
 from linsep.certificates.recheck import weigh
 from linsep.exact.sliced import product, scaled_product, two_sum
-from linsep.interrupts import lapack
+from linsep.interrupts import check, lapack
 from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 
@@ -54,6 +54,7 @@ def dense_chunks(X: Any, fit_intercept: bool) -> Iterator[tuple[slice, FloatArra
     """Yield (rows, x~ in float64): dense, with the constant 1 last if there is an intercept."""
     n, height = X.shape[0], _height(X)
     for start in range(0, n, height):
+        check()
         rows = slice(start, min(start + height, n))
         block = X[rows].astype(np.float64)
         block = block.toarray() if sp.issparse(block) else block

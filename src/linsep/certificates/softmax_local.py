@@ -43,6 +43,7 @@ from linsep.certificates.rows import (
     longest_dense_sum,
     product_error,
 )
+from linsep.interrupts import if_in_time
 from linsep.losses import Multinomial
 from linsep.problem.closing_rows import ROUNDOFF
 
@@ -90,7 +91,7 @@ def softmax_local_certificate(  # noqa: PLR0913
     s = given(weight, slice(0, X.shape[0]), 1.0)
     at = _visit(loss, X, np.asarray(labels), s, theta, lam)
     fits = exact_fit(at.primal, at.rounding, at.null, lam, tol)
-    drop = _drop(at, X, s, lam, fit_intercept)
+    drop = if_in_time(lambda: _drop(at, X, s, lam, fit_intercept), lambda: math.inf)
     unique = lam > 0.0 and math.isfinite(drop)
     return enclose(
         at.primal,

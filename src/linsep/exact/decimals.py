@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.interrupts import check
+
 FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 #: Arrays of Decimals; numpy knows no more about them than that they are objects.
@@ -78,6 +80,7 @@ def gram(B: Decimals, h: Decimals) -> Decimals:
     p = B.shape[1]
     H = np.empty((p, p), dtype=object)
     for j in range(p):
+        check()
         H[j:, j] = H[j, j:] = B[:, j:].T @ (h * B[:, j])
     return H
 
@@ -88,6 +91,7 @@ def cholesky(H: Decimals) -> Decimals:
     flat = Decimal(10) ** -(decimal.getcontext().prec * 2 // 3)
     L = zeros(p, p)
     for j in range(p):
+        check()
         column = H[j:, j] - (L[j:, :j] @ L[j, :j] if j else ZERO)
         least = H[j, j] * flat
         pivot = max(column[0], ZERO) + least

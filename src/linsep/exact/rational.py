@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from linsep.interrupts import check
+
 #: Whether python-flint is installed; it solves large systems faster, and computes with balls.
 HAS_FLINT = importlib.util.find_spec("flint") is not None
 
@@ -42,6 +44,7 @@ def _by_elimination(whole: list[list[int]]) -> list[Fraction] | None:
     """Bareiss's elimination: every division by the pivot before leaves no remainder."""
     k, before = len(whole), 1
     for at in range(k):
+        check()
         pivot = next((i for i in range(at, k) if whole[i][at]), None)
         if pivot is None:
             return None

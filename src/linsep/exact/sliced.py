@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.interrupts import check
+
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
@@ -101,6 +103,7 @@ def product(A: Any, B: FloatArray) -> Pair:
         total = Pair.of(np.zeros((A.shape[0], B.shape[1])))
         for level in reversed(range(_SLICES)):  # small terms first
             for s in range(level + 1):
+                check()
                 total = total.plus(Pair.of(np.asarray(left[s] @ right[level - s])))
         error = total.error + (_SLICES + 2) * inner * 2.0 ** (-_SLICES * bits)
         hi, lo, error = (_ldexp(values, e, f) for values in (total.hi, total.lo, error))

@@ -31,6 +31,7 @@ import scipy.sparse as sp
 from linsep.data import Location, Memory
 from linsep.errors import NonFinite
 from linsep.exact.dyadic import Dyadic
+from linsep.interrupts import if_in_time
 from linsep.problem import Problem, hard_margin
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers.newton import gram_reduction, gram_space
@@ -131,9 +132,13 @@ def improve(problem: Problem, solution: Solution, stop: Stop, again: Again) -> S
         return solution
     best = _Best(problem, solution)
     best.offer(*_null(problem))
-    if penalised and solution.status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
+
+    def offer_others() -> None:
         with suppress(NonFinite, np.linalg.LinAlgError):  # then what there is must do
             _solve_otherwise(best, _rest(problem, solution, stop), again)
+
+    if penalised and solution.status in (Status.GIVEN_UP, Status.WORKING_PRECISION):
+        if_in_time(offer_others, lambda: None)
     return best.result(stop)
 
 

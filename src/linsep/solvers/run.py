@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from linsep.interrupts import checking
+from linsep.interrupts import OutOfTime, checking
 from linsep.monitoring import note
 from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers.dual_infeasibility import Imbalance
@@ -85,11 +85,11 @@ class Run(Generic[P]):
 
         It is raised once: whoever catches it may finish what it needs for an answer.
         """
-        if self.stop.time_limit is None:
-            yield
-            return
-        with checking(self._check_time):
-            yield
+        try:
+            with checking(*([] if self.stop.time_limit is None else [self._check_time])):
+                yield
+        except OutOfTime:
+            raise LimitReached(Status.TIME_LIMIT) from None
 
     def _check_time(self) -> None:
         limit = self.stop.time_limit

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.errors import Refused
-from linsep.interrupts import lapack
+from linsep.interrupts import OutOfTime, checking, lapack
 from linsep.monitoring import note
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -86,10 +86,13 @@ class _Run:
         """Working sets until the gap closes."""
         status = Status.WORKING_PRECISION
         try:
-            if self._rounds():
-                status = Status.CERTIFIED
+            with checking(self._check_limits):
+                if self._rounds():
+                    status = Status.CERTIFIED
         except LimitReached as limit:
             status = limit.status
+        except OutOfTime:
+            status = Status.TIME_LIMIT
         _, theta, dual = self.best or (math.inf, self.theta, self.dual)
         return Solution(
             W=theta.reshape(-1, 1).copy(),

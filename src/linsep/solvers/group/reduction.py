@@ -9,6 +9,7 @@ solved again. Rounding of x' does no harm: the certificate is made for the user'
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ import scipy.sparse as sp
 from linsep.data import Memory
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Linearised, Solution, Stop
+from linsep.solution import Linearised, Solution, Status, Stop
 
 if TYPE_CHECKING:
     from linsep.problem.grouped import GroupProblem
@@ -38,9 +39,10 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
     free = group.penalty.factor == 0.0
     factors = _scales(group, free, stop.tol)
     inner = replace(stop, tol=stop.tol / 2) if free.any() else stop
+    began = time.perf_counter()
     for _ in range(ROUNDS):
         problem = _scaled(group, factors)
-        found = run(problem, _divided(theta, factors), inner)
+        found = run(problem, _divided(theta, factors), _rest(inner, began))
         problem.data.close()
         group.losses.passes += problem.passes
         w = np.ascontiguousarray(found.W[:-1, 0])
@@ -49,11 +51,20 @@ def solve(group: GroupProblem, theta: FloatArray, stop: Stop, run: Solve) -> Sol
         solution = replace(
             found, W=_times(found.W, factors), dual=_back(found.dual, factors), sums=None
         )
-        if not free.any() or extra <= SMALL * stop.tol * abs(value):
+        late = found.status is Status.TIME_LIMIT
+        if late or not free.any() or extra <= SMALL * stop.tol * abs(value):
             break
         factors = np.where(free, STRONGER * factors, factors)
         theta = np.ascontiguousarray(solution.W[:, 0])
     return solution
+
+
+def _rest(stop: Stop, began: float) -> Stop:
+    """What is left of the time of the user."""
+    if stop.time_limit is None:
+        return stop
+    left = max(1e-3, stop.time_limit - (time.perf_counter() - began))
+    return replace(stop, time_limit=left)
 
 
 def _scales(group: GroupProblem, free: Any, tol: float) -> FloatArray:

@@ -16,7 +16,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from linsep.data import Location
-from linsep.interrupts import lapack
+from linsep.interrupts import if_in_time, lapack
 from linsep.losses import zero_margin
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def move_to_vertex(problem: Problem, solution: Solution) -> Solution:
     used = slice(None) if problem.fit_intercept else slice(0, -1)
     rows, target, weight = _residual_system(problem, used)
     theta = solution.W[:, 0].copy()
-    found = _purify(rows, target, weight, theta[used])
+    found = if_in_time(lambda: _purify(rows, target, weight, theta[used]), lambda: None)
     if found is None:
         return solution
     theta[used] = found

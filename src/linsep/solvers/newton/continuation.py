@@ -9,6 +9,7 @@ every loss zero, which is a minimum. Otherwise the last stage is a start from wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,4 +64,4 @@ def solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, inner: Sol
                     return run.solution(Status.WORKING_PRECISION, exact, dual)
     except LimitReached as limit:
         return run.solution(limit.status, theta, linearised(theta, np.zeros_like(theta)))
-    return inner(problem, theta, stop, seed)
+    return inner(problem, theta, replace(stop, time_limit=run.rest(stop.tol).time_limit), seed)

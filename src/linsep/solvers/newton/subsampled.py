@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.interrupts import if_in_time
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape
@@ -78,9 +79,9 @@ def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 
     if problem.lam == 0.0 and solution.status is Status.WORKING_PRECISION:
         theta = np.ascontiguousarray(solution.W[:, 0])
         problem.value_gradient(theta)
-        W = minimum_norm.among_minimisers(problem, theta).reshape(-1, 1)
+        shortest = if_in_time(lambda: minimum_norm.among_minimisers(problem, theta), lambda: theta)
         return Solution(
-            W,
+            shortest.reshape(-1, 1),
             solution.dual,
             solution.status,
             problem.passes,
