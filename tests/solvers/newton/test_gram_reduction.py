@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from catalogue import Sample, fit, objective, plain
 
-from linsep import LinearClassifier, verify
+from linsep import LinearClassifier, LinearRegressor, verify
 from linsep.losses import get
 from linsep.solution import Explicit, Status, Stop
 from linsep.solvers import plan
 from linsep.solvers.dual_ascent import solve as dual_cd
+from linsep.solvers.linalg import minimum_norm
 from linsep.solvers.newton import gram_reduction as wide
 
 PARABOLAS = ("squared_hinge", "squared", "huberised_hinge")
@@ -104,3 +105,36 @@ def test_nearly_all_rows_free_at_first_is_not_crowded():
     problem = plain(330, 301, noise=0.0).problem(get("squared_hinge"), 100.0)
     found = dual_cd.solve(problem, np.zeros(302), Stop(1e-6))
     assert found.status is Status.CERTIFIED
+
+
+@pytest.mark.parametrize("intercept", [True, False], ids=["free b", "no b"])
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+def test_without_a_penalty_the_shortest_interpolation_needs_no_matrix_of_the_features(
+    intercept, spread, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 900)) * 10.0 ** (spread * rng.random(900))
+    t = X[:, 0] + rng.standard_normal(40)
+    orders = []
+    whole = minimum_norm.null_space
+
+    def null_space(S):
+        orders.append(len(S))
+        return whole(S)
+
+    monkeypatch.setattr(minimum_norm, "null_space", null_space)
+    model = LinearRegressor(fit_intercept=intercept).fit(X, t)
+    assert model.certificate_.certified and max(orders, default=0) <= 40
+    verify(model, X, t)
+    mean = (X.mean(axis=0), t.mean()) if intercept else (0.0, 0.0)
+    shortest = np.linalg.lstsq(X - mean[0], t - mean[1], rcond=None)[0]
+    assert np.allclose(model.coef_, shortest, rtol=1e-8, atol=1e-10 * np.abs(shortest).max())
+
+
+def test_rows_that_contradict_each_other_are_fitted_as_well_as_they_can_be():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((10, 300)), 2, axis=0)
+    t = rng.standard_normal(20)
+    model = LinearRegressor().fit(X, t)
+    means = np.repeat(t.reshape(10, 2).mean(axis=1), 2)
+    assert np.allclose(model.predict(X), means)

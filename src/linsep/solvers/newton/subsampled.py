@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data import Location
 from linsep.interrupts import if_in_time
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling
@@ -19,17 +20,18 @@ from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work
 from linsep.solvers.linalg import minimum_norm
 from linsep.solvers.linalg.factor import Factor
+from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
 from linsep.solvers.newton.lazy_hessian import LazyHessian
 from linsep.solvers.newton.multisecant import Multisecant
+from linsep.solvers.run import Run, linearised
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
     from linsep.solution import FloatArray
     from linsep.solvers.newton.directions import Preconditioner, Step
-    from linsep.solvers.run import Run
 
 MANY = 50  # rows per feature from which a pilot's Hessian is a good preconditioner
 PILOT_PART = 0.1  # the share of the rows that makes it
@@ -39,6 +41,7 @@ MAX_PRODUCTS = (
     100  # in a step with a Hessian that is up to date, after which single precision is to blame
 )
 _PILOT_TOL = 1e-3
+INTERPOLATED = 1e-16  # share of the objective of the zero model that is rounding
 
 
 def cholesky_work(shape: Shape) -> Work:
@@ -66,6 +69,13 @@ def preconditioned_work(shape: Shape) -> Work:
 def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0) -> Solution:
     """Newton-Cholesky on all rows, from the optimum of a pilot if that is worth its price."""
     data, mu = problem.data, None
+    if _may_interpolate(problem) and not theta.any():
+        run = Run(problem, stop)
+        theta = _in_span(problem, stop, seed)
+        run.record(problem.value_gradient(theta)[0])
+        if run.trace[-1].primal <= INTERPOLATED * problem.null_value():
+            dual = linearised(theta, np.zeros_like(theta))
+            return run.solution(Status.WORKING_PRECISION, theta, dual)
     if data.n_entries > native_newton.ENTRIES and not theta.any():
         penalised = problem.lam > 0.0
         first = (native_newton.worthy_pilot if penalised else native_newton.penalised_pilot)(
@@ -89,6 +99,21 @@ def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 
             solution.trace,
         )
     return solution
+
+
+def _may_interpolate(problem: Problem) -> bool:
+    """Whether there is no penalty, a loss with slopes of both signs, and more features than rows, which are few."""
+    low, high = problem.loss.domain
+    here = problem.data.location is Location.MEMORY
+    return here and problem.lam == 0.0 and low < 0.0 < high and gram_reduction.applies(problem)
+
+
+def _in_span(problem: Problem, stop: Stop, seed: int) -> FloatArray:
+    """The shortest minimiser, found in coordinates of the span of the rows, where matrices have the order n, not d."""
+    reduced = gram_reduction.Reduced(problem)
+    found = solve_cholesky(reduced.problem, np.zeros(reduced.problem.order), stop, seed)
+    problem.passes += reduced.problem.passes
+    return reduced.lift(np.ascontiguousarray(found.W[:, 0]))
 
 
 class PilotHessian:
