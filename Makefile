@@ -17,12 +17,14 @@ DEMO_READY := $(VENV)/.demo-ready
 # Developers see warnings as errors; users with a newer compiler must not.
 STRICT := --config-settings=cmake.define.LINSEP_WERROR=ON
 DOCS_READY := $(VENV)/.docs-ready
+OLD := .venv-oldest/bin
+OLDEST_PYTHON ?= $(or $(shell command -v python3.10),$(PYTHON))
 BENCH := .venv-bench/bin
 BENCH_READY := .venv-bench/.ready
 BENCH_BUILT := .venv-bench/.built
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build stub demo test test-slow sklearn-tests browser-test lint format bench docs wheel sdist clean
+.PHONY: help setup build stub demo test test-slow sklearn-tests oldest browser-test lint format bench docs wheel sdist clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +53,20 @@ SUITE := test_logistic test_sgd test_perceptron test_ridge test_coordinate_desce
 sklearn-tests: $(BUILT) ## run scikit-learn's own tests on the classes of linsep.sklearn
 	PYTHONPATH=tests/sklearn_suite OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -c tests/sklearn_suite/pytest.ini -n auto --dist worksteal \
 	  --pyargs $(addprefix sklearn.linear_model.tests.,$(SUITE)) sklearn.svm.tests.test_svm
+
+# The lowest versions that pyproject.toml allows, on the oldest Python at hand: make oldest OLDEST_PYTHON=python3.10.
+# Newer versions warn of other things, so warnings are no errors here.
+OLDEST_TESTS := $(addprefix tests/,estimators sklearn tuning pipelines losses penalties inference bounds separability test_train.py test_small_dense.py)
+oldest: ## run the tests of estimators, tuning, pipelines and inference on the oldest supported versions
+	test -x $(OLD)/python || $(OLDEST_PYTHON) -m venv .venv-oldest
+	echo '*' > .venv-oldest/.gitignore
+	$(OLD)/python -m pip install --quiet $(BUILD_REQUIRES) tomli
+	$(OLD)/python .ci/oldest.py > .venv-oldest/lowest.txt
+	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/lowest.txt --no-build-isolation --editable ".[cli,onnx,exact,dask]" \
+	  --config-settings=cmake.define.LINSEP_NATIVE=ON --config-settings=build-dir=build/oldest
+	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/lowest.txt "pytest>=8,<9" pytest-xdist hypothesis mpmath \
+	  pandas polars statsmodels skops "dask[array,dataframe]"
+	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(OLD)/python -m pytest -m "not slow" -o filterwarnings=default -n auto --dist worksteal $(OLDEST_TESTS)
 
 browser-test: $(BUILT) ## open the HTML report in a real browser (installs Debian's chromium if it may)
 	.ci/need_browser

@@ -12,6 +12,7 @@ intercept is the coefficient of a constant column (LIBLINEAR's ``intercept_scali
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,6 +29,7 @@ from linsep.losses import CoupledLoss, CrammerSinger, Loss, Multinomial
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+_WEIGHTED_BALANCE = "sample_weight" in inspect.signature(compute_class_weight).parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +111,11 @@ def objective_of(model: Any, given: Given) -> Objective:
 def class_factors(
     class_weight: Any, classes: Any, y: Any, sample_weight: Any = None
 ) -> FloatArray | None:
-    """Weight of each class; "balanced" counts sample weights if they are given."""
+    """Weight of each class; "balanced" counts sample weights if they are given, since scikit-learn 1.7."""
     if class_weight is None:
         return None
-    known = {} if sample_weight is None else {"sample_weight": sample_weight}
+    counted = sample_weight is not None and _WEIGHTED_BALANCE
+    known = {"sample_weight": sample_weight} if counted else {}
     factors = compute_class_weight(class_weight, classes=np.asarray(classes), y=y, **known)
     return np.asarray(factors, float)
 

@@ -11,7 +11,7 @@ import time
 import warnings
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,15 @@ class Fit:
     seconds: float
     trace: tuple[TraceRecord, ...]
     solver: str
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            **self.__dict__,
+            "status": self.status.name,
+        }  # skops cannot store members of an Enum
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({**state, "status": Status[state["status"]]})
 
 
 class Proposed(NamedTuple):

@@ -20,6 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 
+import linsep
+import linsep.sklearn
 from linsep import LinearClassifier, LinearRegressor, LogisticRegression
 
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)
@@ -120,3 +122,41 @@ def test_many_threads_may_predict_at_once():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        linsep.LogisticRegression(),
+        linsep.LinearSVC(),
+        linsep.Perceptron(max_passes=5),
+        linsep.SGDClassifier(epochs=2),
+        linsep.sklearn.LogisticRegression(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_skops_stores_models(model):
+    sio = pytest.importorskip("skops.io")
+    A, label = load_iris(return_X_y=True)
+    model = clone(model).fit(A, label)
+    stored = sio.dumps(model)
+    again = sio.loads(stored, trusted=sio.get_untrusted_types(data=stored))
+    np.testing.assert_array_equal(again.predict(A), model.predict(A))
+    assert str(again.certificate_) == str(model.certificate_)
+
+
+@pytest.mark.parametrize("kind", ["Polynomial", "Interactions", "RadialBasis"])
+def test_frames_keep_their_index_under_the_global_configuration(kind):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [3.0, 5.0, 1.0]}, index=[7, 8, 9])
+    with config_context(transform_output="pandas"):
+        found = getattr(linsep.basis, kind)().fit(frame).transform(frame)
+    assert found.index.tolist() == [7, 8, 9]
+
+
+def test_mistakes_are_answered(tmp_path):
+    A, label = load_iris(return_X_y=True)
+    with pytest.raises(linsep.errors.BadInput, match="C=inf means no penalty"):
+        linsep.LogisticRegression(C=None).fit(A, label)
+    with pytest.raises(linsep.errors.Refused, match="skops"):
+        linsep.save(linsep.sklearn.Ridge().fit(A, label), tmp_path / "model.linsep")

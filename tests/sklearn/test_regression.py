@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils._test_common.instance_generator import _get_expected_failed_checks
 from sklearn.utils.estimator_checks import check_estimator
+from versions import needs_sklearn
 
 import linsep.sklearn as ours
 from linsep import audit
@@ -190,6 +191,7 @@ def test_of_several_least_squares_the_shortest():
     np.testing.assert_allclose(mine.singular_, other.singular_, atol=1e-9)
 
 
+@needs_sklearn("1.8", "keeps small singular values")
 def test_collinear_columns_that_scikit_learn_gives_up():
     """Its least squares drop singular values below 1e-6 of the largest, and with them part of the fit."""
     a = RNG.normal(size=200)

@@ -23,6 +23,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from versions import needs_sklearn
 
 import linsep
 from linsep import (
@@ -333,6 +334,7 @@ def test_the_estimator_that_tunes_itself(cancer):
     assert nested.min() > 0.85
 
 
+@needs_sklearn("1.8", "no use_legacy_attributes")
 @pytest.mark.parametrize("several", [False, True], ids=["two-classes", "three-classes"])
 def test_attributes_are_those_of_scikit_learn(cancer, several):
     X, y = load_iris(return_X_y=True) if several else cancer
@@ -435,6 +437,7 @@ def test_scores_of_many_rows_are_computed_fold_by_fold(scoring, tuned):
 class TestRatios:
     ratios = (0.0, 0.5, 1.0)
 
+    @needs_sklearn("1.8", "no use_legacy_attributes")
     @pytest.mark.parametrize("several", [False, True], ids=["two-classes", "three-classes"])
     def test_attributes_are_those_of_scikit_learn(self, cancer, several):
         X, y = load_iris(return_X_y=True) if several else cancer

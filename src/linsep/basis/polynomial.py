@@ -28,7 +28,8 @@ class Monomials(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """List the monomials of as many features as X has."""
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))
         try:
-            self._monomials = self._expansion().fit(X)
+            # arrays inside, whatever the global configuration says: the index of a frame is added outside
+            self._monomials = self._expansion().set_output(transform="default").fit(X)
         except ValueError as error:
             raise BadInput(str(error).replace("PolynomialFeatures", type(self).__name__)) from error
         self.n_output_features_ = self._monomials.n_output_features_

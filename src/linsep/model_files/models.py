@@ -207,6 +207,11 @@ def _parts(model: Any) -> tuple[Encoder | None, Any, bool]:
         encoder, stepped = opened.steps[0], False
     model = opened.model
     if type(model) not in kinds().values():
+        if type(model).__module__.startswith("linsep.sklearn"):
+            raise Refused(
+                f"A {type(model).__name__} of linsep.sklearn is saved as scikit-learn's own is, with skops "
+                "(skops.io.dump) or joblib; its certificate_ is kept."
+            )
         raise Refused(
             f"A {type(model).__name__} cannot be saved; a model file holds one of "
             f"{', '.join(kinds())}."

@@ -75,6 +75,7 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
         if getattr(self, "_skl_callbacks", None):
             raise Delegated("callbacks are told of the iterations of scikit-learn's solver")
         fitting.need_iterations(given["max_iter"])
+        given = _with_classes(given)
         Cs = given["Cs"]
         Cs = np.logspace(-4, 4, Cs) if isinstance(Cs, Integral) else np.asarray(Cs, dtype=float)
         found = _along_path(given, Cs)
@@ -147,11 +148,19 @@ def _along_path(given: Arguments, Cs: FloatArray) -> list[fitting.Minimum]:
     return found
 
 
+def _with_classes(given: Arguments) -> Arguments:
+    """The arguments as scikit-learn 1.8 and later have them: earlier versions give a scheme instead of the classes."""
+    if "pos_class" not in given:
+        return given
+    classes, scheme = np.unique(given["y"]), given["multi_class"]
+    if scheme == ("ovr" if len(classes) > 2 else "multinomial"):
+        raise Delegated(f"multi_class={scheme!r} of {len(classes)} classes is not solved by linsep")
+    return {**given, "classes": classes}
+
+
 def _problem(given: Arguments, C: float) -> Objective:
     """The objective of ``_logistic_regression_path`` for one C."""
     fitting.need_arrays(given["X"])
-    if "pos_class" in given:
-        raise Delegated("one-vs-rest inside the path is that of scikit-learn before 1.8")
     if given["solver"] == "liblinear" and len(given["classes"]) > 2:
         raise Delegated("LIBLINEAR takes two classes")
     penalty, ratio = given["penalty"], given["l1_ratio"]

@@ -180,7 +180,7 @@ class LinearRegression(linear_model.LinearRegression):  # type: ignore[misc]
         if found is None:
             return None
         largest = found.singular.max(initial=0.0)
-        self.rank_ = int(np.count_nonzero(found.singular > self.tol * largest))
+        self.rank_ = int(np.count_nonzero(found.singular > getattr(self, "tol", 1e-6) * largest))
         self.singular_ = found.singular.astype(X.dtype)
         if X.dtype != np.float64:
             return None
@@ -422,22 +422,12 @@ class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
     True
     """
 
-    def _fit_regressor(
-        self,
-        X: Any,
-        y: Any,
-        alpha: float,
-        loss: str,
-        learning_rate: str,
-        sample_weight: Any,
-        max_iter: int,
-    ) -> None:
+    def _fit_regressor(self, X: Any, y: Any, *given: Any) -> None:
+        # alpha, before scikit-learn 1.8 C, loss, learning_rate, sample_weight, max_iter
         attempt(
             self,
-            lambda: self._minimise(X, y, learning_rate, sample_weight, max_iter),
-            lambda: super(SGDRegressor, self)._fit_regressor(
-                X, y, alpha, loss, learning_rate, sample_weight, max_iter
-            ),
+            lambda: self._minimise(X, y, *given[-3:]),
+            lambda: super(SGDRegressor, self)._fit_regressor(X, y, *given),
         )
 
     def _minimise(

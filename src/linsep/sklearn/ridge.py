@@ -182,7 +182,12 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
         known = fitting.ordinary_labels(self, RidgeClassifier, X, y)
         if known is None:
             return False
-        self.classes_, self.n_features_in_ = known.classes, X.shape[1]
+        self.n_features_in_ = X.shape[1]
+        self._label_binarizer = encoder = LabelBinarizer(neg_label=-1, pos_label=1)
+        encoder.classes_, encoder.sparse_input_ = known.classes, False
+        encoder.y_type_ = "binary" if len(known.classes) == 2 else "multiclass"
+        if not isinstance(getattr(type(self), "classes_", None), property):
+            self.classes_ = known.classes  # scikit-learn before 1.8 reads them from the binarizer
         try:
             problem = objective_of(self, Given(len(y), y, None))
             found = fitting.minimise(problem, X, self._gap(X))
@@ -190,7 +195,4 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
             return False
         self._keep(found, X, flat=False)
         fitting.forget(self, "feature_names_in_")
-        self._label_binarizer = encoder = LabelBinarizer(neg_label=-1, pos_label=1)
-        encoder.classes_, encoder.sparse_input_ = known.classes, False
-        encoder.y_type_ = "binary" if len(known.classes) == 2 else "multiclass"
         return True

@@ -27,7 +27,8 @@ def open_frame(X: Any) -> tuple[Any, Names | None]:
         raise BadInput(f"X has columns of the same name; rename them. {error}") from error
     if isinstance(frame, nw.LazyFrame):
         raise BadInput(
-            f"X is a lazy frame ({type(X).__name__}) and holds no rows yet; collect it first."
+            f"X is a lazy frame ({type(X).__name__}) and holds no rows yet; collect it first (of DuckDB: X.df(), or "
+            "X.pl() for polars)."
         )
     if not isinstance(frame, nw.DataFrame):
         return X, None
