@@ -55,7 +55,8 @@ sklearn-tests: $(BUILT) ## run scikit-learn's own tests on the classes of linsep
 	  --pyargs $(addprefix sklearn.linear_model.tests.,$(SUITE)) sklearn.svm.tests.test_svm
 
 # The lowest versions that pyproject.toml allows, on the oldest Python at hand: make oldest OLDEST_PYTHON=python3.10.
-# Newer versions warn of other things, so warnings are no errors here.
+# Newer versions warn of other things, so warnings are no errors here. Left out: a bound that needs the non-negative least
+# squares of a newer scipy, and a check of scikit-learn 1.6 that was corrected later.
 OLDEST_TESTS := $(addprefix tests/,estimators sklearn tuning pipelines losses penalties inference bounds separability test_train.py test_small_dense.py)
 oldest: ## run the tests of estimators, tuning, pipelines and inference on the oldest supported versions
 	test -x $(OLD)/python || $(OLDEST_PYTHON) -m venv .venv-oldest
@@ -66,7 +67,8 @@ oldest: ## run the tests of estimators, tuning, pipelines and inference on the o
 	  --config-settings=cmake.define.LINSEP_NATIVE=ON --config-settings=build-dir=build/oldest
 	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/lowest.txt "pytest>=8,<9" pytest-xdist hypothesis mpmath \
 	  pandas polars statsmodels skops "dask[array,dataframe]"
-	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(OLD)/python -m pytest -m "not slow" -o filterwarnings=default -n auto --dist worksteal $(OLDEST_TESTS)
+	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(OLD)/python -m pytest -m "not slow" -o filterwarnings=default -n auto --dist worksteal \
+	  -k "not lost_in_rounding and not (ZeroOneClassifier and sample_weight_equivalence)" $(OLDEST_TESTS)
 
 browser-test: $(BUILT) ## open the HTML report in a real browser (installs Debian's chromium if it may)
 	.ci/need_browser

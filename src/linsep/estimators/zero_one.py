@@ -19,7 +19,7 @@ from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
-from linsep.estimators.scoring import scores
+from linsep.estimators.scoring import dense_coef, scores
 from linsep.losses import get
 from linsep.monitoring import Job
 from linsep.penalties import ElasticNet
@@ -254,7 +254,7 @@ class ZeroOneClassifier(ByScores):
         known = labels.encode_as(self.classes_, y, rows.shape[0], type(self).__name__)
         weight = self._weight(X, y, sample_weight)
         points = distinct(_dense(rows, type(self).__name__), known.signs(), weight)
-        wrong = points.wrong(np.append(self.coef_, self.intercept_))
+        wrong = points.wrong(np.append(dense_coef(self), self.intercept_))
         listed = np.flatnonzero((points.place >= 0) & wrong[points.place])
         if not np.array_equal(listed, self.certificate_.wrong):
             raise BadInput("price needs the rows, labels and weights that the model was fitted to.")
@@ -275,7 +275,7 @@ class ZeroOneClassifier(ByScores):
     def _linear_scores(self, X: Any) -> FloatArray:
         """Scores whose signs are not touched by rounding: what is proven is what ``predict`` does."""
         check_is_fitted(self, "coef_")
-        theta = np.append(self.coef_, self.intercept_)
+        theta = np.append(dense_coef(self), self.intercept_)
         return scores(self, X, lambda rows, Z: exact_signs(rows, theta, Z[:, 0])[:, np.newaxis])
 
     def _verified(self, X: Any, y: Any, sample_weight: Any, exact: bool) -> ZeroOne:
@@ -303,7 +303,7 @@ class ZeroOneClassifier(ByScores):
     def _unaltered(self, claimed: ZeroOne, known: labels.Labels) -> bool:
         """Whether the model says what its certificate says, and its classes are those of y in rising order."""
         return (
-            np.array_equal(self.coef_, [claimed.w])
+            np.array_equal(dense_coef(self), [claimed.w])
             and np.array_equal(self.intercept_, [claimed.b])
             and np.array_equal(self.classes_, known.classes)
             and claimed.classes is not None
