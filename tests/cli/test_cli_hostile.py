@@ -247,7 +247,7 @@ def test_json_is_as_documented(tables, verb, capsys):
     facts = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     allowed = documented()[verb] | {"verb"}
     optional = {
-        "fit": {"test", "reads"},
+        "fit": {"test", "reads", "rounds", "bytes_sent", "bytes_received"},
         "score": {"r_squared"},
         "separate": {"margin", "rows", "weights"},
     }

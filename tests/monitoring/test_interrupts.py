@@ -105,9 +105,8 @@ FITS = {
     "softmax, l1": (LogisticRegression(l1_ratio=1.0), draw(300, 20, 3)),
     "hard-margin": (LinearSVC(np.inf), (draw(60, 80)[0], draw(60, 80)[1])),
 }
-_WAITING = (
-    "small on two threads",
-)  # it polls while it waits, too, which no two runs do equally often
+# These poll while they wait for another thread, too, which no two runs do equally often.
+_WAITING = ("small on two threads", "newton-rounds")
 _SILENT = ("newton-cg",)  # Python between any two passes over a block: no native loop is long
 
 

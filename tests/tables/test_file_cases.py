@@ -63,7 +63,7 @@ LIBSVM = {
     "rows without entries": (b"1\n-1\n" * 5, BAD_DATA, "0 feature(s)"),
     "values of 1e200": (ROWS + b"1 1:1e200 2:-1e200\n", BAD_DATA, "too large to square"),
     "values of 1e308": (ROWS + b"1 1:1e308\n-1 1:-1e308\n", BAD_DATA, "too large to square"),
-    "index 2^31 - 2": (ROWS + b"1 2147483646:1\n", LIMIT, "not enough memory: Unable to allocate 16.0 GiB"),
+    "index 2^31 - 2": (ROWS + b"1 2147483646:1\n", LIMIT, "not enough memory: Unable to allocate 32.0 GiB"),
     "index 2^31 - 1": (ROWS + b"1 2147483647:1\n", BAD_DATA, "2,147,483,647 columns"),
     "index 2^32 + 2": (ROWS + b"1 4294967298:1\n", BAD_DATA, "data.svm:21:3: the index"),
     "NaN": (ROWS + b"1 1:nan\n", BAD_DATA, "data.svm:21:5: the value 'nan'"),

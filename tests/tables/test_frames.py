@@ -76,7 +76,7 @@ def test_text_columns_are_named():
         frame = pytest.importorskip(module).DataFrame({"size": [1.0, 2.0], "city": ["x", "y"]})
         with pytest.raises(LinsepError, match="'city'") as error:
             LogisticRegression().fit(frame, [0, 1])
-        assert "OneHotEncoder" in str(error.value)
+        assert "linsep.Encoder" in str(error.value)
         assert "size" not in str(error.value)
 
 

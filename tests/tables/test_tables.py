@@ -242,8 +242,9 @@ def test_the_format_is_found_out(tmp_path):
         read_table(tmp_path / "data.svm", "y")
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "missing.csv")
-    with pytest.raises(IsADirectoryError):
-        read_table(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(IsADirectoryError, match="without files"):
+        read_table(tmp_path / "empty")
 
 
 @pytest.mark.slow

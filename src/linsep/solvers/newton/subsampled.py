@@ -14,6 +14,8 @@ import numpy as np
 
 from linsep.data import Location
 from linsep.interrupts import if_in_time
+from linsep.losses import Squared, zero_margin
+from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape
@@ -29,7 +31,6 @@ from linsep.solvers.newton.multisecant import Multisecant
 from linsep.solvers.run import Run, linearised
 
 if TYPE_CHECKING:
-    from linsep.problem import Problem
     from linsep.solution import FloatArray
     from linsep.solvers.newton.directions import Preconditioner, Step
 
@@ -71,11 +72,11 @@ def solve_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int = 
     data, mu = problem.data, None
     if _may_interpolate(problem) and not theta.any():
         run = Run(problem, stop)
-        theta = _in_span(problem, stop, seed)
-        run.record(problem.value_gradient(theta)[0])
+        shortest = _in_span(problem, stop, seed)
+        run.record(problem.value_gradient(shortest)[0])
         if run.trace[-1].primal <= INTERPOLATED * problem.null_value():
-            dual = linearised(theta, np.zeros_like(theta))
-            return run.solution(Status.WORKING_PRECISION, theta, dual)
+            dual = linearised(shortest, np.zeros_like(shortest))
+            return run.solution(Status.WORKING_PRECISION, shortest, dual)
     if data.n_entries > native_newton.ENTRIES and not theta.any():
         penalised = problem.lam > 0.0
         first = (native_newton.worthy_pilot if penalised else native_newton.penalised_pilot)(
@@ -109,10 +110,13 @@ def _may_interpolate(problem: Problem) -> bool:
 
 
 def _in_span(problem: Problem, stop: Stop, seed: int) -> FloatArray:
-    """The shortest minimiser, found in coordinates of the span of the rows, where matrices have the order n, not d."""
-    reduced = gram_reduction.Reduced(problem)
+    """The shortest least-squares fit, in coordinates of the span of the rows: if it interpolates, every loss is 0."""
+    squares = Squared(centre=zero_margin(problem.loss))
+    reduced = gram_reduction.Reduced(
+        Problem(squares, problem.penalty, problem.data, problem.fit_intercept)
+    )
     found = solve_cholesky(reduced.problem, np.zeros(reduced.problem.order), stop, seed)
-    problem.passes += reduced.problem.passes
+    problem.passes += reduced.whole.passes + reduced.problem.passes
     return reduced.lift(np.ascontiguousarray(found.W[:, 0]))
 
 
