@@ -284,12 +284,14 @@ class LinearSVC(Classification):
         if isinstance(recipe.loss, CoupledLoss):
             assert isinstance(fits[0].dual, Explicit)
             caps = caps if weight is None else caps[:, np.newaxis]
-            alpha = caps * fits[0].dual.u
+            alpha, codes = caps * fits[0].dual.u, np.asarray(known.codes)
         else:
+            signs = [np.asarray(part.sigma) for part in subproblems(recipe.loss, known)]
             columns = [
-                support.multipliers(fit, rows, np.asarray(part.sigma), weight)
-                for fit, part in zip(fits, subproblems(recipe.loss, known), strict=True)
+                support.multipliers(fit, rows, sigma, weight)
+                for fit, sigma in zip(fits, signs, strict=True)
             ]
+            codes = signs[0] > 0.0 if len(signs) == 1 else np.argmax(signs, axis=0)
             alpha = columns[0] if len(columns) == 1 else np.column_stack(columns)
             if weight is not None and alpha.ndim == 2:
                 caps = caps[:, np.newaxis]
@@ -302,5 +304,5 @@ class LinearSVC(Classification):
             "free_support_": free,
             "bounded_support_": bounded,
             "_support_rows": support.support_rows(rows, used),
-            "_support_codes": np.asarray(known.codes)[used].astype(np.intp),
+            "_support_codes": codes[used].astype(np.intp),
         }
