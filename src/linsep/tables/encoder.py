@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from linsep.data import Scan
+from linsep.data import Location, Scan, location_of
+from linsep.data.cluster import MappedRows, statistics_of
 from linsep.data.files.columns import missing_name, printable
 from linsep.data.files.formats import check_types
 from linsep.data.scanning import stored_rows
@@ -145,7 +146,12 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return schema
 
     def fit(self, X: Any, y: Any = None) -> Encoder:
-        """Learn levels, medians and the rest from a table or a dataframe."""
+        """Learn levels, medians and the rest from a table or a dataframe; on a cluster, from each partition.
+
+        Of a Spark data frame, y may name the column of the target, which is left out.
+        """
+        if location_of(X) is Location.CLUSTER:
+            return self.merge(statistics_of(clone(self).fit_partial, X, y))
         return self.merge([self.fit_partial(X)])
 
     def fit_partial(self, X: Any) -> ColumnStatistics:
@@ -188,8 +194,12 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         ``consume=True`` gives up the rows of a table as they are converted, so that memory holds
         them once; the table is empty afterwards.
+
+        Rows on a cluster are encoded by the workers when a model is fitted to the result or predicts from it.
         """
         check_is_fitted(self, "encodings_")
+        if location_of(X) is Location.CLUSTER:
+            return MappedRows(X, self)
         table = _columns(X)
         self._check_names(table)
         return matrix(self.encodings_, table, self.sparse_, consume)

@@ -12,12 +12,14 @@ from linsep.data.cluster.dataset import Cluster
 from linsep.data.cluster.engine import Traffic
 from linsep.data.cluster.files import ClusterScan
 from linsep.data.cluster.opening import (
+    MappedRows,
     PersistedRows,
     Prefetch,
     open_rows,
     partition_results,
     persist,
     predict_lazily,
+    statistics_of,
 )
 from linsep.data.cluster.partition import Partition
 from linsep.data.cluster.rows import ClusterRows, Facts, RowVector
@@ -27,6 +29,7 @@ __all__ = [
     "ClusterRows",
     "ClusterScan",
     "Facts",
+    "MappedRows",
     "Partition",
     "PersistedRows",
     "Prefetch",
@@ -36,4 +39,5 @@ __all__ = [
     "partition_results",
     "persist",
     "predict_lazily",
+    "statistics_of",
 ]

@@ -58,10 +58,10 @@ class ClusterScan:
         read = partial(read_file, wanted=self.wanted)
         return engines.module_of(self.client).files(self.client, list(map(str, self.files)), read)
 
-    def predict(self, model: Any, method: str) -> Any:
+    def predict(self, model: Any, method: str, encode: Any) -> Any:
         """``model.method`` of the rows of all files, lazily."""
         _, x, *_ = self._columns()
-        return engines.module_of(self.client).predict_files(model, method, x)
+        return engines.module_of(self.client).predict_files(model, method, x, encode)
 
     def __repr__(self) -> str:
         return f"ClusterScan({len(self.files)} files)"

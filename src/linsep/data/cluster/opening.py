@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.data.cluster import engines
-from linsep.data.cluster.engine import Column, Engine, Source, cut, lengths
+from linsep.data.cluster.engine import Column, Engine, Source, cut, length, lengths
 from linsep.data.cluster.files import ClusterScan
+from linsep.data.cluster.row_store import stacked
 from linsep.data.cluster.rows import ClusterRows, Facts
 from linsep.data.location import Location
 from linsep.errors import BadInput
@@ -19,23 +21,27 @@ from linsep.errors import BadInput
 FloatArray = npt.NDArray[np.float64]
 Prepare = Callable[..., "tuple[Any, Facts | None, Any]"]
 Prefetch = Callable[[Sequence[int], int], Any]  # of sizes and d: numbers of rows
+Encode = Any  # a fitted transformer: ``transform`` and ``feature_names_in_``
 
 
 def source_of(X: Any, y: Any, weight: Any) -> Source:
     """X, y and weights as columns of the engine that X belongs to."""
-    if isinstance(X, ClusterScan | PersistedRows):
+    if isinstance(X, ClusterScan | PersistedRows | MappedRows):
         return X.source(y, weight)
     found: Source = engines.module_of(X).source(X, y, weight)
     return found
 
 
-def predict_lazily(model: Any, method: str, X: Any) -> Any:
-    """``model.method`` of the rows of X, lazily."""
-    if isinstance(X, ClusterScan):
-        return X.predict(model, method)
-    if isinstance(X, PersistedRows):
-        return X.predict(model, method)
-    return engines.module_of(X).predict(model, method, X)
+def predict_lazily(model: Any, method: str, X: Any, encode: Encode | None = None) -> Any:
+    """``model.method`` of the rows of X, lazily: a dask array, or a Spark data frame with one column more.
+
+    ``encode``, a fitted transformer, is applied to the raw rows of each partition first.
+    """
+    if isinstance(X, MappedRows):
+        return predict_lazily(model, method, X.rows, X.encode)
+    if isinstance(X, ClusterScan | PersistedRows):
+        return X.predict(model, method, encode)
+    return engines.module_of(X).predict(model, method, X, encode)
 
 
 def open_rows(
@@ -146,12 +152,50 @@ class PersistedRows:
     def _once(self, v: Any, name: str) -> Column | None:
         return None if v is None else self._send(name, v, lambda: v).column
 
-    def predict(self, model: Any, method: str) -> npt.NDArray[Any]:
+    def predict(self, model: Any, method: str, encode: Encode | None) -> npt.NDArray[Any]:
         """``model.method`` of all rows, at the client."""
-        answer = self._engine.map(
-            "predict", _answers, self._x, self._engine.share("model", model), method=method
-        )
+        shared = self._engine.share("model", (model, encode))
+        answer = self._engine.map("predict", _answers, self._x, shared, method=method)
         return np.concatenate([one for one in self._engine.collect(answer) if one is not None])
+
+
+class MappedRows:
+    """Raw rows on a cluster and a fitted transformer, applied by the worker that opens a partition."""
+
+    location = Location.CLUSTER
+
+    def __init__(self, rows: Any, encode: Encode) -> None:
+        self.rows, self.encode = rows, encode
+
+    def source(self, y: Any, weight: Any) -> Source:
+        """Encoded rows, with the vectors that belong to them."""
+        found = source_of(self.rows, y, weight)
+        x = found.engine.map("encode", _encoded, found.x, found.engine.share("code", self.encode))
+        return replace(found, x=x, width=None)
+
+    def compute(self) -> Any:
+        """All encoded rows at the client, an array or a CSR matrix."""
+        source = self.source(None, None)
+        return stacked([part for part in source.engine.collect(source.x) if part.shape[0]])
+
+
+def _encoded(x: Any, encode: Encode) -> Any:
+    """On a worker: the rows of a partition as numbers; none of an empty one."""
+    return np.zeros((0, 1)) if length(x) == 0 else encode.transform(x)
+
+
+def statistics_of(fn: Callable[[Any], Any], X: Any, y: Any = None) -> list[Any]:
+    """``fn(rows)`` of every partition that has rows, in their order (one round); y may name a column of X."""
+    source = source_of(X, y, None)
+    engine = source.engine
+    found = engine.collect(engine.map("learn", _unless_empty, source.x, engine.share("fn", fn)))
+    if all(one is None for one in found):
+        raise BadInput("X has no rows: every partition is empty.")
+    return [one for one in found if one is not None]
+
+
+def _unless_empty(x: Any, fn: Callable[[Any], Any]) -> Any:
+    return None if length(x) == 0 else fn(x)
 
 
 def persist(X: Any, y: Any, weight: Any) -> tuple[PersistedRows, Any, Any]:
@@ -191,6 +235,9 @@ def _call(model: Any, x: Any, y: Any, weight: Any, fn: Callable[..., FloatArray]
     return fn(model, x, np.asarray(y), np.ones(len(y)) if weight is None else np.asarray(weight))
 
 
-def _answers(x: Any, model: Any, method: str) -> Any:
+def _answers(x: Any, shared: tuple[Any, Encode | None], method: str) -> Any:
     """On a worker."""
-    return None if len(x) == 0 else getattr(model, method)(x)
+    model, encode = shared
+    if length(x) == 0:
+        return None
+    return getattr(model, method)(x if encode is None else encode.transform(x))

@@ -302,27 +302,31 @@ def _aligned(v: Any, X: Any, x: Sequence[Any], name: str, engine: DaskEngine) ->
 # what the user gets
 
 
-def predict(model: Any, method: str, X: Any) -> Any:
-    """``model.method(part)`` of every partition of X, as a dask array.
+def predict(model: Any, method: str, X: Any, encode: Any = None) -> Any:
+    """``model.method(part)`` of every partition of X, encoded first, as a dask array.
 
     An answer for one row of zeros tells the type and the number of columns.
     """
-    return _answers_of(model, method, pieces(X, "X"), known_sizes(X))
+    return _answers_of(model, method, pieces(X, "X"), known_sizes(X), encode)
 
 
-def predict_files(model: Any, method: str, parts: list[Any]) -> Any:
+def predict_files(model: Any, method: str, parts: list[Any], encode: Any = None) -> Any:
     """``model.method(part)`` of every file that the workers read, as a dask array."""
-    return _answers_of(model, method, parts, None)
+    return _answers_of(model, method, parts, None, encode)
 
 
-def _answers_of(model: Any, method: str, parts: list[Any], sizes: tuple[int, ...] | None) -> Any:
+def _answers_of(
+    model: Any, method: str, parts: list[Any], sizes: tuple[int, ...] | None, encode: Any
+) -> Any:
     da: Any = importlib.import_module("dask.array")
     from dask.delayed import delayed  # noqa: PLC0415
 
     example = _example(model, method)
     rows = [np.nan] * len(parts) if sizes is None else sizes
     call = delayed(_answers, pure=True)
-    sent = delayed(model, traverse=False)  # once in the graph, not once for each partition
+    sent = delayed(
+        (model, encode), traverse=False
+    )  # once in the graph, not once for each partition
     blocks = [
         da.from_delayed(
             call(sent, method, part, example[:0]), (size, *example.shape[1:]), example.dtype
@@ -342,6 +346,9 @@ def _example(model: Any, method: str) -> Any:
     return getattr(model, method)(row)
 
 
-def _answers(model: Any, method: str, part: Any, nothing: Any) -> Any:
+def _answers(sent: tuple[Any, Any], method: str, part: Any, nothing: Any) -> Any:
     """On a worker: what the model says of a partition, which may be empty."""
-    return nothing if part.shape[0] == 0 else getattr(model, method)(part)
+    model, encode = sent
+    if part.shape[0] == 0:
+        return nothing
+    return getattr(model, method)(part if encode is None else encode.transform(part))
