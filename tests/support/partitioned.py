@@ -17,6 +17,7 @@ class Partitioned(Dataset):
 
     def __init__(self, X, cuts, sign=None, offset=None, weight=None, labels=None, n_threads=1):
         self.X, (self.n, self.d) = X, X.shape
+        self._vectors = sign, offset, weight, labels
         self._whole = Memory(X, sign, offset, weight, labels, n_threads=1)
         self.targets, self.sparse = self._whole.targets, self._whole.sparse
         self.n_entries = self._whole.n_entries
@@ -61,7 +62,11 @@ class Partitioned(Dataset):
         return self._whole.sample(rows, share)
 
     def columns(self, chosen):
-        return self._whole.columns(chosen)
+        X = self.X[:, chosen] if self.sparse else np.ascontiguousarray(self.X[:, chosen])
+        return Partitioned(X, np.diff(self.starts), *self._vectors)
+
+    def stays_remote(self):
+        return not self.fits_memory()
 
     def close(self):
         for part in (self._whole, *self.parts):

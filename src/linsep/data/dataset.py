@@ -146,6 +146,10 @@ class Dataset(ABC):
     def columns(self, chosen: IntArray) -> Dataset:
         """Copy the chosen features of all rows. The caller closes the copy."""
 
+    def stays_remote(self) -> bool:
+        """Whether all rows are elsewhere and cannot be copied to this machine."""
+        return False
+
     def to_memory(self) -> Dataset:
         """Copy all rows to where a method that is not made of sums alone can work on them. The caller closes it."""
         return self.sample(np.arange(self.n))

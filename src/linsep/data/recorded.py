@@ -142,6 +142,9 @@ class Recorded(Dataset):
         """A copy of rows, recorded unless it is in memory, where passes are cheap."""
         return found if found.location is Location.MEMORY else Recorded(found, self._journal)
 
+    def stays_remote(self) -> bool:
+        return self._data.stays_remote()
+
     def to_memory(self) -> Dataset:
         return self._copy(self._data.to_memory())
 

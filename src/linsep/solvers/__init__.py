@@ -184,6 +184,8 @@ def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
     data, solver = problem.data, SOLVERS.get(name)
     if data.location is not Location.CLUSTER:
         return False
+    if _made_of_sums(problem, name) and data.stays_remote():
+        return False
     if problem.penalty.l1 > 0.0 or problem.lam == 0.0 or not (data.n > data.d):
         return True
     if isinstance(problem, CoupledProblem):
@@ -191,6 +193,15 @@ def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
     if kinked.applies(problem):
         return name not in ("auto", "globbing") or not sifting.worthwhile(problem)
     return solver is not None and not {_IN_MEMORY, _SMALL, _COORDINATES}.isdisjoint(solver.needs)
+
+
+def _made_of_sums(problem: Problem | CoupledProblem, name: str) -> bool:
+    """Whether L1 penalties, or more features than rows, can be fitted by sums over rows, in more rounds."""
+    if isinstance(problem, CoupledProblem) or not problem.loss.smooth:
+        return False
+    if problem.penalty.l1 > 0.0:
+        return name in ("auto", "working-set")
+    return problem.lam > 0.0 and name in ("auto", "newton-cg")
 
 
 _SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cholesky", "sag", "saga")

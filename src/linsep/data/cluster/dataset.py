@@ -49,7 +49,7 @@ class Cluster(Dataset):
         self._state: dict[str, Column] = {}
         self._fetched: dict[str, FloatArray] = {}  # of the state, what was copied to the client
         self._tasks = X.tasks(self.n_threads)
-        vectors = sign, offset, weight, labels
+        self._given = vectors = sign, offset, weight, labels
         target = target_of(*vectors)
         self._vectors = self._vectors_of(target)
         self._requests = RowRequests(X, target, self._vectors)
@@ -163,6 +163,12 @@ class Cluster(Dataset):
         self.engine.traffic.received += bytes_of(parts)
         return np.concatenate(parts, axis=-1)
 
+    def stays_remote(self) -> bool:
+        """Whether the client has neither memory nor a directory for all rows."""
+        from linsep.data.cluster.spill import DIRECTORY  # noqa: PLC0415 - which knows this class
+
+        return not self.fits_memory() and self.engine.setting(DIRECTORY) is None
+
     def to_memory(self) -> Dataset:
         """Copy all rows to memory, or to the client's disk if they are too many."""
         if self.fits_memory():
@@ -171,9 +177,13 @@ class Cluster(Dataset):
 
         return spill(self)
 
-    def columns(self, chosen: IntArray) -> Memory:
-        """Copy to memory: methods that ask for columns work on rows there."""
-        return self.sample(np.arange(self.n)).columns(chosen)
+    def columns(self, chosen: IntArray) -> Cluster:
+        """Copy the chosen features on the workers; of sparse rows one round counts the entries."""
+        rows = self.X.columns(chosen)
+        sign, offset, weight, labels = (
+            None if v is None else RowVector(rows, v.target) for v in self._given
+        )
+        return Cluster(rows, sign, offset, weight, labels, self.n_threads)
 
     def sample(self, rows: IntArray, factor: FloatArray | None = None) -> Memory:
         """Copy the given rows to memory (one round, unless the client has them)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.data.block import FloatArray
-from linsep.data.memory import Memory
+from linsep.data.memory import Memory, readable
 from linsep.errors import ClusterError, LinsepError
 
 IntArray = npt.NDArray[np.int64]
@@ -141,6 +141,16 @@ def take(part: Partition, vectors: Vectors, rows: IntArray) -> tuple[Any, ...]:
 def between(part: Partition, lo: int, hi: int) -> Any:
     """Rows lo .. hi of a partition, without their targets."""
     return part.X[lo:hi]
+
+
+def take_columns(part: Partition, chosen: IntArray) -> Partition:
+    """Some features of all rows of a partition, in a layout the kernels read."""
+    return replace(part, X=readable(part.X[:, chosen]))
+
+
+def count_entries(part: Partition) -> int:
+    """Stored entries of a sparse partition."""
+    return int(part.X.nnz)
 
 
 def find(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.data.block import FloatArray
-from linsep.data.cluster.partition import Partition, Target, Task
+from linsep.data.cluster.partition import (
+    Partition,
+    Target,
+    Task,
+    count_entries,
+    take_columns,
+)
 from linsep.data.location import Location
 
 if TYPE_CHECKING:
@@ -84,6 +90,24 @@ class ClusterRows:
         first = self.starts[:-1].tolist()
         pairs = zip(self.numbers, first, strict=True)
         return [Task(number, lo, __version__, threads) for number, lo in pairs]
+
+    def columns(self, chosen: IntArray) -> ClusterRows:
+        """The chosen features of all rows, copied by the workers and persisted there."""
+        engine, facts = self.engine, self.facts
+        parts = engine.map(
+            "columns", take_columns, self.parts, engine.share("chosen", chosen), persist=True
+        )
+        entries = [fact.n * len(chosen) for fact in facts]
+        if self.sparse:
+            engine.traffic.rounds += 1
+            entries = engine.collect(engine.map("entries", count_entries, parts))
+        kept = [
+            replace(fact, d=len(chosen), entries=count, names=None)
+            for fact, count in zip(facts, entries, strict=True)
+        ]
+        found = ClusterRows(engine, parts, kept, self.numbers)
+        found.classes, found.places, found.fetched = self.classes, self.places, self.fetched
+        return found
 
     def vector(self, **target: Any) -> Any:
         """A vector with one number per row, stored with the rows until it is read."""

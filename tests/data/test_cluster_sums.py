@@ -1,0 +1,76 @@
+"""Rows that the client has no room for: L1 penalties and more features than rows are fitted by sums on the workers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from partitioned import Partitioned
+
+import linsep
+from linsep import LinearClassifier, LinearRegressor, LogisticRegression
+from linsep.losses import Huber, get
+from linsep.penalties import ElasticNet
+from linsep.train import Recipe, train
+
+pytest.importorskip("distributed")
+delayed = pytest.importorskip("dask.delayed").delayed
+
+CUTS = (900, 1, 1100, 999)
+N = sum(CUTS)
+
+
+def table(d, sparse, n=N):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.1 if sparse else 1.0)
+    z = X[:, :6].sum(axis=1)
+    return (sp.csr_matrix(X) if sparse else X), z + rng.logistic(size=n) / 2.0
+
+
+def pieces(a, cuts=CUTS):
+    return [delayed(a[lo:hi]) for lo, hi in pairwise(np.cumsum([0, *cuts]).tolist())]
+
+
+CASES = {
+    "lasso": (LogisticRegression(C=0.1, l1_ratio=1.0, tol=1e-6), 21, False, 20),
+    "elastic net": (LogisticRegression(C=0.05, l1_ratio=0.5, tol=1e-6), 260, False, 40),
+    "sparse": (LinearClassifier("squared_hinge", C=0.05, l1_ratio=1.0, tol=1e-6), 700, True, 60),
+}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_absolute_penalties_on_the_workers(client, kind, tuned):
+    model, d, sparse, most = CASES[kind]
+    X, z = table(d, sparse)
+    tuned(memory_entries=1000)
+    model.fit(pieces(X), pieces(z > 0))
+    assert model.solver_ == "working-set" and model.traffic_.rounds <= most
+    name = getattr(model, "loss", "logistic")
+    recipe = Recipe(get(name), ElasticNet(model.C, model.l1_ratio), tol=model.tol)
+    here = train(recipe, Partitioned(X, CUTS, np.where(z > 0, 1.0, -1.0)), warn=False)
+    assert (np.append(model.coef_, model.intercept_) == here.W[:, 0]).all()
+    assert linsep.verify(model, X, z > 0).certified and 0 < (model.coef_ != 0).sum() < d
+
+
+def test_numbers_with_an_absolute_penalty(client, tuned):
+    X, z = table(30, sparse=False)
+    tuned(memory_entries=1000)
+    model = LinearRegressor("huber", C=0.02, l1_ratio=1.0).fit(pieces(X), pieces(z))
+    here = train(Recipe(Huber(centre=0.0), ElasticNet(0.02, 1.0)), Partitioned(X, CUTS, offset=-z))
+    np.testing.assert_allclose(model.coef_.ravel(), here.W[:-1, 0], atol=1e-3)
+    assert linsep.verify(model, X, z).certified
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_more_features_than_rows(client, sparse, tuned):
+    cuts = (150, 100, 50)
+    X, z = table(900, sparse, n=300)
+    tuned(memory_entries=1000)
+    model = LogisticRegression(C=0.1, solver="newton-cg").fit(pieces(X, cuts), pieces(z > 0, cuts))
+    recipe = Recipe(get("logistic"), ElasticNet(0.1), solver="newton-cg", tol=model.tol)
+    here = train(recipe, Partitioned(X, cuts, np.where(z > 0, 1.0, -1.0)))
+    assert (model.coef_[0] == here.W[:-1, 0]).all()
+    assert linsep.verify(model, X, z > 0).certified
+    assert model.traffic_.received < 8 * X.shape[0] * X.shape[1] / 2  # vectors, and no rows
