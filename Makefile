@@ -70,6 +70,10 @@ oldest: ## run the tests of estimators, tuning, pipelines and inference on the o
 	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(OLD)/python -m pytest -m "not slow" -o filterwarnings=default -n auto --dist worksteal \
 	  -k "not lost_in_rounding and not (ZeroOneClassifier and sample_weight_equivalence)" $(OLDEST_TESTS)
 
+spark-test: $(BUILT) ## fit and predict on Spark in local mode (needs Java 17)
+	$(PIP) install --quiet "pyspark>=4"
+	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m spark tests/spark
+
 browser-test: $(BUILT) ## open the HTML report in a real browser (installs Debian's chromium if it may)
 	.ci/need_browser
 	$(BIN)/python -m pytest -m browser tests/browser

@@ -32,7 +32,7 @@ class LinsepError(ValueError):
 
 
 class ClusterError(LinsepError):
-    """A Dask cluster cannot go on with a fit.
+    """A cluster cannot go on with a fit.
 
     Attributes
     ----------

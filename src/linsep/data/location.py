@@ -16,15 +16,15 @@ class Location(Enum):
     CLUSTER = "cluster"  #: on the workers of a cluster: a pass is one round, and only sums return
 
 
-ENGINES = {"dask": "dask", "dask_expr": "dask", "distributed": "dask"}
+ENGINES = {"dask": "dask", "dask_expr": "dask", "distributed": "dask", "pyspark": "spark"}
 """Module that a collection or client comes from, and the engine of ``data.cluster.engines`` that reads it."""
 
 
 def location_of(X: Any) -> Location:
     """Location of rows, or of anything that can be opened as rows.
 
-    Classes of linsep declare it as a class attribute ``location``. Dask collections, and lists of delayed or future
-    partitions, are on a cluster. Everything else is in memory.
+    Classes of linsep declare it as a class attribute ``location``. Dask collections, lists of delayed or future
+    partitions, and Spark data frames are on a cluster. Everything else is in memory.
     """
     if type(X) is np.ndarray:
         return Location.MEMORY

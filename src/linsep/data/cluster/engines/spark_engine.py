@@ -1,0 +1,639 @@
+"""Spark: a column is an expression over RDDs that hold one value for each partition.
+
+``map`` only writes down what is to be computed. ``collect`` and ``total`` run it as one job: the stored RDDs that the
+expression reads are zipped, and a task evaluates all its steps on the values of its partition. ``persist`` stores a
+result (``MEMORY_AND_DISK``) when a job first needs it. Spark computes what a lost executor held again from its
+lineage, which ends in the user's data frame.
+
+Rows leave the data frame as Arrow batches (``mapInArrow``), so no row becomes a Python object.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep.data.block import FloatArray
+from linsep.data.cluster.engine import Column, Engine, Source, cut, lengths, pick
+from linsep.data.layout import FAN, one_after_another, ordered
+from linsep.data.location import Location, location_of
+from linsep.errors import BadInput, ClusterError, LinsepError
+
+INLINE = 1 << 16  # bytes of values of all partitions that are part of every task
+COLLECTED = (
+    1 << 26
+)  # bytes of sums that come to the driver as they are; more are added up by the executors
+LARGEST = (1 << 31) - (1 << 20)  # bytes of one value that Spark can move
+SPARSE = 1 / 3  # vectors with fewer stored entries than this share are read as sparse rows
+_RAW = "linsep_raw"
+
+
+@dataclass(eq=False)
+class Stored:
+    """Values on the executors: an RDD with one element for each partition."""
+
+    rdd: Any
+    released: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """``fn(*columns, **common)`` of every partition, not yet computed."""
+
+    fn: Callable[..., Any]
+    columns: tuple[Column, ...]
+    common: dict[str, Any]
+    among: tuple[int, ...] | None
+
+
+class Shared:
+    """One value for all partitions."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class SparkEngine(Engine):
+    """Jobs of a Spark session."""
+
+    library = "Spark"
+
+    def __init__(self, session: Any, count: int) -> None:
+        super().__init__()
+        self.session, self.context, self.count = session, session.sparkContext, count
+        self.numbers = list(range(count))  # of the RDDs' partitions, for each of ours
+
+    def restart(self) -> SparkEngine:
+        again = SparkEngine(self.session, self.count)
+        again.numbers = list(self.numbers)
+        return again
+
+    def map(
+        self,
+        what: str,
+        fn: Callable[..., Any],
+        /,
+        *columns: Column,
+        among: Sequence[int] | None = None,
+        persist: bool = False,
+        **common: Any,
+    ) -> Column:
+        call = Call(fn, columns, common, None if among is None else tuple(among))
+        return self._stored(call) if persist else call
+
+    def _stored(self, call: Call) -> Stored:
+        """The results as an RDD, released when nothing refers to them any more."""
+        level = importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK
+        rdd = self._rdd(call).persist(level)
+        stored = Stored(rdd)
+        stored.released = weakref.finalize(stored, _release, rdd, self.context)
+        stored.released.atexit = False
+        return stored
+
+    def _rdd(self, column: Column) -> Any:
+        """The values of a column as an RDD with one element for each partition."""
+        programme = Programme(self)
+        programme.compile(column)
+        sources = programme.sources or [self._empty()]
+        rdd = sources[0]
+        for other in sources[1:]:
+            rdd = rdd.zip(other)
+        return rdd.mapPartitionsWithIndex(programme.task())
+
+    def _empty(self) -> Any:
+        return self.context.parallelize([None] * self.count, self.count)
+
+    def distribute(self, values: Sequence[Any]) -> Any:
+        """Values of the client as an RDD."""
+        everywhere: list[Any] = [None] * self.count
+        for number, value in zip(self.numbers, values, strict=True):
+            everywhere[number] = value
+        return self.context.parallelize(everywhere, self.count)
+
+    def send(self, what: str, values: Sequence[Any]) -> Stored:
+        return Stored(self.distribute(values))
+
+    def share(self, what: str, value: Any) -> Shared:
+        return Shared(value)
+
+    def keep(self, column: Column, numbers: Sequence[int]) -> Column:
+        self.numbers = [self.numbers[i] for i in numbers]
+        return column
+
+    def collect(self, column: Column) -> list[Any]:
+        if isinstance(column, list):
+            return column
+        numbers = self.numbers
+        if isinstance(column, Call) and column.among is not None:
+            numbers = [numbers[i] for i in column.among]
+        return self._run(self._rdd(column), numbers)
+
+    def _run(self, rdd: Any, numbers: list[int]) -> list[Any]:
+        errors = (
+            importlib.import_module("py4j.protocol").Py4JError,
+            importlib.import_module("pyspark.errors").PySparkException,
+        )
+        try:
+            found = list(self.context.runJob(rdd, list, numbers))
+        except errors as error:
+            raise self._explained(error, numbers) from error
+        for value in found:
+            if isinstance(value, Failure):
+                raise value.error
+        return found
+
+    def total(self, column: Column, size: int) -> FloatArray:
+        """Totals that are short come to the driver; long ones are added up on the executors, level by level."""
+        rdd, count = self._rdd(column), len(self.numbers)
+        if count <= FAN or 8 * size * count <= COLLECTED:
+            return ordered(self._run(rdd, self.numbers))
+        rdd = rdd.mapPartitionsWithIndex(_Placed({n: i for i, n in enumerate(self.numbers)}))
+        while count > FAN:
+            count = -(-count // FAN)
+            rdd = rdd.map(_in_group).partitionBy(count, _identity).mapPartitions(_added)
+        return ordered(self._run(rdd.sortByKey(numPartitions=1).values(), [0]))
+
+    def dumps(self, fn: Any) -> bytes:
+        blob: bytes = importlib.import_module("pyspark.cloudpickle").dumps(fn)
+        return blob
+
+    def setting(self, name: str) -> Any:
+        return self.session.conf.get(f"spark.linsep.{name}", None)
+
+    def how_to_set(self, name: str, value: str) -> str:
+        return f"spark.conf.set('spark.linsep.{name}', {value!r})"
+
+    def _explained(self, error: Exception, numbers: Sequence[int]) -> ClusterError:
+        """What Spark says, in the words of a fit."""
+        if self.context._jsc is None:
+            return ClusterError(
+                "The Spark session was stopped during the fit: start one and fit again."
+            )
+        text = str(getattr(error, "java_exception", error))
+        found = re.search(r"Task (\d+) in stage [\d.]+ failed (\d+) times", text)
+        if found is None or int(found[1]) >= len(numbers):
+            return ClusterError(f"The cluster cannot go on: {_first_lines(text)}")
+        number, times = self.numbers.index(numbers[int(found[1])]), int(found[2])
+        return ClusterError(
+            f"Partition {number} (counting from 0): its task failed {times} times. It is too large for the memory of "
+            "an executor, or its data bring the workers down. Look at it, repartition the data frame into smaller "
+            f"partitions, or give the executors more memory (spark.executor.memoryOverhead). Spark says: "
+            f"{_first_lines(text)}",
+            (number,),
+        )
+
+
+def _first_lines(text: str) -> str:
+    """The beginning of a message of the JVM, without its stack."""
+    lines = [line.strip() for line in text.splitlines()]
+    return " ".join(line for line in lines if line and not line.startswith("at "))[:600]
+
+
+def _release(rdd: Any, context: Any) -> None:
+    """Drop a stored RDD, in a thread of its own: this may run in the middle of another call to the JVM."""
+
+    def drop() -> None:
+        try:
+            rdd.unpersist()
+        except Exception:  # the session has ended, and the RDD with it
+            return
+
+    if context._jsc is not None:
+        threading.Thread(target=drop, daemon=True).start()
+
+
+# tasks
+
+
+class Programme:
+    """The steps of a column, and the stored RDDs that they read."""
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self._engine = engine
+        self.sources: list[Any] = []
+        self._steps: list[tuple[Any, list[tuple[str, Any]], dict[str, Any]]] = []
+        self._known: dict[int, tuple[str, Any]] = {}  # by identity, which `_held` keeps valid
+        self._held: list[Any] = []
+
+    def compile(self, column: Column) -> tuple[str, Any]:
+        """How a task finds the value of a column: ("source" | "step" | "shared" | "value", ...)."""
+        found = self._known.get(id(column))
+        if found is None:
+            found = self._known[id(column)] = self._compiled(column)
+            self._held.append(column)
+        return found
+
+    def _compiled(self, column: Column) -> tuple[str, Any]:
+        if isinstance(column, Shared):
+            return "shared", column.value
+        if isinstance(column, Call):
+            inputs = [self.compile(one) for one in column.columns]
+            self._steps.append((column.fn, inputs, column.common))
+            return "step", len(self._steps) - 1
+        if isinstance(column, Stored):
+            return self._source(column.rdd)
+        values = dict(zip(self._engine.numbers, column, strict=True))
+        if len(self._engine.dumps(values)) > INLINE:
+            return self._source(self._engine.distribute(column))
+        return "value", values
+
+    def _source(self, rdd: Any) -> tuple[str, Any]:
+        self.sources.append(rdd)
+        return "source", len(self.sources) - 1
+
+    def task(self) -> Task:
+        """What a task does with the values of its partition; the last step is the answer."""
+        answer = ("step", len(self._steps) - 1) if self._steps else ("source", 0)
+        return Task(self._steps, max(1, len(self.sources)), answer)
+
+
+@dataclass
+class Task:
+    """On an executor: all steps on the values of one partition."""
+
+    steps: list[tuple[Any, list[tuple[str, Any]], dict[str, Any]]]
+    sources: int
+    answer: tuple[str, Any]
+
+    def __call__(self, number: int, elements: Iterator[Any]) -> Iterator[Any]:
+        """The value of partition ``number``, from its stored ones, which come as nested pairs."""
+        for element in elements:
+            yield self._evaluate(number, _flat(element, self.sources))
+
+    def _evaluate(self, number: int, stored: list[Any]) -> Any:
+        made: list[Any] = []
+
+        def value(place: tuple[str, Any]) -> Any:
+            kind, at = place
+            if kind == "shared":
+                return at
+            return {"source": stored, "step": made}[kind][at] if kind != "value" else at.get(number)
+
+        for fn, inputs, common in self.steps:
+            values = [value(place) for place in inputs]
+            failed = next((one for one in values if isinstance(one, Failure)), None)
+            made.append(failed if failed is not None else _attempt(fn, values, common))
+        return value(self.answer)
+
+
+def _flat(element: Any, count: int) -> list[Any]:
+    """The values of nested pairs: ((a, b), c) as [a, b, c]."""
+    if count == 1:
+        return [element]
+    return [*_flat(element[0], count - 1), element[1]]
+
+
+@dataclass
+class Failure:
+    """An error of linsep on an executor: it is the result, so that Spark does not try again what fails again."""
+
+    error: LinsepError
+
+
+def _attempt(fn: Any, values: list[Any], common: dict[str, Any]) -> Any:
+    try:
+        return fn(*values, **common)
+    except LinsepError as error:
+        return Failure(error)
+
+
+@dataclass
+class _Placed:
+    """(place among the partitions, value), of those that have rows."""
+
+    place: dict[int, int]
+
+    def __call__(self, number: int, elements: Iterator[Any]) -> Iterator[Any]:
+        if number in self.place:
+            for value in elements:
+                yield self.place[number], value
+
+
+def _in_group(pair: tuple[int, Any]) -> tuple[int, tuple[int, Any]]:
+    return pair[0] // FAN, pair
+
+
+def _identity(group: int) -> int:
+    return group
+
+
+def _added(pairs: Iterator[tuple[int, tuple[int, Any]]]) -> Iterator[tuple[int, Any]]:
+    """The sum of a group, in the order of its members."""
+    found = sorted((pair for _, pair in pairs), key=_place)
+    values = [value for _, value in found]
+    failed = next((value for value in values if isinstance(value, Failure)), None)
+    if found:
+        yield found[0][0] // FAN, one_after_another(values) if failed is None else failed
+
+
+def _place(pair: tuple[int, Any]) -> int:
+    return pair[0]
+
+
+# what the user gives
+
+
+def source(X: Any, y: Any, weight: Any) -> Source:
+    """A Spark data frame as columns; y and weights are columns of it, expressions, or vectors of the driver."""
+    if not hasattr(X, "mapInArrow"):
+        raise BadInput(f"X is a {type(X).__module__}.{type(X).__name__}; give a Spark data frame.")
+    session = X.sparkSession
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise BadInput(
+            "X belongs to a session of Spark Connect, which has no RDDs: run the program on the driver."
+        )
+    vectors, frame, features = [], X, list(X.columns)
+    for v, name in ((y, "y"), (weight, "sample_weight")):
+        column = None if v is None or not _names_column(v) else f"linsep_{name}"
+        if column is not None:
+            expression = _expression(X, v, name)
+            features = [one for one in features if one not in X.select(expression).columns]
+            frame = frame.withColumn(column, expression)
+        vectors.append(column)
+    if not features:
+        raise BadInput(f"X has no columns beside y and the weights: {X.columns}.")
+    added = [column for column in vectors if column is not None]
+    raw = Stored(_raw(frame.select(*map(_quoted, [*features, *added]))))
+    engine = SparkEngine(session, raw.rdd.getNumPartitions())
+    x = _features_of(engine, raw, X.select(*map(_quoted, features)).schema)
+    columns = []
+    for v, name, column in zip((y, weight), ("y", "sample_weight"), vectors, strict=True):
+        if column is not None:
+            columns.append(engine.map(name, _vector, raw, name=column))
+        elif v is None:
+            columns.append(None)
+        else:
+            columns.append(engine.send(name, cut(v, lengths(engine, x), name)))
+    return Source(engine, x, engine.count, columns[0], columns[1])
+
+
+def _names_column(v: Any) -> bool:
+    """Whether y or a weight is a column of the frame, by name or as an expression."""
+    if isinstance(v, str):
+        return True
+    if location_of(v) is not Location.CLUSTER:
+        return False
+    if hasattr(v, "mapInArrow"):
+        raise BadInput(
+            "y and sample_weight must be columns of X: Spark does not know which rows of two data frames belong "
+            "together. Give the name of a column, fit(frame, 'label'), or an expression of its columns."
+        )
+    return hasattr(v, "alias")
+
+
+def _expression(X: Any, v: Any, name: str) -> Any:
+    if not isinstance(v, str):
+        return v
+    if v not in X.columns:
+        raise BadInput(f"{name}={v!r} is no column of X: {', '.join(X.columns)}.")
+    return X[_quoted(v)]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _raw(frame: Any) -> Any:
+    """The rows of each partition as one Arrow table: an RDD with one element for each of them."""
+    packed = frame.mapInArrow(_pack, f"{_RAW} binary")
+    return packed.rdd.mapPartitions(_unpack)
+
+
+def _pack(batches: Iterator[Any]) -> Iterator[Any]:
+    """On an executor: Arrow batches as bytes."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        packed = pa.array([sink.getvalue().to_pybytes()], type=pa.binary())
+        yield pa.RecordBatch.from_arrays([packed], names=[_RAW])
+
+
+def _unpack(rows: Iterator[Any]) -> Iterator[Any]:
+    """On an executor: one table of all batches of a partition; None if it has no rows."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    tables = [pa.ipc.open_stream(bytes(row[_RAW])).read_all() for row in rows]
+    tables = [table for table in tables if table.num_rows]
+    yield pa.concat_tables(tables) if tables else None
+
+
+def _vector(table: Any, name: str) -> Any:
+    """On an executor: a column as an array."""
+    return np.zeros(0) if table is None else table[name].to_numpy()
+
+
+def _features_of(engine: SparkEngine, raw: Stored, schema: Any) -> Column:
+    """The rows: a table with names, or an array or sparse matrix if the only column holds vectors."""
+    names = tuple(schema.names)
+    wide = [field.name for field in schema.fields if _holds_vectors(field.dataType)]
+    if not wide:
+        return engine.map("x", _table, raw, names=names)
+    if len(names) > 1:
+        raise BadInput(
+            f"Column {wide[0]!r} holds vectors and there are others beside it: {', '.join(names)}. Select it alone, "
+            "or assemble all features into one vector."
+        )
+    engine.traffic.rounds += 1
+    found = engine.collect(engine.map("entries", _entries, raw, name=wide[0]))
+    stored, size = np.sum(found, axis=0)
+    return engine.map("x", _rows_of_vectors, raw, name=wide[0], sparse=bool(stored < SPARSE * size))
+
+
+def _holds_vectors(kind: Any) -> bool:
+    return (
+        kind.typeName() in ("vector", "vectorudt", "udt", "array")
+        or "Vector" in type(kind).__name__
+    )
+
+
+def _table(table: Any, names: Sequence[str]) -> Any:
+    """On an executor: the features of a partition; an array without rows if it is empty."""
+    if table is None:
+        return np.zeros((0, len(names)))
+    if table.nbytes > LARGEST:
+        raise BadInput(
+            f"A partition holds {table.nbytes:,} bytes, and Spark moves {LARGEST:,} at once: repartition the frame."
+        )
+    return table.select(list(names))
+
+
+def _entries(table: Any, name: str) -> tuple[int, int]:
+    """On an executor: stored entries of the vectors of a partition, and entries in all."""
+    if table is None:
+        return 0, 0
+    rows = _csr(table[name])
+    return int(rows.nnz), int(np.prod(rows.shape))
+
+
+def _rows_of_vectors(table: Any, name: str, sparse: bool) -> Any:
+    """On an executor: vectors as the rows of a matrix."""
+    if table is None:
+        return np.zeros((0, 1))
+    rows = _csr(table[name])
+    return rows if sparse else rows.toarray()
+
+
+def _csr(column: Any) -> Any:
+    """Arrays or vectors of pyspark.ml (structs of type, size, indices and values) as CSR rows."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    column = column.combine_chunks()
+    if column.null_count:
+        raise BadInput(
+            f"{column.null_count} of the vectors are null; fill them in or drop these rows."
+        )
+    if not pa.types.is_struct(column.type):
+        values = [
+            np.asarray(one, dtype=np.float64) for one in column.to_numpy(zero_copy_only=False)
+        ]
+        return _stacked(
+            values, [np.arange(len(one)) for one in values], {len(one) for one in values}
+        )
+    size, indices, values = (column.field(part) for part in ("size", "indices", "values"))
+    lists = [np.asarray(one, dtype=np.float64) for one in values.to_numpy(zero_copy_only=False)]
+    kinds = column.field("type").to_numpy(zero_copy_only=False)
+    at = [
+        np.arange(len(one)) if kind else np.asarray(where, dtype=np.int64)
+        for one, kind, where in zip(
+            lists, kinds, indices.to_numpy(zero_copy_only=False), strict=True
+        )
+    ]
+    sizes = [
+        len(one) if kind else int(given)
+        for one, kind, given in zip(lists, kinds, size.to_numpy(zero_copy_only=False), strict=True)
+    ]
+    return _stacked(lists, at, set(sizes))
+
+
+def _stacked(values: list[Any], at: list[Any], sizes: set[int]) -> Any:
+    if len(sizes) > 1:
+        raise BadInput(f"The vectors have different lengths: {sorted(sizes)[:5]}.")
+    starts = np.cumsum([0, *map(len, values)])
+    found = sp.csr_matrix(
+        (np.concatenate(values), np.concatenate(at), starts), shape=(len(values), max(sizes))
+    )
+    found.eliminate_zeros()
+    return found
+
+
+def files(client: Any, paths: Sequence[str], read: Callable[[str], Any]) -> tuple[Any, ...]:
+    """An engine, and columns of what ``read(path)`` returns for each file, a tuple of three."""
+    engine = SparkEngine(client, len(paths))
+    found = engine.map("read", read, engine.send("path", paths))
+    return engine, *(engine.map("part", pick, found, at=at) for at in range(3))
+
+
+# what the user gets
+
+_COLUMNS = {
+    "predict": "prediction",
+    "predict_proba": "probability",
+    "predict_log_proba": "log_probability",
+    "decision_function": "score",
+}
+
+
+def predict(model: Any, method: str, X: Any, encode: Any = None) -> Any:
+    """X with the answers of ``model.method`` as a further column: a data frame, not yet computed.
+
+    The column is called "prediction", "probability", "log_probability" or "score"; answers with several numbers for a
+    row are arrays. Other columns than the features of the model may be there and stay.
+    """
+    types: Any = importlib.import_module("pyspark.sql.types")
+    column, names = _COLUMNS[method], _features_for(encode or model, X)
+    if column in X.columns:
+        raise BadInput(f"X has a column {column!r} already; drop or rename it.")
+    vectors = any(_holds_vectors(X.schema[name].dataType) for name in names)
+    kind, arrow = _types(model, method)
+    answer = _Answers(model, encode, method, tuple(names), column, arrow, vectors)
+    return X.mapInArrow(
+        answer, types.StructType([*X.schema.fields, types.StructField(column, kind)])
+    )
+
+
+def _features_for(model: Any, X: Any) -> list[str]:
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        missing = [name for name in names if name not in X.columns]
+        if missing:
+            raise BadInput(f"X lacks columns that the model was fitted to: {', '.join(missing)}.")
+        return list(names)
+    columns = list(X.columns)
+    wide = [name for name in columns if _holds_vectors(X.schema[name].dataType)]
+    if len(wide) == 1:
+        return wide
+    if len(columns) != model.n_features_in_:
+        raise BadInput(
+            f"X has {len(columns)} columns, and the model was fitted to {model.n_features_in_} without names: select "
+            "these columns."
+        )
+    return columns
+
+
+def _types(model: Any, method: str) -> tuple[Any, Any]:
+    """Spark's and Arrow's type of the answers, from that for one row of zeros."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    from_arrow_type: Any = importlib.import_module("pyspark.sql.pandas.types").from_arrow_type
+    example = getattr(model, method)(_rows(np.zeros((1, model.n_features_in_)), model))
+    kind = pa.array(np.ravel(example)[:1].tolist()).type
+    kind = kind if example.ndim == 1 else pa.list_(kind)
+    return from_arrow_type(kind), kind
+
+
+def _rows(X: Any, model: Any) -> Any:
+    """Rows with the names that the model knows."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    names = getattr(model, "feature_names_in_", None)
+    return X if names is None else pa.table(dict(zip(names, X.T, strict=True)))
+
+
+@dataclass
+class _Answers:
+    """On an executor: batches with the answers of a model as a further column."""
+
+    model: Any
+    encode: Any
+    method: str
+    names: tuple[str, ...]
+    column: str
+    kind: Any
+    vectors: bool
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415
+
+        for batch in batches:
+            answer = self._of(pa.table(batch)) if batch.num_rows else np.zeros(0)
+            made = pa.array(answer.tolist(), type=self.kind)
+            names = [*batch.schema.names, self.column]
+            yield pa.RecordBatch.from_arrays([*batch.columns, made], names=names)
+
+    def _of(self, table: Any) -> Any:
+        rows = table.select(list(self.names))
+        if self.encode is not None:
+            rows = self.encode.transform(rows)
+        elif self.vectors:
+            rows = _csr(rows[self.names[0]])
+        elif getattr(self.model, "feature_names_in_", None) is None:
+            rows = np.column_stack([column.to_numpy() for column in rows.columns])
+        return getattr(self.model, self.method)(rows)
+
+
+def predict_files(model: Any, method: str, parts: Any, encode: Any = None) -> Any:
+    """Refuse to predict: the answers would have no rows to stand beside."""
+    raise BadInput(
+        "Predictions for files on Spark need a data frame: model.predict(spark.read.parquet(path))."
+    )

@@ -1,0 +1,156 @@
+"""Rows on Spark: the same bits as on Dask and in memory, and predictions as columns.
+
+One session in local mode serves all tests; it takes most of the time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from partitioned import Partitioned
+
+import linsep
+from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
+from linsep.data import Location, location_of
+from linsep.errors import BadInput
+from linsep.losses import get
+from linsep.penalties import ElasticNet
+from linsep.train import Recipe, train
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+N, D = 6000, 4
+CUTS = (1000, 1, 0, 2499, 2500)
+NAMES = [f"x{j}" for j in range(D)]
+
+
+@pytest.fixture(scope="module")
+def spark():
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+    from pyspark.sql import SparkSession
+
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)) * np.arange(1, D + 1)
+    z = X @ rng.normal(size=D)
+    return X, z, np.where(z + 3.0 * rng.logistic(size=N) > 0, "yes", "no"), rng.random(N)
+
+
+def frame_of(spark, cuts=CUTS, **columns):
+    """A data frame whose partitions are these rows of the columns, in batches of 700."""
+    batch = pa.RecordBatch.from_pydict(columns)
+    edges = list(pairwise(np.cumsum([0, *cuts]).tolist()))
+
+    def make(batches):
+        for given in batches:
+            for i in given.column(0).to_pylist():
+                lo, hi = edges[i]
+                for at in range(lo, hi, 700):
+                    yield batch.slice(at, min(700, hi - at))
+
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return spark.range(0, len(cuts), 1, len(cuts)).mapInArrow(make, from_arrow_schema(batch.schema))
+
+
+@pytest.fixture(scope="module")
+def frame(spark, table):
+    X, z, y, w = table
+    return frame_of(spark, **dict(zip(NAMES, X.T, strict=True)), y=y, z=z, w=w).cache()
+
+
+def there(frame, *names):
+    return frame.select(*NAMES, *names)
+
+
+def named(X):
+    return pa.table(dict(zip(NAMES, X.T, strict=True)))
+
+
+def partitioned(X, **vectors):
+    return Partitioned(X, [size for size in CUTS if size], **vectors)
+
+
+FITS = [
+    ("logistic", LogisticRegression(C=0.5, tol=1e-6)),
+    ("hinge", LinearSVC(C=0.05, tol=1e-6)),
+    ("squared_hinge", LinearClassifier("squared_hinge", C=0.5, tol=1e-6, solver="newton")),
+]
+
+
+@pytest.mark.parametrize("loss, model", FITS, ids=[loss for loss, _ in FITS])
+def test_fits_have_the_bits_of_the_same_partitions_in_memory(frame, table, loss, model):
+    X, _, y, w = table
+    model.fit(there(frame, "y", "w"), "y", sample_weight="w")
+    data = partitioned(X, sign=np.where(y == "yes", 1.0, -1.0), weight=w)
+    recipe = Recipe(get(loss), ElasticNet(model.C), solver=model.solver, tol=model.tol)
+    here = train(recipe, data)
+    assert (np.append(model.coef_, model.intercept_) == here.W[:, 0]).all()
+    assert model.certificate_.primal == here.certificate.primal and model.certificate_.certified
+    assert list(model.feature_names_in_) == NAMES and list(model.classes_) == ["no", "yes"]
+    assert 3 <= model.traffic_.rounds <= 8
+    linsep.verify(model, named(X), y, w)
+
+
+def test_dask_and_spark_agree(frame, table, client):
+    import dask.array as da
+
+    X, z, *_ = table
+    cut = [da.from_array(a, chunks=(CUTS, *a.shape[1:])) for a in (X, np.digitize(z, [-2.0, 2.0]))]
+    from pyspark.sql import functions as f
+
+    three = f.when(f.col("z") < -2.0, 0).when(f.col("z") < 2.0, 1).otherwise(2)
+    classes = there(frame, "z").withColumn("k", three).drop("z")
+    ours, theirs = LogisticRegression().fit(classes, "k"), LogisticRegression().fit(*cut)
+    assert (ours.coef_ == theirs.coef_).all() and ours.certificate_.certified
+    line = LinearRegressor("huber", C=1.0).fit(there(frame, "z"), "z")
+    other = LinearRegressor("huber", C=1.0).fit(cut[0], da.from_array(z, chunks=(CUTS,)))
+    assert (line.coef_ == other.coef_).all()
+    assert np.isclose(line.score(there(frame, "z"), "z"), line.score(named(X), z), rtol=1e-10)
+
+
+def test_verify_score_and_predict(frame, table):
+    X, z, y, _ = table
+    plain, model = LogisticRegression().fit(X, y), LogisticRegression().fit(named(X), y)
+    assert linsep.verify(model, there(frame, "y"), "y").certified
+    assert np.isclose(model.score(there(frame, "y"), "y"), plain.score(X, y), rtol=1e-12)
+    found = model.predict(frame).select("prediction", "z").collect()  # other columns stay
+    assert [row["prediction"] for row in found] == plain.predict(X).tolist()
+    assert [row["z"] for row in found] == z.tolist()
+    chances = [row["probability"] for row in model.predict_proba(there(frame)).collect()]
+    np.testing.assert_allclose(chances, plain.predict_proba(X), rtol=1e-12)
+    with pytest.raises(BadInput, match="fitted to: x3"):
+        model.predict(frame.drop("x3"))
+    with pytest.raises(BadInput, match="'prediction' already"):
+        model.predict(model.predict(frame))
+    with pytest.raises(BadInput, match="'label' is no column"):
+        LogisticRegression().fit(frame, "label")
+    assert location_of(frame) is Location.CLUSTER
