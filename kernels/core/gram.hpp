@@ -31,8 +31,11 @@ struct Lanes {
 template <class E>
 constexpr int kPanel = (VL == 8 ? 1 : 3) * Lanes<E>::count;
 template <class E>
-constexpr int kTileRows = VL == 8 ? kPanel<E> : 4;
+constexpr int kTileRows = VL == 8              ? kPanel<E>
+                          : kPanel<E> % 4 == 0 ? 4
+                                               : 3;  // the rows of a tile lie in one panel
 static_assert(kPanel<float> <= kMaxPanel && kPanel<double> % VL == 0);
+static_assert(kPanel<float> % kTileRows<float> == 0 && kPanel<double> % kTileRows<double> == 0);
 
 // out (I or fewer rows, `width` or fewer columns, rows `order` apart) += A' B over the packed rows of two panels.
 template <class E, int I>

@@ -13,7 +13,7 @@ from linsep.data.layout import ordered
 from linsep.errors import BadInput
 
 pa = pytest.importorskip("pyarrow")
-pytest.importorskip("pyspark")
+pytestmark = pytest.mark.spark
 
 
 class ListRDD:
