@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from linsep.data.cluster.engines import spark_engine
+from linsep.data.cluster.engines import spark_columns, spark_engine
 from linsep.data.layout import ordered
 from linsep.errors import BadInput
 
@@ -131,23 +131,23 @@ def test_vectors_become_rows():
     )
     table = pa.table({"v": vectors})
     expected = np.array([[1.0, 0.0, 2.0], [0.0, 5.0, 0.0]])
-    assert spark_engine._entries(table, "v") == (3, 6)
-    assert (spark_engine._rows_of_vectors(table, "v", sparse=False) == expected).all()
-    assert (spark_engine._rows_of_vectors(table, "v", sparse=True).toarray() == expected).all()
+    assert spark_columns.count_entries(table, "v") == (3, 6)
+    assert (spark_columns.rows_of_vectors(table, "v", sparse=False) == expected).all()
+    assert (spark_columns.rows_of_vectors(table, "v", sparse=True).toarray() == expected).all()
     lists = pa.table({"v": pa.array([[1.0, 2.0], [3.0, 4.0]])})
-    assert (spark_engine._rows_of_vectors(lists, "v", sparse=False) == [[1, 2], [3, 4]]).all()
+    assert (spark_columns.rows_of_vectors(lists, "v", sparse=False) == [[1, 2], [3, 4]]).all()
     with pytest.raises(BadInput, match="different lengths"):
-        spark_engine._csr(pa.chunked_array([[[1.0], [1.0, 2.0]]]))
+        spark_columns.csr_rows(pa.chunked_array([[[1.0], [1.0, 2.0]]]))
     with pytest.raises(BadInput, match="1 of the vectors are null"):
-        spark_engine._csr(pa.chunked_array([pa.array([[1.0], None])]))
+        spark_columns.csr_rows(pa.chunked_array([pa.array([[1.0], None])]))
 
 
 def test_batches_become_one_table_and_back():
     batch = pa.RecordBatch.from_pydict({"a": [1.0, 2.0], "y": ["no", None]})
-    packed = spark_engine._pack([batch, batch[:0], batch])
+    packed = spark_columns.pack([batch, batch[:0], batch])
     rows = [{"linsep_raw": one.column(0)[0].as_py()} for one in packed]
-    (table,) = spark_engine._unpack(rows)
+    (table,) = spark_columns.unpack(rows)
     assert table["a"].to_pylist() == [1.0, 2.0, 1.0, 2.0]
-    assert spark_engine._vector(table, "y").tolist() == ["no", None, "no", None]
-    assert list(spark_engine._unpack([])) == [None]
-    assert spark_engine._table(None, ("a",)).shape == (0, 1)
+    assert spark_columns.vector_of(table, "y").tolist() == ["no", None, "no", None]
+    assert list(spark_columns.unpack([])) == [None]
+    assert spark_columns.features_table(None, ("a",)).shape == (0, 1)

@@ -245,8 +245,8 @@ def source(X: Any, y: Any, weight: Any) -> Source:
     return Source(engine, x, len(x), target, weights, known_sizes(X), width)
 
 
-def files(client: Any, paths: Sequence[str], read: Callable[[str], Any]) -> tuple[Any, ...]:
-    """An engine, and columns of what ``read(path)`` returns for each file, a tuple of three."""
+def files(client: Any, paths: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """An engine, and columns of what ``read(file)`` returns for each file, a tuple of three."""
     from dask.delayed import delayed  # noqa: PLC0415
 
     call, part = delayed(read, pure=True), delayed(pick, pure=True)

@@ -4,8 +4,6 @@
 expression reads are zipped, and a task evaluates all its steps on the values of its partition. ``persist`` stores a
 result (``MEMORY_AND_DISK``) when a job first needs it. Spark computes what a lost executor held again from its
 lineage, which ends in the user's data frame.
-
-Rows leave the data frame as Arrow batches (``mapInArrow``), so no row becomes a Python object.
 """
 
 from __future__ import annotations
@@ -19,21 +17,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from linsep.data.block import FloatArray
 from linsep.data.cluster.engine import Column, Engine, Source, cut, lengths, pick
+from linsep.data.cluster.engines.spark_columns import (
+    count_entries,
+    expression_of,
+    features_table,
+    holds_vectors,
+    names_column,
+    quoted,
+    raw_tables,
+    rows_of_vectors,
+    vector_of,
+)
+from linsep.data.cluster.engines.spark_predictions import predict, predict_files
 from linsep.data.layout import FAN, one_after_another, ordered
-from linsep.data.location import Location, location_of
 from linsep.errors import BadInput, ClusterError, LinsepError
+
+__all__ = ["SparkEngine", "files", "predict", "predict_files", "source"]
 
 INLINE = 1 << 16  # bytes of values of all partitions that are part of every task
 COLLECTED = (
     1 << 26
 )  # bytes of sums that come to the driver as they are; more are added up by the executors
-LARGEST = (1 << 31) - (1 << 20)  # bytes of one value that Spark can move
 SPARSE = 1 / 3  # vectors with fewer stored entries than this share are read as sparse rows
-_RAW = "linsep_raw"
 
 
 @dataclass(eq=False)
@@ -338,9 +346,6 @@ def _place(pair: tuple[int, Any]) -> int:
     return pair[0]
 
 
-# what the user gives
-
-
 def source(X: Any, y: Any, weight: Any) -> Source:
     """A Spark data frame as columns; y and weights are columns of it, expressions, or vectors of the driver."""
     if not hasattr(X, "mapInArrow"):
@@ -352,22 +357,22 @@ def source(X: Any, y: Any, weight: Any) -> Source:
         )
     vectors, frame, features = [], X, list(X.columns)
     for v, name in ((y, "y"), (weight, "sample_weight")):
-        column = None if v is None or not _names_column(v) else f"linsep_{name}"
+        column = None if v is None or not names_column(v) else f"linsep_{name}"
         if column is not None:
-            expression = _expression(X, v, name)
+            expression = expression_of(X, v, name)
             features = [one for one in features if one not in X.select(expression).columns]
             frame = frame.withColumn(column, expression)
         vectors.append(column)
     if not features:
         raise BadInput(f"X has no columns beside y and the weights: {X.columns}.")
     added = [column for column in vectors if column is not None]
-    raw = Stored(_raw(frame.select(*map(_quoted, [*features, *added]))))
+    raw = Stored(raw_tables(frame.select(*map(quoted, [*features, *added]))))
     engine = SparkEngine(session, raw.rdd.getNumPartitions())
-    x = _features_of(engine, raw, X.select(*map(_quoted, features)).schema)
+    x = _features_of(engine, raw, X.select(*map(quoted, features)).schema)
     columns = []
     for v, name, column in zip((y, weight), ("y", "sample_weight"), vectors, strict=True):
         if column is not None:
-            columns.append(engine.map(name, _vector, raw, name=column))
+            columns.append(engine.map(name, vector_of, raw, name=column))
         elif v is None:
             columns.append(None)
         else:
@@ -375,265 +380,25 @@ def source(X: Any, y: Any, weight: Any) -> Source:
     return Source(engine, x, engine.count, columns[0], columns[1])
 
 
-def _names_column(v: Any) -> bool:
-    """Whether y or a weight is a column of the frame, by name or as an expression."""
-    if isinstance(v, str):
-        return True
-    if location_of(v) is not Location.CLUSTER:
-        return False
-    if hasattr(v, "mapInArrow"):
-        raise BadInput(
-            "y and sample_weight must be columns of X: Spark does not know which rows of two data frames belong "
-            "together. Give the name of a column, fit(frame, 'label'), or an expression of its columns."
-        )
-    return hasattr(v, "alias")
-
-
-def _expression(X: Any, v: Any, name: str) -> Any:
-    if not isinstance(v, str):
-        return v
-    if v not in X.columns:
-        raise BadInput(f"{name}={v!r} is no column of X: {', '.join(X.columns)}.")
-    return X[_quoted(v)]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _raw(frame: Any) -> Any:
-    """The rows of each partition as one Arrow table: an RDD with one element for each of them."""
-    packed = frame.mapInArrow(_pack, f"{_RAW} binary")
-    return packed.rdd.mapPartitions(_unpack)
-
-
-def _pack(batches: Iterator[Any]) -> Iterator[Any]:
-    """On an executor: Arrow batches as bytes."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    for batch in batches:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        packed = pa.array([sink.getvalue().to_pybytes()], type=pa.binary())
-        yield pa.RecordBatch.from_arrays([packed], names=[_RAW])
-
-
-def _unpack(rows: Iterator[Any]) -> Iterator[Any]:
-    """On an executor: one table of all batches of a partition; None if it has no rows."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    tables = [pa.ipc.open_stream(bytes(row[_RAW])).read_all() for row in rows]
-    tables = [table for table in tables if table.num_rows]
-    yield pa.concat_tables(tables) if tables else None
-
-
-def _vector(table: Any, name: str) -> Any:
-    """On an executor: a column as an array."""
-    return np.zeros(0) if table is None else table[name].to_numpy()
-
-
 def _features_of(engine: SparkEngine, raw: Stored, schema: Any) -> Column:
     """The rows: a table with names, or an array or sparse matrix if the only column holds vectors."""
     names = tuple(schema.names)
-    wide = [field.name for field in schema.fields if _holds_vectors(field.dataType)]
+    wide = [field.name for field in schema.fields if holds_vectors(field.dataType)]
     if not wide:
-        return engine.map("x", _table, raw, names=names)
+        return engine.map("x", features_table, raw, names=names)
     if len(names) > 1:
         raise BadInput(
             f"Column {wide[0]!r} holds vectors and there are others beside it: {', '.join(names)}. Select it alone, "
             "or assemble all features into one vector."
         )
     engine.traffic.rounds += 1
-    found = engine.collect(engine.map("entries", _entries, raw, name=wide[0]))
+    found = engine.collect(engine.map("entries", count_entries, raw, name=wide[0]))
     stored, size = np.sum(found, axis=0)
-    return engine.map("x", _rows_of_vectors, raw, name=wide[0], sparse=bool(stored < SPARSE * size))
+    return engine.map("x", rows_of_vectors, raw, name=wide[0], sparse=bool(stored < SPARSE * size))
 
 
-def _holds_vectors(kind: Any) -> bool:
-    return (
-        kind.typeName() in ("vector", "vectorudt", "udt", "array")
-        or "Vector" in type(kind).__name__
-    )
-
-
-def _table(table: Any, names: Sequence[str]) -> Any:
-    """On an executor: the features of a partition; an array without rows if it is empty."""
-    if table is None:
-        return np.zeros((0, len(names)))
-    if table.nbytes > LARGEST:
-        raise BadInput(
-            f"A partition holds {table.nbytes:,} bytes, and Spark moves {LARGEST:,} at once: repartition the frame."
-        )
-    return table.select(list(names))
-
-
-def _entries(table: Any, name: str) -> tuple[int, int]:
-    """On an executor: stored entries of the vectors of a partition, and entries in all."""
-    if table is None:
-        return 0, 0
-    rows = _csr(table[name])
-    return int(rows.nnz), int(np.prod(rows.shape))
-
-
-def _rows_of_vectors(table: Any, name: str, sparse: bool) -> Any:
-    """On an executor: vectors as the rows of a matrix."""
-    if table is None:
-        return np.zeros((0, 1))
-    rows = _csr(table[name])
-    return rows if sparse else rows.toarray()
-
-
-def _csr(column: Any) -> Any:
-    """Arrays or vectors of pyspark.ml (structs of type, size, indices and values) as CSR rows."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    column = column.combine_chunks()
-    if column.null_count:
-        raise BadInput(
-            f"{column.null_count} of the vectors are null; fill them in or drop these rows."
-        )
-    if not pa.types.is_struct(column.type):
-        values = [
-            np.asarray(one, dtype=np.float64) for one in column.to_numpy(zero_copy_only=False)
-        ]
-        return _stacked(
-            values, [np.arange(len(one)) for one in values], {len(one) for one in values}
-        )
-    size, indices, values = (column.field(part) for part in ("size", "indices", "values"))
-    lists = [np.asarray(one, dtype=np.float64) for one in values.to_numpy(zero_copy_only=False)]
-    kinds = column.field("type").to_numpy(zero_copy_only=False)
-    at = [
-        np.arange(len(one)) if kind else np.asarray(where, dtype=np.int64)
-        for one, kind, where in zip(
-            lists, kinds, indices.to_numpy(zero_copy_only=False), strict=True
-        )
-    ]
-    sizes = [
-        len(one) if kind else int(given)
-        for one, kind, given in zip(lists, kinds, size.to_numpy(zero_copy_only=False), strict=True)
-    ]
-    return _stacked(lists, at, set(sizes))
-
-
-def _stacked(values: list[Any], at: list[Any], sizes: set[int]) -> Any:
-    if len(sizes) > 1:
-        raise BadInput(f"The vectors have different lengths: {sorted(sizes)[:5]}.")
-    starts = np.cumsum([0, *map(len, values)])
-    found = sp.csr_matrix(
-        (np.concatenate(values), np.concatenate(at), starts), shape=(len(values), max(sizes))
-    )
-    found.eliminate_zeros()
-    return found
-
-
-def files(client: Any, paths: Sequence[str], read: Callable[[str], Any]) -> tuple[Any, ...]:
-    """An engine, and columns of what ``read(path)`` returns for each file, a tuple of three."""
+def files(client: Any, paths: Sequence[Any], read: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """An engine, and columns of what ``read(file)`` returns for each file, a tuple of three."""
     engine = SparkEngine(client, len(paths))
     found = engine.map("read", read, engine.send("path", paths))
     return engine, *(engine.map("part", pick, found, at=at) for at in range(3))
-
-
-# what the user gets
-
-_COLUMNS = {
-    "predict": "prediction",
-    "predict_proba": "probability",
-    "predict_log_proba": "log_probability",
-    "decision_function": "score",
-}
-
-
-def predict(model: Any, method: str, X: Any, encode: Any = None) -> Any:
-    """X with the answers of ``model.method`` as a further column: a data frame, not yet computed.
-
-    The column is called "prediction", "probability", "log_probability" or "score"; answers with several numbers for a
-    row are arrays. Other columns than the features of the model may be there and stay.
-    """
-    types: Any = importlib.import_module("pyspark.sql.types")
-    column, names = _COLUMNS[method], _features_for(encode or model, X)
-    if column in X.columns:
-        raise BadInput(f"X has a column {column!r} already; drop or rename it.")
-    vectors = any(_holds_vectors(X.schema[name].dataType) for name in names)
-    kind, arrow = _types(model, method)
-    answer = _Answers(model, encode, method, tuple(names), column, arrow, vectors)
-    return X.mapInArrow(
-        answer, types.StructType([*X.schema.fields, types.StructField(column, kind)])
-    )
-
-
-def _features_for(model: Any, X: Any) -> list[str]:
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        missing = [name for name in names if name not in X.columns]
-        if missing:
-            raise BadInput(f"X lacks columns that the model was fitted to: {', '.join(missing)}.")
-        return list(names)
-    columns = list(X.columns)
-    wide = [name for name in columns if _holds_vectors(X.schema[name].dataType)]
-    if len(wide) == 1:
-        return wide
-    if len(columns) != model.n_features_in_:
-        raise BadInput(
-            f"X has {len(columns)} columns, and the model was fitted to {model.n_features_in_} without names: select "
-            "these columns."
-        )
-    return columns
-
-
-def _types(model: Any, method: str) -> tuple[Any, Any]:
-    """Spark's and Arrow's type of the answers, from that for one row of zeros."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    from_arrow_type: Any = importlib.import_module("pyspark.sql.pandas.types").from_arrow_type
-    example = getattr(model, method)(_rows(np.zeros((1, model.n_features_in_)), model))
-    kind = pa.array(np.ravel(example)[:1].tolist()).type
-    kind = kind if example.ndim == 1 else pa.list_(kind)
-    return from_arrow_type(kind), kind
-
-
-def _rows(X: Any, model: Any) -> Any:
-    """Rows with the names that the model knows."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    names = getattr(model, "feature_names_in_", None)
-    return X if names is None else pa.table(dict(zip(names, X.T, strict=True)))
-
-
-@dataclass
-class _Answers:
-    """On an executor: batches with the answers of a model as a further column."""
-
-    model: Any
-    encode: Any
-    method: str
-    names: tuple[str, ...]
-    column: str
-    kind: Any
-    vectors: bool
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa  # noqa: PLC0415
-
-        for batch in batches:
-            answer = self._of(pa.table(batch)) if batch.num_rows else np.zeros(0)
-            made = pa.array(answer.tolist(), type=self.kind)
-            names = [*batch.schema.names, self.column]
-            yield pa.RecordBatch.from_arrays([*batch.columns, made], names=names)
-
-    def _of(self, table: Any) -> Any:
-        rows = table.select(list(self.names))
-        if self.encode is not None:
-            rows = self.encode.transform(rows)
-        elif self.vectors:
-            rows = _csr(rows[self.names[0]])
-        elif getattr(self.model, "feature_names_in_", None) is None:
-            rows = np.column_stack([column.to_numpy() for column in rows.columns])
-        return getattr(self.model, self.method)(rows)
-
-
-def predict_files(model: Any, method: str, parts: Any, encode: Any = None) -> Any:
-    """Refuse to predict: the answers would have no rows to stand beside."""
-    raise BadInput(
-        "Predictions for files on Spark need a data frame: model.predict(spark.read.parquet(path))."
-    )
