@@ -26,7 +26,7 @@ from linsep.data.scanning import stored_rows
 from linsep.errors import BadInput
 from linsep.tables import Encoder, Table
 from linsep.tables.statistics import ColumnStatistics
-from linsep.tables.table_files import column_kinds, files_of, read_part
+from linsep.tables.table_files import column_kinds, read_part
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -104,8 +104,14 @@ def opened(options: Any) -> Iterator[ClusterTable]:
         raise BadInput(
             "The workers of a cluster keep the rows in memory; --cache has no meaning there. Leave that out."
         )
-    files = [str(file) for file in files_of(options.data)]
-    how = Reading.of(**reading.how(options, None))
+    if options.data == "-":
+        raise BadInput(
+            "The workers read the files themselves, and standard input is none: name them."
+        )
+    files = [file.absolute() for file in reading.files(options)]
+    written = reading.how(options, None)
+    del written["storage_options"]  # the files know them
+    how = Reading.of(**written)
     with connected(options.cluster) as client:
         kinds = client.submit(column_kinds, files[0], options.target, how, pure=False).result()
         if kinds is None and len(files) > 1:
@@ -127,10 +133,12 @@ def opened(options: Any) -> Iterator[ClusterTable]:
             elif found is not None:
                 vectors.append(found)
         if target is None and not vectors:
-            raise BadInput(f"{options.data}: say which column to predict: --target NAME.")
+            raise BadInput(
+                f"{reading.source_name(options)}: say which column to predict: --target NAME."
+            )
         y = np.concatenate(vectors) if target is None else target.values()
         tables = client.map(_table, parts, pure=False)
-        yield ClusterTable(client, tables, sizes, y, str(options.data), kinds is None)
+        yield ClusterTable(client, tables, sizes, y, reading.source_name(options), kinds is None)
 
 
 def _facts(part: tuple[Table, Any]) -> tuple[int, Any]:

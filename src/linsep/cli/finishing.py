@@ -9,6 +9,7 @@ from typing import Any
 import linsep
 from linsep.cli.commands import DONE, LIMIT, NOT_CERTIFIED
 from linsep.cli.output import Outcome, certificate_facts, say
+from linsep.data.files.remote import is_url, local_path, shown
 
 
 def model_path(options: Any) -> Path:
@@ -17,7 +18,10 @@ def model_path(options: Any) -> Path:
         return Path(options.output)
     if options.data == "-":
         return Path("model.linsep")
-    path = Path(options.data)
+    path = Path(local_path(options.data) or options.data)
+    if is_url(options.data) and local_path(options.data) is None:
+        name = Path(shown(options.data)).name  # into the current directory
+        return Path(name or "model").with_suffix(".linsep")
     return path.with_suffix(".linsep") if path.is_file() else Path("model.linsep")
 
 

@@ -128,7 +128,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
                 page,
                 tuning=judgement.tuning,
                 encoder=encoder,
-                source=str(options.data),
+                source=reading.source_name(options),
             )
         say(options, f"report: {page}")
     return finishing.outcome(
@@ -226,7 +226,7 @@ def _evaluate_held_out(
     page = _page(options)
     if page is not None:
         source = (
-            f"{options.data} ({len(y):,} rows to fit, {len(truth):,} to judge; "
+            f"{reading.source_name(options)} ({len(y):,} rows to fit, {len(truth):,} to judge; "
             "the model file is fitted to all)"
         )
         linsep.write_report(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +17,8 @@ from linsep.data import scan
 from linsep.data.files.columns import missing_name
 from linsep.data.files.formats import FORMATS, TYPES
 from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING
+from linsep.data.files.listing import list_files
+from linsep.data.files.remote import is_url, shown
 from linsep.data.files.source import is_plain
 from linsep.errors import BadInput
 from linsep.pipelines import taken_apart
@@ -32,7 +36,9 @@ TRIED, FOLDS, HELD_OUT = (
 def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
     """DATA, and how to read it."""
     parser.add_argument(
-        "data", help="CSV, TSV, Parquet, Arrow, LIBSVM or npz file; - is standard input"
+        "data",
+        help="CSV, TSV, Parquet, Arrow, LIBSVM or npz file, a directory or pattern of such files, or a URL "
+        "(https://, s3://, gs://, ...); - is standard input",
     )
     group = parser.add_argument_group("reading")
     if target:
@@ -68,6 +74,13 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
         action="append",
         metavar="TEXT",
         help="further text that means a missing value (besides NA, NaN, null, ...)",
+    )
+    group.add_argument(
+        "--storage-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="option of the file system of a URL, e.g. anon=true; may be repeated",
     )
 
 
@@ -129,7 +142,40 @@ def how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
         "encoding": options.encoding,
         "quote": None if options.no_quotes else '"',
         "missing": (*MISSING, *(options.missing or ())),
+        "storage_options": storage_options(options),
     }
+
+
+def storage_options(options: Any) -> dict[str, Any]:
+    """Options of the file system: true, false, short whole numbers and JSON in braces are what they say, else text."""
+    found: dict[str, Any] = {}
+    for pair in options.storage_option:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise BadInput(
+                f"--storage-option {pair}: write KEY=VALUE, for instance --storage-option anon=true."
+            )
+        found[name] = _option_value(pair, value)
+    return found
+
+
+def _option_value(pair: str, text: str) -> Any:
+    if not re.fullmatch(r'true|false|null|0|[1-9]\d{0,8}|[{\["].*', text, re.DOTALL):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"--storage-option {pair}: the value is not JSON ({error}).") from error
+
+
+def files(options: Any) -> list[Any]:
+    """The files that the options name, standard input and what is not there among them."""
+    return list_files(options.data, storage_options(options))
+
+
+def source_name(options: Any) -> str:
+    """What texts call the data: the path as it was given, or the URL without secrets."""
+    return shown(options.data) if is_url(options.data) else str(options.data)
 
 
 def labelled(options: Any, types: dict[str, str] | None = None, source: str | None = None) -> Table:

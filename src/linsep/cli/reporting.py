@@ -36,7 +36,8 @@ def run(options: Any) -> Outcome:
     train = reading.labelled_for(options, model)
     held = None if options.test is None else reading.labelled_for(options, model, options.test)
     page = Path(options.output or Path(options.model).with_suffix(".html"))
-    source = f"{options.data}, judged by {options.test}" if options.test else str(options.data)
+    source = reading.source_name(options)
+    source = f"{source}, judged by {options.test}" if options.test else source
     linsep.write_report(
         final,
         _rows(model, train),

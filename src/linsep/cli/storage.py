@@ -24,7 +24,9 @@ import linsep
 from linsep.cli import reading
 from linsep.data import Location, location_of
 from linsep.data import cache as block_cache
+from linsep.data.files.datafile import DataFile
 from linsep.data.files.formats import MATRICES, format_of
+from linsep.data.files.remote import is_url
 from linsep.data.memory_limit import available_memory
 from linsep.data.scanning import stored_rows
 from linsep.errors import BadInput
@@ -75,15 +77,20 @@ def resumable(options: Any) -> AbstractContextManager[Any]:
 
 def read(options: Any) -> Table:
     """The labelled table; a large matrix without column names is stored on disk."""
-    path = Path(options.data)
-    if options.data != "-" and path.is_file():
-        kind = format_of(str(path), str(path), options.format)
-        size = path.stat().st_size * (_GROWN if kind == "npz" else 1.0)
-        if kind in MATRICES and size > limit(options):
+    files = reading.files(options)
+    if len(files) == 1 and _is_there(files[0]):
+        kind = format_of(files[0], options.format)
+        size = (files[0].size or 0) * (_GROWN if kind == "npz" else 1.0) if kind in MATRICES else 0
+        if size > limit(options):
             rows = reading.scanned(options, options.target or ("y" if kind == "npz" else None))
             y, rows.y = rows.y, None
-            return reading.refuse_unlabelled(Table(matrix=rows, y=y, source=str(path)))
+            return reading.refuse_unlabelled(Table(matrix=rows, y=y, source=str(files[0])))
     return reading.labelled(options)
+
+
+def _is_there(file: Any) -> bool:
+    """Whether a file can be looked at before it is read: standard input and pipes cannot."""
+    return isinstance(file, DataFile) and (is_url(file.path) or Path(file.path).is_file())
 
 
 def matrix(options: Any, table: Table, encoder: Encoder | None, name: str = "") -> Any:
@@ -117,11 +124,11 @@ def _given_up(parts: list[Any]) -> Iterator[Any]:
 
 def _kept(options: Any, encoder: Encoder, name: str) -> Path | None:
     """Where ``--cache`` keeps the rows that this encoder makes of the file."""
-    home, path = getattr(options, "cache", None), Path(options.data)
-    if home is None or not path.is_file():
+    home, files = getattr(options, "cache", None), reading.files(options)
+    if home is None or not all(map(_is_there, files)):
         return None
-    key = block_cache.key([path], [linsep.__version__, encoder.to_dict(), name])
-    return Path(home) / key
+    key = block_cache.key(files, [linsep.__version__, encoder.to_dict(), name])
+    return None if key is None else Path(home) / key
 
 
 def rows_name(rows: npt.NDArray[np.int64]) -> str:

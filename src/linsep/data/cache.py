@@ -2,7 +2,7 @@
 
 A cache is a directory that appears in one step, by renaming, when it is complete: no reader ever sees half of
 one, and a build that was killed leaves nothing under the final name. It is found again by the names, sizes
-and times of the files it was made from.
+and times or checksums of the files it was made from.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.data import strided_sample as shelf
+from linsep.data.files.datafile import FULL, DataFile, unchanged
 from linsep.data.files.numeric import NumericBatch, NumericFiles
 from linsep.data.layout import GRAIN, rows_of_a_large_block
 from linsep.data.memory import FILLED
@@ -29,7 +30,7 @@ from linsep.data.pieces import PieceFile, PieceWriter
 from linsep.data.stored import CsrRows, DenseRows, StoredRows
 from linsep.errors import BadInput, Refused
 
-_VERSION = 3
+_VERSION = 4
 _PIECE = 1 << 20  # bytes of a file that share a checksum, where blocks do not decide
 _MANIFEST = "manifest.json"
 
@@ -38,12 +39,12 @@ class Damaged(Exception):
     """The cache cannot be used (control flow: it is then built again)."""
 
 
-def key(files: Sequence[Path], settings: Any) -> str:
-    """The name of the cache of these files read with these settings."""
-    facts: list[Any] = [_VERSION, settings]
-    for file in files:
-        found = file.stat()
-        facts.append([str(file.resolve()), found.st_size, found.st_mtime_ns, found.st_ctime_ns])
+def key(files: Sequence[DataFile], settings: Any) -> str | None:
+    """Name of the cache of these files read with these settings; None if a change of a file would not be noticed."""
+    states = [file.state() for file in files]
+    if None in states:
+        return None
+    facts = [_VERSION, settings, states, [file.partition for file in files]]
     return "linsep-" + hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]
 
 
@@ -64,7 +65,7 @@ class Writer:
         self._n = self._widest = 0
         self._lowest = 1  # column number
 
-    def add(self, batch: NumericBatch, source: Path) -> None:
+    def add(self, batch: NumericBatch, source: object) -> None:
         """Append a batch; all must have the same columns."""
         if self._first is None:
             self._first = batch
@@ -231,7 +232,7 @@ def write_rows(
 
 def _explain(error: OSError, directory: Path, remedy: str) -> None:
     """Raise what an error while writing means if the disk is full."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if error.errno in FULL:
         text = f"There is no room to write in {directory} ({error.strerror}): {remedy}."
         raise Refused(text) from error
 
@@ -242,8 +243,9 @@ def build(directory: Path, files: NumericFiles, limit: float | None) -> None:
     making = Path(tempfile.mkdtemp(prefix=".building-", dir=directory.parent))
     writer = Writer(making, limit)
     try:
-        for source, batch in files:
-            writer.add(batch, source)
+        with unchanged(files.files):
+            for source, batch in files:
+                writer.add(batch, source)
         writer.finish(files.target())
         if directory.exists():
             shutil.rmtree(directory)

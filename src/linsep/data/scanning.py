@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,10 @@ import numpy.typing as npt
 from linsep.data import cache as block_cache
 from linsep.data.cluster.files import scan_on_cluster
 from linsep.data.files.arrays import open_npy
+from linsep.data.files.datafile import DataFile
 from linsep.data.files.formats import Reading
 from linsep.data.files.inference import MISSING
+from linsep.data.files.listing import list_files
 from linsep.data.files.numeric import Column, NumericFiles, Wanted
 from linsep.data.location import Location
 from linsep.data.pieces import PieceFile
@@ -140,23 +141,28 @@ def scan(  # noqa: PLR0913
     quote: str | None = '"',
     encoding: str = "utf-8",
     missing: Iterable[str] = MISSING,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Open files that may be larger than memory, for ``fit``, ``predict`` and ``verify``.
 
     Parameters
     ----------
-    paths : str, path or list of them
+    paths : str, path, list of them, or pyarrow.dataset.Dataset
         Files of one kind, patterns such as ``"part-*.parquet"``, or a directory, read in the order of
-        their names: .npy and whatever :func:`~linsep.read_table` reads, compressed text too. A scan has no
-        encoder: text and missing values among the features are refused.
+        their names: .npy and whatever :func:`~linsep.read_table` reads, compressed text too; or their URLs, such as
+        ``"s3://bucket/table/"`` or ``"https://host/rows.csv.gz"`` (needs fsspec). Directories called ``column=value``
+        (Hive partitions) stand for columns. A scan has no encoder: text and missing values among the features are
+        refused.
     target, weight
         Column of that name (Parquet, Arrow, CSV), array of that name (.npz), number of a column (.npy); or
         an array with one entry per row. LIBSVM files bring their target along.
     ignore : list
         Columns to leave out.
     cache : path, optional
-        Directory for the decoded rows, used again next time. By default a temporary one, removed when
-        the scan is closed or no longer used. Float .npy files in C order are read in place, without.
+        Directory for the decoded rows, used again next time if the files are unchanged: by size and time of writing, or
+        by what a remote file system knows (ETag, checksum, time); if it knows none, they are read again. By default a
+        temporary directory, removed when the scan is closed or no longer used. Float .npy files in C order are read
+        in place, without.
     cache_limit : float, optional
         Most bytes the cache may take.
     client : dask.distributed.Client, optional
@@ -164,6 +170,8 @@ def scan(  # noqa: PLR0913
         There is no cache then, and the paths must mean the same to all of them.
     format, delimiter, header, decimal, quote, encoding, missing
         How the files are written, as in :func:`~linsep.read_table`, which reads them by the same rules.
+    storage_options : dict, optional
+        Options of the file system of a URL, as fsspec takes them: ``{"anon": True}`` for a public bucket, for instance.
 
     Returns
     -------
@@ -190,7 +198,7 @@ def scan(  # noqa: PLR0913
     >>> model.predict([[0.5], [2.5]])
     array(['no', 'yes'], dtype='<U3')
     """
-    files = _files(paths)
+    files = _files(paths, storage_options)
     y, y_column = _array_or_column(target, "target")
     s, s_column = _array_or_column(weight, "weight")
     how = Reading.of(
@@ -256,21 +264,19 @@ def stored_rows(parts: Iterable[Any], width: int, cache: Path | None = None) -> 
     return found
 
 
-def _files(paths: Any) -> list[Path]:
+def _files(paths: Any, options: Mapping[str, Any] | None) -> list[DataFile]:
     """All files, in order."""
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    files: list[Path] = []
-    for one in given:
-        path = Path(one)
-        if path.is_dir():
-            files += sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
-        elif path.exists():
-            files.append(path)
-        else:
-            matches = sorted(Path(match) for match in glob.glob(str(one)))
-            if not matches:
-                raise BadInput(f"No file is called {str(one)!r}, and none matches it as a pattern.")
-            files += matches
+    try:
+        files = list_files(paths, options)
+    except IsADirectoryError:
+        files = []
+    for file in files:
+        if not isinstance(file, DataFile):
+            raise BadInput(
+                f"scan takes paths, URLs and datasets of pyarrow, got {type(file).__name__}; read_table reads streams."
+            )
+        if type(file) is DataFile and not os.path.exists(file.path):
+            raise BadInput(f"No file is called {file.path!r}, and none matches it as a pattern.")
     if not files:
         raise BadInput(f"There are no files in {paths!r}.")
     return files
@@ -292,17 +298,17 @@ def _array_or_column(given: Any, name: str) -> tuple[npt.NDArray[Any] | None, Co
 
 def _in_place(reader: NumericFiles) -> StoredRows | None:
     """Rows of .npy files that the kernels can read as they lie; None if there are others."""
-    if reader.kind != "npy":
+    if reader.kind != "npy" or any(type(file) is not DataFile for file in reader.files):
         return None
     files, parts, heights, kinds = reader.files, [], [], set()
     for file in files:
-        table = open_npy(str(file), str(file))
+        table = open_npy(file.path, str(file))
         plain = table.flags.c_contiguous and table.dtype in (np.float32, np.float64)
         if not plain or not table.dtype.isnative or not isinstance(table, np.memmap):
             return None
         kinds.add((table.shape[1], table.dtype))
         heights.append(table.shape[0])
-        parts.append((str(file), table.nbytes, int(table.offset)))
+        parts.append((file.path, table.nbytes, int(table.offset)))
     if len(kinds) > 1:
         shown = " and ".join(sorted(f"{d} columns of {dtype}" for d, dtype in kinds))
         raise BadInput(f"The files do not fit together: {shown}.")
@@ -313,11 +319,15 @@ def _in_place(reader: NumericFiles) -> StoredRows | None:
 
 
 def _cached(reader: NumericFiles, cache: Any, limit: float | None) -> Scan:
-    """The rows from the cache, which is built if it is not there or damaged."""
-    home = Path(tempfile.mkdtemp(prefix="linsep-")) if cache is None else Path(cache)
+    """The rows from the cache, which is built if it is not there or damaged.
+
+    Files whose changes cannot be noticed are read again each time, into a temporary directory.
+    """
     wanted = reader.wanted
-    settings = [wanted.target, wanted.weight, *wanted.how.settings()]
-    place = home / block_cache.key(reader.files, settings)
+    name = block_cache.key(reader.files, [wanted.target, wanted.weight, *wanted.how.settings()])
+    cache = None if name is None else cache
+    home = Path(tempfile.mkdtemp(prefix="linsep-")) if cache is None else Path(cache)
+    place = home / (name or "rows")
     try:
         try:
             opened = block_cache.open_cache(place)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import math
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -25,9 +22,11 @@ from linsep.data.files.columns import (
     times,
     whole_labels,
 )
+from linsep.data.files.datafile import DataFile, copied, unchanged
 from linsep.data.files.formats import MATRICES, Reading, format_of, open_records
 from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING, TIME
 from linsep.data.files.libsvm import read_rows
+from linsep.data.files.listing import list_files
 from linsep.data.files.source import Source, name_of, opened, refuse
 from linsep.errors import BadInput
 from linsep.monitoring import Job
@@ -50,6 +49,7 @@ def read_table(  # noqa: PLR0913
     missing: Iterable[str] = MISSING,
     n_features: int | None = None,
     zero_based: bool | str = "auto",
+    storage_options: Mapping[str, Any] | None = None,
 ) -> Table:
     r"""Read a file into a table that an :class:`~linsep.Encoder` turns into numbers.
 
@@ -60,8 +60,10 @@ def read_table(  # noqa: PLR0913
 
     Parameters
     ----------
-    source : path, "-" for standard input, or binary stream
-        A list of paths, a pattern such as ``"part-*.csv"`` or a directory is one table, read in the order of the names.
+    source : path, URL, "-" for standard input, binary stream, or pyarrow.dataset.Dataset
+        A list of paths, a pattern such as ``"part-*.csv"`` or a directory is one table, read in the order of the names;
+        directories called ``column=value`` in it (Hive partitions) stand for columns. URLs such as
+        ``"s3://bucket/table/"`` or ``"https://host/table.csv.gz"`` are read through fsspec.
     target : str, optional
         The column to predict; it becomes ``y``. A missing target is an error that names the rows.
     format : {"csv", "tsv", "parquet", "arrow", "libsvm", "npz"}, optional
@@ -77,6 +79,8 @@ def read_table(  # noqa: PLR0913
         What stands for a missing value in a text file.
     n_features, zero_based
         As in :func:`~linsep.read_libsvm`, for LIBSVM files.
+    storage_options : dict, optional
+        Options of the file system of a URL, as fsspec takes them: ``{"anon": True}`` for a public bucket, for instance.
 
     Returns
     -------
@@ -105,27 +109,11 @@ def read_table(  # noqa: PLR0913
         quote=quote,
         encoding=encoding,
     )
-    files = files_of(source)
+    files = list_files(source, storage_options)
     if len(files) > 1:
         return _collect(_records_of(files, target, how), target)
     with _open(files[0], target, how, n_features, zero_based) as found:
         return found if isinstance(found, Table) else _collect([found], target)
-
-
-def files_of(source: Any) -> list[Any]:
-    """The files that a list, a directory or a pattern names, in order; any other source is one of its own."""
-    if isinstance(source, list | tuple):
-        return [file for one in source for file in files_of(one)]
-    if not isinstance(source, str | os.PathLike) or source == "-" or os.path.isfile(source):
-        return [source]
-    if os.path.isdir(source):
-        names = sorted(name for name in os.listdir(source) if name[0] not in "._")
-        paths = [os.path.join(source, name) for name in names]
-        files = [path for path in paths if os.path.isfile(path)]
-        if not files:
-            raise IsADirectoryError(f"{os.fspath(source)} is a directory without files.")
-        return files
-    return sorted(glob.glob(os.fspath(source))) or [source]
 
 
 def _records_of(files: list[Any], target: str | None, how: Reading) -> Iterator[Records]:
@@ -148,28 +136,29 @@ def _records_of(files: list[Any], target: str | None, how: Reading) -> Iterator[
             yield replace(found, types=first.types)
 
 
-def column_kinds(path: str, target: str | None, how: Reading) -> dict[str, str] | None:
+def column_kinds(file: DataFile, target: str | None, how: Reading) -> dict[str, str] | None:
     """Kinds of the columns of a file; None if it holds a matrix without column names."""
-    kind = format_of(path, path, how.format)
+    kind = format_of(file, how.format)
     if kind in MATRICES:
         return None
-    with open_records(path, path, kind, target, how) as records:
+    with open_records(file, kind, target, how) as records:
         return dict(records.kinds)
 
 
 def read_part(
-    path: str, target: str | None, how: Reading, kinds: dict[str, str] | None
+    file: DataFile, target: str | None, how: Reading, kinds: dict[str, str] | None
 ) -> tuple[Table, Target | npt.NDArray[Any] | None]:
     """One of several files that make one table, held in memory, and its target before it is decoded.
 
     ``kinds`` are those of the columns of the first file.
     """
-    kind = format_of(path, path, how.format)
-    if kinds is None:
-        table = _matrix(path, path, kind, None, "auto")
-        return table, table.y
-    with open_records(path, path, kind, target, like(kinds, how)) as records:
-        return _gather([replace(records, types=how.types)], target, math.inf)
+    kind = format_of(file, how.format)
+    with unchanged([file]):
+        if kinds is None:
+            table = _matrix(file, kind, None, "auto")
+            return table, table.y
+        with open_records(file, kind, target, like(kinds, how)) as records:
+            return _gather([replace(records, types=how.types)], target, math.inf)
 
 
 #: What ``types`` calls a column of each kind.
@@ -188,7 +177,13 @@ def stream_table(source: Source, **how: Any) -> Iterator[Table]:
     ``how`` is what ``read_table`` takes, apart from a target. LIBSVM and npz files come whole.
     """
     shape = {key: how.pop(key) for key in ("n_features", "zero_based") if key in how}
-    with _open(source, None, Reading.of(**how), **shape) as found:
+    files = list_files(source, how.pop("storage_options", None))
+    reading = Reading.of(**how)
+    if len(files) > 1:
+        for records in _records_of(files, None, reading):
+            yield from _stream(records)
+        return
+    with _open(files[0], None, reading, **shape) as found:
         yield from (found,) if isinstance(found, Table) else _stream(found)
 
 
@@ -201,48 +196,48 @@ def _open(
     zero_based: bool | str = "auto",
 ) -> Iterator[Table | Records]:
     """A table of a matrix, or records to be read."""
-    name = name_of(source)
-    with Job("read") as job, _on_disk(source) as path:
-        job.total = max(1, os.path.getsize(path))
-        kind = format_of(path, name, how.format)
+    with Job("read") as job, _file(source) as file, unchanged([file]):
+        job.total = max(1, file.size or 1)
+        kind = format_of(file, how.format)
         if kind not in MATRICES:
-            with open_records(path, name, kind, target, how) as records:
+            with open_records(file, kind, target, how) as records:
                 yield records
         elif target is not None or how.types:
             raise BadInput(
-                f"{name}: a {kind} file has no column names; leave target and types out."
+                f"{file}: a {kind} file has no column names; leave target and types out."
             )
         else:
-            yield _matrix(path, name, kind, n_features, zero_based)
+            yield _matrix(file, kind, n_features, zero_based)
 
 
 @contextlib.contextmanager
-def _on_disk(source: Source) -> Iterator[str]:
-    """A path that can be read more than once: streams are copied to a temporary file."""
-    if isinstance(source, str | os.PathLike) and os.path.isfile(os.fspath(source)):
-        yield os.fspath(source)
+def _file(source: Source) -> Iterator[DataFile]:
+    """A file that can be read more than once: streams are copied to a temporary one."""
+    if isinstance(source, DataFile) and (not source.path or not _is_pipe(source.path)):
+        yield source
     else:
-        with tempfile.NamedTemporaryFile(prefix="linsep-") as copy:
-            with opened(source) as stream:
-                shutil.copyfileobj(stream, copy, 1 << 20)
-            copy.flush()
-            yield copy.name
+        with opened(source) as stream, copied(stream, name_of(source)) as copy:
+            yield copy
 
 
-def _matrix(
-    path: str, name: str, kind: str, n_features: int | None, zero_based: bool | str
-) -> Table:
+def _is_pipe(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def _matrix(file: DataFile, kind: str, n_features: int | None, zero_based: bool | str) -> Table:
     """A file that holds a matrix without column names."""
+    name = str(file)
     if kind == "libsvm":
-        data = read_rows(path, name, n_features, zero_based)
+        data = read_rows(file, name, n_features, zero_based)
         return Table(matrix=data.X, y=whole_labels(data.y), source=name)
     if kind == "npy":
         refuse(
             name, "a .npy file holds one array; store X and y in an .npz file, or use linsep.scan."
         )
-    file = NpzFile(path, name)
-    X = file.matrix()
-    y = file.vector("y", X.shape[0], "y") if "y" in file.arrays else None
+    with file.on_disk() as local:
+        arrays = NpzFile(local.path, name)
+        X = arrays.matrix()
+        y = arrays.vector("y", X.shape[0], "y") if "y" in arrays.arrays else None
     return Table(matrix=X, y=y, source=name)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from linsep.data.cluster import engines
 from linsep.data.cluster.engine import Source, cut, lengths
+from linsep.data.files.arrow_dataset import DATASET
+from linsep.data.files.datafile import DataFile, unchanged
 from linsep.data.files.numeric import NumericFiles, Wanted
 from linsep.data.location import Location
 from linsep.errors import BadInput
@@ -23,7 +24,7 @@ class ClusterScan:
     location: ClassVar[Location] = Location.CLUSTER
 
     client: Any
-    files: tuple[Path, ...]
+    files: tuple[DataFile, ...]
     wanted: Wanted
     y: Any = None
     weight: Any = None
@@ -56,7 +57,7 @@ class ClusterScan:
     def _columns(self) -> Any:
         """The engine, and raw rows, targets and weights of the files."""
         read = partial(read_file, wanted=self.wanted)
-        return engines.module_of(self.client).files(self.client, list(map(str, self.files)), read)
+        return engines.module_of(self.client).files(self.client, list(self.files), read)
 
     def predict(self, model: Any, method: str, encode: Any) -> Any:
         """``model.method`` of the rows of all files, lazily."""
@@ -67,10 +68,11 @@ class ClusterScan:
         return f"ClusterScan({len(self.files)} files)"
 
 
-def read_file(path: str, wanted: Wanted) -> tuple[Any, Any, Any]:
+def read_file(file: DataFile, wanted: Wanted) -> tuple[Any, Any, Any]:
     """On a worker: rows (with the names of their columns, if they have any), target and weight of a file."""
-    files = NumericFiles([Path(path)], wanted)
-    batches = [batch for _, batch in files]
+    files = NumericFiles([file], wanted)
+    with unchanged([file]):
+        batches = [batch for _, batch in files]
     if not batches:
         return np.zeros((0, 1)), np.zeros(0), np.zeros(0)
     X: Any
@@ -92,5 +94,9 @@ def scan_on_cluster(client: Any, reader: NumericFiles, y: Any, s: Any) -> Cluste
             f"{reader.files[0]}: LIBSVM files do not say how many columns there are, so partitions may differ. Give "
             "fit a list of delayed CSR matrices, or convert the files: linsep convert."
         )
-    files = tuple(file.resolve() for file in reader.files)
-    return ClusterScan(client, files, reader.wanted, y, s)
+    if reader.kind == DATASET:
+        raise BadInput(
+            "A dataset of pyarrow is read by one process: give scan the directory or the URL of its files, which the "
+            "workers read themselves."
+        )
+    return ClusterScan(client, tuple(file.absolute() for file in reader.files), reader.wanted, y, s)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from linsep.data.files.columns import (
@@ -14,6 +14,8 @@ from linsep.data.files.columns import (
     missing_name,
     refuse_ignored_target,
 )
+from linsep.data.files.datafile import DataFile, Partition
+from linsep.data.files.inference import NUMBER, STRING
 from linsep.data.files.source import refuse
 
 _BATCH_ROWS = 1 << 16
@@ -31,80 +33,151 @@ class Records:
     locate: Locate = lambda row, name: (None, None)
 
 
-@contextmanager
-def columnar_records(
-    path: str,
-    name: str,
-    target: str | None,
-    ignore: frozenset[str],
-    types: dict[str, str],
-    entries: int,
-) -> Iterator[Records]:
-    """Records of the Parquet or Arrow file at ``path``, about ``entries`` numbers in a batch."""
-    with _explained(name), _open_columnar(path, entries) as (schema, batches):
-        names = schema.names
-        if len(set(names)) < len(names):
-            twice = sorted({column for column in names if names.count(column) > 1})
-            refuse(name, f"several columns are called {twice[0]!r}; rename them.")
-        refuse_ignored_target(target, ignore)
-        for asked in [*ignore, *types, *([target] if target else [])]:
-            if asked not in names:
-                raise missing_name(asked, names, name)
-        kinds = {}
-        for column in schema:
-            if column.name == target or column.name in ignore or types.get(column.name) == "drop":
-                continue
-            kind = kind_of_arrow(column.type)
-            if kind is None:
-                refuse(
-                    name,
-                    f"column {column.name!r} holds {column.type}, which has no numeric form; "
-                    f"leave it out with ignore=[{column.name!r}].",
-                )
-            kinds[column.name] = kind
-        _refuse_unusable_target(name, schema, target)
-        yield Records(batches, kinds, name, types)
+@dataclass(frozen=True)
+class Asked:
+    """What the caller says about columns: the target, those to leave out, and types."""
+
+    target: str | None
+    ignore: frozenset[str]
+    types: dict[str, str]
+
+    def check(self, names: Iterable[str], file: str) -> None:
+        """Raise BadInput if a column that is asked for is not among the names."""
+        refuse_ignored_target(self.target, self.ignore)
+        known = dict.fromkeys(names)
+        for asked in [*self.ignore, *self.types, *([self.target] if self.target else [])]:
+            if asked not in known:
+                raise missing_name(asked, known, file)
+
+    def is_feature(self, column: str) -> bool:
+        """Whether the column is read, and not as the target."""
+        return column != self.target and self.is_read(column)
+
+    def is_read(self, column: str) -> bool:
+        """Whether the column is read."""
+        return column not in self.ignore and self.types.get(column) != "drop"
 
 
 @contextmanager
-def _open_columnar(path: str, entries: int) -> Iterator[tuple[Any, Iterator[Any]]]:
-    pa = arrow()
-    with open(path, "rb") as stream:
-        head = stream.read(8)
-    if head[:4] == b"PAR1":
-        import pyarrow.parquet as pq
+def columnar_records(file: DataFile, ask: Asked, entries: int) -> Iterator[Records]:
+    """Records of a Parquet or Arrow file, about ``entries`` numbers in a batch."""
+    name = str(file)
+    with explained_arrow(name), _open_columnar(file, entries) as (schema, read):
+        extra = directory_columns(file, schema.names)
+        ask.check([*schema.names, *(column for column, *_ in extra)], name)
+        kinds = kinds_of(schema, ask, name)
+        wanted = [column for column in schema.names if column in kinds or column == ask.target]
+        records = Records(read(wanted), kinds, name, ask.types)
+        yield with_directory_columns(records, extra, ask)
 
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            rows = _height(entries, file.metadata.num_columns)
-            groups = range(file.num_row_groups)  # no more than one of them is in memory
-            yield (
-                file.schema_arrow,
-                (part for g in groups for part in file.iter_batches(rows, row_groups=[g])),
+
+def kinds_of(schema: Any, ask: Asked, name: str) -> dict[str, str]:
+    """Kinds of the features of a schema; what cannot be read as numbers or text is refused."""
+    twice = [column for column in schema.names if schema.names.count(column) > 1]
+    if twice:
+        refuse(name, f"several columns are called {min(twice)!r}; rename them.")
+    kinds = {}
+    for column in schema:
+        kind = kind_of_arrow(column.type) if ask.is_read(column.name) else None
+        if column.name == ask.target and kind is None:
+            refuse(
+                name,
+                f"the target {column.name!r} holds {column.type}; it must hold one number, string or boolean per row.",
             )
-    elif head[:6] == b"ARROW1":
-        # not a memory map: a file that shrinks meanwhile would end the process
-        with pa.OSFile(path) as source, pa.ipc.open_file(source) as reader:
-            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-            yield reader.schema, _sliced(_validated(batches), _height(entries, len(reader.schema)))
-    else:
-        with pa.OSFile(path) as source, pa.ipc.open_stream(source) as reader:
-            yield reader.schema, _sliced(_validated(reader), _height(entries, len(reader.schema)))
+        if not ask.is_feature(column.name):
+            continue
+        if kind is None:
+            refuse(
+                name,
+                f"column {column.name!r} holds {column.type}, which has no numeric form; "
+                f"leave it out with ignore=[{column.name!r}].",
+            )
+        kinds[column.name] = kind
+    return kinds
 
 
-def _height(entries: int, columns: int) -> int:
+def directory_columns(file: DataFile, names: Iterable[str]) -> Partition:
+    """Columns that only the directories of a file hold."""
+    own = set(names)
+    return tuple(column for column in file.partition if column[0] not in own)
+
+
+def with_directory_columns(records: Records, extra: Partition, ask: Asked) -> Records:
+    """Records with the columns that the directories of the file stand for, behind its own."""
+    extra = tuple(column for column in extra if ask.is_read(column[0]))
+    if not extra:
+        return records
+    more = {
+        column: STRING if kind == "string" else NUMBER
+        for column, _, kind in extra
+        if column != ask.target
+    }
+    ours = {column for column, *_ in extra}
+    return replace(
+        records,
+        batches=_extended(records.batches, extra),
+        kinds={**records.kinds, **more},
+        locate=lambda row, name: (None, None) if name in ours else records.locate(row, name),
+    )
+
+
+def _extended(batches: Iterable[Any], extra: Partition) -> Iterator[Any]:
+    pa = arrow()
+    scalars = [pa.scalar(value, pa.string()).cast(kind) for _, value, kind in extra]
+    for part in batches:
+        columns = [*part.columns, *(pa.repeat(one, part.num_rows) for one in scalars)]
+        names = [*part.schema.names, *(column for column, *_ in extra)]
+        yield pa.RecordBatch.from_arrays(columns, names=names)
+
+
+Read = Callable[[list[str]], Iterator[Any]]  #: names of columns -> their batches
+
+
+@contextmanager
+def _open_columnar(file: DataFile, entries: int) -> Iterator[tuple[Any, Read]]:
+    """Schema of a file, and a function that reads some of its columns."""
+    pa = arrow()
+    with file.random_access() as place, _native(place) as source:
+        head = source.read(8)
+        source.seek(0)
+        if head[:4] == b"PAR1":
+            import pyarrow.parquet as pq
+
+            elsewhere = not isinstance(place, str)  # then all wanted columns are fetched together
+            with pq.ParquetFile(
+                source, page_checksum_verification=True, pre_buffer=elsewhere
+            ) as parquet:
+                rows = rows_of_batch(entries, parquet.metadata.num_columns)
+                groups = range(parquet.num_row_groups)  # no more than one of them is in memory
+                yield (
+                    parquet.schema_arrow,
+                    lambda wanted: (
+                        part
+                        for g in groups
+                        for part in parquet.iter_batches(rows, row_groups=[g], columns=wanted)
+                    ),
+                )
+        elif head[:6] == b"ARROW1":
+            # not a memory map: a file that shrinks meanwhile would end the process
+            with pa.ipc.open_file(source) as reader:
+                rows = rows_of_batch(entries, len(reader.schema))
+                batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+                yield reader.schema, lambda wanted: _sliced(_validated(batches), rows)
+        else:
+            with pa.ipc.open_stream(source) as reader:
+                rows = rows_of_batch(entries, len(reader.schema))
+                yield reader.schema, lambda wanted: _sliced(_validated(reader), rows)
+
+
+def _native(place: Any) -> Any:
+    """A path or a stream of bytes as arrow reads it."""
+    pa = arrow()
+    return pa.OSFile(place) if isinstance(place, str) else pa.PythonFile(place, mode="r")
+
+
+def rows_of_batch(entries: int, columns: int) -> int:
     """Rows of a batch."""
     return min(_BATCH_ROWS, max(1, entries // max(1, columns)))
-
-
-def _refuse_unusable_target(name: str, schema: Any, target: str | None) -> None:
-    if target is None:
-        return
-    kind = schema.field(target).type
-    if kind_of_arrow(kind) is None:
-        refuse(
-            name,
-            f"the target {target!r} holds {kind}; it must hold one number, string or boolean per row.",
-        )
 
 
 def _validated(batches: Iterable[Any]) -> Iterator[Any]:
@@ -122,7 +195,7 @@ def _sliced(batches: Iterator[Any], rows: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _explained(name: str) -> Iterator[None]:
+def explained_arrow(name: str) -> Iterator[None]:
     """Whatever arrow complains about becomes a BadFile."""
     pa = arrow()
     try:

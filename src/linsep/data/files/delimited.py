@@ -12,8 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from linsep.data.files.columnar import Records
-from linsep.data.files.columns import arrow, missing_name, refuse_ignored_target
+from linsep.data.files.columnar import (
+    Asked,
+    Records,
+    directory_columns,
+    with_directory_columns,
+)
+from linsep.data.files.columns import arrow
+from linsep.data.files.datafile import DataFile
 from linsep.data.files.inference import BOOLEAN, MISSING, NUMBER, STRING, TIME, has_zone, kind_of
 from linsep.data.files.source import UTF8_MARK, opened, refuse
 from linsep.data.files.text_cells import DelimitedText
@@ -47,44 +53,34 @@ class Dialect:
         return replace(self, delimiter="\t") if kind == "tsv" and self.delimiter is None else self
 
 
-def delimited_records(
-    path: str,
-    name: str,
-    dialect: Dialect,
-    target: str | None,
-    ignore: frozenset[str],
-    types: dict[str, str],
-    entries: int,
-) -> Records:
-    """The batches of the file at ``path``, which messages call ``name``, about ``entries`` numbers in a batch."""
-    return _DelimitedFile(path, name, dialect, entries).records(target, ignore, types)
+def delimited_records(file: DataFile, dialect: Dialect, ask: Asked, entries: int) -> Records:
+    """The batches of a file, about ``entries`` numbers in a batch."""
+    text = _DelimitedFile(file, dialect, entries)
+    extra = directory_columns(file, text.names)
+    ask.check([*text.names, *(column for column, *_ in extra)], text.name)
+    return with_directory_columns(text.records(ask), extra, ask)
 
 
 class _DelimitedFile:
-    def __init__(self, path: str, name: str, dialect: Dialect, entries: int) -> None:
-        self.path, self.name, self.dialect = path, name, dialect
+    def __init__(self, file: DataFile, dialect: Dialect, entries: int) -> None:
+        self.file, self.name, self.dialect = file, str(file), dialect
         self.block = min(_BLOCK, max(1, entries // 2))
-        with opened(path) as stream:
+        with opened(file) as stream:
             head = stream.read(_HEAD)
             if len(head) == _HEAD:
                 head += stream.readline()
         self.head = self._text(head.removeprefix(UTF8_MARK))
         if not self.head.strip():
-            refuse(name, "the file is empty; a header and rows are needed.")
+            refuse(self.name, "the file is empty; a header and rows are needed.")
         self.blank = self.head[: len(self.head) - len(self.head.lstrip("\r\n"))].count("\n")
         self.delimiter = dialect.delimiter or self._find_delimiter()
-        self.text = DelimitedText(path, dialect.encoding, self.delimiter, dialect.quote)
+        self.text = DelimitedText(file, dialect.encoding, self.delimiter, dialect.quote)
         self.names = self._header()
         self.padded: set[str] = set()  # missing values as they are written in the head
 
-    def records(self, target: str | None, ignore: frozenset[str], types: dict[str, str]) -> Records:
-        refuse_ignored_target(target, ignore)
-        for asked in [*ignore, *types, *([target] if target else [])]:
-            if asked not in self.names:
-                raise missing_name(asked, self.names, self.name)
-        left_out = ignore | {column for column, kind in types.items() if kind == "drop"}
-        kept = [column for column in self.names if column not in left_out and column != target]
-        kinds, zoned = self._infer(kept, types)
+    def records(self, ask: Asked) -> Records:
+        kept = [column for column in self.names if ask.is_feature(column)]
+        kinds, zoned = self._infer(kept, ask.types)
         pa = arrow()
         arrow_types = {
             NUMBER: pa.float64(),
@@ -94,13 +90,13 @@ class _DelimitedFile:
         }
         columns = {column: arrow_types[kinds[column]] for column in kept}
         columns.update(dict.fromkeys(zoned, pa.timestamp("us", "UTC")))
-        if target is not None:
-            columns[target] = pa.string()
+        if ask.target in self.names:
+            columns[ask.target] = pa.string()
         return Records(
             self._batches(columns),
             {column: kinds[column] for column in kept},
             self.name,
-            types,
+            ask.types,
             self.dialect.missing,
             lambda row, column: self._locate(row, self.names.index(column)),
         )
@@ -203,7 +199,7 @@ class _DelimitedFile:
             bad.append(row)
             return "error"
 
-        with opened(self.path) as stream:
+        with opened(self.file) as stream:
             watched = _Watched(stream, self.dialect.quote)
             try:
                 yield from pc.open_csv(

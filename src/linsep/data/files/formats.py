@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import PurePath
 
-from linsep.data.files.columnar import Records, columnar_records
+from linsep.data.files.arrow_dataset import DATASET, dataset_records
+from linsep.data.files.columnar import Asked, Records, columnar_records
+from linsep.data.files.datafile import DataFile
 from linsep.data.files.delimited import Dialect, delimited_records
 from linsep.data.files.inference import MISSING
 from linsep.data.files.source import opened, refuse
@@ -80,42 +81,36 @@ def check_types(types: Mapping[str, str]) -> dict[str, str]:
     return dict(types)
 
 
-def format_of(path: str, name: str, asked: str | None = None) -> str:
-    """Format of the file at ``path``: as asked, by its first bytes, by its name, or by its first line."""
+def format_of(file: DataFile, asked: str | None = None) -> str:
+    """Format of a file: as asked, by its first bytes, by its name, or by its first line."""
+    asked = file.format or asked
     if asked is not None:
         return asked
-    with open(path, "rb") as stream:
-        head = stream.read(8)
+    head = file.head(8)
     marks = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy"}
     known = next((kind for mark, kind in marks.items() if head.startswith(mark)), None)
-    suffixes = [suffix for suffix in PurePath(name).suffixes[-2:] if suffix not in _COMPRESSED]
+    suffixes = [suffix for suffix in PurePath(str(file)).suffixes[-2:] if suffix not in _COMPRESSED]
     known = known or _FORMATS.get(suffixes[-1].lower() if suffixes else "")
     if known is not None:
         return known
     if head[:4] == b"PK\x03\x04":
         return "npz"
-    with opened(path) as text:
+    with opened(file) as text:
         first = next((line for line in text if line.strip() and not line.startswith(b"#")), b"")
     return "libsvm" if _LIBSVM_LINE.fullmatch(first.rstrip()) else "csv"
 
 
 @contextlib.contextmanager
 def open_records(
-    path: str | os.PathLike[str],
-    name: str,
-    kind: str,
-    target: str | None,
-    how: Reading,
-    entries: int = 1 << 24,
+    file: DataFile, kind: str, target: str | None, how: Reading, entries: int = 1 << 24
 ) -> Iterator[Records]:
-    """Records of a file with named columns, which messages call ``name``; about ``entries`` numbers in a batch."""
-    path, ignore = os.fspath(path), frozenset(map(str, how.ignore))
+    """Records of a file with named columns; about ``entries`` numbers in a batch."""
+    ask = Asked(target, frozenset(map(str, how.ignore)), how.types)
     if kind in MATRICES:
-        refuse(name, f"a {kind} file has no column names.")
-    if kind in ("parquet", "arrow"):
-        with columnar_records(path, name, target, ignore, how.types, entries) as records:
+        refuse(str(file), f"a {kind} file has no column names.")
+    if kind in ("parquet", "arrow", DATASET):
+        opener = dataset_records if kind == DATASET else columnar_records
+        with opener(file, ask, entries) as records:
             yield records
     else:
-        yield delimited_records(
-            path, name, how.dialect.of_format(kind), target, ignore, how.types, entries
-        )
+        yield delimited_records(file, how.dialect.of_format(kind), ask, entries)

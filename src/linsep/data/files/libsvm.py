@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from numbers import Integral
@@ -14,6 +14,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data.files.datafile import DataFile
+from linsep.data.files.listing import list_files
 from linsep.data.files.source import UTF8_MARK, Source, name_of, opened, refuse
 from linsep.data.threads import default_threads
 from linsep.errors import BadInput
@@ -43,6 +45,7 @@ def read_libsvm(
     dtype: npt.DTypeLike = np.float64,
     max_features: int = 2**31,
     n_threads: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
 ) -> LibsvmData:
     r"""Read a LIBSVM file: lines ``label [qid:n] index:value index:value``, comments after ``#``.
 
@@ -53,7 +56,7 @@ def read_libsvm(
 
     Parameters
     ----------
-    source : path, "-" for standard input, or binary stream
+    source : path, URL, "-" for standard input, or binary stream
     n_features : int, optional
         Number of columns; by default the largest index decides. A larger index is an error.
     zero_based : bool or "auto"
@@ -63,6 +66,8 @@ def read_libsvm(
         Indices above this are refused: they are mistakes more often than columns.
     n_threads : int, optional
         Threads to parse with, all processors by default.
+    storage_options : dict, optional
+        Options of the file system of a URL, as :func:`~linsep.scan` takes them.
 
     Returns
     -------
@@ -78,6 +83,12 @@ def read_libsvm(
     array([[0.5, 0. , 2. ],
            [0. , 1. , 0. ]])
     """
+    files = list_files(source, storage_options)
+    if len(files) > 1:
+        raise BadInput(
+            f"{source!r} names {len(files)} files; read one, or give them to linsep.scan."
+        )
+    source = files[0]
     return read_rows(
         source, name_of(source), n_features, zero_based, dtype, max_features, n_threads
     )
@@ -122,11 +133,12 @@ def read_rows(
     return _joined(parts, n, n_features or columns, first)
 
 
-def libsvm_batches(path: str) -> Iterator[tuple[Any, npt.NDArray[np.float64]]]:
+def libsvm_batches(file: DataFile) -> Iterator[tuple[Any, npt.NDArray[np.float64]]]:
     """Rows (CSR, columns numbered as written) and labels of a file, some megabytes at a time."""
+    path = str(file)
     parse = _Parser(path, np.dtype(np.float64), _INT32, "auto")
     n = with_qid = 0
-    for part in _parsed(path, parse, default_threads()):
+    for part in _parsed(file, parse, default_threads()):
         n, with_qid = n + len(part.y), with_qid + part.n_qid
         if len(part.y):
             shape = len(part.y), part.highest + 1

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 from linsep.data.files.arrays import NpzFile, open_npy
 from linsep.data.files.columnar import Records
 from linsep.data.files.columns import Target, missing_name, numbers, whole_labels
+from linsep.data.files.datafile import DataFile
 from linsep.data.files.formats import MATRICES, Reading, format_of, open_records
 from linsep.data.files.inference import STRING, TIME
 from linsep.data.files.libsvm import libsvm_batches
@@ -57,22 +57,27 @@ class Wanted:
 class NumericFiles:
     """Batches of all files in their order; ``target()`` is complete when they have been read."""
 
-    def __init__(self, files: Sequence[Path], wanted: Wanted) -> None:
+    def __init__(self, files: Sequence[DataFile], wanted: Wanted) -> None:
         self.files, self.wanted = files, wanted
-        self.kind = format_of(str(files[0]), str(files[0]), wanted.how.format)
+        self.kind = format_of(files[0], wanted.how.format)
         for file in files[1:]:
-            if format_of(str(file), str(file), wanted.how.format) != self.kind:
+            if format_of(file, wanted.how.format) != self.kind:
                 raise BadInput(
                     f"{files[0]} and {file} are files of different kinds: scan them apart."
                 )
+        if self.kind in MATRICES and files[0].partition:
+            raise BadInput(
+                f"{files[0]}: its directories stand for columns ({files[0].partition[0][0]}), and the columns of a "
+                f"{self.kind} file have no names: give the files one by one, or convert them (linsep convert)."
+            )
         named = self.kind not in MATRICES and wanted.target is not None
         words = wanted.how.dialect.missing if self.kind in ("csv", "tsv") else frozenset[str]()
         self._column = Target(str(wanted.target), words) if named else None
         self._vectors: list[npt.NDArray[Any]] = []
 
-    def __iter__(self) -> Iterator[tuple[Path, NumericBatch]]:
+    def __iter__(self) -> Iterator[tuple[DataFile, NumericBatch]]:
         for file in self.files:
-            for batch in self._batches(str(file)):
+            for batch in self._batches(file):
                 if batch.y is not None:
                     self._vectors.append(batch.y)
                 yield file, batch
@@ -87,25 +92,21 @@ class NumericFiles:
         y = np.concatenate(self._vectors)
         return whole_labels(y) if self.kind == "libsvm" else y
 
-    def _batches(self, path: str) -> Iterator[NumericBatch]:
+    def _batches(self, file: DataFile) -> Iterator[NumericBatch]:
         wanted = self.wanted
-        if self.kind == "npy":
-            table = open_npy(path, path)
-            height = max(1, _ENTRIES // max(1, table.shape[1]))
-            for first in range(0, len(table), height):
-                block = np.asarray(table[first : first + height])
-                yield NumericBatch(*_split(path, block, wanted, first))
-        elif self.kind == "npz":
-            yield from _npz_batches(path, wanted)
+        if self.kind in ("npy", "npz"):
+            with file.on_disk() as local:
+                opened = _npy_batches if self.kind == "npy" else _npz_batches
+                yield from opened(local.path, str(file), wanted)
         elif self.kind == "libsvm":
             if wanted.weight is not None or wanted.how.ignore:
                 raise BadInput(
-                    f"{path}: LIBSVM files have no column for weights and none to ignore."
+                    f"{file}: LIBSVM files have no column for weights and none to ignore."
                 )
-            yield from (NumericBatch(X, y) for X, y in libsvm_batches(path))
+            yield from (NumericBatch(X, y) for X, y in libsvm_batches(file))
         else:
             target = None if wanted.target is None else str(wanted.target)
-            with open_records(path, path, self.kind, target, wanted.how, _ENTRIES) as records:
+            with open_records(file, self.kind, target, wanted.how, _ENTRIES) as records:
                 yield from self._from_records(records)
 
     def _from_records(self, records: Records) -> Iterator[NumericBatch]:
@@ -156,8 +157,16 @@ def _known(records: Records, values: Any, name: str, row: int) -> npt.NDArray[np
     return found
 
 
-def _npz_batches(path: str, wanted: Wanted) -> Iterator[NumericBatch]:
-    file, first = NpzFile(path, path), 0
+def _npy_batches(path: str, name: str, wanted: Wanted) -> Iterator[NumericBatch]:
+    table = open_npy(path, name)
+    height = max(1, _ENTRIES // max(1, table.shape[1]))
+    for first in range(0, len(table), height):
+        block = np.asarray(table[first : first + height])
+        yield NumericBatch(*_split(name, block, wanted, first))
+
+
+def _npz_batches(path: str, name: str, wanted: Wanted) -> Iterator[NumericBatch]:
+    file, first = NpzFile(path, name), 0
     vectors: list[npt.NDArray[Any] | None] = [
         None if key is None else file.array(str(key)) for key in (wanted.target, wanted.weight)
     ]
@@ -166,14 +175,14 @@ def _npz_batches(path: str, wanted: Wanted) -> Iterator[NumericBatch]:
         y, s = (None if v is None else v[rows] for v in vectors)
         X = block.tocsr().astype(np.float64) if file.sparse else block
         if not file.sparse:
-            X, _, _ = _split(path, block, Wanted(how=Reading(ignore=wanted.how.ignore)), first)
+            X, _, _ = _split(name, block, Wanted(how=Reading(ignore=wanted.how.ignore)), first)
         elif wanted.how.ignore:
-            raise BadInput(f"{path}: columns of a sparse matrix cannot be left out by a scan.")
+            raise BadInput(f"{name}: columns of a sparse matrix cannot be left out by a scan.")
         yield NumericBatch(X, y, None if s is None else s.astype(np.float64))
         first = rows.stop
     for what, vector in zip(("the target", "the weight"), vectors, strict=True):
         if vector is not None and vector.shape != (first,):
-            refuse(path, f"X has {first} rows, {what} has shape {vector.shape}.")
+            refuse(name, f"X has {first} rows, {what} has shape {vector.shape}.")
 
 
 def _split(

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NoReturn, cast
 
+from linsep.data.files.datafile import DataFile
 from linsep.errors import BadFile
 from linsep.monitoring import Job, current
-from linsep.paths import check_path
 
-Source = str | os.PathLike[str] | BinaryIO
+Source = str | os.PathLike[str] | BinaryIO | DataFile
 
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -40,6 +40,8 @@ def is_plain(head: bytes) -> bool:
 
 def name_of(source: Source) -> str:
     """What a message calls the source."""
+    if isinstance(source, DataFile):
+        return str(source)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return "<stdin>" if path == "-" else path
@@ -54,7 +56,7 @@ def refuse(path: str, problem: str, line: int | None = None, column: int | None 
 
 @contextmanager
 def opened(source: Source) -> Iterator[BinaryIO]:
-    """The decompressed bytes of a path, ``"-"`` (standard input) or a binary stream.
+    """The decompressed bytes of a file, a path, ``"-"`` (standard input) or a binary stream.
 
     A missing file, a directory or a file without permission raises OSError, as ``open`` does.
     Damaged compression becomes BadFile.
@@ -79,12 +81,12 @@ def opened(source: Source) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _raw(source: Source) -> Iterator[io.BufferedReader]:
-    if isinstance(source, str | os.PathLike):
-        if os.fspath(source) == "-":
-            yield cast(io.BufferedReader, sys.stdin.buffer)
-        else:
-            with open(check_path(source), "rb") as stream:
-                yield _counted(stream, current())
+    if isinstance(source, str | os.PathLike) and os.fspath(source) == "-":
+        yield cast(io.BufferedReader, sys.stdin.buffer)
+    elif isinstance(source, str | os.PathLike | DataFile):
+        file = source if isinstance(source, DataFile) else DataFile(os.fspath(source))
+        with file.stream() as stream:
+            yield _counted(cast(io.BufferedReader, stream), current())
     else:
         if not hasattr(source, "read") or hasattr(source, "encoding"):
             refuse(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from linsep.data.files.datafile import DataFile
 from linsep.data.files.source import opened
 
 
@@ -15,7 +16,7 @@ from linsep.data.files.source import opened
 class DelimitedText:
     """A file and how it is written."""
 
-    path: str
+    file: DataFile
     encoding: str
     delimiter: str
     quote: str | None
@@ -32,7 +33,7 @@ class DelimitedText:
 
     def locate(self, record: int, number: int) -> tuple[int | None, int | None]:
         """Line and column of cell ``number`` of a record, blank lines left aside."""
-        with opened(self.path) as stream:
+        with opened(self.file) as stream:
             lines = _Lines(io.TextIOWrapper(stream, self.encoding, "replace", newline=""))
             rows: Any = self.rows(lines)
             line, count = 0, -1
@@ -49,7 +50,7 @@ class DelimitedText:
         """The last quote of the last line with an odd number of them."""
         mark = (self.quote or '"').encode()
         place: tuple[int | None, int | None] = None, None
-        with opened(self.path) as stream:
+        with opened(self.file) as stream:
             for number, line in enumerate(stream):
                 if line.count(mark) % 2:
                     place = number + 1, line.rindex(mark) + 1
