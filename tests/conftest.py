@@ -51,6 +51,12 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.fixture(autouse=True)
+def _rows_on_disk_stay_there(monkeypatch):
+    """Tests fit small files as if they were large; what is true of small ones is tested in test_same_answer.py."""
+    tune(monkeypatch, few_on_disk=0)
+
+
 @pytest.fixture(scope="module")
 def client():
     """A cluster of one worker with two threads, in this process."""

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import linsep
-from linsep.cli import main, modelling
+from linsep.cli import main
 
 RNG = np.random.default_rng(2)
 
@@ -85,19 +85,35 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+#: Numbers that make few rows go the way of many, from file to fit.
+ON_DISK = {
+    "stored_in_memory": 0,
+    "batches_kept": 0,
+    "batches_piece": 2000,
+    "delimited_block": 5000,
+}
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet", "svm"])
-def test_three_ways_one_model(kind, here, tuned, capsys, client, monkeypatch):
+def test_three_ways_one_model(kind, here, tuned, capsys, client):
     """Memory, disk and cluster: the same text, model, certificate and page, byte for byte."""
     words = [*write(kind), "--Cs", "3", "--cv", "2"]
     words += [] if kind == "csv" else ["--no-report"]
-    made = modelling.estimator
-    monkeypatch.setattr(  # the solver that large tables are fitted by, wherever they are
-        modelling, "estimator", lambda *given: made(*given).set_params(solver="newton")
-    )
     whole = fitted(words, capsys)
     assert "reads" not in whole[0]
     same(whole, fitted([*words, "--cluster", client.scheduler.address], capsys))
-    tuned(stored_in_memory=0, batches_kept=0, batches_piece=2000, delimited_block=5000)
+    tuned(**ON_DISK, few_on_disk=1 << 20)
+    stored = fitted([*words, "--memory-limit", "1K"], capsys)
+    assert stored[0]["reads"] > 0
+    same(whole, stored)
+
+
+def test_too_many_rows_for_a_native_fit(here, tuned, capsys):
+    """The solver that ``auto`` takes for large tables, in memory and on disk."""
+    words = [*write("parquet"), "--Cs", "3", "--cv", "2", "--no-report"]
+    tuned(native_entries=0, native_pilot_entries=0)
+    whole = fitted(words, capsys)
+    tuned(**ON_DISK)
     stored = fitted([*words, "--memory-limit", "1K"], capsys)
     assert stored[0]["reads"] > 3
     same(whole, stored)

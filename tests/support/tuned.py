@@ -17,6 +17,8 @@ PLACES = {
     "block_bytes": "linsep.data.layout.BLOCK_BYTES",
     "converted_bytes": "linsep.data.memory.CONVERT_BYTES",
     "memory_entries": "linsep.data.dataset.MEMORY_ENTRIES",
+    "few_on_disk": "linsep.data.open_rows.FEW_ENTRIES",
+    "native_pilot_entries": "linsep.solvers.newton.native.PILOT_ENTRIES",
     "spilled_entries": "linsep.data.cluster.spill._ENTRIES",
     "recheck_entries": "linsep.certificates.recheck._CHUNK",
     "exact_entries": "linsep.certificates.exact.points._CHUNK",

@@ -9,6 +9,8 @@ from linsep.data.disk import Disk
 from linsep.data.location import Location, location_of
 from linsep.data.memory import Memory
 
+FEW_ENTRIES = 1 << 20  # of rows on disk that are read once: 8 MB, the blocks of two threads
+
 _BACK_ENDS: dict[Location, Any] = {
     Location.MEMORY: Memory,
     Location.DISK: Disk,
@@ -24,8 +26,9 @@ def dataset(
     labels: Any = None,
     n_threads: int | None = None,
 ) -> Memory | Disk | Cluster:
-    """Rows with their targets as a data set, where they are."""
-    found: Memory | Disk | Cluster = _BACK_ENDS[location_of(X)](
-        X, sign, offset, weight, labels, n_threads
-    )
+    """Rows with their targets as a data set, where they are; few rows on disk are read into memory."""
+    where = location_of(X)
+    if where is Location.DISK and X.n_entries <= FEW_ENTRIES:
+        X, where = X[0 : X.shape[0]], Location.MEMORY
+    found: Memory | Disk | Cluster = _BACK_ENDS[where](X, sign, offset, weight, labels, n_threads)
     return found

@@ -122,8 +122,9 @@ class StoredRows(ABC):
         def work(number: int) -> bool:
             k = blocks[number]
             lo, hi, mine = self.edges[k], self.edges[k + 1], rows[cuts[k] : cuts[k + 1]]
-            if len(mine) * _SEEK * len(self) <= (hi - lo) * self.nbytes:
-                found = _stacked([self.read(row, row + 1) for row in mine.tolist()])
+            runs = np.split(mine, np.flatnonzero(np.diff(mine) != 1) + 1)  # rows side by side
+            if len(runs) * _SEEK * len(self) <= (hi - lo) * self.nbytes:
+                found = _stacked([self.read(int(run[0]), int(run[-1]) + 1) for run in runs])
             else:
                 found = self.read(lo, hi, scratch())[mine - lo]
             if room is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Location
+from linsep.data import Dataset, Location
 
 if TYPE_CHECKING:
     from linsep.losses import Loss
@@ -80,11 +80,39 @@ def hardness_of(loss: Loss, lam: float, mean: float) -> float:
 
 
 def shape_of(problem: Problem) -> Shape:
-    """Shape of a problem. Reads a thousand rows at most, and only if they are in memory."""
+    """Shape of a problem. Reads about a thousand rows, wherever they are: on a cluster in one round."""
     data = problem.data
-    whole, kept, mean = data.whole, 1.0, math.nan
-    if whole is not None and problem.lam > 0.0:
-        mean = _kernels.sampled_mean(whole.rows, whole.targets)
-        kept = 1.0 if data.sparse else _kernels.kept_share(whole.rows)
-    hard = hardness(problem, mean) if problem.lam > 0.0 else math.inf
+    whole, kept, hard = data.whole, 1.0, math.inf
+    if problem.lam > 0.0:
+        if whole is None:
+            mean, kept = _sampled(data)
+        else:
+            mean = _kernels.sampled_mean(whole.rows, whole.targets)
+            kept = 1.0 if data.sparse else _kernels.kept_share(whole.rows)
+        hard = hardness(problem, mean)
     return Shape(data.n, data.d, data.n_entries, data.sparse, kept, hard, data.location)
+
+
+# Sampling of kernels/dual/dual_start.cpp and compressed.cpp, for rows that are not in memory.
+_RUNS, _RUN = 16, 64  # of consecutive rows, whose mean is taken
+_PROBED, _LONG, _MANY, _SPARSE = 64, 64, 100_000, 0.25
+
+
+def _sampled(data: Dataset) -> tuple[float, float]:
+    """Mean of s |x|^2, and the share of nonzero numbers where it is low: the bits of the same rows in memory."""
+    n, d = data.n, data.d
+    some = n >= _RUNS * _RUN
+    norms = (np.arange(_RUNS)[:, None] * (n // _RUNS) + np.arange(_RUN)).ravel()
+    norms = norms if some else np.arange(n)
+    counted = np.zeros(0, np.int64)
+    if not data.sparse and d >= _LONG and n >= _MANY // d:
+        count = min(n, _PROBED)
+        counted = n // count * np.arange(count)
+    rows = np.union1d(norms, counted)
+    part = data.sample(rows)
+    block = part.sample(np.searchsorted(rows, norms)).whole
+    assert block is not None
+    share = 1.0
+    if len(counted):
+        share = np.count_nonzero(part.X[np.searchsorted(rows, counted)]) / (len(counted) * d)
+    return _kernels.sampled_mean(block.rows, block.targets), share if share <= _SPARSE else 1.0
