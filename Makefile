@@ -48,6 +48,16 @@ test: $(BUILT) ## run the fast tests
 test-slow: $(BUILT) ## run the slow tests
 	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n auto --dist worksteal
 
+# Each case in a process of its own, with limits of time and memory; one that does not end as it says is an error.
+.PHONY: faults faults-peers
+faults: $(BUILT) ## run all cases of bad input and count crashes, hangs, wrong answers and vague messages
+	PYTHONPATH=tests/faults PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m scoreboard
+
+faults-peers: $(BENCH_BUILT) ## the groups that others can run too, on linsep, scikit-learn and LIBLINEAR
+	$(BENCH)/python -m pip install --quiet pyarrow pandas polars
+	PYTHONPATH=tests/faults PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BENCH)/python -m scoreboard \
+	  --group F1 F4 F5 F6 --library linsep scikit-learn LIBLINEAR
+
 # scikit-learn's own test files, from its wheel, with the classes of linsep.sklearn in the place of scikit-learn's.
 SUITE := test_logistic test_sgd test_perceptron test_ridge test_coordinate_descent test_base test_quantile test_huber test_common
 sklearn-tests: $(BUILT) ## run scikit-learn's own tests on the classes of linsep.sklearn

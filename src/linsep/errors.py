@@ -6,6 +6,7 @@
       LinsepError
         BadInput           the data or a parameter cannot be used as given
           NonFinite        NaN or infinity among the numbers
+          NotNumbers       an object that is no number among the numbers; also a TypeError
           BadFile          a data file cannot be read; the error knows the file, line and column
         BadModelFile       a model file is damaged, forged or from a newer version
         SeparableData      C = inf and no minimiser exists: the direction proves it
@@ -51,6 +52,10 @@ class BadInput(LinsepError):
 
 class NonFinite(BadInput):
     """NaN or infinity among the numbers, noticed by a solver's first pass."""
+
+
+class NotNumbers(BadInput, TypeError):
+    """An object that is no number where numbers are needed."""
 
 
 class BadFile(BadInput):

@@ -136,7 +136,7 @@ def how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
         "format": options.format,
         "types": said,
         "ignore": options.ignore,
-        "delimiter": options.delimiter,
+        "delimiter": "\t" if options.delimiter == "\\t" else options.delimiter,
         "header": not options.no_header,
         "decimal": options.decimal,
         "encoding": options.encoding,

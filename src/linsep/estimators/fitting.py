@@ -104,6 +104,8 @@ def solve(
         if not looked_at:
             refuse_nonfinite(X, names)
         raise  # X is finite: the objective is not
+    except MemoryError as error:
+        raise _explained(error, X) from error
     except SeparableData as error:
         raise SeparableData(_name_features(error, names), error.direction, error.rows) from None
     if penalty is not asked:
@@ -119,6 +121,17 @@ def solve(
             text = f"{text}. {near}" if near else text
         warnings.warn(ConvergenceWarning(text, whole), stacklevel=3)
     return fits
+
+
+def _explained(error: MemoryError, X: Any) -> MemoryError:
+    """The error itself if it says how much memory was asked for, else one with words."""
+    if str(error) not in ("", "std::bad_alloc"):
+        return error
+    n, d = X.shape
+    return MemoryError(
+        f"Not enough memory to fit {n:,} rows of {d:,} features; with very many classes multiclass='ovr' needs less. "
+        "Otherwise use fewer rows, features or classes, or keep the rows in files (linsep.scan)."
+    )
 
 
 def _name_features(error: SeparableData, names: Names | None) -> str:

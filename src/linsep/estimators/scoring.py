@@ -129,6 +129,7 @@ def _ready(model: Any, X: Any) -> Any:
         or not X.shape[0]
     ):
         return inputs.rows_again(model, X)
+    inputs.refuse_cut_map(X)
     return X
 
 

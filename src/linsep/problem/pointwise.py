@@ -263,7 +263,8 @@ class Problem:
         order = self.order
         H = symmetric(sums, self.data.sparse)
         # A constant column is the intercept over again: what centring leaves of it is rounding noise.
-        noise = np.append(np.diag(H)[:-1] <= 1e-24 * mu * mu * H[-1, -1], False)
+        spread = np.sqrt(np.diag(H))
+        noise = np.append(spread[:-1] <= 1e-12 * np.abs(mu) * spread[-1], False)
         H[noise], H[:, noise] = 0.0, 0.0
         H[np.arange(order - 1), np.arange(order - 1)] += self.lam
         if not self.fit_intercept:

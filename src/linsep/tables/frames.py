@@ -10,6 +10,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
+from linsep.data.entrance.inputs import is_missing
 from linsep.data.files.columns import Levels
 from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME
 from linsep.errors import BadInput
@@ -83,7 +84,7 @@ def _strings(values: list[Any]) -> tuple[str, npt.NDArray[Any], list[str]]:
 
 def _objects(values: list[Any], name: str) -> tuple[str, npt.NDArray[Any], list[str]]:
     """Python objects of one kind, None and NaN among them."""
-    plain = [None if _is_missing(value) else value for value in values]
+    plain = [None if is_missing(value) else value for value in values]
     kinds = {type(value) for value in plain if value is not None}
     if kinds <= {str}:
         return _strings(plain)
@@ -96,9 +97,3 @@ def _objects(values: list[Any], name: str) -> tuple[str, npt.NDArray[Any], list[
     raise BadInput(
         f"column {name!r} holds objects of type {shown}; make it all numbers or all strings."
     )
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and math.isnan(value)

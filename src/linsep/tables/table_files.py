@@ -110,6 +110,8 @@ def read_table(  # noqa: PLR0913
         encoding=encoding,
     )
     files = list_files(source, storage_options)
+    if not files:
+        raise BadInput(f"there are no files in {source!r}; give at least one path.")
     if len(files) > 1:
         return _collect(_records_of(files, target, how), target)
     with _open(files[0], target, how, n_features, zero_based) as found:

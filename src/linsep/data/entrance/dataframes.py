@@ -55,10 +55,20 @@ def _values(frame: nw.DataFrame[Any], schema: Any) -> Any:
     """Numbers in C order: float32 if every column is, float64 otherwise; a null becomes NaN."""
     dtypes = list(schema.values())
     if frame.implementation.is_pandas() and any(t in (nw.Object, nw.Unknown) for t in dtypes):
-        return frame.to_native()  # objects and sparse columns: scikit-learn knows them best
+        return _from_pandas(frame.to_native())
     if not any(all(t == kind for t in dtypes) for kind in (nw.Float32, nw.Float64)):
         frame = frame.select(nw.all().cast(nw.Float64))
     return np.ascontiguousarray(frame.to_numpy())
+
+
+def _from_pandas(frame: Any) -> Any:
+    """A pandas frame with objects as an array of objects; one with sparse columns as scikit-learn knows it."""
+    if "object" in map(str, frame.dtypes):
+        return frame.to_numpy(dtype=object)
+    for name, dtype in frame.dtypes.items():
+        if getattr(dtype, "fill_value", 0) != 0:  # NaN and all that no sparse matrix leaves out
+            frame = frame.assign(**{str(name): frame[name].sparse.to_dense()})
+    return frame
 
 
 def _names(columns: list[Any]) -> Names | None:

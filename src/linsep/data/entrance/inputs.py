@@ -6,6 +6,8 @@ refusal says what was given, where, and what to do.
 
 from __future__ import annotations
 
+import math
+import mmap
 import sys
 from numbers import Real
 from typing import Any, TypeGuard
@@ -20,7 +22,7 @@ from linsep.data.entrance.dataframes import Names, open_frame
 from linsep.data.entrance.finite import refuse_nonfinite_vector
 from linsep.data.entrance.sparse_rows import to_csr
 from linsep.data.location import Location, location_of
-from linsep.errors import BadInput
+from linsep.errors import BadInput, NotNumbers
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -45,6 +47,8 @@ def is_plain_csr(X: Any) -> bool:
         type(X) in (sp.csr_matrix, sp.csr_array)
         and X.ndim == 2
         and X.dtype.char in "fd"
+        and X.dtype.isnative
+        and X.indices.dtype.isnative
         and X.indices.dtype == X.indptr.dtype
         and X.indices.dtype.char in "ilq"
         and len(X.indptr) == X.shape[0] + 1
@@ -61,6 +65,7 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
 
     Float32 stays float32, integers stay integers. Whether all are finite is not looked at here.
     """
+    refuse_cut_map(X)
     if (is_plain(X) or is_bfloat16(X)) and X.size:
         return X, None
     if location_of(X) is Location.DISK:
@@ -87,12 +92,33 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
         X = check_array(
             X, accept_sparse="csr", ensure_all_finite=False, estimator=owner, input_name="X"
         )
-    except ValueError as error:
-        raise BadInput(str(error)) from error
+    except (TypeError, ValueError) as error:
+        if "np.matrix" in str(error):
+            raise  # scikit-learn asks for a TypeError, in its own words
+        kind = NotNumbers if isinstance(error, TypeError) else BadInput
+        raise kind(str(error) if "X" in str(error) else f"X: {error}") from error
     if X.dtype.itemsize > 8:  # longdouble: what is too large for float64 becomes infinite
         with np.errstate(over="ignore"):
             X = X.astype(np.float64)
     return X if sp.issparse(X) or X.flags.aligned else X.copy(), names
+
+
+def refuse_cut_map(X: object) -> None:
+    """Raise if X is mapped from a file that is shorter now: what is missing reads as zeros, or ends the process."""
+    base: Any = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if not isinstance(base, mmap.mmap):
+        return
+    try:
+        size = base.size()
+    except (OSError, ValueError):  # mapped from no file
+        return
+    if size < len(base):
+        raise BadInput(
+            f"X is mapped from a file that is shorter now than when it was mapped ({size:,} bytes, not {len(base):,}); "
+            "write the file again, or open it with linsep.scan, which reads it safely while others write."
+        )
 
 
 def stored_or_rows(X: Any, owner: str) -> tuple[Any, Names | None]:
@@ -149,7 +175,8 @@ def targets(y: Any, n: int, owner: str) -> FloatArray:
     y = column(y, n, owner)
     if y.dtype.kind not in "fiub":
         y = _numbers(y, owner)
-    t: FloatArray = np.ascontiguousarray(y, dtype=np.float64)
+    with np.errstate(over="ignore"):  # a longdouble too large for float64 becomes infinite
+        t: FloatArray = np.ascontiguousarray(y, dtype=np.float64)
     refuse_nonfinite_vector(t, "y")
     return t
 
@@ -256,26 +283,50 @@ def _refuse_text(X: Any, names: Names | None) -> Any:
             ) from error
     if not isinstance(X, np.ndarray):
         return X
+    if X.ndim == 0:
+        raise BadInput(
+            f"Expected 2D array, got scalar array instead: X is {X.item()!r:.80}; give a table of numbers, one row per "
+            "example (array, list of lists, sparse matrix or data frame)."
+        )
     if X.dtype.kind in "USVMmT":
         raise BadInput(
             f"X must hold numbers, got dtype {X.dtype}; convert it with X.astype(float), or "
             "encode text, for instance with sklearn.preprocessing.OneHotEncoder."
         )
-    if X.dtype.kind == "O" and X.ndim == 2:
-        for row, values in enumerate(X):
-            for col, value in enumerate(values):
-                if isinstance(value, str | bytes):
-                    name = "" if names is None else f" ({str(names[col])!r})"
-                    raise BadInput(
-                        f"X must hold numbers, got the text {value!r} at row {row}, column "
-                        f"{col}{name} (counting from 0); convert or encode that column."
-                    )
-                if isinstance(value, int) and abs(value) > sys.float_info.max:
-                    raise BadInput(
-                        f"X holds a whole number beyond float64 at row {row}, column {col} (counting from 0); "
-                        "scale or drop that column."
-                    )
-    return X
+    return _from_objects(X, names) if X.dtype.kind == "O" and X.ndim == 2 else X
+
+
+def is_missing(value: Any) -> bool:
+    """Whether an object stands for a missing value: None, NaN, and pandas' NA and NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _from_objects(X: npt.NDArray[Any], names: Names | None) -> npt.NDArray[Any]:
+    """Numbers among Python objects as float64, NaN where one is missing."""
+    found = np.empty(X.shape)
+    for (row, col), value in np.ndenumerate(X):
+        if is_missing(value):
+            found[row, col] = np.nan
+            continue
+        name = "" if names is None else f" ({str(names[col])!r})"
+        place = f"at row {row}, column {col}{name} (counting from 0)"
+        if isinstance(value, str | bytes):
+            raise BadInput(
+                f"X must hold numbers, got the text {value!r:.80} {place}; convert or encode that column."
+            )
+        try:
+            found[row, col] = value
+        except OverflowError as error:
+            raise BadInput(
+                f"X holds a whole number beyond float64 {place}; scale or drop that column."
+            ) from error
+        except (TypeError, ValueError) as error:
+            raise NotNumbers(
+                f"X must hold numbers, got {value!r:.80} {place}: {error}; give each row one number per column."
+            ) from error
+    return found
 
 
 def _numbers(y: npt.NDArray[Any], owner: str) -> npt.NDArray[Any]:
@@ -286,4 +337,10 @@ def _numbers(y: npt.NDArray[Any], owner: str) -> npt.NDArray[Any]:
                 f"y must hold numbers, got {value!r} at row {row} (counting from 0); {owner} "
                 "predicts numbers: correct it, or use a classifier for class labels."
             )
-    return y.astype(np.float64)
+    try:
+        return y.astype(np.float64)
+    except OverflowError as error:
+        row = next(at for at, value in enumerate(y.tolist()) if abs(value) > sys.float_info.max)
+        raise BadInput(
+            f"y holds a whole number beyond float64 at row {row} (counting from 0); scale the target."
+        ) from error

@@ -7,7 +7,6 @@ it must be.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -17,11 +16,10 @@ import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.data.entrance.finite import refuse_nonfinite_vector
-from linsep.data.entrance.inputs import LARGEST_WEIGHT, FloatArray, column
+from linsep.data.entrance.inputs import LARGEST_WEIGHT, FloatArray, column, is_missing
 from linsep.errors import BadInput
 
 _FEW = 16  # classes that are worth a vectorised comparison each
-_MISSING_TYPES = ("NAType", "NaTType")  # pandas' own words for missing
 
 
 class Labels:
@@ -270,8 +268,8 @@ def _encode_objects(y: npt.NDArray[Any]) -> Labels:
         raise BadInput(
             f"Unknown label type: {error}; give each row one string, integer or boolean."
         ) from error
-    if any(map(_is_missing, distinct)):
-        row = next(i for i, value in enumerate(values) if _is_missing(value))
+    if any(map(is_missing, distinct)):
+        row = next(i for i, value in enumerate(values) if is_missing(value))
         raise BadInput(
             f"Input y contains NaN.\nThe label at row {row} (counting from 0) is missing "
             f"({values[row]!r}); every row needs a label: leave that row out."
@@ -293,12 +291,6 @@ def _encode_objects(y: npt.NDArray[Any]) -> Labels:
         f"Unknown label type: unknown. y holds labels of type {', '.join(kinds)}; they must be "
         "all strings or all integers: convert y, for instance with y.astype(str)."
     )
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in _MISSING_TYPES:
-        return True
-    return isinstance(value, float) and math.isnan(value)
 
 
 def _show(classes: npt.NDArray[Any]) -> str:

@@ -29,7 +29,9 @@ def to_csr(X: Any) -> Any:
     _check_structure(X)
     if X.format != "csr":
         X = X.tocsr()
-    if X.indices.dtype != X.indptr.dtype:
+    if not X.dtype.isnative:
+        X = X.astype(X.dtype.newbyteorder("="))
+    if X.indices.dtype != X.indptr.dtype or not X.indices.dtype.isnative:
         X = type(X)((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape)
     if not X.has_canonical_format and (X.shape[1] <= SORTED or _repeats(X)):
         X = X.copy()

@@ -21,8 +21,9 @@ _SPARSE = {"data", "indices", "indptr", "shape"}
 def open_npy(path: str, name: str) -> npt.NDArray[Any]:
     """The matrix of numbers in a .npy file, mapped and not read."""
     try:
-        table: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        with np.errstate(over="raise"):  # a forged header may ask for more than 2^63 bytes
+            table: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, ArithmeticError) as error:
         refuse(name, f"not a .npy file of numbers, or is cut short: {error}.")
     _refuse_other_shape(name, "the array", table.shape, table.dtype)
     return table

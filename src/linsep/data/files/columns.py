@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME, is_number
+from linsep.data.files.inference import BOOLEAN, NUMBER, STRING, TIME, is_exact, is_number
 from linsep.data.files.source import refuse
 from linsep.errors import BadInput, Refused
 
-_INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
+_INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
 
 #: A row of the file (counting data rows from 0) and a column -> line and column, for a message.
 Locate = Callable[[int, str], tuple[int | None, int | None]]
@@ -130,8 +130,10 @@ class Target:
             return y
         if all(_INTEGER.fullmatch(name) for name in names):
             return np.array([int(name) for name in names])[y]
-        if all(is_number(name) for name in names):
-            return np.array([float(name) for name in names])[y]
+        if all(map(is_number, names)):
+            found = np.array([float(name) for name in names])
+            if all(map(is_exact, names)) or len(np.unique(found)) == len(names):
+                return found[y]  # otherwise rounding would make one class of two
         return np.array(names, dtype=object)[y]
 
 
@@ -206,7 +208,7 @@ def refuse_ignored_target(target: str | None, ignore: frozenset[str]) -> None:
 def missing_name(name: str, names: Iterable[str], what: str) -> BadInput:
     """The error for a column that is not there, with the names that come near."""
     names = list(names)
-    near = difflib.get_close_matches(name, names, 3)
+    near = difflib.get_close_matches(str(name), names, 3)
     shown = ", ".join(repr(printable(one, 60)) for one in near or names[:10])
     hint = f"did you mean {shown}?" if near else f"its columns are {shown}"
     if not near and len(names) > 10:

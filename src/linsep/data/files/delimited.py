@@ -30,6 +30,7 @@ _BLOCK = 1 << 20  # bytes parsed together, at most; the parser reads dozens of b
 _LINES, _LARGEST_BLOCK = 64, 1 << 25  # of wide tables: a batch costs time for each of its columns
 _WIDE = 300  # columns beyond which missing values are padded only as they are in the head
 _DELIMITERS = ",;\t|"
+_EXAMPLE = {"delimiter": "';' or '\\t' (a tab)", "decimal": "','", "quote": "'\"'"}
 _AS_KIND = {"category": STRING, "hashed": STRING, "text": STRING}
 _PLACE = re.compile(r"(?:In CSV column #(\d+): )?.*?Row #(\d+): (.*)", re.DOTALL)
 _VALUE = re.compile(
@@ -47,6 +48,19 @@ class Dialect:
     quote: str | None = '"'
     encoding: str = "utf-8"
     missing: frozenset[str] = frozenset(MISSING)
+
+    def check(self) -> None:
+        """Refuse a separator or a quote that is not one character."""
+        if not isinstance(self.header, bool):
+            raise BadInput(f"header must be True or False, got {self.header!r}.")
+        for name in ("delimiter", "decimal", "quote"):
+            given = getattr(self, name)
+            if given is None and name != "decimal":
+                continue
+            if not isinstance(given, str) or len(given) != 1 or given in "\r\n":
+                raise BadInput(
+                    f"{name} must be one character, for instance {_EXAMPLE[name]}, got {given!r}."
+                )
 
     def of_format(self, kind: str) -> Dialect:
         """The dialect of a file of that format: columns of TSV files are separated by tabs."""

@@ -61,7 +61,10 @@ class Reading:
             raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
         if isinstance(ignore, str):
             raise BadInput(f"ignore must be a list of columns: ignore=[{ignore!r}].")
+        if isinstance(missing, str):
+            raise BadInput(f"missing must be a list of words: missing=[{missing!r}].")
         how = Dialect(missing=frozenset(missing) | {""}, **dialect)  # type: ignore[arg-type]
+        how.check()
         return cls(format, check_types(types or {}), tuple(ignore), how)
 
     def settings(self) -> list[object]:

@@ -10,15 +10,22 @@ NUMBER, BOOLEAN, STRING, TIME = KINDS = ("number", "boolean", "string", "time")
 #: Read as missing in text files, unless the caller gives a list of his own.
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-", "#N/A")
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.IGNORECASE)
-_CODE = re.compile(r"[+-]?0\d+")  # 007 is a name, not seven
-_LONG = re.compile(r"[+-]?\d{16,}")  # float64 tells whole numbers apart up to 2^53 only
-_COMMA = re.compile(r"[+-]?\d*,\d+")
-_GROUPED = re.compile(r"[+-]?\d{1,3}([,. '\u00a0]\d{3})+([.,]\d+)?")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?")
-_ZONED = re.compile(r".{10}[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)")
-_WITH_UNIT = re.compile(r"([$€£¥]\s*)?[-+\u2212]?\d+([.,]\d+)*(\s*[%$€£¥])?")  # $5, 7 %, \u22123
-_VERSION = re.compile(r"\d+([.,]\d+)+")  # 1.2.3 is a name
+
+def _pattern(text: str) -> re.Pattern[str]:
+    r"""A pattern whose ``\d`` are the digits 0 to 9 and not those of other scripts."""
+    return re.compile(text, re.ASCII)
+
+
+_NUMBER = _pattern(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(?i:inf|infinity)")
+_CODE = _pattern(r"[+-]?0\d+")  # 007 is a name, not seven
+_LONG = _pattern(r"[+-]?\d{16,}")  # float64 tells whole numbers apart up to 2^53 only
+_COMMA = _pattern(r"[+-]?\d*,\d+")
+_GROUPED = _pattern("[+-]?\\d{1,3}([,. '\u2019_\u00a0\u202f\u2009]\\d{3})+([.,]\\d+)?")
+_TIME = _pattern(r"\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?")
+_ZONED = _pattern(r".{10}[T ]\d\d.*(Z|[+-]\d\d(:?\d\d)?)")
+_WITH_UNIT = _pattern(r"([$€£¥]\s*)?[-+\u2212]?\d+([.,]\d+)*(\s*[%$€£¥])?")  # $5, 7 %, \u22123
+_IN_BRACKETS = _pattern(r"\([$€£¥]?\d+([.,]\d+)*\)")  # an accountant's negative number
+_VERSION = _pattern(r"\d+([.,]\d+)+")  # 1.2.3 is a name
 _ENOUGH = 10  # distinct numbers from which an exception among them is a mistake
 
 
@@ -28,6 +35,11 @@ Complaint = tuple[str, str]
 def is_number(text: str) -> bool:
     """Whether the text is a number, and not a code such as 007."""
     return bool(_NUMBER.fullmatch(text)) and not _CODE.fullmatch(text)
+
+
+def is_exact(text: str) -> bool:
+    """Whether float64 holds the number without rounding, if it is written as a whole number."""
+    return not _LONG.fullmatch(text) or int(float(text)) == int(text)
 
 
 def kind_of(levels: Collection[str]) -> tuple[str | None, Complaint | None]:
@@ -68,6 +80,8 @@ def _complaint(levels: Collection[str], numeric: list[str]) -> Complaint | None:
         return others[0], "numbers with grouped digits; write them without separators"
     if all(_WITH_UNIT.fullmatch(level) for level in others) and not _VERSION.fullmatch(others[0]):
         return others[0], "numbers with a sign that is no part of a number; write them without it"
+    if numeric and all(_IN_BRACKETS.fullmatch(level) for level in others):
+        return others[0], "numbers in brackets, as in accounts; write them with a minus sign"
     if len(numeric) >= _ENOUGH and len(numeric) >= 9 * len(others):
         return others[0], "numbers otherwise; correct it, add it to missing=[...]"
     return None
