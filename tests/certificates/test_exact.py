@@ -523,6 +523,17 @@ class TestModels:
         assert not found.certified
 
 
+def test_interpolation_needs_no_search_for_a_dual_point(monkeypatch):
+    """0 is a lower bound of every loss; rational systems of 900 features would take seconds."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((8, 30))
+    t = rng.standard_normal(8)
+    model = linsep.LinearRegressor().fit(X, t)
+    monkeypatch.setattr("linsep.certificates.exact.certificate.cleared", None)
+    found = linsep.verify(model, X, t, exact=True)
+    assert found.certified and found.dual == 0.0 < found.primal < 1e-20
+
+
 class TestSolveRational:
     @given(
         st.lists(

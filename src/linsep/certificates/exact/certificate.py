@@ -65,13 +65,13 @@ def exact_certificate(  # noqa: PLR0913
     terms = _Terms(penalty) if penalty.uniform else GroupTerms(penalty)
     primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
-    if primal.high > 0:
+    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol)
+    if primal.high > 0 and not (small and primal.high <= _ceiling(claimed_gap)):
         for found in terms.bounds(rows, dual, fit_intercept):
             bound = max(bound, found)
             gap = primal.high - bound
             if gap <= Fraction(tol) * primal.low and gap <= _ceiling(claimed_gap):
                 break
-    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol)
     return _conclude(primal, bound, tol, strength=terms.strength, exact_fit=small)
 
 
