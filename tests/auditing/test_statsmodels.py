@@ -86,6 +86,7 @@ def test_least_squares():
 @pytest.mark.parametrize("ratio", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("kind", ["even", "free constant", "uneven"])
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.sampled(6)
 def test_elastic_net_of_least_squares(ratio, kind, weighted):
     X, t = sm.add_constant(20.0 * DIABETES[0]), DIABETES[1]
     alpha = {

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import sklearn
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from small_problems import (
     SMOOTH,
@@ -62,6 +63,14 @@ class TestVerify:
         found = verify(model_of(solved(seed=1), solved(seed=2)), None, None)
         assert len(found.parts) == 2
         assert found.certified
+
+    def test_other_rows_are_rejected_without_exact_arithmetic(self, monkeypatch):
+        """Rational arithmetic takes seconds, and could not make another objective of these rows."""
+        X, y = load_iris(return_X_y=True)
+        model = LogisticRegression().fit(X, y)
+        monkeypatch.setattr("linsep.certificates.verification.exact_certificate", None)
+        with pytest.raises(CertificateError, match="objective at the coefficients"):
+            verify(model, X, np.append(2, y[1:]))
 
     def test_coefficients_that_were_altered_are_found(self):
         model = model_of(solved())

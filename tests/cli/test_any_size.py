@@ -126,6 +126,7 @@ def near(one, other):
     assert np.linalg.norm(one[-1].coef_ - other[-1].coef_) <= error
 
 
+@pytest.mark.slow
 def test_texts_from_disk(here, tuned, capsys):
     """Texts make sparse rows, which memory and disk may fit by different solvers, to the same certificate."""
     words = [*write("csv", 300, text=True), "--C", "0.1", "--no-report"]
@@ -136,6 +137,7 @@ def test_texts_from_disk(here, tuned, capsys):
     assert stored[0]["test"] == whole[0]["test"] and stored[0]["reads"] > 3
 
 
+@pytest.mark.slow
 def test_rows_stay_on_the_cluster_if_they_are_many(here, tuned, capsys, client):
     """Several files, one partition each; the answer is that of one file, within its certificate."""
     words = write("csv", 900)

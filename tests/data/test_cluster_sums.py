@@ -41,6 +41,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("kind", CASES)
+@pytest.mark.sampled(1)
 def test_absolute_penalties_on_the_workers(client, kind, tuned):
     model, d, sparse, most = CASES[kind]
     X, z = table(d, sparse)

@@ -187,6 +187,7 @@ def kernels(n):
 
 
 @pytest.mark.parametrize("name", kernels(8))
+@pytest.mark.sampled(2)
 def test_polls_grow_with_the_work(name, polled):
     few, many = (polled(kernels(n)[name]).count for n in (300, 900))
     assert few > 0 and many >= 2 * few

@@ -55,7 +55,7 @@ STEPS = [
 @pytest.fixture(scope="module")
 def cancer():
     X, y = load_breast_cancer(return_X_y=True)
-    return X[:, :6], y
+    return X[:200, :6], y[:200]
 
 
 @pytest.mark.sampled(3)

@@ -306,6 +306,7 @@ def test_health_finds_what_is_planted(tmp_path):
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.sampled(2)
 def test_rows_on_disk_make_the_same_page(make, classes, tmp_path):
     rng = np.random.default_rng(4)
     X = rng.integers(0, 4, (900, 6)) * rng.normal(size=6)
@@ -356,6 +357,7 @@ def test_tuning_pipelines_and_encoders(cancer, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["frame", "array", "sparse"])
+@pytest.mark.sampled(1)
 def test_gaps_before_a_pipeline_are_counted(kind, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))

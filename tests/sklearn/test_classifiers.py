@@ -171,6 +171,7 @@ def test_cross_validation_has_the_attributes_of_scikit_learn(y, refit):
 
 
 @needs_sklearn("1.8", "no use_legacy_attributes")
+@pytest.mark.slow
 def test_cross_validation_runs_in_processes():
     options = {
         "Cs": 3,

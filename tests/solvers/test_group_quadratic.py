@@ -21,6 +21,7 @@ def badly_scaled(seed):
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "huberised_hinge", "logistic"])
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.sampled(9)
 def test_rows_without_curvature(loss, seed):
     """Most rows are flat beyond the margin at a large C: undamped steps would be far too long."""
     X, y, groups = badly_scaled(seed)

@@ -65,6 +65,7 @@ def test_the_best_intercept_lies_between_the_bounds(loss):
 
 
 @pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC()], ids=["logistic", "hinge"])
+@pytest.mark.sampled(1)
 def test_the_choice_is_the_same_and_what_was_rejected_is_said(text, model):
     X, y = text
     plain = tune(model, X, y, CS, cv=4)

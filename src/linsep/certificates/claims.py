@@ -185,14 +185,11 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
     if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
         return None
     scale = max(abs(claim.primal), abs(found.primal))
-    slack, short = 64 * ROUNDOFF * scale, claim.gap
+    slack, short = _slack(claim, part, found), claim.gap
     if not claim.kind == found.kind == "exact":
-        slack += _allowance(part, found) + found.rounding
         short = 2.0 * found.rounding + _SHORT * min(part.tol, 1e-3) * scale
     if math.isnan(slack):
         return None if not claim.certified or found.certified else "The claim is not finite."
-    if _may_be_relaxed(part):  # the objective of a simpler problem may stand for that of the model
-        slack += min(claim.rounding, claim.gap)
     unknown = math.isinf(claim.coef_error) and math.isfinite(found.coef_error)
     if unknown and claim.kind == "dual" and not _may_be_relaxed(part):
         return "The claim knows no bound on the error of w, but there is one."
@@ -210,6 +207,22 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
     if claim.relative_gap == 0.0 < claim.gap and found.relative_gap != 0.0:
         return "The objective is not zero to working precision."
     return None
+
+
+def another_objective(claim: Optimality, part: Part, found: Optimality) -> bool:
+    """Whether the objective found is so far from the one claimed that no better arithmetic can bring them together."""
+    scale = max(abs(claim.primal), abs(found.primal))
+    return abs(claim.primal - found.primal) > 1e3 * _slack(claim, part, found) + 1e-3 * scale
+
+
+def _slack(claim: Optimality, part: Part, found: Optimality) -> float:
+    """How far rounding may separate the numbers claimed from those found."""
+    slack = 64 * ROUNDOFF * max(abs(claim.primal), abs(found.primal))
+    if not claim.kind == found.kind == "exact":
+        slack += _allowance(part, found) + found.rounding
+    if _may_be_relaxed(part):  # the objective of a simpler problem may stand for that of the model
+        slack += min(claim.rounding, claim.gap)
+    return slack
 
 
 def _may_be_relaxed(part: Part) -> bool:

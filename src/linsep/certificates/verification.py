@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
-from linsep.certificates.claims import altered, contradiction, inconsistency
+from linsep.certificates.claims import altered, another_objective, contradiction, inconsistency
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import cleared_dual, group_certificate
@@ -219,6 +219,8 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     if exact or reached or not claim.certified:
         return found
     if math.prod(part.X.shape) > _EXACT_SIZE or inconsistency(claim, part):
+        return found
+    if another_objective(claim, part, found):
         return found
     with contextlib.suppress(Refused):
         best = recheck_part(part, exact=True, claimed_gap=claim.gap)

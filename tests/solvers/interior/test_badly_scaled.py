@@ -66,6 +66,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind, most", KINDS.items(), ids=KINDS)
+@pytest.mark.sampled(4)
 def test_few_passes_whatever_the_columns_are_like(kind, most):
     sample, hinge = table(kind), get("hinge")
     for C in (0.1, 1e4):
