@@ -769,10 +769,11 @@ class Classes(Problem):
         return -sum(on_grid(p_log_p(x)[1], down=False) for x in [*p[:y], *p[y + 1 :], 1 - rest])
 
     def inside(self, p):
-        """p with no entry below 0 and a sum of 1 at most."""
+        """p with no entry below 0 and a sum of 1 at most: the largest entry gives up what is too much."""
         p = [max(x, ZERO) for x in p]
-        total = sum(p, ZERO)
-        return p if total <= 1 else [rounded(x / total * (1 - Fraction(1, 1 << 100))) for x in p]
+        largest, excess = max(range(self.k), key=p.__getitem__), max(sum(p, ZERO) - 1, ZERO)
+        p[largest] -= excess
+        return p if p[largest] >= 0 else [ZERO] * self.k
 
     def softmax(self, z):
         """Nearly the probabilities of scores."""

@@ -44,11 +44,11 @@ from linsep.losses import Exponential, Logistic, Scaled, zero_margin
 from linsep.multiprecision.class_terms import CrammerSinger, Multinomial
 from linsep.multiprecision.interior import Found, NoProgress, solve
 from linsep.multiprecision.row_terms import (
+    EXPONENTIAL,
+    LOGISTIC,
     AbsolutePenalty,
     PiecewiseQuadratic,
     Smooth,
-    exponential_slopes,
-    logistic_slopes,
 )
 from linsep.multiprecision.terms import Matrix, scaled_rows
 from linsep.problem import GroupProblem, Problem, hard_margin
@@ -77,7 +77,7 @@ _INSIDE = Decimal("0.999999999")
 #: Largest part of a score, relative to that of another coefficient, that is none.
 _NOTHING = 1e-12
 _MOST_DIGITS = 400
-_SLOPES: dict[type[Loss], Slopes] = {Logistic: logistic_slopes, Exponential: exponential_slopes}
+_SLOPES: dict[type[Loss], Slopes] = {Logistic: LOGISTIC, Exponential: EXPONENTIAL}
 
 
 def refine(
@@ -113,7 +113,8 @@ def _accurate(problem: Problem | CoupledProblem, trial: Solution, found: Optimal
         return True
     rows = KernelRows.of(problem.data, problem.fit_intercept)
     plain = rows.visit(problem.loss, np.ascontiguousarray(trial.W[: rows.size, 0]))
-    return bool(abs(plain.primal - found.primal) <= _ACCURATE * found.primal)
+    scale = max(found.primal, found.tol * plain.null)  # beside the zero model's, less is nothing
+    return bool(abs(plain.primal - found.primal) <= _ACCURATE * scale)
 
 
 def _in_decimals(

@@ -8,11 +8,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hostile import coefficients, draw
+from hostile import answers, coefficients, draw
 from lawful import assert_true, assert_verified, fitted, task_of
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
+from linsep.certificates.exact.coupled import CoupledRows
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import Part
 from linsep.exact.decimals import (
@@ -25,7 +26,7 @@ from linsep.exact.decimals import (
     many_digits,
     two_floats,
 )
-from linsep.losses import Hinge, Logistic, Scaled, Squared, SquaredHinge
+from linsep.losses import CrammerSinger, Hinge, Logistic, Scaled, Squared, SquaredHinge
 from linsep.multiprecision.rounding import best_rounding
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit
@@ -159,6 +160,40 @@ def test_the_rest_of_a_dual_point_enters_v_exactly(loss):
         )
         assert abs(Fraction(sums.v[0][j]) - exact) <= Fraction(sums.v_error_entry)
     assert sums.v_error_entry <= 2.0**-50 * max(abs(v) for v in sums.v[0])
+
+
+@pytest.mark.parametrize(
+    ("seed", "what"),
+    [
+        (700412, "what is free in all classes stays near 0"),
+        (700441, "an objective of 0 without a penalty is the end"),
+        (701631, "weights of 1e199 without a penalty predict well"),
+        (701594, "a gap at the end of the digits is small enough"),
+        (701807, "larger products where steps are short"),
+        (700135, "thresholds of an absolute penalty count"),
+        (700367, "small tables take more iterations"),
+        (701671, "a lattice of 36 coefficients is reduced"),
+    ],
+)
+def test_hostile_tables_are_solved_and_proven(seed, what):
+    case = draw(seed)
+    model, (answer,) = answers(case)
+    assert answer.claim.certified, what
+    assert_true(answer.task, answer.W, answer.claim)
+    assert_verified(model, case.X, case.y, case.weight)
+
+
+def test_a_dual_point_on_the_edge_of_the_simplex_keeps_its_digits():
+    """Rows of Crammer and Singer whose p off the label add up to 1 have a sum in float64 that may exceed it."""
+    loss, rng = CrammerSinger(3), np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(2), 40) * (1.0 + 2.0**-52)
+    labels = rng.integers(3, size=40)
+    U = np.zeros((40, 3))
+    for row, y, (a, b) in zip(U, labels, p, strict=True):
+        row[y], row[(y + 1) % 3], row[(y + 2) % 3] = a + b, -a, -b
+    rows = CoupledRows(loss, rng.normal(size=(40, 2)), labels, None, np.zeros((3, 3)))
+    gain = rows.evaluate(rows.stored(Explicit(U))).entropy
+    assert 40 - Fraction(1, 2**48) < gain.low <= 40
 
 
 @pytest.mark.slow

@@ -268,9 +268,11 @@ def _certify_coupled(problem: CoupledProblem, solution: Solution, tol: float) ->
         if found.certified or not precise:
             return found
         bounds.append(found)
-        if _doubled(solution):
-            bounds.append(_exactly(problem, solution, tol))
-        if hopeless or bounds[-1].certified:
+        if hopeless and not _doubled(solution):
+            return found
+    if _doubled(solution):
+        bounds.append(_exactly(problem, solution, tol))
+        if bounds[-1].certified or not problem.loss.smooth or penalty.l1 > 0.0:
             return min(bounds, key=preference)
     assert isinstance(problem.loss, Multinomial) and data.labels is not None
     bounds.append(

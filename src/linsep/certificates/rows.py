@@ -328,6 +328,8 @@ class Answer:
 
     def penalise(self, lam: float, theta: FloatArray, d: int) -> None:
         """Add the penalty on the d weights to the sums of the rows."""
+        if lam == 0.0:  # however large the weights
+            return
         penalty = 0.5 * lam * float(theta[:d] @ theta[:d])
         self.primal += penalty
         self.rounding += (d + 8) * ROUNDOFF * penalty

@@ -28,10 +28,14 @@ ZERO, ONE = Decimal(0), Decimal(1)
 _convert = np.frompyfunc(Decimal, 1, 1)
 
 
+def multiply_adds(rows: int, coefficients: int) -> int:
+    """Work of an iteration of Newton's method: the Hessian and its factor."""
+    return rows * (coefficients + _OVERHEAD) ** 2 + coefficients**3 // 2
+
+
 def worthwhile(rows: int, coefficients: int) -> bool:
     """Whether a problem of this size is solved in decimal arithmetic within seconds."""
-    hessian = rows * (coefficients + _OVERHEAD) ** 2
-    return hessian + coefficients**3 // 2 <= LARGEST
+    return multiply_adds(rows, coefficients) <= LARGEST
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linsep.exact.decimals import ONE, ZERO, Decimals, decimals, floats, gram, zeros
+from linsep.exact.decimals import ONE, ZERO, Decimals, FloatArray, decimals, floats, gram, zeros
 from linsep.multiprecision.terms import Change, Targets, Term, damping, longest_step
 
 
@@ -22,6 +22,12 @@ def probabilities(z: Decimals) -> Decimals:
     top = z.max(axis=1)
     e = np.array([[(x - y).exp() for x in row] for row, y in zip(z, top, strict=True)])
     return e / e.sum(axis=1)[:, None]
+
+
+def _float_probabilities(z: FloatArray) -> FloatArray:
+    """softmax(z), row by row, in float64."""
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return np.asarray(e / e.sum(axis=1, keepdims=True))
 
 
 class _Coupled(Term):
@@ -89,15 +95,16 @@ class Multinomial(_Coupled):
         """A step on which the slope grows little faster than the curvature predicts."""
         dz = change[0]
         least = damping(max(dz.max(axis=1) - dz.min(axis=1)))
-        mean = (self.P * dz).sum(axis=1)
-        curvature = (self.s * ((self.P * dz * dz).sum(axis=1) - mean * mean)).sum()
-        return longest_step(least, curvature, lambda t: self._increase(dz, t))
+        own = np.arange(self.n), self.labels
+        z, lead = floats(self.z - self.z[own][:, None]), floats(dz - dz[own][:, None])
+        P, s = _float_probabilities(z), floats(self.s / max(self.s))[:, None]
+        mean = (P * lead).sum(axis=1, keepdims=True)
+        curvature = float((s * P * (lead - mean) * lead).sum())
 
-    def _increase(self, dz: Decimals, t: Decimal) -> Decimal:
-        """Change of the derivative of the losses along the step."""
-        dP = probabilities(self.z + t * dz) - self.P
-        total: Decimal = (self.s * (dP * dz).sum(axis=1)).sum()
-        return total
+        def increase(t: float) -> float:
+            return float((s * (_float_probabilities(z + t * lead) - P) * lead).sum())
+
+        return longest_step(least, curvature, increase)
 
     def advance(self, change: Change, t: Decimal) -> None:
         """Take the step."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linsep.exact.decimals import (
+    LARGEST,
     ONE,
     ZERO,
     Decimals,
@@ -23,18 +24,24 @@ from linsep.exact.decimals import (
     backward,
     cholesky,
     forward,
+    multiply_adds,
     zeros,
 )
 from linsep.multiprecision.rounding import best_rounding
 from linsep.multiprecision.terms import Change, Targets, Term
 
-_ITERATIONS = 60
+#: Iterations of a problem of the largest size, and of a small one.
+_ITERATIONS, _MOST_ITERATIONS = 60, 200
 #: Relative gap of a solution before rounding, in units of tol.
 _SOLVED = Decimal("1e-6")
 #: Relative gap that rounding may add without further search, in units of tol.
 _ENOUGH = Decimal("1e-3")
+#: Objective of an exact fit, relative to that of the zero model, in units of tol.
+_NOTHING = Decimal("1e-8")
 #: Steps below which the second order does more harm than good.
 _SHORT = Decimal("0.1")
+#: Products that are aimed at then, in units of the mean product: larger ones leave room for longer steps.
+_SHARES = (Decimal("0.5"), Decimal(1), Decimal(100))
 
 
 class Found(NamedTuple):
@@ -62,13 +69,14 @@ def solve(
     several classes, what may be added to all of them without a change is chosen so that they add up to 0.
     """
     end = math.inf if seconds is None else perf_counter() + seconds
-    state = _Iteration(terms, ridge)
-    for _ in range(_ITERATIONS):
+    state = _Iteration(terms, ridge, classes)
+    size = multiply_adds(len(terms[0].s), len(ridge))
+    for _ in range(min(_MOST_ITERATIONS, _ITERATIONS * max(1, LARGEST // size))):
         if perf_counter() > end:
             raise NoProgress
         state.factorise()
-        if state.shortfall() <= Decimal(tol) * _SOLVED:
-            state.centre(classes)
+        if state.fits_exactly(tol) or state.solved(tol):
+            state.centre()
             enough = Decimal(tol) * _ENOUGH * state.size()
             rounded = best_rounding(state.theta, units, state.L, state.excess, enough, end)
             return Found(state.theta, rounded)
@@ -77,15 +85,29 @@ def solve(
 
 
 class _Iteration:
-    def __init__(self, terms: Sequence[Term], ridge: Decimals) -> None:
-        self.terms, self.ridge = terms, ridge
+    def __init__(self, terms: Sequence[Term], ridge: Decimals, classes: int) -> None:
+        self.terms, self.ridge, self.classes = terms, ridge, classes
         self.theta = zeros(len(ridge))
         self.count = sum(term.count for term in terms)
         self.relative_gap = ONE
+        self.l1 = sum((term.thresholds(len(ridge)) for term in terms), zeros(len(ridge)))
+        free = (ridge == ZERO) & (self.l1 == ZERO)
+        #: coefficients without a penalty in any class
+        self.free = np.flatnonzero(free.reshape(classes, -1).all(axis=0))
+        self.unpenalised = bool(free.all())
+        self.null = self.size()
 
     def factorise(self) -> None:
-        """Gradient, and the factor of the Hessian."""
+        """Gradient, and the factor of the Hessian.
+
+        What may be added to all classes without a change of the scores has no curvature. It is given some, so that
+        rounding does not drive the coefficients apart; steps have no part in that direction.
+        """
         H = np.diag(self.ridge) + sum(term.hessian() for term in self.terms)
+        if self.classes > 1:
+            order = len(self.ridge) // self.classes
+            for j in self.free.tolist():
+                H[j::order, j::order] += H[range(j, len(H), order), range(j, len(H), order)].max()
         self.L = cholesky(H)
         self.g = self.ridge * self.theta + sum(term.gradient() for term in self.terms)
 
@@ -94,18 +116,31 @@ class _Iteration:
         penalty: Decimal = (self.ridge * self.theta * self.theta).sum() / 2
         return penalty + sum((abs(term.value()) for term in self.terms), ZERO)
 
+    def fits_exactly(self, tol: float) -> bool:
+        """Whether, without a penalty, the objective is nothing beside that of the zero model."""
+        return self.unpenalised and self.size() <= Decimal(tol) * _NOTHING * self.null
+
+    def solved(self, tol: float) -> bool:
+        """Whether the gap is next to nothing beside tol, or small beside it and at the end of the digits."""
+        before, now = self.relative_gap, self.shortfall()
+        ended = now <= Decimal(tol) * _ENOUGH and 2 * now > before
+        return ended or now <= Decimal(tol) * _SOLVED
+
     def shortfall(self) -> Decimal:
         """Gap and infeasibility of the point and its dual point, relative to the objective.
 
-        A gradient g costs the dual bound g^2/ridge, and where there is no ridge its product with theta. The first of
-        the terms has the rows.
+        A gradient g costs the dual bound g^2/ridge. Without a ridge, an absolute penalty asks for dual variables
+        that are shorter by the share g/l1; without any penalty the cost is about the product of g and theta. The
+        first of the terms has the rows.
         """
         gap = sum((term.gap() + term.infeasibility() for term in self.terms), ZERO)
-        y = forward(self.L, self.g)
+        y, size = forward(self.L, self.g), self.size()
         gap += (y * y).sum()
-        for g, ridge, theta in zip(self.g, self.ridge, self.theta, strict=True):
-            gap += g * g / ridge if ridge > 0 else abs(g) * (self.terms[0].scale + abs(theta))
-        size = self.size()
+        for g, ridge, l1, theta in zip(self.g, self.ridge, self.l1, self.theta, strict=True):
+            if ridge > 0:
+                gap += g * g / ridge
+            else:
+                gap += abs(g) * (size / l1 if l1 > 0 else self.terms[0].scale + abs(theta))
         self.relative_gap = gap / size if size > 0 else (ONE if gap > 0 else ZERO)
         return self.relative_gap
 
@@ -114,16 +149,12 @@ class _Iteration:
         total: Decimal = (self.ridge * step * (self.theta + step / 2)).sum()
         return total + sum((term.excess(step) for term in self.terms), ZERO)
 
-    def centre(self, classes: int) -> None:
+    def centre(self) -> None:
         """Let coefficients without any penalty add up to 0 over several classes."""
-        if classes == 1:
+        if self.classes == 1:
             return
-        free = self.ridge == ZERO
-        for term in self.terms:
-            free[term.penalised] = False
-        by_class = self.theta.reshape(classes, -1)
-        free = free.reshape(classes, -1).all(axis=0)
-        by_class[:, free] = by_class[:, free] - by_class[:, free].sum(axis=0) / classes
+        by_class, free = self.theta.reshape(self.classes, -1), self.free
+        by_class[:, free] = by_class[:, free] - by_class[:, free].sum(axis=0) / self.classes
         self.theta = by_class.ravel()
 
     def _direction(self, targets: Sequence[Targets]) -> tuple[Decimals, list[Change]]:
@@ -160,5 +191,7 @@ class _Iteration:
         found = self._direction([term.corrected(one, target) for term, one in pairs])
         if self._max_step(found[1], ONE) >= _SHORT:
             return found
-        plain = self._direction([term.centred(mu / 2) for term in self.terms])
-        return max(found, plain, key=lambda one: self._max_step(one[1], ONE))
+        others = [
+            self._direction([term.centred(share * mu) for term in self.terms]) for share in _SHARES
+        ]
+        return max([found, *others], key=lambda one: self._max_step(one[1], ONE))

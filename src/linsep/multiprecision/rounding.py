@@ -17,9 +17,10 @@ from time import perf_counter
 import numpy as np
 
 from linsep.exact.decimals import ZERO, Decimals, FloatArray, decimals, floats, zeros
+from linsep.interrupts import check
 
 #: Coefficients up to which the lattice is reduced.
-_LARGEST = 24
+_LARGEST = 40
 #: Swaps of the reduction, more than it ever takes.
 _SWAPS = 4000
 #: Lovasz' factor.
@@ -98,34 +99,48 @@ def _nearest(basis: Decimals, target: Decimals, transform: Decimals) -> Decimals
 
 
 def _reduce(basis: Decimals) -> Decimals:
-    """Integers (order, order) that turn the columns of the basis into short and nearly orthogonal ones."""
+    """Integers (order, order) that turn the columns of the basis into short and nearly orthogonal ones.
+
+    Column k is Q_k + sum_j<k mu_kj Q_j with the directions Q of Gram and Schmidt; only mu and |Q|^2 are kept (Cohen, A
+    Course in Computational Algebraic Number Theory, 1993, algorithm 2.6.3).
+    """
     order = basis.shape[1]
-    B, T = basis.copy(), np.full((order, order), ZERO, dtype=object)
+    T, mu = (np.full((order, order), ZERO, dtype=object) for _ in range(2))
     T[np.arange(order), np.arange(order)] = Decimal(1)
-    Q, norms = _orthogonal(B)
+    Q, norms = _orthogonal(basis)
+    for j in range(order):
+        mu[j + 1 :, j] = (basis[:, j + 1 :].T @ Q[:, j]) / norms[j]
+
+    def subtract(k: int, j: int) -> None:
+        times = _whole(mu[k, j])
+        if times:
+            T[:, k] = T[:, k] - times * T[:, j]
+            mu[k, :j] = mu[k, :j] - times * mu[j, :j]
+            mu[k, j] -= times
+
     k, swaps = 1, 0
     while k < order and swaps < _SWAPS:
-        for j in range(k - 1, -1, -1):
-            times = _whole((B[:, k] @ Q[:, j]) / norms[j]) if norms[j] > 0 else ZERO
-            if times:
-                B[:, k], T[:, k] = B[:, k] - times * B[:, j], T[:, k] - times * T[:, j]
-        mu = (B[:, k] @ Q[:, k - 1]) / norms[k - 1] if norms[k - 1] > 0 else ZERO
-        if norms[k] >= (_LOVASZ - mu * mu) * norms[k - 1]:
+        check()
+        subtract(k, k - 1)
+        if norms[k] >= (_LOVASZ - mu[k, k - 1] * mu[k, k - 1]) * norms[k - 1]:
+            for j in range(k - 2, -1, -1):
+                subtract(k, j)
             k += 1
             continue
-        B[:, [k - 1, k]], T[:, [k - 1, k]] = B[:, [k, k - 1]], T[:, [k, k - 1]]
-        _exchange(Q, norms, B, k)
+        T[:, [k - 1, k]] = T[:, [k, k - 1]]
+        _exchange(mu, norms, k)
         swaps += 1
         k = max(k - 1, 1)
     return T
 
 
-def _exchange(Q: Decimals, norms: Decimals, B: Decimals, k: int) -> None:
-    """Directions k - 1 and k after those columns changed places."""
-    old = Q[:, k - 1].copy()
-    mu = (B[:, k - 1] @ old) / norms[k - 1] if norms[k - 1] > 0 else ZERO
-    Q[:, k - 1] = Q[:, k] + mu * old
-    norms[k - 1] = Q[:, k - 1] @ Q[:, k - 1]
-    back = (old @ Q[:, k - 1]) / norms[k - 1] if norms[k - 1] > 0 else ZERO
-    Q[:, k] = old - back * Q[:, k - 1]
-    norms[k] = Q[:, k] @ Q[:, k]
+def _exchange(mu: Decimals, norms: Decimals, k: int) -> None:
+    """Coefficients and squared lengths after columns k - 1 and k changed places."""
+    m = mu[k, k - 1]
+    length = norms[k] + m * m * norms[k - 1]
+    mu[k, k - 1] = m * norms[k - 1] / length
+    norms[k], norms[k - 1] = norms[k - 1] * norms[k] / length, length
+    mu[[k - 1, k], : k - 1] = mu[[k, k - 1], : k - 1]
+    old = mu[k + 1 :, k].copy()
+    mu[k + 1 :, k] = mu[k + 1 :, k - 1] - m * old
+    mu[k + 1 :, k - 1] = old + mu[k, k - 1] * mu[k + 1 :, k]

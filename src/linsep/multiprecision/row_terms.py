@@ -12,14 +12,14 @@ l1 |w_j| is such a term with r = -w_j, q = 0 and [low, high] = [-1, 1]. The logi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import Decimal
-from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from linsep.exact.decimals import ONE, ZERO, Decimals, only, zeros
+from linsep.exact.decimals import ONE, ZERO, Decimals, FloatArray, floats, only, zeros
 from linsep.multiprecision.terms import (
     Change,
     Coordinates,
@@ -30,7 +30,11 @@ from linsep.multiprecision.terms import (
     longest_step,
 )
 
-Slopes = Callable[[Decimals], tuple[Decimals, Decimals]]
+#: u and 1/l'' of a loss in decimals, and u and l'' divided by e^top in float64
+Slopes = tuple[
+    Callable[[Decimals], tuple[Decimals, Decimals]],
+    Callable[[FloatArray, float], tuple[FloatArray, FloatArray]],
+]
 
 
 def logistic_slopes(r: Decimals) -> tuple[Decimals, Decimals]:
@@ -43,6 +47,22 @@ def exponential_slopes(r: Decimals) -> tuple[Decimals, Decimals]:
     """u = -l'(-r) = e^r of the exponential loss, and 1/l''."""
     e = np.array([x.exp() for x in r], dtype=object)
     return e, ONE / e
+
+
+def logistic_float_slopes(r: FloatArray, top: float) -> tuple[FloatArray, FloatArray]:
+    """u and l'' of the logistic loss over e^top, top <= 0."""
+    u = np.exp(np.minimum(r, 0.0) - top) / (1.0 + np.exp(-np.abs(r)))
+    return u, u / (1.0 + np.exp(r))
+
+
+def exponential_float_slopes(r: FloatArray, top: float) -> tuple[FloatArray, FloatArray]:
+    """u and l'' of the exponential loss over e^top."""
+    e = np.exp(r - top)
+    return e, e
+
+
+LOGISTIC: Slopes = (logistic_slopes, logistic_float_slopes)
+EXPONENTIAL: Slopes = (exponential_slopes, exponential_float_slopes)
 
 
 class PiecewiseQuadratic(Term):
@@ -60,8 +80,8 @@ class PiecewiseQuadratic(Term):
         self.map, self.s, self.r = rows, s, shift.copy()
         n = len(shift)
         self.q = Decimal(quadratic)
-        self.above, self.below = np.full(n, isfinite(high)), np.full(n, isfinite(low))
-        self.high, self.low = (Decimal(x if isfinite(x) else 0.0) for x in (high, low))
+        self.above, self.below = np.full(n, math.isfinite(high)), np.full(n, math.isfinite(low))
+        self.high, self.low = (Decimal(x if math.isfinite(x) else 0.0) for x in (high, low))
         self.count = int(self.above.sum() + self.below.sum())
         self._start()
 
@@ -193,13 +213,18 @@ class AbsolutePenalty(PiecewiseQuadratic):
         none, strength = zeros(len(places)), np.full(len(places), Decimal(l1), dtype=object)
         super().__init__(Coordinates(places, units, order), none, strength, 0.0, -1.0, 1.0)
 
+    def thresholds(self, order: int) -> Decimals:
+        """l1 in units of the columns."""
+        return self.map.adjoint(self.s)
+
 
 class Smooth(Term):
     """Losses that are curved everywhere, their dual variables slaved to the margins."""
 
     def __init__(self, rows: Map, shift: Decimals, s: Decimals, slopes: Slopes) -> None:
-        self.map, self.s, self.r, self.slopes = rows, s, shift.copy(), slopes
-        self.u, self.inverse = slopes(self.r)
+        self.map, self.s, self.r = rows, s, shift.copy()
+        self.slopes, self.float_slopes = slopes
+        self.u, self.inverse = self.slopes(self.r)
 
     def hessian(self) -> Decimals:
         """B' diag(s l'') B."""
@@ -221,13 +246,14 @@ class Smooth(Term):
         """A step on which the slope grows little faster than the curvature predicts."""
         dr = change[0]
         least = damping(max((abs(x) for x in dr), default=ZERO))
-        curvature = (self.s * dr * dr / self.inverse).sum()
-        return longest_step(least, curvature, lambda t: self._slope(dr, t) - self._slope(dr, ZERO))
+        r, along, s = floats(self.r), floats(dr), floats(self.s / max(self.s))
+        top = min(float(r.max(initial=-math.inf)), 0.0)  # all slopes are divided by e^top
+        u, h = self.float_slopes(r, top)
 
-    def _slope(self, dr: Decimals, t: Decimal) -> Decimal:
-        """Derivative of the losses along the step."""
-        total: Decimal = (self.s * dr * self.slopes(self.r + t * dr)[0]).sum()
-        return total
+        def increase(t: float) -> float:
+            return float((s * along * (self.float_slopes(r + t * along, top)[0] - u)).sum())
+
+        return longest_step(least, float((s * along * along * h).sum()), increase)
 
     def advance(self, change: Change, t: Decimal) -> None:
         """Take the step."""

@@ -12,7 +12,17 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Protocol
 
-from linsep.exact.decimals import ONE, ZERO, Decimals, FloatArray, decimals, gram, zeros
+import numpy as np
+
+from linsep.exact.decimals import (
+    ONE,
+    ZERO,
+    Decimals,
+    FloatArray,
+    decimals,
+    gram,
+    zeros,
+)
 
 Targets = Any
 Change = tuple[Decimals, ...]
@@ -23,13 +33,12 @@ def damping(t: Decimal) -> Decimal:
     return (ONE + t).ln() / t if t > Decimal("1e-3") else ONE
 
 
-def longest_step(
-    least: Decimal, curvature: Decimal, increase: Callable[[Decimal], Decimal]
-) -> Decimal:
-    """1, 1/2, 1/4, ... or ``least``: the first t on which the slope grows by at most 1.5 t curvature."""
+def longest_step(least: Decimal, curvature: float, increase: Callable[[float], float]) -> Decimal:
+    """1, 1/2, 1/4, ... or ``least``: the first t on which the slope grows by at most 1.5 t curvature, in float64."""
     t = ONE
-    while t > least and increase(t) > Decimal("1.5") * t * curvature:
-        t /= 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        while t > least and not increase(float(t)) <= 1.5 * float(t) * curvature:
+            t /= 2
     return max(t, least)
 
 
@@ -95,7 +104,6 @@ class Term(ABC):
     """A part of the objective with its dual variables; the methods are those of a primal-dual step."""
 
     count: int = 0  #: products that are set to mu
-    penalised: Any = ()  #: places of the coefficients that are a penalty's
     scale: Decimal = ONE  #: of the residuals
     s: Decimals
 
@@ -130,6 +138,10 @@ class Term(ABC):
     @abstractmethod
     def excess(self, step: Decimals) -> Decimal:
         """Losses after a step of theta minus losses now."""
+
+    def thresholds(self, order: int) -> Decimals:
+        """l1 of an absolute penalty, in units of the columns."""
+        return zeros(order)
 
     @property
     def affine(self) -> Targets:

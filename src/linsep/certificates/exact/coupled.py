@@ -20,6 +20,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Distance from the end of an interval below which a dual variable of a kinked loss is taken for the end itself.
 _AT_THE_END = 1e-10
+#: Sums of p above 1 by less are rounding, and mended in exact arithmetic.
+_ABOVE = 2.0**-40
 
 
 @dataclass(eq=False)
@@ -123,7 +125,7 @@ class CoupledRows(ExactRows):
         p = np.where(np.isfinite(U), np.maximum(-U, 0.0), 0.0)
         p[np.arange(self.n), self.labels] = 0.0
         rest = p.sum(axis=1, keepdims=True)
-        return Point([np.where(rest >= 1.0, p / np.where(rest > 0, rest, 1) * (1.0 - 2.0**-48), p)])
+        return Point([np.where(rest > 1.0 + _ABOVE, p / np.where(rest > 0, rest, 1), p)])
 
     def evaluate(self, point: Point) -> ClassSums:
         """The sums of the dual bound."""
@@ -186,7 +188,7 @@ class CoupledRows(ExactRows):
         return self.formula.entropy(off, mass)
 
     def _cut(self, point: Point, rows: slice) -> list[Dyadic]:
-        """p of each class off the label, not negative; a row whose sum exceeds 1 becomes its label."""
+        """p of each class off the label, not negative; what a row has beyond a sum of 1 is taken from the largest."""
         p = []
         for c in range(self.k):
             part = Dyadic.of(point.pieces[0][rows, c])
@@ -196,10 +198,15 @@ class CoupledRows(ExactRows):
         rest = p[0]
         for part in p[1:]:
             rest = rest + part
-        over = ((Dyadic.of(1.0) - rest).num < 0).astype(bool)
-        if over.any():
-            p = [Dyadic(np.where(over, 0, part.num), part.exp) for part in p]
-        return p
+        over = (rest - Dyadic.of(1.0)).positive()
+        if not over.num.any():
+            return p
+        largest = np.argmax([part.floats() for part in p], axis=0)
+        p = [
+            part - Dyadic(np.where(largest == c, over.num, 0), over.exp) for c, part in enumerate(p)
+        ]
+        lost = np.any([part.num < 0 for part in p], axis=0)
+        return [Dyadic(np.where(lost, 0, part.num), part.exp) for part in p]
 
     def snapped(self, point: Point) -> Point:
         """The point with p of the multiclass hinge next to 0 put on it, and sums above 1 brought below it."""
@@ -228,8 +235,7 @@ class CoupledRows(ExactRows):
         """The point after a step y along the directions; U moves by +step, p by -step."""
         step = np.einsum("ica,ia->ic", factors, y.reshape(self.n, self.k))
         step[np.arange(self.n), self.labels] = 0.0
-        # a row that would leave the simplex, or whose label has no share that floats can tell from 0, stays
-        step[(point.floats() - step).sum(axis=1) > 1.0 - 2.0**-50] = 0.0
+        step[(point.floats() - step).sum(axis=1) > 1.0 + _ABOVE] = 0.0  # would leave the simplex
         return point.moved(-step)
 
     def corrected_class(
