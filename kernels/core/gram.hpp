@@ -26,76 +26,93 @@ struct Lanes {
     }
 };
 
-// Columns of a panel, and rows of a tile: what a tile sums up, with a row of one panel, stays in registers, of which
-// AVX-512 has 32 and the others 16.
+// Vectors of a panel, its columns, and rows of a tile: what a tile sums up, with a row of one panel, stays in registers, of
+// which AVX-512 has 32 and the others 16 (without fused operations one more is needed for products).
+constexpr int kVectors = VL == 8 ? 1 : VL == 4 ? 3 : 2;
 template <class E>
-constexpr int kPanel = (VL == 8 ? 1 : 3) * Lanes<E>::count;
+constexpr int kPanel = kVectors * Lanes<E>::count;
 template <class E>
-constexpr int kTileRows = VL == 8              ? kPanel<E>
-                          : kPanel<E> % 4 == 0 ? 4
-                                               : 3;  // the rows of a tile lie in one panel
-static_assert(kPanel<float> <= kMaxPanel && kPanel<double> % VL == 0);
-static_assert(kPanel<float> % kTileRows<float> == 0 && kPanel<double> % kTileRows<double> == 0);
+constexpr int kTileRows = VL == 8 ? kPanel<E> : 4;
+// Columns are padded with zeros to a multiple of this, within their panel: whole vectors, and whole tiles of rows.
+template <class E>
+constexpr i64 kPadded = Lanes<E>::count < kTileRows<E> ? kTileRows<E> : Lanes<E>::count;
+static_assert(kPanel<float> <= kMaxPanel && kPanel<float> % kPadded<float> == 0 &&
+              kPanel<double> % kPadded<double> == 0);
+static_assert(kPadded<float> % kTileRows<float> == 0 && kPadded<double> % kTileRows<double> == 0);
+static_assert(kPadded<float> % VL == 0 && kPadded<double> % VL == 0);
 
-// out (I or fewer rows, `width` or fewer columns, rows `order` apart) += A' B over the packed rows of two panels.
-template <class E, int I>
+// out (I or fewer rows, `width` or fewer columns, rows `order` apart) += A' B over the packed rows of two panels, of the
+// second one V vectors.
+template <class E, int I, int V>
 inline void tile(const E* a, const E* b, int rows, double* out, i64 order, i64 height, i64 width) {
     using vector = typename Lanes<E>::vector;
-    constexpr int W = kPanel<E>, V = W / Lanes<E>::count, count = Lanes<E>::count;
-    static_assert(V == 1 || V == 3);
+    constexpr int W = kPanel<E>, count = Lanes<E>::count;
     vector acc[I][V] = {};
     for (int r = 0; r < rows; ++r, a += W, b += W) {
-        vector first = Lanes<E>::load(b);
+        vector first = Lanes<E>::load(b), second, third;
         keep(first);
-        if constexpr (V == 3) {
-            vector second = Lanes<E>::load(b + count), third = Lanes<E>::load(b + 2 * count);
+        if constexpr (V > 1) {
+            second = Lanes<E>::load(b + count);
             keep(second);
+        }
+        if constexpr (V > 2) {
+            third = Lanes<E>::load(b + 2 * count);
             keep(third);
-            for (int q = 0; q < I; ++q) {
-                const vector s = a[q] - vector{};
-                acc[q][0] += s * first;
-                acc[q][V - 2] += s * second;
-                acc[q][V - 1] += s * third;
-            }
-        } else {
-            for (int q = 0; q < I; ++q) acc[q][0] += (a[q] - vector{}) * first;
+        }
+        for (int q = 0; q < I; ++q) {
+            const vector s = a[q] - vector{};
+            acc[q][0] += s * first;
+            if constexpr (V > 1) acc[q][1] += s * second;
+            if constexpr (V > 2) acc[q][2] += s * third;
         }
     }
+    if (width > V * count) width = V * count;
     for (int q = 0; q < I && q < height; ++q, out += order) {
-        E row[W];
+        E row[V * count];
         std::memcpy(row, acc[q], sizeof row);
-        if (width >= W)
-            for (int j = 0; j < W; j += VL) store(out + j, load(out + j) + load(row + j));
-        else
-            for (i64 j = 0; j < width; ++j) out[j] += (double)row[j];
+        i64 j = 0;
+        for (; j + VL <= width; j += VL) store(out + j, load(out + j) + load(row + j));
+        for (; j < width; ++j) out[j] += (double)row[j];
     }
 }
 
-// The tiles of the upper triangle, from panels of `panel` numbers. A group of panels stays in the second cache while
-// the others pass by once; polls between two groups.
+// The tiles of the upper triangle, from panels of `panel` numbers; the first of a row of tiles begins at the vector in which
+// the diagonal lies. A group of panels stays in the second cache while the others pass by once; polls between two groups.
 template <class E>
 void add_tiles(const E* pack, i64 columns, i64 panel, int rows, double* out, i64 order) {
-    constexpr int W = kPanel<E>, I = kTileRows<E>;
+    constexpr int W = kPanel<E>, I = kTileRows<E>, count = Lanes<E>::count;
     constexpr i64 group = 8 * W;
     for (i64 first = 0; first < columns; first += group) {
         const i64 end = min64(columns, first + group);
         poll();
-        for (i64 i = 0; i < end; i += I)
-            for (i64 j = i > first ? i - i % W : first; j < end; j += W) {
-                const auto one = [&](auto high) {
-                    tile<E, high.value>(pack + i / W * panel + i % W, pack + j / W * panel, rows, out + i * order + j,
-                                        order, columns - i, columns - j);
+        for (i64 i = 0; i < end; i += I) {
+            const E* left = pack + i / W * panel + i % W;
+            const i64 high = columns - i;
+            for (i64 p = i > first ? i / W : first / W; p * W < end; ++p) {
+                const i64 j = p * W > i ? p * W : i - i % count;
+                const auto one = [&](auto height, auto vectors) {
+                    tile<E, height.value, vectors.value>(left, pack + p * panel + (j - p * W), rows,
+                                                         out + i * order + j, order, high, columns - j);
                 };
-                const i64 high = columns - i;
-                if (I > 12 && high > 12)
-                    one(Count<I>{});
-                else if (I > 8 && high > 8)
-                    one(Count<(I < 12 ? I : 12)>{});
-                else if (I > 4 && high > 4)
-                    one(Count<(I < 8 ? I : 8)>{});
+                const i64 wide = min64(columns, (p + 1) * W) - j;
+                const auto tall = [&](auto vectors) {
+                    if (I > 12 && high > 12)
+                        one(Count<I>{}, vectors);
+                    else if (I > 8 && high > 8)
+                        one(Count<(I < 12 ? I : 12)>{}, vectors);
+                    else if (I > 4 && high > 4)
+                        one(Count<(I < 8 ? I : 8)>{}, vectors);
+                    else
+                        one(Count<(I < 4 ? I : 4)>{}, vectors);
+                };
+                if (kVectors > 2 && wide > 2 * count)
+                    tall(Count<kVectors>{});
+                else if (kVectors > 1 && wide > count)
+                    tall(Count<(kVectors < 2 ? 1 : 2)>{});
                 else
-                    one(Count<(I < 4 ? I : 4)>{});
+                    tall(Count<1>{});
             }
+        }
     }
 }
 
@@ -114,9 +131,14 @@ void packed_gram(const DenseRows<T>& X, i64 lo, i64 hi, const double* h, const d
     pack = aligned(pack);
     const i64 d = X.d, whole = d - d % VL, columns = one ? d + 1 : d;
     const int most = (int)min64(gram_rows<E>(d), hi - lo);
-    const i64 panel = panel_rows(most) * W;
+    const i64 panel = panel_rows(most) * W, before = d / W, at = before * W;  // whole panels, and their columns
+    const auto put = [](E* o, vd x) {
+        const piece v = __builtin_convertvector(x, piece);
+        std::memcpy(o, &v, sizeof v);
+    };
+    const i64 padded = (columns + kPadded<E> - 1) / kPadded<E> * kPadded<E>;
     for (i64 r = 0; r < most; ++r)
-        for (i64 j = whole; j < d / W * W + W; ++j) pack[j / W * panel + r * W + j % W] = 0;
+        for (i64 j = whole; j < padded; j += VL) put(pack + before * panel + r * W + (j - at), vd{});
     const vd last = load_first(mu + whole, d - whole);
     double root[kMaxGramRows];
     int list[kMaxGramRows], rows = 0;
@@ -132,13 +154,12 @@ void packed_gram(const DenseRows<T>& X, i64 lo, i64 hi, const double* h, const d
         for (int i = 0; i < count; ++i) {
             const T* p = X.row(r + list[i]);
             E* o = pack + (rows + i) * W;
-            const auto put = [&](i64 j, vd x) {
-                const piece v = __builtin_convertvector(x * root[i], piece);
-                std::memcpy(o + j / W * panel + j % W, &v, sizeof v);
-            };
-            for (i64 j = 0; j < whole; j += VL) put(j, load(p + j) - load(mu + j));
-            if (whole < d) put(whole, load_first(p + whole, d - whole) - last);
-            if (one) o[d / W * panel + d % W] = (E)root[i];
+            i64 j = 0;
+            for (; j < at; j += W, o += panel)
+                for (int c = 0; c < W; c += VL) put(o + c, (load(p + j + c) - load(mu + j + c)) * root[i]);
+            for (; j < whole; j += VL) put(o + (j - at), (load(p + j) - load(mu + j)) * root[i]);
+            if (whole < d) put(o + (whole - at), (load_first(p + whole, d - whole) - last) * root[i]);
+            if (one) o[d - at] = (E)root[i];
         }
         rows += count;
         r += nr;
