@@ -258,7 +258,7 @@ void bind_ascent(nb::module_& m) {
         .def_prop_rw("passes", &number_of<double, &Ascent::passes>, &set_number<double, &Ascent::passes>,
                      "Passes over the rows so far.")
         .def_prop_rw("patience", &number_of<double, &Ascent::patience>, &set_number<double, &Ascent::patience>,
-                     "Epochs that are worth it: where more are predicted, ascent ends.")
+                     "Passes that are worth it: where more are predicted, ascent ends.")
         .def_prop_rw("most", &number_of<int64_t, &Ascent::most>, &set_number<int64_t, &Ascent::most>,
                      "Epochs at most, or -1; with such a limit patience does not count.")
         .def_prop_ro(

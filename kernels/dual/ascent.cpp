@@ -26,6 +26,7 @@ constexpr i64 kFew = 2;  // the list is short if all rows are more than so many 
 constexpr i64 kEnough = 32;
 constexpr double kWithin = 0.1;
 constexpr double kNear = 0.1;         // relative gap from which Newton's method gains by a start: from 0.4 on it loses
+constexpr double kOverdrawn = 1.5;    // budgets that may be spent, with what is predicted to be left
 constexpr double kInCache = 8 << 20;  // bytes of data within which visiting rows at random costs little
 constexpr double kSpare = 20.0;       // passes between closing ones while the gap is not predicted to be near tol
 constexpr i64 kSpareRounds = 4;       // epochs between them, at least, where each comes with a round on the free rows
@@ -172,7 +173,6 @@ double Ascent::share() const { return static_cast<double>(count_) / static_cast<
 // One visit to every row of the list, in a new order, then the new multiplier.
 void Ascent::set_out() {
     ++epochs;
-    visited += share();
     state[1] = state[2] = 0.0;
     const std::size_t done = slacks.size();
     slowly_ = lately() > 3 && slacks[done - 1] > kSlowly * slacks[done - 2];
@@ -189,7 +189,7 @@ void Ascent::arrange_walk() {
     else
         table_.shuffle(walking_.size, seed, walking_.order);
     const i64 rows = walking_.list ? walking_.count : walking_.size;
-    passes += static_cast<double>(rows) / static_cast<double>(std::max<i64>(1, n_));
+    read(static_cast<double>(rows) / static_cast<double>(std::max<i64>(1, n_)));
 }
 
 // Whether the walk has come to its end; it is cut where the entries are used up.
@@ -350,25 +350,31 @@ double Ascent::epochs_to(double gap) const {
     return falling ? static_cast<double>(span) * std::log(now / gap) / std::log(before / last) : kInf;
 }
 
+// Price of an epoch with a round on the free rows [epochs].
+double Ascent::round_price() const {
+    return FreeRound::price(static_cast<double>(free()) / static_cast<double>(std::max<i64>(1, count_)));
+}
+
 // Whether a round on the free rows is worth more than the epochs that take as long, and that many are left.
 bool Ascent::many_more() const {
     const std::size_t count = slacks.size();
     if (lately() < 3 || count < 3) return false;
     const double before = slacks[count - 3], last = slacks[count - 1], goal = job_.tol * primal;
     if (last <= goal) return false;
-    const double share = static_cast<double>(free()) / static_cast<double>(std::max<i64>(1, count_));
-    const double few = 0.5 * FreeRound::price(share);  // the pace of two epochs
+    const double few = 0.5 * round_price();  // the pace of two epochs
     return before <= last || few * std::log(before / last) < std::log(std::min(kGain, last / goal));
 }
 
-// Whether more epochs are predicted than are worth it, and a few more would not help Newton either.
+// Whether more passes are predicted than are worth it, and a few more would not help Newton either. Rounds on the free rows
+// count as what they read. What is predicted is seldom enough, so what was spent counts too.
 bool Ascent::hopeless() const {
     if (!finite()) return true;
-    if (lately() < std::max<i64>(6, epochs / 3)) return visited > 3.0 * patience;  // too early to tell
-    const double left = share() * epochs_to(job_.tol * primal);
-    if (left <= patience && visited <= 3.0 * patience) return false;
+    if (lately() < std::max<i64>(6, epochs / 3)) return spent_ > patience;  // too early to tell
+    const double each = share() * (slow_ ? round_price() : 1.0);
+    const double left = each * epochs_to(job_.tol * primal);
+    if (left <= patience && spent_ + left <= kOverdrawn * patience) return false;
     const double near = kNear * primal;
-    return predicted_gap() <= near || epochs_to(near) > 10.0;
+    return !loss_.smooth || predicted_gap() <= near || epochs_to(near) > 10.0;
 }
 
 // 50 epochs for nothing, or 200 in which rows came back.
@@ -440,7 +446,7 @@ FreeView Ascent::view() {
 bool Ascent::begin_round() {
     const double slack = slacks.empty() || slacks.back() == 0.0 ? 1.0 : slacks.back();
     const bool some = round_.begin(view(), 0.3 * job_.tol * primal / slack);
-    passes += round_.spent();
+    read(round_.spent());
     visits_ = 0;
     return some;
 }
@@ -448,7 +454,7 @@ bool Ascent::begin_round() {
 bool Ascent::solve_round(double* entries) {
     const bool done = round_.solve(view(), entries);
     if (done) round_.move(view());
-    passes += round_.spent();
+    read(round_.spent());
     return done;
 }
 

@@ -95,9 +95,9 @@ class Ascent {
 
     std::vector<double> u, z, b, theta, slacks, along, c;
     double state[4] = {};
-    double patience;         // epochs that are worth it: where more are predicted ascent ends
+    double patience;         // passes that are worth it: where more are predicted ascent ends
     std::int64_t most = -1;  // epochs at most; with such a limit patience does not count
-    double passes = 0, primal, best = 0, stiffness = 0, hardness = 0, visited = 0;
+    double passes = 0, primal, best = 0, stiffness = 0, hardness = 0;
     std::int64_t epochs = 0, asked = 0;
     bool started_near = false, there = false, overflown = false;
     const ClassStart* class_start() const { return has_start_ ? &start_ : nullptr; }
@@ -126,6 +126,10 @@ class Ascent {
     bool far_off() const;
     double mean() const { return total_ > 0.0 ? size_ / total_ : 0.0; }
 
+    void read(double share) {
+        passes += share;
+        spent_ += share;
+    }
     void recount();
     void take(const std::vector<double>& sums, double b);
     double shift(const double* w) const;
@@ -157,6 +161,7 @@ class Ascent {
     double share() const;
     std::int64_t lately() const { return epochs - asked; }
     double epochs_to(double gap) const;
+    double round_price() const;
     bool many_more() const;
     bool hopeless() const;
     bool strong() const;
@@ -193,6 +198,7 @@ class Ascent {
     FreeRound round_;
     Extrapolation extrapolation_;
     bool went_on_ = false;
+    double spent_ = 0;  // passes of epochs and rounds
 };
 
 }  // namespace linsep

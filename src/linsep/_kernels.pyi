@@ -331,7 +331,7 @@ class Ascent:
 
     @property
     def patience(self) -> float:
-        """Epochs that are worth it: where more are predicted, ascent ends."""
+        """Passes that are worth it: where more are predicted, ascent ends."""
 
     @patience.setter
     def patience(self, arg: float, /) -> None: ...
