@@ -50,7 +50,7 @@ def _where(judged: Judged) -> str:
 def _how_good(subject: Subject, judged: Judged) -> Answer:
     label, guess = majority(subject, judged)
     wrong = float(judged.weight @ judged.wrong)
-    text = f"{words.count(wrong)} wrong of {_where(judged)}. Always answering “{label}” errs on {words.percent(guess)}."
+    text = f"{words.count(wrong)} wrong of {_where(judged)}. Always predicting “{label}” errs on {words.percent(guess)}."
     beats = judged.error < guess
     if not beats:
         text += " The model is no better than that."
@@ -85,13 +85,13 @@ def _how_sure(judged: Judged, tuning: Any) -> Answer:
         text = (
             f"Over {words.plural(tuning.curve.scores.shape[1], 'held-out part')} the mean "
             f"{words.name(tuning.curve.scoring)} was {words.number(float(tuning.curve.mean[at]))}, "
-            "a little flattered because C was chosen by it."
+            "which is slightly optimistic because it was used to choose C."
         )
         return Answer(question, "by validation only", text, "fair")
     return Answer(
         question,
         "not known",
-        "Only training rows were given, and the error on them flatters every model. Give test=(X_test, y_test) for a "
+        "Only training rows were given, and the error on them is too optimistic. Pass test=(X_test, y_test) for a "
         "bound on the true error.",
         "bad",
     )
@@ -100,7 +100,7 @@ def _how_sure(judged: Judged, tuning: Any) -> Answer:
 def _how_close(judged: Judged, r: Residuals) -> Answer:
     text = (
         f"Mean absolute error {words.number(r.mae)}, root mean square {words.number(r.rmse)} on {_where(judged)}. "
-        f"Always answering the mean: {words.number(r.baseline_mae)} and {words.number(r.baseline_rmse)}."
+        f"Always predicting the mean: {words.number(r.baseline_mae)} and {words.number(r.baseline_rmse)}."
     )
     tone = "good" if r.rmse < 0.7 * r.baseline_rmse else "fair"
     tone = "bad" if r.rmse >= r.baseline_rmse else tone
@@ -110,14 +110,14 @@ def _how_close(judged: Judged, r: Residuals) -> Answer:
 def _how_sure_of_distance(judged: Judged, r: Residuals) -> Answer:
     question = "How sure are we?"
     if not judged.held_out or math.isnan(r.mae_error):
-        text = "Only training rows were given: errors on them flatter every model. Give test=(X_test, y_test)."
+        text = "Only training rows were given, and errors on them are too optimistic. Pass test=(X_test, y_test)."
         return Answer(question, "not known", text, "bad")
     low, high = r.mae - 1.96 * r.mae_error, r.mae + 1.96 * r.mae_error
     return Answer(
         question,
         f"± {words.number(1.96 * r.mae_error, 2)}",
-        f"The mean absolute error on new rows lies between {words.number(low)} and {words.number(high)} with "
-        "probability of about 0.95 (normal approximation, independent rows).",
+        f"95 % confidence interval for the mean absolute error on new rows: {words.number(low)} to {words.number(high)} "
+        "(normal approximation, independent rows).",
         "good",
     )
 
@@ -128,7 +128,7 @@ def _features(subject: Subject, found: Columns) -> Answer:
     used = int((subject.coef != 0).any(axis=0).sum())
     if not names:
         return Answer(
-            question, "none", "All coefficients are zero: the model answers a constant.", "bad"
+            question, "none", "All coefficients are zero: the model predicts a constant.", "bad"
         )
     text = (
         f"Largest influence per standard deviation of the column: {', '.join(names)}. "
