@@ -282,7 +282,7 @@ def _repeated(subject: Subject, out: Health) -> None:
         if found.leaked:
             out.findings.append(
                 f"{leaked} of {words.count(len(test))} held-out rows are also among the training rows, so "
-                "the held-out error may flatter the model."
+                "the held-out error may be too optimistic."
             )
 
 
