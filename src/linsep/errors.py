@@ -6,13 +6,13 @@
       LinsepError
         BadInput           the data or a parameter cannot be used as given
           NonFinite        NaN or infinity among the numbers
-          NotNumbers       an object that is no number among the numbers; also a TypeError
-          BadFile          a data file cannot be read; the error knows the file, line and column
-        BadModelFile       a model file is damaged, forged or from a newer version
-        SeparableData      C = inf and no minimiser exists: the direction proves it
-        InseparableData    C = inf asks for the hard margin, and there is none: the witness proves it
+          NotNumbers       an object that is not a number; also a TypeError
+          BadFile          a data file cannot be read; the error has the file, line and column
+        BadModelFile       a model file is damaged, malformed or from a newer version
+        SeparableData      C = inf and no minimiser exists; the direction proves it
+        InseparableData    C = inf (hard margin) and no hyperplane separates the classes; the witness proves it
         Refused            the combination of loss, penalty, data and solver is not supported
-        ClusterError       the cluster cannot go on: no workers, a partition that kills them, another version
+        ClusterError       the cluster cannot continue: no workers, a partition that kills them, another version
         CertificateError   a certificate does not hold for the model and the data at hand
     sklearn.exceptions.ConvergenceWarning
       ConvergenceWarning   a limit stopped the fit; the exception holds the certificate reached so far
@@ -33,7 +33,7 @@ class LinsepError(ValueError):
 
 
 class ClusterError(LinsepError):
-    """A cluster cannot go on with a fit.
+    """A cluster cannot continue a fit.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class NonFinite(BadInput):
 
 
 class NotNumbers(BadInput, TypeError):
-    """An object that is no number where numbers are needed."""
+    """An object that is not a number where numbers are needed."""
 
 
 class BadFile(BadInput):
-    """A data file cannot be read as it is.
+    """A data file cannot be read.
 
     Attributes
     ----------
@@ -79,11 +79,11 @@ class BadFile(BadInput):
 
 
 class BadModelFile(LinsepError):
-    """A model file is not one, is damaged, or asks for what this version does not know."""
+    """A file is not a model file, is damaged, or contains something that this version does not know."""
 
 
 class Refused(LinsepError):
-    """What was asked cannot be answered honestly; the message gives the reason and the way out."""
+    """The requested combination is not supported; the message says why and what to do."""
 
 
 class SeparableData(LinsepError):
@@ -92,9 +92,9 @@ class SeparableData(LinsepError):
     Attributes
     ----------
     direction : tuple (w, b) or None
-        Along ``t * (w, b)`` the empirical risk falls for ever as t grows.
+        Along ``t * (w, b)`` the empirical risk decreases for ever as t grows.
     rows : sequence of int or None
-        A hint: rows whose loss can be driven to its infimum along the direction.
+        Rows whose loss tends to its infimum along the direction.
     """
 
     def __init__(self, message: str = "", direction: Any = None, rows: Any = None) -> None:
@@ -104,7 +104,7 @@ class SeparableData(LinsepError):
 
 
 class InseparableData(LinsepError):
-    """The hard margin was asked for, and no hyperplane separates the classes.
+    """The hard margin does not exist, because no hyperplane separates the classes.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ def audit(  # noqa: PLR0913
 ) -> Audit:
     """Prove how far a fitted linear model is from the optimum of its own problem.
 
-    The minimum is enclosed by linsep's certificate, so the verdict does not rest on the word of any solver.
+    linsep's certificate encloses the minimum, so you need not trust any solver.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What theory says about linear classifiers, as numbers and as proofs that can be checked.
+"""Theoretical guarantees for linear classifiers, as numbers and as proofs that can be checked.
 
 Learnability
     ``vc_dimension``, ``shattering_witness``, ``shatters``, ``radon``, ``rows_needed``
@@ -6,12 +6,11 @@ Error of a classifier
     ``clopper_pearson`` (on held-out rows: the one to report), ``pac_bayes_margin``,
     ``sample_compression``, ``vc_bound``, ``margin_bound``, ``discretisation_bound``
 Perceptron
-    ``mistake_bounds`` of a separator, ``best_mistake_bounds`` of rows
+    ``mistake_bounds`` from a separating hyperplane, ``best_mistake_bounds`` from rows
 Geometry
     ``minimum_enclosing_ball``
 
-Every bound is a :class:`Bound`: a number that knows what it assumes, with which probability it holds
-and whether it says anything.
+Every bound is a :class:`Bound`: a number with its assumptions, its confidence level, and whether it is vacuous.
 
 >>> from linsep import bounds
 >>> print(bounds.clopper_pearson(errors=45, n=1000))

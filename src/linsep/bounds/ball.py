@@ -71,6 +71,11 @@ def minimum_enclosing_ball(X: Any, tol: float = 1e-9) -> Ball:
     Ball
         Centre and radius, with a lower bound on the radius of every enclosing ball.
 
+    Raises
+    ------
+    BadInput
+        If X is not a finite array (n, d) with at least one row.
+
     Examples
     --------
     >>> from linsep.bounds import minimum_enclosing_ball

@@ -41,6 +41,11 @@ def clopper_pearson(
     Bound
         A number with its assumptions, its confidence level, and a flag for vacuous bounds.
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
+
     References
     ----------
     Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, Biometrika
@@ -104,6 +109,11 @@ def sample_compression(
     -------
     Bound
         A number with its assumptions, its confidence level, and a flag for vacuous bounds.
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
 
     References
     ----------

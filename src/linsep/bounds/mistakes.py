@@ -24,10 +24,10 @@ START = "updates start from w = 0 and happen only on rows with y <w, z> <= 0"
 
 
 def mistake_bounds(w: Any, b: float | None, X: Any, y: Any) -> dict[str, Bound]:
-    """All mistake bounds of the perceptron, from a separator of the rows.
+    """Compute all mistake bounds of the perceptron from a separating hyperplane.
 
-    Valid for every separator, and smallest for the one of largest margin: with an intercept of the rows
-    (x, 1), since the perceptron learns b as the weight of a constant feature.
+    The bounds hold for every separating hyperplane and are smallest for the one with the largest margin. With an
+    intercept this is the margin of the rows (x, 1), since the perceptron learns b as the weight of a constant feature.
 
     Parameters
     ----------
@@ -45,6 +45,11 @@ def mistake_bounds(w: Any, b: float | None, X: Any, y: Any) -> dict[str, Bound]:
         With an intercept also "novikoff": (R^2 + 1)(1 + b^2)/gamma^2 with |w| = 1, R = max |x|, gamma
         the distance of the closest row; and "novikoff_printed": (2R/gamma)^2, which is wrong for the
         constant feature 1, see its assumptions.
+
+    Raises
+    ------
+    BadInput
+        If (w, b) does not separate the rows, or X or y is not usable.
 
     References
     ----------

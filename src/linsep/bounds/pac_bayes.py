@@ -45,6 +45,11 @@ def kl_inverse(q: float, budget: float) -> float:
     -------
     float
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
+
     Examples
     --------
     >>> from linsep.bounds import kl_inverse
@@ -100,6 +105,11 @@ def pac_bayes_margin(
     -------
     Bound
         A number with its assumptions, its confidence level, and a flag for vacuous bounds.
+
+    Raises
+    ------
+    BadInput
+        If X, y, w or a parameter is not usable; the message says why.
 
     Notes
     -----

@@ -159,6 +159,11 @@ def shatters(points: Any, homogeneous: bool = False) -> Shattered | NotShattered
     Shattered or NotShattered
         True or false in a condition; both prove themselves by ``check()``.
 
+    Raises
+    ------
+    BadInput
+        If the points are not a finite array (n, d).
+
     Examples
     --------
     >>> from linsep.bounds import shatters
@@ -196,6 +201,11 @@ def shattering_witness(d: int, homogeneous: bool = False) -> Shattered:
     -------
     Shattered
         The points, and a separator for every labelling; ``check()`` verifies them in rational arithmetic.
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
 
     Examples
     --------

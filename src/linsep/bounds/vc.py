@@ -44,6 +44,11 @@ def vc_dimension(d: int, homogeneous: bool = False) -> int:
     -------
     int
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
+
     Examples
     --------
     >>> from linsep.bounds import vc_dimension
@@ -81,6 +86,11 @@ def rows_needed(
     -------
     Bound
         A number of rows.
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
 
     Examples
     --------
@@ -134,6 +144,11 @@ def vc_bound(
     Bound
         A number with its assumptions, its confidence level, and a flag for vacuous bounds.
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
+
     References
     ----------
     Vapnik, Statistical Learning Theory, 1998.
@@ -172,6 +187,11 @@ def margin_dimension(d: int, radius: float, margin: float) -> int:
     Returns
     -------
     int
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
 
     Examples
     --------
@@ -222,6 +242,11 @@ def margin_bound(
     Bound
         A number with its assumptions, its confidence level, and a flag for vacuous bounds.
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
+
     Examples
     --------
     >>> from linsep.bounds import margin_bound
@@ -265,6 +290,11 @@ def discretisation_bound(
     -------
     Bound
         A number with its assumptions, its confidence level, and a flag for vacuous bounds.
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range or of the wrong type; the message names it.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class Screening:
 
 
 def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
-    """Say which coefficients of the optimum are proven to be zero, and which not to be.
+    """Prove which coefficients are zero, and which are nonzero, in every optimum.
 
     The model's certificate is verified first, on the data it was fitted to.
 

@@ -84,22 +84,22 @@ def verify(
     Parameters
     ----------
     model : fitted estimator, or Pipeline that ends in one
-        A model of linsep; :func:`audit` takes models of other libraries. Of a pipeline, the certificate is that of its
-        last step, on the rows that the steps before it make of X.
+        A model of linsep; :func:`audit` takes models of other libraries. For a pipeline, the certificate is that of its
+        last step on the transformed rows.
     X, y : array-likes
         The rows that the model was fitted to. X may be a scan (``linsep.scan``), which may include y and the weights.
     sample_weight : array (n,), optional
-        The weights that it was fitted with.
+        The weights of the fit.
     exact : bool, default False
-        Compute with rational numbers and balls, so that no rounding is left to allow for, except where only a simpler
+        Compute in rational and ball arithmetic, so that no rounding bound is needed, except where only a simpler
         problem proves the claim. The logistic, exponential and multinomial losses need ``linsep[exact]``.
     offset : array (n,), optional
-        The offset that it was fitted with.
+        The offset of the fit.
 
     Returns
     -------
     Optimality
-        The certificate that was found.
+        The recomputed certificate.
 
     Raises
     ------

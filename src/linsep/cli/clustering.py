@@ -35,8 +35,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--cluster",
         metavar="ADDRESS",
-        help="scheduler of a Dask cluster, tcp://HOST:PORT; its workers read DATA, a file, a directory or a "
-        "pattern: each file is a partition",
+        help="scheduler of a Dask cluster, tcp://HOST:PORT; its workers read DATA, each file as one partition",
     )
 
 

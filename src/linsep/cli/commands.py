@@ -23,7 +23,7 @@ VERBS = {
         "decide whether a hyperplane separates the classes, with a proof either way",
     ),
     "verify": ("verifying", "check the certificate of a model against its data, independently"),
-    "audit": ("auditing", "prove how far a model from elsewhere is from its optimum"),
+    "audit": ("auditing", "prove how far a model of another library is from its optimum"),
     "explain": ("explaining", "print the coefficients of a model by name"),
     "report": ("reporting", "write the HTML report of a model"),
     "export": ("exporting", "write the model as SQL, C, Python or ONNX"),

@@ -91,7 +91,10 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "--tol", type=float, default=1e-6, help="proven relative gap at which to stop, default 1e-6"
     )
     group.add_argument(
-        "--time-limit", type=float, metavar="SECONDS", help="stop then with the best model so far"
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="stop after SECONDS with the best model so far",
     )
     group.add_argument("--threads", type=int, help="default: all cores")
     group.add_argument("--seed", type=int, default=0, help="for folds and held-out rows, default 0")

@@ -44,7 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--memory-limit",
         metavar="SIZE",
-        help="e.g. 500M or 8G: encoded tables that are larger, and than 64M, are stored on disk and read in every pass "
+        help="e.g. 500M or 8G, at least 64M: larger encoded tables are stored on disk and read in every pass "
         "(default: a quarter of the free memory)",
     )
     group.add_argument(

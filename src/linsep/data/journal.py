@@ -157,7 +157,7 @@ def current() -> Journal | None:
 
 @contextmanager
 def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator[None]:
-    """Keep the state of fits of rows on disk or on a cluster in a file, and go on from it after a kill.
+    """Store the state of fits from disk or on a cluster in a file, and resume from it after a crash.
 
     ::
 
@@ -165,11 +165,11 @@ def checkpoint(path: str | os.PathLike[str], *, resume: bool = True) -> Iterator
             model = LogisticRegression().fit(linsep.scan("data/*.parquet", target="y", cache="cache"))
             linsep.save(model, "model.linsep")
 
-    What a pass over the rows finds is appended to the file before the next one begins. If the process is killed, run
-    the same program again: passes in the file are not made again, and the model has the same bits as without the kill.
-    When the block ends without an error the file is removed. A file of another fit (other data, parameters or
-    version) is refused. Rows on a cluster are told by the checksums of their partitions, which must come again with the
-    same bits; rows in memory are not recorded: their fit is made again.
+    The result of each pass over the rows is appended to the file before the next one begins. If the process is killed,
+    run the same program again: it skips the passes in the file, and the model is bit-identical to an uninterrupted fit.
+    When the block ends without an error, the file is removed. A file of another fit (other data, parameters or
+    version) raises an error. Rows on a cluster are identified by the checksums of their partitions. Fits of rows in
+    memory are not recorded and start again.
 
     Parameters
     ----------

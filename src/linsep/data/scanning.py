@@ -155,7 +155,7 @@ def scan(  # noqa: PLR0913
         refused.
     target, weight
         Column of that name (Parquet, Arrow, CSV), array of that name (.npz), number of a column (.npy); or
-        an array with one entry per row. LIBSVM files bring their target along.
+        an array with one entry per row. LIBSVM files contain their target.
     ignore : list
         Columns to leave out.
     cache : path, optional

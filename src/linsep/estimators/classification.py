@@ -44,14 +44,14 @@ class ByScores(ShowsCertificate, ClassifierMixin, BaseEstimator):  # type: ignor
     """Classifier that predicts classes from linear scores."""
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Scores x.w + b: (n,) for two classes, positive for the second; (n, k) for more."""
+        """Scores x.w + b: (n,) for two classes, where positive means ``classes_[1]``; (n, k) for more."""
         if location_of(X) is Location.CLUSTER:
             return predict_lazily(self, "decision_function", X)  # type: ignore[no-any-return]
         Z = self._linear_scores(X)
         return Z[:, 0] if Z.shape[1] == 1 else Z
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each row; of two classes the second when the score is exactly 0."""
+        """Predict the class of each row; with two classes, a score of exactly 0 means ``classes_[1]``."""
         if location_of(X) is Location.CLUSTER:
             return predict_lazily(self, "predict", X)  # type: ignore[no-any-return]
         Z = self._linear_scores(X)
@@ -120,12 +120,12 @@ class Classification(ByScores):
             Finite numbers. Float arrays in C order and CSR matrices are not copied. A scan (``linsep.scan``)
             is read from disk in every pass.
         y : array (n,)
-            Class labels: strings, integers or booleans. A scan may bring its own.
+            Class labels: strings, integers or booleans. Optional if X is a scan with its own target.
         sample_weight : array (n,), optional
-            Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+            Weight of each row, >= 0: weight 2 is equivalent to repeating the row, weight 0 to omitting it.
         offset : array (n,), optional
             Known part of the score of each row, for two classes: the score is x.w + b + offset. It is part of the
-            problem that is certified, so ``verify`` needs it again; predictions do not know it: add it to
+            certified problem, so pass it to ``verify`` too. Predictions do not include it: add it to
             ``decision_function(X)``.
 
         Returns
@@ -152,7 +152,7 @@ class Classification(ByScores):
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Weighted accuracy of the predictions; a scan may have y and weights of its own."""
+        """Weighted accuracy of the predictions. A scan may contain y and the weights."""
         if location_of(X) is Location.CLUSTER:
             return partitions.accuracy(self, X, y, sample_weight)
         if location_of(X) is Location.DISK:

@@ -38,16 +38,16 @@ class _Choosing(Classification):
         *,
         offset: None = None,
     ) -> Chosen:
-        """Choose C, then fit it to all rows.
+        """Choose C by cross-validation, then fit all rows with it.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in the ``fit`` of an estimator whose C is given.
+            Rows, class labels and weights, as in ``LogisticRegression.fit``.
         groups : array (n,), optional
             For splitters that keep groups together.
         offset : None
-            Refused: the grid of C knows no offsets. Fit ``LogisticRegression`` with a C.
+            Not supported; fit ``LogisticRegression`` with a fixed C.
 
         Returns
         -------
@@ -109,7 +109,7 @@ class _Choosing(Classification):
         return self._unchosen().set_params(C=self.C_)._loss_for(len(self.classes_))  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The score by ``scoring``, the larger the better: "log_loss" is negated, "error" is the share right.
+        """Score the predictions by ``scoring``, greater is better: minus the log-loss, or accuracy for "error".
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
     cv : int, scikit-learn splitter or list of (train, held out) pairs, default 5
         Stratified folds for an int; shuffled if ``random_state`` is given.
     scoring : {"error", "log_loss", "auc"}, scikit-learn scorer or None
-        What held-out rows are judged by; None means "error".
+        Score on held-out rows; None means "error".
     rule : {"best", "one_standard_error"}
         The best mean score, or the smallest C within one standard error of it.
     multiclass : {"multinomial", "ovr"}
@@ -174,7 +174,7 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
         Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
         gap it has reached and a ``ConvergenceWarning``.
     n_threads : int, optional
-        Number of threads; all processors by default. The result has the same bits for any number.
+        Number of threads; all processors by default. Results are bit-identical for any number.
     warm_start : bool, default False
         Start from the previous fit if it has the same classes and columns.
     random_state : int, RandomState or None
@@ -188,7 +188,7 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
     l1_ratio_, l1_ratios_ : float and ndarray (r,)
         The chosen ``l1_ratio`` and those that were tried, in rising order; only with ``l1_ratios``.
     scores_ : ndarray (folds, c), or (folds, r, c) with ``l1_ratios``
-        Held-out scores, of which the greater is the better: accuracy for "error", minus the log-loss for "log_loss".
+        Held-out scores, greater is better: accuracy for "error", minus the log-loss for "log_loss".
     coefs_paths_ : ndarray (folds, c, classes or 1, d + 1), or (folds, r, c, classes or 1, d + 1)
         Coefficients of every model of the grid, the intercept last (without one, d).
     cv_results_ : dict
@@ -306,7 +306,7 @@ class LinearSVCCV(_Choosing, LinearSVC):
     rule : {"best", "one_standard_error"}
         The best mean score, or the smallest C within one standard error of it.
     scoring : {"error", "auc"}, scikit-learn scorer or None
-        What held-out rows are judged by; None means "error".
+        Score on held-out rows; None means "error".
     loss : {"hinge", "squared_hinge"}
         Loss of the margin.
     multiclass : {"ovr", "crammer_singer"}
@@ -325,7 +325,7 @@ class LinearSVCCV(_Choosing, LinearSVC):
         Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
         gap it has reached and a ``ConvergenceWarning``.
     n_threads : int, optional
-        Number of threads; all processors by default. The result has the same bits for any number.
+        Number of threads; all processors by default. Results are bit-identical for any number.
     warm_start : bool, default False
         Start from the previous fit if it has the same classes and columns.
     random_state : int, RandomState or None
@@ -336,9 +336,9 @@ class LinearSVCCV(_Choosing, LinearSVC):
     C_ : float
         The chosen C.
     Cs_ : ndarray (c,)
-        Values of C, rising.
+        Values of C, in increasing order.
     scores_ : ndarray (folds, c)
-        Held-out scores, of which the greater is the better: accuracy for "error".
+        Held-out scores, greater is better: accuracy for "error".
     coefs_paths_ : ndarray (folds, c, classes or 1, d + 1)
         Coefficients of every model of the grid, the intercept last (without one, d).
     cv_results_ : dict

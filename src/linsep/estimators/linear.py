@@ -75,7 +75,7 @@ class LinearClassifier(Classification):
         Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
         gap it has reached and a ``ConvergenceWarning``.
     n_threads : int, optional
-        Number of threads; all processors by default. The result has the same bits for any number.
+        Number of threads; all processors by default. Results are bit-identical for any number.
     warm_start : bool, default False
         Start from the previous fit if it has the same classes and columns.
     random_state : int, RandomState or None
@@ -195,7 +195,7 @@ class LinearClassifier(Classification):
 
 
 class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Linear regression for any even loss of the residual, with a certificate of optimality.
+    """Linear regression for any loss of the residual, with a certificate of optimality.
 
     Minimise over w and b, for real targets t
 
@@ -231,7 +231,7 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
         gap it has reached and a ``ConvergenceWarning``.
     n_threads : int, optional
-        Number of threads; all processors by default. The result has the same bits for any number.
+        Number of threads; all processors by default. Results are bit-identical for any number.
     warm_start : bool, default False
         Start from the previous fit if it has the same classes and columns.
     random_state : int, RandomState or None
@@ -338,12 +338,12 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
             Finite numbers. Float arrays in C order and CSR matrices are not copied. A scan (``linsep.scan``)
             is read from disk in every pass.
         y : array (n,)
-            Finite targets. A scan may bring its own.
+            Finite targets. Optional if X is a scan with its own target.
         sample_weight : array (n,), optional
-            Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+            Weight of each row, >= 0: weight 2 is equivalent to repeating the row, weight 0 to omitting it.
         offset : array (n,), optional
             Known part of the prediction of each row: the residual is y - x.w - b - offset, and the targets are the
-            differences y - offset, rounded to float64. ``verify`` needs it again; ``predict`` does not know it: add it.
+            differences y - offset, rounded to float64. Pass it to ``verify`` too, and add it to the predictions.
 
         Returns
         -------
@@ -372,7 +372,7 @@ class LinearRegressor(ShowsCertificate, RegressorMixin, BaseEstimator):  # type:
         return scores(self, X)[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R squared of the predictions, weighted; a scan may have y and weights of its own."""
+        """R squared of the predictions, weighted. A scan may contain y and the weights."""
         if location_of(X) is Location.CLUSTER:
             return partitions.r_squared(self, X, y, sample_weight)
         if location_of(X) is Location.DISK:

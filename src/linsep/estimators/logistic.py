@@ -50,7 +50,7 @@ class LogisticRegression(Classification):
         Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
         gap it has reached and a ``ConvergenceWarning``.
     n_threads : int, optional
-        Number of threads; all processors by default. The result has the same bits for any number.
+        Number of threads; all processors by default. Results are bit-identical for any number.
     warm_start : bool, default False
         Start from the previous fit if it has the same classes and columns.
     random_state : int, RandomState or None

@@ -37,11 +37,11 @@ _CHEAP = 2e7  # n (d + 1)^2 up to which an unfinished run is followed by the que
 
 
 class Perceptron(ByScores):
-    """Rosenblatt's perceptron: correct one mistake after another until there is none.
+    """Rosenblatt's perceptron: correct one mistake after another until no row is misclassified.
 
     While some row has y (x.w + b) <= 0, take one of them and add s y x to w and s y to b (raw), or the same divided by
-    |(x, 1)| (normalised); s is the weight of the row, 1 by default. If a hyperplane separates the classes this ends,
-    after at most as many updates as ``bounds`` says; if none does, it ends at its budget. Three or more classes:
+    |(x, 1)| (normalised); s is the weight of the row, 1 by default. If a hyperplane separates the classes, the fit ends
+    after at most as many updates as ``bounds`` allows; otherwise it ends at its budget. Three or more classes:
     one perceptron for each class against the others.
 
     Parameters
@@ -49,20 +49,20 @@ class Perceptron(ByScores):
     update : {"raw", "normalised"}
         What is added: y (x, 1), or the same scaled to length 1. The spelling "normalized" is accepted.
     order : {"cyclic", "first", "random", "worst"}
-        Which mistake is corrected: the next one in the cycle of rows, the first of all rows, the next one in
-        a random order that changes from pass to pass, or the one with the least margin (of rows divided by
-        their length when updates are; times their weight).
+        Which mistake is corrected next: the next row in cyclic order, the first of all rows, the next row in a new
+        random order for each pass, or the row with the smallest margin (times its weight, and divided by the length
+        of the row if updates are).
     max_updates : int, default 1_000_000
         Budget of updates, for each class against the others.
     max_passes : float, default 1000
-        Budget of rows looked at, as a multiple of their number.
+        Budget of visited rows, as a multiple of their number.
     time_limit : float, optional
         Budget in seconds.
     fit_intercept : bool, default True
         Whether b is learned, as the weight of a constant 1; otherwise it is 0.
     average : bool, default False
-        Whether the mean of (w, b) over all rows looked at is returned (Freund, Schapire 1999): steadier where
-        classes overlap, but not sure to separate those that can be.
+        Whether to return the mean of (w, b) over all visited rows (Freund and Schapire 1999). It varies less if
+        classes overlap, but need not separate separable classes.
     class_weight : dict {class: weight}, "balanced" or None
         Factor on the weights of the rows of a class.
     random_state : int, RandomState or None
@@ -78,15 +78,16 @@ class Perceptron(ByScores):
         Labels in sorted order; a positive score means ``classes_[1]``.
     separated_ : bool
         Whether every row lies strictly on its side of the hyperplane returned, for every class against the others.
-    certificate_ : Optimality
-        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
+    certificate_ : Separable, Inseparable, Undecided or None; a tuple for k >= 3 classes
+        Proof that the hyperplane separates the classes, or what ``separate`` proves about the rows; None if that
+        would take too long.
     n_updates_ : int
         Updates made, of all classes together.
     history_ : PerceptronHistory, or a tuple with one for each of k >= 3 classes
         Which row each update corrected, and |(w, b)| after it; the first 100,000.
     skipped_ : ndarray of int
-        Rows that are 0 when there is no intercept: they lie on every hyperplane, so they are left out of
-        the updates and no separator exists.
+        Rows that are 0 if there is no intercept. They lie on every hyperplane, so they are skipped, and no
+        hyperplane separates the classes.
     n_passes_ : float
         Passes over the data.
     n_features_in_ : int
@@ -210,7 +211,7 @@ class Perceptron(ByScores):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Perceptron:
-        """Learn online: look at each row once, in the order given, and update where the prediction is wrong.
+        """Learn online: visit each row once, in the given order, and update where the prediction is wrong.
 
         The prediction at score 0 is the second class, so there only the first one makes an update.
 

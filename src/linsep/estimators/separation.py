@@ -39,7 +39,7 @@ def separate(
     X : array, sparse matrix, dataframe or scan (n, d)
         Finite numbers. Rows that a scan (``linsep.scan``) gives the weight 0 are left out.
     y : array (n,)
-        Labels of two classes; the second in rising order is +1. A scan may bring its own.
+        Labels of two classes; the second in rising order is +1. Optional if X is a scan with its own target.
     method : {"auto", "nnls", "lp"}
         "nnls": non-negative least squares on a working set, a few passes over the data ("auto" is the
         same). "lp": the linear programme on all rows at once, through HiGHS; slow, for comparison.

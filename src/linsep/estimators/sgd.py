@@ -69,63 +69,62 @@ def _has_probabilities(model: SGDClassifier) -> bool:
 
 @accept_american
 class SGDClassifier(ByScores):
-    """Linear classifier by stochastic sub-gradient descent, with its distance from the optimum.
+    """Linear classifier fitted by stochastic sub-gradient descent, with a proven distance from the optimum.
 
     The objective is that of ``LinearClassifier``: 1/2 |w|^2 + C sum_i s_i loss(y_i (x_i.w + b)), the intercept
     not penalised. With S = sum s, step k at a row drawn with probability s_i/S is
 
         w <- (1 - eta_k/(C S)) w - eta_k y_i loss'(m_i) x_i,      b <- b - eta_k y_i loss'(m_i)
 
-    Three or more classes: one such problem for each class against the others, in one pass. The data are
-    read in random order, so they must lie in memory. Columns of similar size help: the steps are
-    the same for all of them; ``standardise=True`` makes them so for the steps alone.
+    Three or more classes: one such problem for each class against the others, in one pass. The rows must be in
+    memory, because they are read in random order. Scale the columns alike, or pass ``standardise=True``, because one
+    step size serves all of them.
 
     Parameters
     ----------
     loss : str or Loss, default "hinge"
         A convex loss in ``linsep.losses.NAMES``, or an instance of ``linsep.losses.Loss``. At a kink
-        the compiled losses take the falling side: the hinge at margin 1 makes an update.
+        the compiled losses use the slope on the decreasing side: the hinge at margin 1 causes an update.
     C : float, default 1.0
         Weight of the loss against the penalty, in (0, inf]; inf means no penalty.
     schedule : {"inverse_sqrt", "inverse", "constant"} or callable
         eta_k = eta0/sqrt(1 + decay k), eta0/(1 + decay k), eta0, or a function of k = 0, 1, 2, ...
     eta0 : float or "auto"
-        The first step. "auto" tries a range of them on a thousand rows and takes the best.
+        First step size. "auto" tries a range of values on a thousand rows and takes the best.
     decay : float or "auto"
-        How fast steps fall; eta0=1, decay=1 and "inverse" is 1/(k + 1). "auto": they begin to
-        fall after the thousand rows, those of "inverse" after the first epoch.
+        How fast step sizes decrease; eta0=1, decay=1 and "inverse" give 1/(k + 1). "auto": they start to
+        decrease after a thousand rows, those of "inverse" after the first epoch.
     batch_size : int or "all"
-        Rows whose mean makes one step; "all" is sub-gradient descent.
+        Number of rows averaged in one step; "all" is sub-gradient descent.
     keep : {"best", "last", "average"}
-        Which point is returned: the best by the full objective among those judged, the last, or the mean of all
-        weighted by their number.
+        Which iterate is returned: the best by the full objective among those evaluated, the last, or the mean of all
+        with weights 1, 2, 3, ...
     epochs : int, default 20
         Passes over the data in steps.
     replacement : bool, default True
         Whether each row is drawn from all, or every epoch goes through all rows in random order.
     standardise : bool, default False
-        Whether steps are made in the variables of standardised columns, as befits columns of very different
-        size. It is a change of variables: X is not copied, and the objective and its penalty stay
-        those of the columns as given. Steps cost some ten times as much. Sparse columns, and all
-        columns without an intercept, are scaled and not centred. ``partial_fit`` takes mean and spread from
-        its first portion. The spelling ``standardize`` is accepted.
+        Whether to take the steps in standardised columns, for columns of very different scale. This is a change of
+        variables: X is not copied, and objective and penalty are still those of the given columns. Steps cost about
+        ten times as much. Sparse columns, and all columns without an intercept, are scaled but not centred.
+        ``partial_fit`` takes mean and scale from its first batch. The spelling ``standardize`` is accepted.
     fit_intercept : bool, default True
         Whether b is fitted; otherwise it is 0.
     class_weight : dict {class: weight}, "balanced" or None
         Factor on the weights of the rows of a class.
     tol : float, default 1e-3
-        Relative duality gap at which the certificate counts the fit as optimal. With ``keep="best"`` the
-        epochs end early once it is reached.
+        The fit is certified if the proven relative gap is at most ``tol``. With ``keep="best"`` the fit then ends
+        before the last epoch.
     early_stopping : bool, default False
         Whether a part of the rows is held out, and the epochs end once the accuracy there has not risen by more than
         ``tol`` for ``n_iter_no_change`` epochs. ``keep="best"`` then keeps the point of the best accuracy. Objective
         and certificate are those of the remaining rows.
     validation_fraction : float, default 0.1
-        Share of each class that is held out.
+        Fraction of each class that is held out.
     n_iter_no_change : int, default 5
         Epochs without improvement.
     n_threads : int, optional
-        Threads that judge points; steps are made by one. The answer does not depend on it.
+        Number of threads that evaluate iterates; one thread makes the steps. The result does not depend on it.
     random_state : int, RandomState or None
         Seed of the draws; None is 0.
 
@@ -180,8 +179,9 @@ class SGDClassifier(ByScores):
     ``s_i`` is the sample weight of row i times the weight of its class, 1 by default; a weight of 2 is equivalent to
     repeating the row.
 
-    The certificate says how far from the optimum the descent ended. That it is not certified to ``tol`` is normal for
-    this method and does not warn. Step sizes follow Robbins and Monro [1]_; the averaged point is weighted as in [2]_.
+    The certificate says how far from the optimum the descent ended. Stochastic descent rarely reaches ``tol``, so it
+    does not warn if the fit is not certified. Step sizes follow Robbins and Monro [1]_; the averaged point is weighted
+    as in [2]_.
 
     References
     ----------
@@ -242,7 +242,7 @@ class SGDClassifier(ByScores):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDClassifier:
-        """Descend from w = 0, and say how far from the optimum it ended.
+        """Run stochastic descent from w = 0 and certify the distance from the optimum.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class SGDClassifier(ByScores):
         y : array (n,)
             Class labels: strings, integers or booleans.
         sample_weight : array (n,), optional
-            Weight of each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+            Weight of each row, >= 0: weight 2 is equivalent to repeating the row, weight 0 to omitting it.
 
         Returns
         -------
@@ -313,11 +313,10 @@ class SGDClassifier(ByScores):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> SGDClassifier:
-        """Go on with the rows given, once and in their order.
+        """Continue with the given rows: one pass, in their order.
 
-        The penalty counts all rows seen so far. Weights multiply the steps. What is kept is the last
-        point (or the mean if ``keep="average"``): the best one could be told only by seeing all rows
-        again, and so could a certificate.
+        The penalty counts all rows seen so far. Weights multiply the steps. The model is the last iterate, or the
+        mean if ``keep="average"``. There is no certificate, and no best iterate, because both need all rows.
 
         Parameters
         ----------

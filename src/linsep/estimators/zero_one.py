@@ -66,14 +66,14 @@ class SurrogatePrice:
 
 
 class ZeroOneClassifier(ByScores):
-    """The hyperplane with the fewest errors on the training rows, with a proof.
+    """Linear classifier with the fewest errors on the training rows, with a proof.
 
     Minimises the 0-1 loss itself: sum_i s_i [sign(x_i.w + b) != y_i] with sign(0) = +1. One feature is solved by
     sorting, two by turning a line about every point. With more features, witnesses of inseparability are collected
     (sets of at most d + 2 rows in which every hyperplane makes an error) and covered by as few rows as possible, a
     mixed-integer programme. An optimal cover that leaves separable rows is the optimum. The work grows
-    with the number of errors more than with that of rows: up to 10 or 15 errors it is a matter of seconds.
-    When time is up, the best hyperplane found comes with a proven lower bound.
+    with the number of errors more than with the number of rows: up to 10 or 15 errors take seconds.
+    At ``time_limit`` the fit returns the best hyperplane found and a proven lower bound.
 
     Two classes only. Scores whose sign rounding could change are computed in rational arithmetic, by
     ``decision_function`` and ``predict`` as by the proof.
@@ -93,13 +93,13 @@ class ZeroOneClassifier(ByScores):
     Attributes
     ----------
     errors_ : float
-        Total weight of the rows that ``predict`` gets wrong: the float nearest to the exact sum.
+        Total weight of the rows that ``predict`` misclassifies: the float nearest to the exact sum.
     lower_bound_ : float
-        No hyperplane does with less: proven in exact arithmetic.
+        Lower bound on ``errors_`` for every hyperplane, proven in exact arithmetic.
     proven_ : bool
-        Whether the two are equal.
-    certificate_ : Optimality
-        Objective, proven lower bound, the gap between them, and the bound on |w - w*| it implies.
+        Whether ``errors_`` equals ``lower_bound_``.
+    certificate_ : ZeroOne
+        Errors, proven lower bound, the misclassified rows and the witnesses; ``check(X, y, exact=False)`` proves it.
     coef_ : ndarray (1, d), or (k, d) for k >= 3 classes
         Coefficients w.
     intercept_ : ndarray (1,) or (k,)
@@ -161,7 +161,7 @@ class ZeroOneClassifier(ByScores):
         y : array (n,)
             Labels of two classes.
         sample_weight : array (n,), optional
-            Cost of an error in each row, >= 0: weight 2 is the row twice, weight 0 the row left out.
+            Cost of an error in each row, >= 0: weight 2 is equivalent to repeating the row, weight 0 to omitting it.
 
         Returns
         -------

@@ -29,6 +29,11 @@ def to_sklearn(model: Any) -> Any:
     -------
     estimator of scikit-learn, or Pipeline
 
+    Raises
+    ------
+    Refused
+        If scikit-learn has no such model.
+
     Examples
     --------
     >>> import linsep

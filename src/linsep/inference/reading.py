@@ -25,20 +25,20 @@ def summary(
     held_out: tuple[Any, Any] | None = None,
     offset: Any = None,
 ) -> Summary:
-    """What the coefficients of a fitted model say, with intervals where they are valid.
+    """Summarise the coefficients of a fitted model: standard errors, p-values and intervals where they are valid.
 
     Parameters
     ----------
     model : fitted estimator of linsep, or Pipeline that ends in one
-        Of a pipeline, the table has a line for each feature that its steps make.
+        For a pipeline, the table has one line per transformed feature.
     X, y, sample_weight : array-likes
-        What it was fitted to; a scan may bring y and the weights along.
+        Training data of the model; a scan may contain y and the weights.
     level : float
         Confidence level of the intervals.
     held_out : (X, y), optional
-        Rows the model has not seen: their error, with an exact binomial bound on the true one.
+        Held-out rows; the summary then contains their error, with an exact binomial bound on the true error.
     offset : array (n,), optional
-        What the model was fitted with; not together with ``held_out``.
+        The offset of the fit; not together with ``held_out``.
 
     Returns
     -------

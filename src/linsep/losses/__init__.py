@@ -1,4 +1,4 @@
-"""Losses as functions of the margin, in numpy: the text of record for kernels and certificates.
+"""Losses as functions of the margin, in numpy. Kernels and certificates are tested against these formulas.
 
 A pointwise loss ``l`` acts on the margin ``m = sigma z + offset`` of a score ``z = x.w + b``:
 

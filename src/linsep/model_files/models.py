@@ -60,15 +60,15 @@ def save(
     ----------
     model : fitted estimator, or Pipeline that ends in one
         The steps of a pipeline may be linsep's and scikit-learn's scalers, imputers, encoders, text vectorizers and
-        what joins them (``ColumnTransformer``, ``FeatureUnion``, ``Pipeline``); functions of your own are refused.
+        what joins them (``ColumnTransformer``, ``FeatureUnion``, ``Pipeline``), without functions of your own.
     path : path
-        By custom it ends in ``.linsep``. A file of that name is replaced.
+        File to write, by convention with the suffix ``.linsep``. An existing file is replaced.
     data : tuple (X, y), optional
-        The training data, of which only a SHA-256 is stored, in ``data_digest_``. Of a pipeline with other steps
-        than an Encoder, the rows are digested as the model reads them.
+        The training data, of which only a SHA-256 is stored, in ``data_digest_``. For a pipeline with steps other
+        than an Encoder, it is the digest of the transformed rows.
     include_dual : bool, default True
-        Whether one dual number per row is stored where the proof needs them; without them the file
-        is smaller, but ``verify`` may then be unable to repeat the proof.
+        Whether to store one dual variable per row where the proof needs them. Without them the file
+        is smaller, but ``verify`` may be unable to repeat the proof.
 
     Raises
     ------

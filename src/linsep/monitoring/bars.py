@@ -19,7 +19,7 @@ _LONGEST = 60.0  # seconds between two plain lines
 
 @contextmanager
 def progress(file: TextIO | None = None) -> Iterator[None]:
-    """Show how far every fit, ``tune``, ``path`` and ``separate`` inside is: passes, gap so far, time.
+    """Show the progress of every fit, ``tune``, ``path`` and ``separate`` inside: passes, current gap, time.
 
     On a terminal with rich installed (``pip install 'linsep[cli]'``) it is a bar, otherwise a plain line now and
     then, 1, 2, 4, ... seconds after the beginning and at least once a minute. What takes less than a second shows

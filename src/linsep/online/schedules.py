@@ -66,14 +66,19 @@ def check_schedule(schedule: str | Schedule) -> ScheduleCheck:
     Parameters
     ----------
     schedule : {"constant", "inverse", "inverse_sqrt"} or callable
-        A callable maps the step number k = 0, 1, 2, ... to a step size. It is looked at in octaves
-        of steps: where sums over [2^j, 2^(j+1)) stop falling, the series is taken to diverge. That is exact
-        for powers of k; a logarithm more or less cannot be told this way.
+        A callable maps the step number k = 0, 1, 2, ... to a step size. It is tested numerically: if the sums over
+        [2^j, 2^(j+1)) stop decreasing, the series is assumed to diverge. This is right for powers of k, but cannot
+        detect logarithmic factors.
 
     Returns
     -------
     ScheduleCheck
         Whether sum eta_k = inf and sum eta_k^2 < inf, and whether that is proven.
+
+    Raises
+    ------
+    BadInput
+        If the schedule is unknown, or the callable fails or returns something other than positive numbers.
 
     See Also
     --------

@@ -36,6 +36,13 @@ def validation_curve(
     Axes
         The axes drawn on.
 
+    Raises
+    ------
+    BadInput
+        If the data or a parameter is not usable; the message says why.
+    ImportError
+        If matplotlib is not installed.
+
     Examples
     --------
     >>> from linsep import plot
@@ -83,6 +90,13 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
     Axes
         The axes drawn on.
 
+    Raises
+    ------
+    BadInput
+        If the data or a parameter is not usable; the message says why.
+    ImportError
+        If matplotlib is not installed.
+
     Examples
     --------
     >>> from linsep import plot
@@ -118,6 +132,13 @@ def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
     -------
     Axes
         The axes drawn on.
+
+    Raises
+    ------
+    BadInput
+        If the data or a parameter is not usable; the message says why.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -168,6 +189,13 @@ def coefficients(
     -------
     Axes
         The axes drawn on.
+
+    Raises
+    ------
+    BadInput
+        If the data or a parameter is not usable; the message says why.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------

@@ -33,6 +33,13 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
     Axes
         Its title says "linearly separable" or "not linearly separable", decided by linear programming.
 
+    Raises
+    ------
+    BadInput
+        If the data or a parameter is not usable; the message says why.
+    ImportError
+        If matplotlib is not installed.
+
     Examples
     --------
     >>> from linsep import datasets, plot
@@ -133,6 +140,13 @@ def boundary(
     -------
     Axes
         The axes drawn on.
+
+    Raises
+    ------
+    BadInput
+        If the data or a parameter is not usable; the message says why.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------
@@ -238,6 +252,13 @@ def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) 
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    BadInput
+        If the data or a parameter is not usable; the message says why.
+    ImportError
+        If matplotlib is not installed.
 
     Examples
     --------

@@ -124,6 +124,13 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
     Axes
         The axes drawn on.
 
+    Raises
+    ------
+    BadInput
+        If the data or a parameter is not usable; the message says why.
+    ImportError
+        If matplotlib is not installed.
+
     Examples
     --------
     >>> from linsep import plot

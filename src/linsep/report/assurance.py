@@ -61,7 +61,7 @@ def proof(subject: Subject) -> Proof:
         return Proof("broken", "The certificate does not hold for these rows", [complaint], facts)
     sentences = [
         f"The objective, penalty plus loss, is {c.primal:.9g} at the coefficients of this model. It is proven that no "
-        f"coefficients whatever bring it more than {words.tiny(c.gap)} below that."
+        f"coefficients can bring it more than {words.tiny(c.gap)} below that."
     ]
     if np.isfinite(c.coef_error):
         sentences.append(

@@ -50,7 +50,10 @@ def _where(judged: Judged) -> str:
 def _how_good(subject: Subject, judged: Judged) -> Answer:
     label, guess = majority(subject, judged)
     wrong = float(judged.weight @ judged.wrong)
-    text = f"{words.count(wrong)} wrong of {_where(judged)}. Always predicting “{label}” errs on {words.percent(guess)}."
+    text = (
+        f"{words.count(wrong)} wrong of {_where(judged)}. "
+        f"Always predicting “{label}” errs on {words.percent(guess)}."
+    )
     beats = judged.error < guess
     if not beats:
         text += " The model is no better than that."
@@ -116,8 +119,8 @@ def _how_sure_of_distance(judged: Judged, r: Residuals) -> Answer:
     return Answer(
         question,
         f"± {words.number(1.96 * r.mae_error, 2)}",
-        f"95 % confidence interval for the mean absolute error on new rows: {words.number(low)} to {words.number(high)} "
-        "(normal approximation, independent rows).",
+        f"95 % confidence interval for the mean absolute error on new rows: {words.number(low)} to "
+        f"{words.number(high)} (normal approximation, independent rows).",
         "good",
     )
 

@@ -45,10 +45,10 @@ def write_report(  # noqa: PLR0913
     encoder: Encoder | None = None,
     source: str | None = None,
 ) -> Path:
-    """Write a report on a fitted model: one HTML file that needs nothing else.
+    """Write a report on a fitted model: one self-contained HTML file.
 
-    It answers: how good is the model, how sure is that, which features matter, is it proven optimal. The file is
-    smaller than two megabytes for any input, opens without a network, and is the same for the same input.
+    It answers four questions: How good is the model? How sure are we? Which features matter? Is it proven optimal?
+    The file is smaller than two megabytes for any input, needs no network, and is the same for the same input.
 
     Parameters
     ----------
@@ -60,8 +60,7 @@ def write_report(  # noqa: PLR0913
     sample_weight : array (n,), optional
         The weights it was fitted with.
     test : (X_test, y_test), optional
-        Rows the model has not seen. Everything is judged by them if given, and a bound on the true
-        error needs them.
+        Held-out rows, on which the model is evaluated. Without them there is no bound on the true error.
     tuning : Tuning, optional
         The outcome of ``linsep.tune``, for its validation curve.
     title : str, optional

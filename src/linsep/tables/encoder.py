@@ -64,42 +64,64 @@ class Schema:
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Encode the columns of a table as numbers.
 
-    Numbers stay as they are (or are standardised), booleans become 0 and 1, strings one column per
-    level, or hashed columns if there are very many levels, or hashed n-grams if they are sentences;
-    times become days, month, weekday and hour. A missing number is filled in with the median, and
-    a column says that it was missing; a missing level is a level. Columns that cannot help
-    (constant, all missing, running numbers, identifiers) are dropped with a reason.
+    Numbers are kept or standardised, booleans become 0 and 1, and dates and times become days, month, weekday and
+    hour. Strings become one column per level, hashed columns if there are very many levels, or hashed n-grams if
+    they are sentences. A missing number becomes the median, with an indicator column; missing strings are a level.
+    Columns without information (constants, empty columns, row numbers, identifiers) are dropped.
 
     Parameters
     ----------
     types : dict {column: type}, optional
-        "number", "boolean", "category", "hashed", "text", "time" or "drop" instead of what
-        would be inferred.
+        "number", "boolean", "category", "hashed", "text", "time" or "drop" instead of the inferred type.
     standardise : bool, default False
         Whether numbers are centred and scaled to standard deviation 1. The spelling ``standardize`` is accepted.
     max_levels : int, default 100
         Strings with more frequent levels than this are hashed.
     min_count : int, default 2
-        Levels in fewer rows share the column ``(other)``, which unknown levels go to as well.
+        Levels that occur in fewer rows share the column ``(other)``, as do levels unknown at fit time.
     hash_size : int, default 2**18
-        Columns of a hashed column or a text.
+        Number of columns for a hashed column or a text column.
     analyzer : {"word", "char", "char_wb"}
+        Units of texts, as in scikit-learn's ``CountVectorizer``.
     ngrams : tuple, default (1, 2)
-        What texts are cut into, and how many in a row.
+        Shortest and longest n-grams of these units.
     sparse : bool or "auto"
-        Whether the result is CSR; "auto": if few entries are not zero.
+        Whether the result is a CSR matrix; "auto": if few entries are nonzero.
     extra : {"error", "ignore"}
-        What happens to columns that were not there when the encoder was fitted.
+        What to do with columns that were not present at fit time.
 
     Attributes
     ----------
     encodings_ : tuple
-        One for each column, with everything that was learned.
+        The fitted encoding of each column.
     schema_ : Schema
-        The same to be printed.
+        Type, number of columns and note for each column; print it.
     gaps_ : dict {column: int}
-        Missing values of each column of the rows it was fitted to; not kept in a model file.
-    feature_names_in_, n_features_in_, n_samples_seen_
+        Number of missing values in each column at fit time; not stored in a model file.
+    feature_names_in_ : ndarray of str
+        Names of the columns of the table.
+    n_features_in_ : int
+        Number of columns of the table.
+    n_samples_seen_ : int
+        Number of rows at fit time.
+
+    Raises
+    ------
+    BadInput
+        If a parameter is not usable, a column of new rows is missing, additional or of another type, or a value
+        cannot be encoded; the message names the column.
+
+    See Also
+    --------
+    read_table : Read a file into a table.
+    save : Write a pipeline of encoder and model to a file.
+    scan : Rows on disk; ``to_disk`` returns one.
+
+    Notes
+    -----
+    ``fit`` needs bounded memory and gives the same bits for every division of the rows into parts
+    (``fit_partial``, ``merge``): sums are exact, and quantiles and levels depend only on the set of values. The
+    median is exact for up to 16,384 different values, and accurate to about 0.1 % beyond.
 
     Examples
     --------
@@ -141,24 +163,24 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def infer(cls, X: Any, **settings: Any) -> Schema:
-        """What each column of a table or frame would be taken for."""
+        """Infer the type and encoding of each column of a table or data frame."""
         schema: Schema = cls(**settings).fit(X).schema_
         return schema
 
     def fit(self, X: Any, y: Any = None) -> Encoder:
-        """Learn levels, medians and the rest from a table or a dataframe; on a cluster, from each partition.
+        """Learn levels, medians and scales from a table or a data frame; on a cluster, the workers do so.
 
-        Of a Spark data frame, y may name the column of the target, which is left out.
+        For a Spark data frame, y may name the target column, which is then not encoded.
         """
         if location_of(X) is Location.CLUSTER:
             return self.merge(statistics_of(clone(self).fit_partial, X, y))
         return self.merge([self.fit_partial(X)])
 
     def fit_partial(self, X: Any) -> ColumnStatistics:
-        """Statistics of some rows, a table or a dataframe, in bounded memory; the encoder stays as it is.
+        """Collect the statistics of some rows, in bounded memory, without changing the encoder.
 
-        Rows may be cut into parts in any way: ``merge`` of the statistics of the parts, in the order of the rows, gives
-        the encoder that ``fit`` gives for all rows, with the same bits. Statistics can be pickled.
+        ``merge`` combines the statistics of all parts, in the order of the rows, into the encoder that ``fit`` gives
+        for all rows, bit-identical for every division into parts. Statistics can be pickled.
         """
         self._settings()
         table = _columns(X)
@@ -190,12 +212,10 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any, *, consume: bool = False) -> Any:
-        """The matrix of a table or dataframe with the same columns, in any order.
+        """Encode a table or data frame as a matrix. It needs the same columns as at fit time, in any order.
 
-        ``consume=True`` gives up the rows of a table as they are converted, so that memory holds
-        them once; the table is empty afterwards.
-
-        Rows on a cluster are encoded by the workers when a model is fitted to the result or predicts from it.
+        ``consume=True`` frees the rows of a table as they are encoded, so that memory holds them once; the table is
+        empty afterwards. Rows on a cluster are encoded by the workers when a model is fitted or predicts.
         """
         check_is_fitted(self, "encodings_")
         if location_of(X) is Location.CLUSTER:
@@ -205,34 +225,34 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return matrix(self.encodings_, table, self.sparse_, consume)
 
     def transform_batches(self, X: Any) -> Iterator[Any]:
-        """The matrix of a table or dataframe in pieces of some rows each, dense or CSR, in row order."""
+        """Encode a table or data frame batch by batch, in row order; yield dense arrays or CSR matrices."""
         check_is_fitted(self, "encodings_")
         table = _columns(X)
         self._check_names(table)
         return blocks(self.encodings_, table, self.sparse_)
 
     def to_disk(self, X: Any, *, cache: str | os.PathLike[str] | None = None) -> Scan:
-        """The matrix of a table or dataframe as rows on disk, for tables larger than memory.
+        """Encode a table or data frame and store the rows on disk, for tables larger than memory.
 
         Parameters
         ----------
         X : Table or dataframe
             ``read_table`` holds 64 MB of a table in memory and the rest in a temporary file.
         cache : path, optional
-            Directory to write to; if it holds these rows already they are read from there. By default a temporary
+            Directory to write to; if it already contains these rows, they are used. By default a temporary
             one, removed when the scan is closed or no longer used.
 
         Returns
         -------
         Scan
-            For ``fit``, ``predict``, ``tune``, ``verify`` and ``write_report`` in place of a matrix.
+            Pass it to ``fit``, ``predict``, ``tune``, ``verify`` and ``write_report`` instead of a matrix.
         """
         parts = self.transform_batches(X)
         width = sum(encoding.width for encoding in self.encodings_)
         return stored_rows(parts, width, None if cache is None else Path(cache))
 
     def unseen(self, X: Any) -> dict[str, dict[str, int]]:
-        """For each category: levels without a column of their own, and in how many rows they occur."""
+        """Count the rows of each level that has no column of its own, for every categorical column."""
         check_is_fitted(self, "encodings_")
         table = _columns(X)
         self._check_names(table)

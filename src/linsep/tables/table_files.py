@@ -53,30 +53,28 @@ def read_table(  # noqa: PLR0913
 ) -> Table:
     r"""Read a file into a table that an :class:`~linsep.Encoder` turns into numbers.
 
-    CSV and TSV, Parquet, Arrow and Feather, LIBSVM, and npz with arrays ``X`` and ``y`` or a SciPy
-    matrix; text also compressed with gzip, bzip2 or xz. What a column of text holds is decided by
-    the first megabyte of the file; a value below that contradicts it is refused with file, line and
-    column. Blanks around text do not count. Rows come in batches and are stored as numbers at once.
+    Formats: CSV, TSV, Parquet, Arrow, Feather, LIBSVM, and npz with arrays ``X`` and ``y`` or a SciPy matrix. Text
+    files may be compressed with gzip, bzip2 or xz.
 
     Parameters
     ----------
     source : path, URL, "-" for standard input, binary stream, or pyarrow.dataset.Dataset
-        A list of paths, a pattern such as ``"part-*.csv"`` or a directory is one table, read in the order of the names;
-        directories called ``column=value`` in it (Hive partitions) stand for columns. URLs such as
+        A list of paths, a pattern such as ``"part-*.csv"`` or a directory is read as one table, in the order of the
+        names; directories called ``column=value`` in it (Hive partitions) become columns. URLs such as
         ``"s3://bucket/table/"`` or ``"https://host/table.csv.gz"`` are read through fsspec.
     target : str, optional
-        The column to predict; it becomes ``y``. A missing target is an error that names the rows.
+        Column to predict; it becomes ``y``.
     format : {"csv", "tsv", "parquet", "arrow", "libsvm", "npz"}, optional
-        By default content and name of the file decide.
+        By default inferred from the content and name of the file.
     types : dict {column: type}, optional
-        "number", "boolean", "category", "hashed", "text", "time" or "drop" instead of what
-        would be inferred; the encoder follows it too.
+        "number", "boolean", "category", "hashed", "text", "time" or "drop" instead of the inferred type; the encoder
+        uses it too.
     ignore : list of str
         Columns to leave out.
     delimiter, header, decimal, quote, encoding
-        How a text file is written. The delimiter is found out if it is one of ``, ; | \t``.
+        Format of a text file. By default the delimiter is inferred from ``, ; | \t``.
     missing : list of str
-        What stands for a missing value in a text file.
+        Texts that mean a missing value in a text file.
     n_features, zero_based
         As in :func:`~linsep.read_libsvm`, for LIBSVM files.
     storage_options : dict, optional
@@ -85,8 +83,29 @@ def read_table(  # noqa: PLR0913
     Returns
     -------
     Table
-        With ``kinds`` of its columns, the target ``y``, and ``matrix`` if the file held nothing but
-        a matrix (LIBSVM, npz).
+        Rows with the ``kinds`` of their columns, the target ``y``, and ``matrix`` if the file contains only a matrix
+        (LIBSVM, npz).
+
+    Raises
+    ------
+    BadFile
+        If a file cannot be read, a value contradicts the type of its column, or a target is missing; the message
+        names file, line and column and says what to do.
+    BadInput
+        If there is no such column or file, or an argument is not usable.
+    ImportError
+        If the package that reads this format is not installed.
+
+    See Also
+    --------
+    Encoder : Encode the columns of a table as numbers.
+    scan : Numeric files larger than memory, without a copy.
+    read_libsvm : Read a LIBSVM file as a CSR matrix.
+
+    Notes
+    -----
+    The first megabyte of a text file decides the type of each column. Blanks around values are ignored. Rows are
+    read and parsed in batches; beyond 64 MB the table is stored in a temporary file.
 
     Examples
     --------

@@ -57,17 +57,17 @@ def tune(  # noqa: PLR0913
     groups: Any = None,
     random_state: Any = None,
 ) -> Tuning:
-    """Choose C: fit every C without each fold, score it there, and take the best.
+    """Choose C by cross-validation. All folds and values of C are fitted together.
 
-    Every model of the grid is certified, and its scores are those of a fit on its own.
+    Every model of the grid is certified, and its scores are those of a separate fit.
 
     Parameters
     ----------
     estimator : estimator, or Pipeline that ends in one
-        Of linsep, unfitted or not; its own C is not used. The steps of a pipeline are fitted anew to the training rows
-        of every fold, once for all C.
+        An estimator of linsep, fitted or not; its own C is not used. The steps of a pipeline are fitted to the training
+        rows of every fold, once for all C.
     X, y : array-likes
-        As for ``fit``. A scan (``linsep.scan``) may bring y and the weights along.
+        As for ``fit``. A scan (``linsep.scan``) may contain y and the weights.
     Cs : array of floats, int or None
         The values to try, or how many from 1e-4 to 1e4 on a logarithmic scale; 10 by default.
     l1_ratios : array of floats, optional
@@ -76,9 +76,9 @@ def tune(  # noqa: PLR0913
         Stratified folds for an int, shuffled if ``random_state`` is given. "loo-approximate" fits every C to all
         rows and approximates the scores of leave-one-out by a Newton step for each row (smooth losses).
     validation : float, optional
-        One validation part of this share of the rows in place of ``cv``.
+        Fraction of the rows for a single validation set, instead of ``cv``.
     test : float, optional
-        Share of the rows that no model of the grid sees; the chosen one is judged by it.
+        Fraction of the rows held out from the whole grid, on which the chosen model is evaluated.
     scoring : {"error", "log_loss", "auc"}, scikit-learn scorer or None
         None means "error" for classes and "mean_squared_error" for targets.
     rule : {"best", "one_standard_error"}

@@ -32,8 +32,8 @@ def path(
     Parameters
     ----------
     estimator : estimator, or Pipeline that ends in one
-        Of linsep, with a parameter C; it is not changed. The steps of a pipeline are fitted once, and the coefficients
-        are those of the features they make.
+        An estimator of linsep with a parameter C; it is not changed. The steps of a pipeline are fitted once, and the
+        coefficients are those of the transformed features.
     X, y : array-likes
         As for ``fit``; X may be a scan.
     Cs : array of floats, int or None

@@ -49,7 +49,7 @@ class ValidationCurve:
 
     @property
     def utilities(self) -> FloatArray:
-        """Scores (c, folds) of which the greater is the better: accuracy for "error", minus the score for losses."""
+        """Scores (c, folds), greater is better: accuracy for "error", minus the score for losses."""
         if self.greater_is_better:
             return self.scores
         return 1.0 - self.scores if self.scoring == "error" else -self.scores

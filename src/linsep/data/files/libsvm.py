@@ -49,23 +49,23 @@ def read_libsvm(
 ) -> LibsvmData:
     r"""Read a LIBSVM file: lines ``label [qid:n] index:value index:value``, comments after ``#``.
 
-    Blank lines, comments, both kinds of line ends, a UTF-8 mark and indices in any order are
-    accepted; gzip, bzip2 and xz are recognised. Numbers are rounded correctly. Everything else
-    raises :class:`~linsep.errors.BadFile` with file, line and column: above all an index that
-    occurs twice in a row, NaN, infinity, and numbers too large for ``dtype``.
+    Blank lines, comments, Unix and Windows line ends, a UTF-8 byte order mark and indices in any order are
+    accepted. Numbers are rounded correctly.
 
     Parameters
     ----------
     source : path, URL, "-" for standard input, or binary stream
+        File to read; may be compressed with gzip, bzip2 or xz.
     n_features : int, optional
-        Number of columns; by default the largest index decides. A larger index is an error.
+        Number of columns; by default the largest index. A larger index is an error.
     zero_based : bool or "auto"
-        Whether index 0 is the first column. "auto": yes if index 0 occurs, else no.
+        Whether index 0 is the first column. "auto": if index 0 occurs.
     dtype : float64 or float32
+        Type of the values.
     max_features : int
-        Indices above this are refused: they are mistakes more often than columns.
+        Larger indices raise an error, because they are usually mistakes.
     n_threads : int, optional
-        Threads to parse with, all processors by default.
+        Number of threads that parse; all processors by default.
     storage_options : dict, optional
         Options of the file system of a URL, as :func:`~linsep.scan` takes them.
 
@@ -73,6 +73,19 @@ def read_libsvm(
     -------
     LibsvmData
         ``X`` (CSR array with int32 indices where they suffice), ``y``, ``qid``, ``zero_based``.
+
+    Raises
+    ------
+    BadFile
+        If a line is malformed: above all an index that occurs twice in a row, NaN, infinity, or a number too large
+        for ``dtype``. The message names file, line and column.
+    BadInput
+        If ``source`` names several files, or an argument is not usable.
+
+    See Also
+    --------
+    read_table : Tables with text and missing values; also reads LIBSVM files.
+    scan : LIBSVM files larger than memory.
 
     Examples
     --------
