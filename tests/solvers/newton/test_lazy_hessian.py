@@ -8,7 +8,7 @@ from linsep import LinearClassifier, scan, verify
 from linsep.losses import get
 from linsep.problem.gram import symmetric
 from linsep.problem.pointwise import CURVATURE
-from linsep.solvers.newton.lazy_hessian import FACTOR, FEW, NEGLIGIBLE, LazyHessian
+from linsep.solvers.newton.lazy_hessian import FACTOR, NEGLIGIBLE, LazyHessian
 
 LOSSES = ("logistic", "squared_hinge")
 
@@ -21,6 +21,17 @@ def correlated(n: int = 900, d: int = 140, seed: int = 0) -> Sample:
     return Sample(X, y)
 
 
+def outdated(hessian, problem):
+    kept, h = hessian._weights, problem.data.row_state(CURVATURE)
+    floor = NEGLIGIBLE * h.max()
+    return np.count_nonzero((h > FACTOR * kept + floor) | (kept > FACTOR * h + floor))
+
+
+def products_until_renewed(hessian, problem, most=2_000):
+    """Products after which M is made or brought up to date; None if that is not worth it."""
+    return next((k for k in range(1, most) if hessian.renew(problem, k) is not None), None)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_its_sums_are_those_of_its_weights(loss):
     problem = correlated().problem(get(loss), 1.0)
@@ -28,14 +39,16 @@ def test_its_sums_are_those_of_its_weights(loss):
     theta = np.zeros(problem.order)
     problem.value_gradient(theta)
     assert hessian(problem) is None
-    assert hessian.renew(problem, 100) is not None and hessian.renew(problem, 101) is None
+    first = products_until_renewed(hessian, problem)
+    assert first is not None and first <= hessian.price
+    assert hessian(problem) is not None and outdated(hessian, problem) == 0
+    assert hessian.renew(problem, 1) is None
     for size in (0.01, 0.02, 0.05):  # few rows out of date, then many
         problem.value_gradient(size * rng.normal(size=problem.order))
-        assert hessian(problem) is not None
-        kept, h = hessian._weights, problem.data.row_state(CURVATURE)
-        floor = NEGLIGIBLE * h.max()
-        outdated = (h > FACTOR * kept + floor) | (kept > FACTOR * h + floor)
-        assert np.count_nonzero(outdated) <= FEW
+        before = outdated(hessian, problem)
+        after = products_until_renewed(hessian, problem)
+        assert (after is None) == (before == 0) and outdated(hessian, problem) == 0
+        kept = hessian._weights
         assert hessian._mu is not None
         want = symmetric(problem.gram(kept, hessian._mu), sparse=False)
         found = symmetric(hessian._sums, sparse=False)
@@ -81,6 +94,6 @@ def test_a_matrix_beyond_single_precision_is_made_in_double():
     problem = Sample(X, sample.sign).problem(get("squared_hinge"), 1e8)
     hessian = LazyHessian(problem)
     problem.value_gradient(np.zeros(problem.order))
-    hessian.renew(problem, 100)
+    assert products_until_renewed(hessian, problem) is not None
     assert not hessian._single
     assert np.isfinite(hessian._sums).all()

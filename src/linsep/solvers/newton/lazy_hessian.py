@@ -6,7 +6,8 @@ has changed by more than a factor. What is left in M has eigenvalues of M^-1 H w
 products make a step exact, and a row takes part in one or two of all Hessians of a fit. Of the squared hinge, whose
 curvatures are 0 or 2, only the rows that pass the margin do.
 
-Until conjugate gradients with the diagonal of H have taken half as long as making M would, there is no M.
+M is made, or brought up to date, once conjugate gradients without that have taken half as long as it would take, so
+that a spectrum that needs no M, and one that needs it at once, both cost little more than the better choice.
 
 References: Keerthi and DeCoste, A modified finite Newton method, 2005 (rows that pass the margin). Erdogdu and
 Montanari, Convergence rates of sub-sampled Newton methods, 2015 (approximate Hessians).
@@ -21,8 +22,10 @@ import numpy as np
 from linsep import _kernels
 from linsep.data.memory import kernel_rows, readable
 from linsep.problem.pointwise import CURVATURE
+from linsep.solvers.cost.shape import Shape
+from linsep.solvers.cost.work import Work, prices
 from linsep.solvers.linalg.factor import Factor
-from linsep.solvers.newton.directions import REPAIRABLE
+from linsep.solvers.newton.directions import REPAIRABLE, truncated_work
 
 if TYPE_CHECKING:
     from linsep.problem import Problem
@@ -31,40 +34,52 @@ if TYPE_CHECKING:
 
 FACTOR = 12.0  # by which the weight of a row may differ from the one it has in M
 NEGLIGIBLE = 1e-3  # weight of a row that may be missing in M, as a share of the largest
-FEW = 4  # rows out of date for which M is not made anew before a step
-LEAST_PRODUCTS = 6  # with the diagonal of H, in one step, before M is made
-FEATURES_PER_PRODUCT = (
-    130.0  # a Hessian of d features takes two to four times d/130 products with it
-)
 COPIED = 1024  # rows out of date up to which they are copied
-REFRESH_PRODUCTS = 6  # in one step, after which M is brought up to date if it is not
+# Share of its price that products may cost before M is made, or brought up to date; the second if curvatures are
+# constant but for rows that pass a kink, so that M is H once it is up to date.
+WORTH, WORTH_EXACT = 0.5, 0.05
+
+
+def _row_work(shape: Shape) -> Work:
+    """Counts of one row of a Gram matrix of dense rows."""
+    return {"single gram": 0.5 * shape.d**2}
+
+
+def _factor_work(shape: Shape) -> Work:
+    """Counts of a factorisation."""
+    return {"calls": 3.0, "factors": shape.d**3 / 3.0}
 
 
 class LazyHessian:
     """M^-1 for conjugate gradients, intercept eliminated: see above."""
 
     def __init__(self, problem: Problem) -> None:
-        self._first = max(LEAST_PRODUCTS, int(problem.data.d / FEATURES_PER_PRODUCT))
+        shape, known = Shape(problem.data.n, problem.data.d, problem.data.n_entries), prices()
+        product = known.iteration(truncated_work, shape)
+        self._row = known.iteration(_row_work, shape) / product  # prices in products
+        self._factored = known.iteration(_factor_work, shape) / product
+        self.price = self._factored + self._row * shape.n
         self._mu: FloatArray | None = None
         self._sums = self._weights = np.zeros(0)
         self._factor: Factor | None = None
-        self._fresh, self._single = False, True
+        self._single = True
+        self._products = 0  # since M was last made or brought up to date
 
     def __call__(self, problem: Problem) -> Preconditioner | None:
-        """The factor, up to date but for few rows; None while there is none."""
-        self._fresh = False
-        if self._factor is None:
-            return None
-        if np.count_nonzero(self._outdated(problem)) > FEW:
-            self._refresh(problem)
-        return self._factor.apply
+        """The factor as it is; None while there is none."""
+        return None if self._factor is None else self._factor.apply
 
     def renew(self, problem: Problem, products: int) -> Preconditioner | None:
         """The factor after so many products: made, or brought up to date."""
-        enough = products >= (self._first if self._factor is None else REFRESH_PRODUCTS)
-        if self._fresh or not enough:
+        self._products += 1
+        worth = WORTH if self._factor is None or problem.loss.recedes else WORTH_EXACT
+        if worth * self._factored > self._products:
+            return None
+        rows = np.count_nonzero(self._outdated(problem)) if self._factor else problem.data.n
+        if rows == 0 or worth * (self._factored + self._row * rows) > self._products:
             return None
         self._refresh(problem)
+        self._products = 0
         assert self._factor is not None
         return self._factor.apply
 
@@ -91,9 +106,9 @@ class LazyHessian:
             self._weights = self._weights + change
             for sign in (1.0, -1.0):
                 self._sums += sign * self._gram(problem, np.maximum(sign * change, 0.0))
-        self._factor, self._fresh = self._factored(problem), True
+        self._factor = self._factorise(problem)
 
-    def _factored(self, problem: Problem) -> Factor:
+    def _factorise(self, problem: Problem) -> Factor:
         """Factor of M; once its smallest pivot cannot stand single precision, the sums are made in double."""
         assert self._mu is not None
         if self._single and np.isfinite(self._sums).all():

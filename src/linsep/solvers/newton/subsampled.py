@@ -157,7 +157,8 @@ class Adaptive:
         d = problem.data.d
         self._hessian = hessian
         if hessian is None and not problem.data.sparse and problem.lam > 0.0:
-            self._gradients = ConjugateGradients(LazyHessian(problem), MAX_PRODUCTS)
+            lazy = LazyHessian(problem)
+            self._gradients = ConjugateGradients(lazy, MAX_PRODUCTS + int(lazy.price))
         else:
             self._gradients = ConjugateGradients(hessian, max(20, d // GRAM_PASSES))
         self._cholesky: Cholesky | None = None
