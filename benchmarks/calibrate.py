@@ -6,8 +6,8 @@
 1. Prices: processor time of a kernel over its count, one thread, the best of several runs.
 2. Fits: every applicable solver, forced, on every table of calibration (``forced.py``), to results/calibration.csv.
 3. Laws: for each method and kind of loss, log(seconds / seconds of one iteration) is a linear function of the terms of
-   ``linsep.solvers.cost.work``, by least squares with a small ridge. A fit that was stopped counts as three times the
-   quickest one of its cell.
+   ``linsep.solvers.cost.work``, by robust least squares (Huber's weights) with a small ridge. A fit that was stopped
+   counts as three times the quickest one of its cell.
 4. Residuals and the regret that is left go to results/calibration.json and from there into docs/benchmarks.md.
 """
 
@@ -40,13 +40,15 @@ from linsep.solvers.cost import work
 from linsep.solvers.cost.work import FEATURES, Law, Prices, features, terms
 from linsep.solvers.dual_ascent.native import Ascent
 from linsep.solvers.linalg.factor import Factor
-from linsep.solvers.prediction import WORK
+from linsep.solvers.prediction import WORK, Prediction
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "results" / "calibration.csv"
 SUMMARY = HERE / "results" / "calibration.json"
 PRICES = HERE.parent / "src" / "linsep" / "solvers" / "cost" / "prices.json"
-RIDGE = 10.0
+RIDGE = 1.0
+REWEIGHTED = 5  # times that residuals are weighed anew
+OUTLIER = 2.25  # median absolute residuals from which one counts less
 STOPPED = 3.0  # times the quickest fit of its cell, that a fit which was stopped counts
 
 Cell = tuple[str, str, float, float]  # table, loss, C, tol
@@ -180,30 +182,36 @@ def fit_laws(
     laws, written = {}, defaultdict(dict)
     for (method, kind), some in sorted(samples.items()):
         X, y = np.array([terms(x) for x, _ in some]), np.array([y for _, y in some])
-        law = _least_squares(X, y)
+        law = _robust_least_squares(X, y)
         laws[method, kind] = law
-        residual = y - np.clip(X @ law.coefficients, law.least, law.most)
         written[method][kind] = {
             "coefficients": [float(f"{c:.4g}") for c in law.coefficients],
             "least": round(law.least, 3),
             "most": round(law.most, 3),
-            "residual": round(float(np.sqrt(np.mean(residual**2))), 3),
+            "residual": round(law.residual, 3),
             "fits": len(some),
         }
     return Prices(price, laws, ranges), dict(written)
 
 
-def _least_squares(X: np.ndarray, y: np.ndarray) -> Law:
-    """Ridge regression on standardised terms, the constant not penalised."""
+def _robust_least_squares(X: np.ndarray, y: np.ndarray) -> Law:
+    """Ridge regression on standardised terms, the constant not penalised, outliers with less weight (Huber 1964)."""
     centre, scale = X.mean(axis=0), X.std(axis=0)
     centre[0], scale[0] = 0.0, 1.0
     scale[scale == 0.0] = 1.0
     Z = (X - centre) / scale
     penalty = RIDGE * np.eye(X.shape[1])
     penalty[0, 0] = 0.0
-    found = np.linalg.solve(Z.T @ Z + penalty, Z.T @ y) / scale
+    weight = np.ones(len(y))
+    for _ in range(1 + REWEIGHTED):
+        found = np.linalg.solve(Z.T @ (weight[:, None] * Z) + penalty, Z.T @ (weight * y))
+        size = np.abs(y - Z @ found)
+        weight = 1.0 / np.maximum(1.0, size / (OUTLIER * float(np.median(size)) + 1e-9))
+    found /= scale
     found[0] -= float(found[1:] @ centre[1:])
-    return Law(tuple(found.tolist()), float(y.min()), float(y.max()))
+    least, most = float(y.min()), float(y.max())
+    residual = y - np.clip(X @ found, least, most)
+    return Law(tuple(found.tolist()), least, most, float(np.sqrt(np.mean(residual**2))))
 
 
 def regrets(
@@ -219,11 +227,7 @@ def regrets(
         if len(took) < 2:
             continue
         shape, kind = shape_at(known[table], loss, C), work.kind_of(losses.get(loss))
-        at = prices.terms(shape, tol)
-        predicted = {
-            m: prices.laws[m, kind].iterations(at) * prices.iteration(WORK[m], shape) for m in took
-        }
-        choice = min(predicted, key=predicted.__getitem__)
+        choice = min(took, key=Prediction(shape, kind, tol, prices).cautious)
         out[cell] = took[choice] / min(took.values())
     return out
 

@@ -41,9 +41,10 @@ def _same(choice: str, took: dict[str, float]) -> str:
 
 
 def recorded_regrets(cells: Cells) -> dict[calibrate.Cell, tuple[float, str, str]]:
-    """Regret, choice and best solver of each cell, by recorded times."""
+    """Regret, choice and best solver of each cell, by recorded times; tables that are not here are left out."""
     out = {}
-    for table in sorted({cell[0] for cell in cells}):
+    here = tables_for_choice.calibration() | tables_for_choice.held_out()
+    for table in sorted({cell[0] for cell in cells} & here.keys()):
         X, y = tables_for_choice.load(table)
         data = Memory(X, y, n_threads=1)
         for cell in (c for c in cells if c[0] == table):
