@@ -47,6 +47,7 @@ from linsep.multiprecision.row_terms import (
     EXPONENTIAL,
     LOGISTIC,
     AbsolutePenalty,
+    HardMargin,
     PiecewiseQuadratic,
     Smooth,
 )
@@ -77,6 +78,8 @@ _INSIDE = Decimal("0.999999999")
 #: Largest part of a score, relative to that of another coefficient, that is none.
 _NOTHING = 1e-12
 _MOST_DIGITS = 400
+#: Share of tol by which a hard margin is stretched before it is rounded.
+_LONGER = Decimal("0.05")
 _SLOPES: dict[type[Loss], Slopes] = {Logistic: LOGISTIC, Exponential: EXPONENTIAL}
 
 
@@ -95,7 +98,7 @@ def refine(
         return solution, found
     short = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION, Status.GIVEN_UP)
     near = problem.data.fits_memory() and problem.data.location is not Location.CLUSTER
-    if found.certified or not (short and near) or hard_margin(problem.loss, problem.penalty):
+    if found.certified or not (short and near):
         return solution, found
     trial = _in_decimals(problem, solution, tol, seconds)
     if trial is None and isinstance(problem, Problem) and _smooth_and_free(problem):
@@ -111,6 +114,8 @@ def _accurate(problem: Problem | CoupledProblem, trial: Solution, found: Optimal
     """Whether float64 predictions have the objective of the certificate; a penalty keeps coefficients moderate."""
     if not problem.penalty.absent or not isinstance(problem, Problem):
         return True
+    if hard_margin(problem.loss, problem.penalty):  # all rows are on their side to the last bit
+        return found.certified
     rows = KernelRows.of(problem.data, problem.fit_intercept)
     plain = rows.visit(problem.loss, np.ascontiguousarray(trial.W[: rows.size, 0]))
     scale = max(found.primal, found.tol * plain.null)  # beside the zero model's, less is nothing
@@ -131,7 +136,9 @@ def _in_decimals(
     try:
         with many_digits(_digits(problem, A, weight[there])):
             if isinstance(problem, Problem):
-                return _pointwise(problem, solution, A, there, Stop(tol, seconds))
+                hard = hard_margin(problem.loss, problem.penalty)
+                way = _of_hard_margin if hard else _pointwise
+                return way(problem, solution, A, there, Stop(tol, seconds))
             return _coupled(problem, solution, A, there, Stop(tol, seconds))
     except (NoProgress, ArithmeticError):
         return None
@@ -184,6 +191,23 @@ def _pointwise(
     theta, u, rest = np.zeros(len(solution.W)), np.zeros(data.n), np.zeros(data.n)
     theta[: A.shape[1]] = _sparse(found, terms)
     u[there], rest[there] = two_floats(row_term.u * Decimal(factor))
+    return _proposal(solution, theta[:, None], Explicit(u, rest))
+
+
+def _of_hard_margin(
+    problem: Problem, solution: Solution, A: FloatArray, there: IntArray, stop: Stop
+) -> Solution:
+    data = problem.data
+    units = powers_of_two(np.abs(A).max(axis=0, initial=0.0))
+    ridge = units * units
+    ridge[data.d :] = Decimal(0)
+    row_term = HardMargin(Matrix(scaled_rows(A, units, data.sign[there])))
+    # Margins of a little more than 1 are 1 at least when rounded.
+    longer = 1 + Decimal(stop.tol) * _LONGER
+    found = solve([row_term], ridge, units, stop.tol, stop.time_limit, longer=longer)
+    theta, u, rest = np.zeros(len(solution.W)), np.zeros(data.n), np.zeros(data.n)
+    theta[: A.shape[1]] = found.rounded
+    u[there], rest[there] = two_floats(row_term.u)
     return _proposal(solution, theta[:, None], Explicit(u, rest))
 
 

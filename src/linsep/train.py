@@ -42,6 +42,7 @@ from linsep.solvers import (
 )
 from linsep.solvers.empty_columns import occurring_columns, restored
 from linsep.solvers.group import block_newton, reduction
+from linsep.solvers.multiclass import softmax_recession
 from linsep.solvers.newton.recession import refuse_unpenalised_separation, refuse_without_minimiser
 from linsep.solvers.null_model import null_model
 
@@ -266,6 +267,20 @@ def _refined(
     )
 
 
+def _refuse_without_minimiser(problem: Problem | CoupledProblem | GroupProblem) -> None:
+    """Raise SeparableData if the objective is proven to fall for ever, and there is time for the proof."""
+
+    def refuse() -> None:
+        if isinstance(problem, GroupProblem):
+            refuse_unpenalised_separation(problem)
+        elif isinstance(problem, CoupledProblem):
+            softmax_recession.refuse_without_minimiser(problem)
+        else:
+            refuse_without_minimiser(problem)
+
+    if_in_time(refuse, lambda: None)
+
+
 def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:
     """Fit, certify, and warn only if a limit or working precision left the gap above tol."""
     began = time.perf_counter()
@@ -284,13 +299,13 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
                 solution, certificate = prove(problem, constant, recipe.tol)
         note(problem.passes, certificate.primal, certificate.dual)
     precise = solution.status in (Status.CERTIFIED, Status.WORKING_PRECISION)
-    if precise and not certificate.certified and isinstance(problem, Problem):
-        refuse_without_minimiser(problem)
     if not certificate.certified:
         with until(deadline):
+            if precise and not isinstance(problem, GroupProblem):
+                _refuse_without_minimiser(problem)
             solution, certificate = _refined(problem, solution, certificate, recipe.tol, deadline)
-    if precise and not certificate.certified and isinstance(problem, GroupProblem):
-        refuse_unpenalised_separation(problem)
+            if precise and not certificate.certified and isinstance(problem, GroupProblem):
+                _refuse_without_minimiser(problem)
     if problem.data is not data:  # rows of a cluster that were brought here
         problem.data.close()
     seconds = time.perf_counter() - began

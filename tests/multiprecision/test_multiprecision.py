@@ -16,6 +16,7 @@ from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegress
 from linsep.certificates.exact.coupled import CoupledRows
 from linsep.certificates.precise import precise_sums
 from linsep.certificates.recheck import Part
+from linsep.errors import SeparableData
 from linsep.exact.decimals import (
     backward,
     cholesky,
@@ -27,7 +28,7 @@ from linsep.exact.decimals import (
     two_floats,
 )
 from linsep.losses import CrammerSinger, Hinge, Logistic, Scaled, Squared, SquaredHinge
-from linsep.multiprecision.rounding import best_rounding
+from linsep.multiprecision.rounding import _Search, best_rounding
 from linsep.penalties import ElasticNet
 from linsep.solution import Explicit
 
@@ -173,6 +174,8 @@ def test_the_rest_of_a_dual_point_enters_v_exactly(loss):
         (700135, "thresholds of an absolute penalty count"),
         (700367, "small tables take more iterations"),
         (701671, "a lattice of 36 coefficients is reduced"),
+        (701759, "hard margin with an identifier"),
+        (700083, "hard margin with timestamps, proven in exact arithmetic"),
     ],
 )
 def test_hostile_tables_are_solved_and_proven(seed, what):
@@ -181,6 +184,28 @@ def test_hostile_tables_are_solved_and_proven(seed, what):
     assert answer.claim.certified, what
     assert_true(answer.task, answer.W, answer.claim)
     assert_verified(model, case.X, case.y, case.weight)
+
+
+def test_classes_that_are_separable_in_part_have_no_minimiser():
+    """Small integers: two rows of different classes coincide, the others can be told apart."""
+    case = draw(701281)
+    with pytest.raises(SeparableData, match="at least in part") as caught:
+        answers(case)
+    V, b = caught.value.direction
+    z = case.X @ V + b
+    margins = z[np.arange(len(z)), case.y][:, None] - z
+    assert margins.min() >= -1e-12 and margins.max() > 1e-3
+
+
+def test_steps_of_a_lattice_are_taken_while_the_objective_falls():
+    def excess(step):
+        return abs(step[0] - 3) + abs(step[1] + 2)
+
+    origin, ones = decimals(np.zeros(2)), decimals(np.ones(2))
+    search = _Search(origin, ones, excess, Decimal(0), math.inf)
+    search.offer(np.zeros(2))
+    search.descend(decimals(np.eye(2)))
+    assert search.best.tolist() == [3.0, -2.0]
 
 
 def test_a_dual_point_on_the_edge_of_the_simplex_keeps_its_digits():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -100,11 +101,7 @@ def certify(
     if isinstance(problem, GroupProblem):
         return group_certificate(_part(problem, solution, tol))
     if hard_margin(problem.loss, problem.penalty):
-        return margin_certificate(
-            *(problem.data.X, problem.data.sign, problem.data.weight, solution.W, solution.dual),
-            fit_intercept=problem.fit_intercept,
-            tol=tol,
-        )
+        return _certify_margin(problem, solution, tol)
     here = problem.data.location is not Location.CLUSTER
     if here and nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
         return exact_zero(tol)
@@ -115,6 +112,21 @@ def certify(
     if found.certified:  # without a penalty, what exact arithmetic cannot confirm is not claimed
         return found if exact.certified or math.isinf(exact.gap) else exact
     return min(found, exact, key=preference)
+
+
+def _certify_margin(problem: Problem, solution: Solution, tol: float) -> Optimality:
+    """The certificate of a hard margin; in exact arithmetic if the dual point has the digits for it."""
+    data = problem.data
+    vectors = data.X, data.sign, data.weight, solution.W, solution.dual
+    found = margin_certificate(*vectors, fit_intercept=problem.fit_intercept, tol=tol)
+    if found.certified or not _doubled(solution):
+        return found
+    with suppress(OverflowError):
+        exact = margin_certificate(
+            *vectors, fit_intercept=problem.fit_intercept, tol=tol, exact=True
+        )
+        return min(found, exact, key=preference)
+    return found
 
 
 def _by_duality_or_curvature(problem: Problem, solution: Solution, tol: float) -> Optimality:

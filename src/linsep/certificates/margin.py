@@ -43,16 +43,14 @@ def margin_certificate(
     exact: bool = False,
 ) -> Optimality:
     """Enclose 1/2 |w*|^2; W is (d+1, 1). Rows of weight 0 are not there."""
-    alpha = np.zeros(X.shape[0])
-    if isinstance(dual, Explicit):
-        u = np.asarray(dual.u, dtype=np.float64).reshape(-1)
-        alpha = np.where(np.isfinite(u) & (u > 0.0), u, 0.0)
-    if weight is not None:
-        alpha = np.where(weight > 0.0, alpha, 0.0)
+    alpha, rest = _multipliers(dual, X.shape[0], weight)
     theta = np.asarray(W, dtype=np.float64)[:, 0]
     low = _smallest_margin(X, sigma, weight, theta)
-    if exact and low > 0.0:
-        return _exactly(X, sigma, weight, theta, alpha, fit_intercept, tol)
+    if exact:
+        least = _exact_smallest_margin(X, sigma, weight, theta)
+        if least > 0 if low > 0.0 else least >= 1:
+            bound = _exact_bound(X, sigma, alpha, fit_intercept, rest)
+            return _exactly(theta, least, bound, tol)
     w = theta[:-1]
     primal = 0.5 * float(w @ w)
     lower = _lower_bound(X, sigma, alpha, fit_intercept)
@@ -64,6 +62,22 @@ def margin_certificate(
     return _conclude(
         primal, lower, gap, tol, math.sqrt(2 * primal) * (grown - 1.0), reached - primal
     )
+
+
+def _multipliers(
+    dual: Dual, n: int, weight: FloatArray | None
+) -> tuple[FloatArray, FloatArray | None]:
+    """alpha >= 0 of the rows that count, and what it holds beyond float64."""
+    if not isinstance(dual, Explicit):
+        return np.zeros(n), None
+    u = np.asarray(dual.u, dtype=np.float64).reshape(-1)
+    kept = np.isfinite(u) & (u > 0.0)
+    if weight is not None:
+        kept &= weight > 0.0
+    if dual.rest is None:
+        return np.where(kept, u, 0.0), None
+    rest = np.asarray(dual.rest, dtype=np.float64).reshape(-1)
+    return np.where(kept, u, 0.0), np.where(kept & np.isfinite(rest), rest, 0.0)
 
 
 def _conclude(
@@ -127,21 +141,28 @@ def _lower_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bo
     return 0.5 * (total / size) ** 2 * (1 - 8 * ROUNDOFF) if size > 0 and total > 0 else 0.0
 
 
-def _exact_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bool) -> Fraction:
-    """Lower bound of the hard margin as a rational number."""
+def _exact_bound(
+    X: Any,
+    sigma: FloatArray,
+    alpha: FloatArray,
+    fit_intercept: bool,
+    rest: FloatArray | None = None,
+) -> Fraction:
+    """Lower bound of the hard margin as a rational number, for the multipliers alpha + rest."""
     used = np.flatnonzero(alpha)
     if not len(used):
         return Fraction(0)
     block = X[used].astype(np.float64)
     rows = DyadicRows.of(block.toarray() if sp.issparse(block) else block)
-    a, sign = alpha[used], sigma[used]
-    parts = [
-        rows.transposed_dot(Dyadic.of(np.where(sign == s, a, 0.0))).fractions() for s in (1, -1)
-    ]
-    sides = [sum((Fraction(x) for x in a[sign == s].tolist()), Fraction(0)) for s in (1, -1)]
+    sign, a = sigma[used], Dyadic.of(alpha[used])
+    a = a if rest is None else (a + Dyadic.of(rest[used])).positive()
+    both = [Dyadic(np.where(sign == s, a.num, 0), a.exp) for s in (1, -1)]
+    parts, sides = [rows.transposed_dot(x).fractions() for x in both], [x.sum() for x in both]
     shrink = [Fraction(1), Fraction(1)]
     if fit_intercept:
         heavy = int(sides[1] > sides[0])
+        if not sides[heavy]:
+            return Fraction(0)
         shrink[heavy] = sides[1 - heavy] / sides[heavy]
     total = shrink[0] * sides[0] + shrink[1] * sides[1]
     v = (shrink[0] * p - shrink[1] * q for p, q in zip(*parts, strict=True))
@@ -154,31 +175,24 @@ def _below(x: Fraction) -> float:
     return nearest if Fraction(nearest) <= x else math.nextafter(nearest, 0.0)
 
 
-def _exactly(
-    X: Any,
-    sigma: FloatArray,
-    weight: FloatArray | None,
-    theta: FloatArray,
-    alpha: FloatArray,
-    fit_intercept: bool,
-    tol: float,
-) -> Optimality:
-    """Certificate of the hard margin, computed with rational numbers."""
-    low = _exact_smallest_margin(X, sigma, weight, theta)
+def _exactly(theta: FloatArray, low: Fraction, lower: Fraction, tol: float) -> Optimality:
+    """Certificate of the hard margin from its smallest margin and a lower bound, both rational numbers."""
     w = [Fraction(x) for x in theta[:-1].tolist()]
     primal = sum((x * x for x in w), Fraction(0)) / 2
-    lower = _exact_bound(X, sigma, alpha, fit_intercept)
     reached = primal / min(low, Fraction(1)) ** 2
-    gap = reached - lower
-    stretch = math.sqrt(2 * float(primal)) * float(1 / min(low, Fraction(1)) - 1)
+    value, dual = float(primal), math.nextafter(float(lower), 0.0)
+    # primal and dual are rounded: the gap that is stated is that between them at least
+    gap = math.nextafter(max(float(reached - lower), value - dual), math.inf)
+    share = math.nextafter(gap / min(value, float(reached)), math.inf) if value else math.inf
+    stretch = math.sqrt(2 * value) * float(1 / min(low, Fraction(1)) - 1)
     return Optimality(
-        primal=float(primal),
-        dual=math.nextafter(float(lower), 0.0),
-        gap=math.nextafter(float(gap), math.inf),
-        relative_gap=math.nextafter(float(gap / reached), math.inf),
-        coef_error=(math.sqrt(2 * float(gap)) + stretch) * (1 + 8 * ROUNDOFF),
+        primal=value,
+        dual=dual,
+        gap=gap,
+        relative_gap=share,
+        coef_error=(math.sqrt(2 * gap) + stretch) * (1 + 8 * ROUNDOFF),
         tol=tol,
-        certified=gap <= Fraction(tol) * reached,
+        certified=share <= tol,
         kind="exact",
     )
 

@@ -8,7 +8,7 @@ Self-concordant analysis for logistic regression, Electronic J. Statistics 4, 20
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from time import perf_counter
 from typing import NamedTuple
@@ -62,11 +62,13 @@ def solve(
     tol: float,
     seconds: float | None,
     classes: int = 1,
+    longer: Decimal = ONE,
 ) -> Found:
     """Minimise the terms and 1/2 sum ridge theta^2, or raise NoProgress; the user's coefficients are units * theta.
 
     ``tol`` is the relative gap that the rounded solution is to reach, ``seconds`` what is left of a time limit. Of
-    several classes, what may be added to all of them without a change is chosen so that they add up to 0.
+    several classes, what may be added to all of them without a change is chosen so that they add up to 0. What is
+    rounded is ``longer`` times the solution.
     """
     end = math.inf if seconds is None else perf_counter() + seconds
     state = _Iteration(terms, ridge, classes)
@@ -78,7 +80,9 @@ def solve(
         if state.fits_exactly(tol) or state.solved(tol):
             state.centre()
             enough = Decimal(tol) * _ENOUGH * state.size()
-            rounded = best_rounding(state.theta, units, state.L, state.excess, enough, end)
+            rounded = best_rounding(
+                longer * state.theta, units, state.L, state.excess_of(longer), enough, end
+            )
             return Found(state.theta, rounded)
         state.step()
     raise NoProgress
@@ -144,10 +148,16 @@ class _Iteration:
         self.relative_gap = gap / size if size > 0 else (ONE if gap > 0 else ZERO)
         return self.relative_gap
 
-    def excess(self, step: Decimals) -> Decimal:
-        """The objective after a step minus that of now."""
-        total: Decimal = (self.ridge * step * (self.theta + step / 2)).sum()
-        return total + sum((term.excess(step) for term in self.terms), ZERO)
+    def excess_of(self, longer: Decimal) -> Callable[[Decimals], Decimal]:
+        """The objective after a step from a multiple of theta, minus that of now."""
+        more = (longer - 1) * self.theta
+
+        def excess(step: Decimals) -> Decimal:
+            step = step + more
+            total: Decimal = (self.ridge * step * (self.theta + step / 2)).sum()
+            return total + sum((term.excess(step) for term in self.terms), ZERO)
+
+        return excess
 
     def centre(self) -> None:
         """Let coefficients without any penalty add up to 0 over several classes."""

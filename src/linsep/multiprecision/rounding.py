@@ -10,7 +10,7 @@ reduced basis (Lenstra, Lenstra and Lovasz, Factoring polynomials with rational 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Decimal
 from time import perf_counter
 
@@ -20,9 +20,11 @@ from linsep.exact.decimals import ZERO, Decimals, FloatArray, decimals, floats, 
 from linsep.interrupts import check
 
 #: Coefficients up to which the lattice is reduced.
-_LARGEST = 40
+_LARGEST = 60
 #: Swaps of the reduction, more than it ever takes.
 _SWAPS = 4000
+#: Times that all steps of the reduced lattice are tried.
+_SWEEPS = 4
 #: Lovasz' factor.
 _LOVASZ = Decimal("0.75")
 
@@ -39,30 +41,55 @@ def best_rounding(
 
     The search ends when the clock (``time.perf_counter``) reaches ``end``.
     """
-    exact = theta * units
-    best, least = floats(exact), None
-    for point in _candidates(exact, units, L):
-        if not np.isfinite(point).all():
-            continue
-        cost = excess((decimals(point) - exact) / units)
-        if least is None or cost < least:
-            best, least = point, cost
-        if least <= enough or perf_counter() > end:
-            break
-    return best
-
-
-def _candidates(exact: Decimals, units: Decimals, L: Decimals) -> Iterator[FloatArray]:
-    yield floats(exact)
-    grain = _grains(exact)
+    search = _Search(theta * units, units, excess, enough, end)
+    grain = _grains(search.exact)
     basis = (L.T / units) * grain  # columns: the steps of the lattice in the norm of the Hessian
-    target = L.T @ (exact / units)
-    order = len(exact)
+    target = L.T @ theta
+    order = len(theta)
     last_first = np.eye(order, dtype=int).astype(object)[:, ::-1]  # the intercept is rounded last
-    yield floats(grain * _nearest(basis[:, ::-1], target, last_first))
+    if search.offer(floats(search.exact)):
+        return search.best
+    if search.offer(floats(grain * _nearest(basis[:, ::-1], target, last_first))):
+        return search.best
     if order <= _LARGEST:
-        transform = _reduce(basis)
-        yield floats(grain * _nearest(basis @ transform, target, transform))
+        steps = _reduce(basis)
+        if not search.offer(floats(grain * _nearest(basis @ steps, target, steps))):
+            search.descend((grain[:, None] * steps).T)
+    return search.best
+
+
+class _Search:
+    """The best point so far."""
+
+    def __init__(
+        self,
+        exact: Decimals,
+        units: Decimals,
+        excess: Callable[[Decimals], Decimal],
+        enough: Decimal,
+        end: float,
+    ) -> None:
+        self.exact, self.units, self.excess = exact, units, excess
+        self.enough, self.end = enough, end
+        self.best, self.least = floats(exact), Decimal("inf")
+
+    def offer(self, point: FloatArray) -> bool:
+        """Take a point if it is better; whether the search is over."""
+        if np.isfinite(point).all():
+            cost = self.excess((decimals(point) - self.exact) / self.units)
+            if cost < self.least:
+                self.best, self.least = point, cost
+        return self.least <= self.enough or perf_counter() > self.end
+
+    def descend(self, steps: Decimals) -> None:
+        """Follow steps of a reduced lattice as long as the objective falls: losses with kinks are no quadratic."""
+        for _ in range(_SWEEPS):
+            before = self.least
+            for step in (sign * step for step in steps for sign in (1, -1)):
+                if self.offer(floats(decimals(self.best) + step)):
+                    return
+            if not self.least < before:
+                return
 
 
 def _grains(exact: Decimals) -> Decimals:

@@ -24,6 +24,7 @@ from linsep.multiprecision.terms import (
     Change,
     Coordinates,
     Map,
+    Matrix,
     Targets,
     Term,
     damping,
@@ -203,6 +204,20 @@ class PiecewiseQuadratic(Term):
     def excess(self, step: Decimals) -> Decimal:
         """Losses after a step of theta minus losses now."""
         return self._losses(self.r - self.map.apply(step)) - self._losses(self.r)
+
+
+class HardMargin(PiecewiseQuadratic):
+    """Margins of 1 at least: a loss of 0 there and infinite below, u >= 0."""
+
+    def __init__(self, rows: Matrix) -> None:
+        ones = np.full(len(rows.B), ONE, dtype=object)
+        super().__init__(rows, ones, ones, 0.0, 0.0, math.inf)
+
+    def excess(self, step: Decimals) -> Decimal:
+        """What 1/2 |w|^2 rises by, to first order, if w is stretched until the smallest margin is 1 again."""
+        largest: Decimal = max(self.r - self.map.apply(step))
+        price: Decimal = self.u.sum()
+        return max(largest, ZERO) * price
 
 
 class AbsolutePenalty(PiecewiseQuadratic):

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.exact.dyadic import DyadicRows
+from linsep.interrupts import check
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -53,6 +54,7 @@ def _minimise(T: npt.NDArray[np.object_], basis: list[int], m: int) -> int:
     """Pivot until no column of the first m lowers the sum of the artificial variables."""
     divisor = 1
     while True:
+        check()
         rising = np.flatnonzero(T[-1, :m] > 0)
         if not len(rising):
             return divisor

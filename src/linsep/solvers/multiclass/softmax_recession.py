@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data import Location, Memory
 from linsep.errors import SeparableData
+from linsep.separability import Inseparable, Separable, decide
 from linsep.solvers.linalg.minimum_norm import null_space
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
 MAX_FEATURES = 4000  # features up to which the null space of the rows is computed
+MAX_ENTRIES = (
+    3000  # numbers in the margins of all pairs of classes up to which a proof is looked for
+)
 
 
 def refuse_separable(
@@ -35,6 +40,42 @@ def refuse_separable(
         if V is not None:
             raise _refuse(V, complete=False)
         problem.value_gradient(W)  # whose probabilities the next step needs
+
+
+def refuse_without_minimiser(problem: CoupledProblem) -> None:
+    """Raise if there is no penalty and the classes are proven separable, at least in part; small tables only.
+
+    The margins z_y - z_c of a row are linear in V, so that the question is one of two classes: is there a V along which
+    none of them falls and some rise? The scores of the first class may be taken to be 0.
+    """
+    data, k = problem.data, problem.k
+    width = data.d + int(problem.fit_intercept)
+    size = data.n * (k - 1) * (k - 1) * width
+    if not problem.penalty.absent or size > MAX_ENTRIES or data.location is Location.CLUSTER:
+        return
+    assert data.labels is not None
+    there = np.arange(data.n) if data.weight is None else np.flatnonzero(data.weight > 0.0)
+    rows = data.X[there].astype(np.float64)
+    X = np.ones((len(there), width))
+    X[:, : data.d] = rows if isinstance(rows, np.ndarray) else rows.toarray()
+    pairs = np.zeros((len(there), k, k, width))  # row, other class, class of V
+    index, labels = np.arange(len(there)), np.asarray(data.labels)[there]
+    for c in range(k):
+        pairs[index, c, labels] += X
+        pairs[index, c, c] -= X
+    others = np.arange(k) != labels[:, None]
+    A = pairs[others][:, 1:].reshape(-1, (k - 1) * width)
+    answer = decide(Memory(A, np.ones(len(A))), fit_intercept=False)
+    problem.passes += answer.passes
+    if isinstance(answer, Separable):
+        w = answer.hyperplane.w
+    elif isinstance(answer, Inseparable) and answer.direction is not None:
+        w = answer.direction[0]
+    else:
+        return
+    V = np.zeros((data.d + 1, k))
+    V[:width, 1:] = w.reshape(k - 1, width).T
+    raise _refuse(V - V.mean(axis=1, keepdims=True), complete=isinstance(answer, Separable))
 
 
 def _recession(problem: CoupledProblem, moved: FloatArray) -> FloatArray | None:
