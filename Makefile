@@ -24,6 +24,7 @@ BENCH_READY := .venv-bench/.ready
 BENCH_BUILT := .venv-bench/.built
 
 .DEFAULT_GOAL := help
+.PHONY: fuzz
 .PHONY: help setup build stub demo test test-slow sklearn-tests oldest browser-test lint format bench docs wheel sdist clean
 
 help: ## list the verbs
@@ -79,6 +80,14 @@ oldest: ## run the tests of estimators, tuning, pipelines and inference on the o
 	  pandas polars statsmodels skops "dask[array,dataframe]" "fsspec[http]"
 	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(OLD)/python -m pytest -m "not slow" -o filterwarnings=default -n auto --dist worksteal \
 	  -k "not lost_in_rounding and not (ZeroOneClassifier and sample_weight_equivalence)" $(OLDEST_TESTS)
+
+FUZZ_TARGETS := libsvm csv model cache checkpoint config
+TARGET ?= $(FUZZ_TARGETS)
+COUNT ?= 2000
+SEED ?= 0
+fuzz: $(BUILT) ## read damaged files of every kind: make fuzz TARGET=libsvm COUNT=1000000 SEED=1
+	for target in $(TARGET); do \
+	  OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/fuzz/fuzz.py $$target --count $(COUNT) --seed $(SEED) || exit 1; done
 
 spark-test: $(BUILT) ## fit and predict on Spark in local mode (needs Java 17)
 	$(PIP) install --quiet "pyspark>=4"

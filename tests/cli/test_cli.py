@@ -304,6 +304,25 @@ def test_a_config_file_gives_defaults_and_the_command_line_wins(data, capsys):
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fit = 5", "write [fit] above its options"),
+        ("[[fit]]", "write [fit] above its options"),
+        ("[fit]\ntarg = 'y'", "no option 'targ'; did you mean target?"),
+        ("[fit]\n'' = true", "no option ''"),
+        ("[fit]\nhelp = true", "no option 'help'"),
+        ("[fit]\nC = {a = 1}", "neither a number, a text, true, false nor a list"),
+        ("x = " + "[" * 5000, "recursion"),
+    ],
+)
+def test_a_config_file_is_refused(text, words, capsys, tmp_path):
+    path = tmp_path / "linsep.toml"
+    path.write_text(text)
+    assert main(["fit", "data.csv", "--config", str(path)]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("words", "code", "text"),
     [
         ([], 2, "VERB"),

@@ -130,6 +130,23 @@ def test_any_part_of_the_file_will_do(rows, tmp_path, monkeypatch):
         assert_same(alone, fitted("newton", rows)[0])
 
 
+def test_a_record_that_was_repeated_or_claims_more_than_the_file_is_dropped(tmp_path):
+    path = tmp_path / "state"
+    journal = Journal(path, resume=True)
+    for number in (1.0, 2.0):
+        journal.record([np.array([number])])
+    journal.close()
+    data = path.read_bytes()
+    one = (len(data) - 20) // 2  # bytes of a record, behind the name of the format
+    assert len(data) == 20 + 2 * one
+    huge = data[: 20 + one + 1] + b"\xff" * 8 + data[20 + one + 9 :]
+    for content, passes in ((data[:20] + data[20 : 20 + one] * 2, 1), (huge, 1), (data, 2)):
+        path.write_bytes(content)
+        journal = Journal(path, resume=True)
+        assert journal.passes == passes and journal.recorded()[0] == 1.0
+        journal.close()
+
+
 def test_other_fits_and_other_files_are_refused(rows, tmp_path, monkeypatch):
     state = tmp_path / "state"
     killed_after(2, "newton", rows, state, monkeypatch)

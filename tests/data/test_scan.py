@@ -227,17 +227,23 @@ def test_cache_is_kept_and_found_again(table, tmp_path):
     assert [p.name for p in (tmp_path / "cache").iterdir()] == [first.cache.name]
 
 
-@pytest.mark.parametrize("damage", ["cut", "vector", "manifest"])
+@pytest.mark.parametrize("damage", ["cut", "vector", "manifest", "a name"])
 def test_a_truncated_cache_is_rebuilt(damage, table, tmp_path):
     frame(table).to_parquet(tmp_path / "rows.parquet")
     options = {"target": "label", "ignore": ["who"], "cache": tmp_path / "cache"}
     with scan(tmp_path / "rows.parquet", **options) as rows:
         kept = LogisticRegression().fit(rows)
-    name = {"cut": "rows", "vector": "y.npy", "manifest": "manifest.json"}[damage]
+    name = {"cut": "rows", "vector": "y.npy"}.get(damage, "manifest.json")
     data = (rows.cache / name).read_bytes()
-    (rows.cache / name).write_bytes(data[: len(data) // 2])
+    column = rows.feature_names[0].encode()
+    less = (
+        data.replace(column, b"?" * len(column)) if damage == "a name" else data[: len(data) // 2]
+    )
+    assert less != data
+    (rows.cache / name).write_bytes(less)
     with scan(tmp_path / "rows.parquet", **options) as rows:
         assert same(kept, LogisticRegression().fit(rows))
+        assert rows.feature_names[0].encode() == column
 
 
 def test_an_altered_byte_is_refused(table, tmp_path):

@@ -140,3 +140,18 @@ def _stored_twice():
     good = sp.csr_matrix(X)
     parts = np.repeat(good.data / 2, 2), np.repeat(good.indices, 2), 2 * good.indptr
     return sp.csr_matrix(parts, (N, D))
+
+
+def test_sparse_rows_need_not_be_aligned():
+    """Numbers at addresses that are no multiples of their size are copied before they are read."""
+
+    def shifted(a):
+        return np.frombuffer(b"\0" + a.tobytes(), a.dtype, offset=1)
+
+    good = sp.csr_matrix(X)
+    given = sp.csr_matrix(X)
+    for name in ("data", "indices", "indptr"):
+        setattr(given, name, shifted(getattr(good, name)))
+    model, truth = LogisticRegression().fit(given, Y), LogisticRegression().fit(good, Y)
+    np.testing.assert_array_equal(model.coef_, truth.coef_)
+    np.testing.assert_array_equal(model.predict_proba(given), truth.predict_proba(good))

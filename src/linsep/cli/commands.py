@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from contextlib import AbstractContextManager, nullcontext
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -100,12 +101,23 @@ def _with_config(top: argparse.ArgumentParser, argv: list[str], verb: str | None
         top.error("--config needs Python 3.11 or later")
     try:
         settings = tomllib.loads(Path(path).read_text("utf-8")).get(verb, {})
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         top.error(f"--config {path}: {error}")
+    if not isinstance(settings, dict):
+        top.error(f"--config {path}: {verb} is not a table; write [{verb}] above its options")
+    known = set(options_of(verb)._option_string_actions) - {"--help", "--config"}
     words: list[str] = []
     for name, value in settings.items():
         option = f"--{name.replace('_', '-')}"
+        if option not in known:
+            near = get_close_matches(option, known, n=1)
+            hint = f"; did you mean {near[0][2:]}?" if near else ""
+            top.error(f"--config {path}: [{verb}] has no option {name!r:.60}{hint}")
         for one in value if isinstance(value, list) else [value]:
+            if not isinstance(one, bool | int | float | str):
+                top.error(
+                    f"--config {path}: {name} is neither a number, a text, true, false nor a list of these"
+                )
             if one is True:
                 words.append(option)
             elif one is not False:

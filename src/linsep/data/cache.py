@@ -150,8 +150,9 @@ class Writer:
                 path = self._directory / f"{name}.npy"
                 np.save(path, np.concatenate(parts), allow_pickle=False)
                 manifest["vectors"][name] = zlib.crc32(path.read_bytes())
-        with (self._directory / _MANIFEST).open("x") as stream:
-            json.dump(manifest, stream)
+        text = json.dumps(manifest)
+        with (self._directory / _MANIFEST).open("x", encoding="utf-8") as stream:
+            stream.write(f"{_checksum(text)}\n{text}")
             stream.flush()
             os.fsync(stream.fileno())
 
@@ -167,7 +168,10 @@ Opened = tuple[StoredRows, Any, Any, "tuple[str, ...] | None"]
 def open_cache(directory: Path) -> Opened:
     """Rows, target, weight and names of a complete cache; Damaged if it is not."""
     try:
-        manifest = json.loads((directory / _MANIFEST).read_text())
+        checksum, _, text = (directory / _MANIFEST).read_text("utf-8").partition("\n")
+        if checksum != _checksum(text):
+            raise Damaged
+        manifest = json.loads(text)
         if manifest["version"] != _VERSION:
             raise Damaged
         vectors = {}
@@ -194,6 +198,10 @@ def open_cache(directory: Path) -> Opened:
         few = DenseRows([files["shelf"]], [len(aside)], d, dtype)
         rows = DenseRows([files["rows"]], [n], d, dtype, few)
     return rows, vectors.get("y"), vectors.get("weight"), None if names is None else tuple(names)
+
+
+def _checksum(manifest: str) -> str:
+    return f"crc32:{zlib.crc32(manifest.encode()):08x}"
 
 
 def _piece_file(path: Path, facts: dict[str, Any]) -> PieceFile:

@@ -4,8 +4,9 @@ All that a solver learns from rows on disk are sums over them and a few of the r
 deterministic. So what the passes have found, in their order, is the whole state of a fit: answered from the file
 instead of the data, it leads the solver to the same point, bit for bit.
 
-The file is written at its end only. Every record carries its length and a checksum; a record that was cut off by
-a kill is not complete, and is dropped when the file is opened again.
+The file is written at its end only. Every record carries its length and a checksum of itself and of all records
+before it. A record that was cut off by a kill is not complete, and one that was damaged, moved or repeated does not
+have its checksum: they are dropped when the file is opened again, with whatever follows them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ import numpy.typing as npt
 
 from linsep.errors import BadInput, Refused
 
-_MAGIC = b"linsep checkpoint 2\n"
-_HEAD = struct.Struct("<cQI")  # kind, bytes that follow, their CRC-32
+_MAGIC = b"linsep checkpoint 3\n"
+_HEAD = struct.Struct(
+    "<cQI"
+)  # kind, bytes that follow, CRC-32 of all records up to and with this one
 _FIT, _PASS = b"F", b"P"
 _VECTOR = struct.Struct("<3sQ")  # kind of its numbers and how many
 
@@ -43,7 +46,7 @@ class Journal:
         except OSError as error:
             raise BadInput(f"The checkpoint {path} cannot be opened ({error.strerror}).") from error
         self._known: list[tuple[bytes, int, int]] = []  # kind, place and length
-        self._next = 0
+        self._next = self._checksum = 0
         self._read_all()
 
     @property
@@ -59,12 +62,14 @@ class Journal:
             raise BadInput(
                 f"{self.path} is not a checkpoint of linsep; give another path, or remove it."
             )
-        end = len(_MAGIC)
+        end, size = len(_MAGIC), os.fstat(self._file.fileno()).st_size
         while len(head := self._file.read(_HEAD.size)) == _HEAD.size:
             kind, length, checksum = _HEAD.unpack(head)
-            payload = self._file.read(length)
-            if len(payload) < length or zlib.crc32(payload) != checksum:
+            if length > size - end - _HEAD.size:  # before memory is asked for
                 break
+            if _checksum(kind, self._file.read(length), self._checksum) != checksum:
+                break
+            self._checksum = checksum
             self._known.append((kind, end + _HEAD.size, length))
             end += _HEAD.size + length
         self._file.seek(0)
@@ -117,8 +122,9 @@ class Journal:
 
     def _append(self, kind: bytes, payload: bytes) -> None:
         end = self._file.seek(0, os.SEEK_END)
+        checksum = _checksum(kind, payload, self._checksum)
         try:
-            self._file.write(_HEAD.pack(kind, len(payload), zlib.crc32(payload)) + payload)
+            self._file.write(_HEAD.pack(kind, len(payload), checksum) + payload)
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -129,6 +135,7 @@ class Journal:
                     "passes are kept in it: make room, and fit again to go on from there."
                 ) from error
             raise
+        self._checksum = checksum
         self._known.append((kind, end + _HEAD.size, len(payload)))
         self._next = len(self._known)
 
@@ -145,6 +152,10 @@ class Journal:
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
+
+
+def _checksum(kind: bytes, payload: bytes, before: int) -> int:
+    return zlib.crc32(payload, zlib.crc32(kind, before))
 
 
 _CURRENT: ContextVar[Journal | None] = ContextVar("linsep_checkpoint", default=None)

@@ -16,6 +16,7 @@ null, true, 1, 1.5, "x", [...]  None, bool, int, finite float, str, list
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import types
 import typing
@@ -219,7 +220,7 @@ class Reader:
         kind = self._kinds.get(name) if isinstance(name, str) else None
         if kind is None or not isinstance(fields, dict):
             raise BadModelFile(f"a record of unknown kind {name!r:.60}.")
-        hints = typing.get_type_hints(kind)
+        hints = _annotations(kind)
         known = {field.name for field in dataclasses.fields(kind)}
         if not set(fields) <= known:
             raise BadModelFile(
@@ -235,6 +236,11 @@ class Reader:
             return kind(**values)
         except (TypeError, LinsepError) as error:
             raise BadModelFile(f"{name} is not sound: {error}") from error
+
+
+@functools.cache
+def _annotations(kind: type[Any]) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
 
 
 def _unknown(keys: list[str]) -> BadModelFile:

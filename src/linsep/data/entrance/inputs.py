@@ -52,6 +52,9 @@ def is_plain_csr(X: Any) -> bool:
         and X.indices.dtype == X.indptr.dtype
         and X.indices.dtype.char in "ilq"
         and len(X.indptr) == X.shape[0] + 1
+        and X.data.flags.aligned
+        and X.indices.flags.aligned
+        and X.indptr.flags.aligned
     )
 
 

@@ -29,6 +29,8 @@ def to_csr(X: Any) -> Any:
     _check_structure(X)
     if X.format != "csr":
         X = X.tocsr()
+    if not (X.data.flags.aligned and X.indices.flags.aligned and X.indptr.flags.aligned):
+        X = X.copy()
     if not X.dtype.isnative:
         X = X.astype(X.dtype.newbyteorder("="))
     if X.indices.dtype != X.indptr.dtype or not X.indices.dtype.isnative:
@@ -66,8 +68,11 @@ def _check_structure(X: Any) -> None:
 
 def _sound(X: Any, major: int, minor: int) -> bool:
     """Whether all is well, of pointers and indices that the kernels can read: the rest finds out what is not."""
-    kinds = {(a.dtype.char, a.dtype.isnative, a.flags.c_contiguous) for a in (X.indptr, X.indices)}
-    plain = len(kinds) == 1 and kinds <= {(kind, True, True) for kind in "ilq"}
+    pointers = X.indptr, X.indices
+    kinds = {
+        (a.dtype.char, a.dtype.isnative, a.flags.c_contiguous, a.flags.aligned) for a in pointers
+    }
+    plain = len(kinds) == 1 and kinds <= {(kind, True, True, True) for kind in "ilq"}
     whole = len(X.indptr) == major + 1 and X.indptr[-1] <= len(X.data)
     return plain and whole and _kernels.sound(X.indptr, X.indices, minor)
 

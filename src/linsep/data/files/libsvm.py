@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
@@ -299,25 +300,35 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes]:
 
 def _parsed(source: Source, parse: _Parser, n_threads: int) -> Iterator[_Part]:
     """Parts in the order of the file; the first fault in the file is the one reported."""
-    with opened(source) as stream, Workers(n_threads) as pool:
-        waiting: deque[Future[_Part]] = deque()
-        line = 0
-        for chunk in _chunks(stream):
-            waiting.append(pool.submit(parse, chunk))
-            if len(waiting) > n_threads:
-                part = _in_file(waiting.popleft(), line)
-                line += part.lines
-                yield part
-        while waiting:
-            part = _in_file(waiting.popleft(), line)
+    line = 0
+    with opened(source) as stream:
+        for parsed in _each_parsed(_chunks(stream), parse, n_threads):
+            part = _in_file(parsed, line)
             line += part.lines
             yield part
 
 
-def _in_file(future: Future[_Part], lines_before: int) -> _Part:
+def _each_parsed(
+    chunks: Iterator[bytes], parse: _Parser, n_threads: int
+) -> Iterator[Callable[[], _Part]]:
+    """Functions that return the parts: here for one thread, else from threads that parse ahead."""
+    if n_threads == 1:
+        yield from (partial(parse, chunk) for chunk in chunks)
+        return
+    with Workers(n_threads) as pool:
+        waiting: deque[Future[_Part]] = deque()
+        for chunk in chunks:
+            waiting.append(pool.submit(parse, chunk))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result
+        while waiting:
+            yield waiting.popleft().result
+
+
+def _in_file(parsed: Callable[[], _Part], lines_before: int) -> _Part:
     """The part, or its fault with the line counted from the beginning of the file."""
     try:
-        return future.result()
+        return parsed()
     except _FaultInChunk as fault:
         path, problem, line, column = fault.args
         place = lines_before + line
