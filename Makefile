@@ -81,6 +81,14 @@ oldest: ## run the tests of estimators, tuning, pipelines and inference on the o
 	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(OLD)/python -m pytest -m "not slow" -o filterwarnings=default -n auto --dist worksteal \
 	  -k "not lost_in_rounding and not (ZeroOneClassifier and sample_weight_equivalence)" $(OLDEST_TESTS)
 
+# Kernels under a sanitizer, in a build directory of their own: SANITIZED_SETS="base avx2" for both.
+.PHONY: sanitize sanitize-threads
+sanitize: $(BUILT) ## run the kernel tests, failing allocations and a short fuzzing under AddressSanitizer and UBSan
+	$(BIN)/python .ci/sanitize.py address $(addprefix --set ,$(SANITIZED_SETS))
+
+sanitize-threads: $(BUILT) ## run the tests of several threads under ThreadSanitizer
+	$(BIN)/python .ci/sanitize.py thread $(addprefix --set ,$(SANITIZED_SETS))
+
 FUZZ_TARGETS := libsvm csv model cache checkpoint config
 TARGET ?= $(FUZZ_TARGETS)
 COUNT ?= 2000

@@ -18,10 +18,10 @@ void dual_cd(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t k0, i
     need(l.spec.id != LossId::exponential, "the exponential loss has no dual step");
     need(bucket >= 1 && lam > 0.0 && stiffness >= 0.0, "bucket and lam are positive, stiffness is not negative");
     need(0 <= k0 && k0 <= k1 && k1 <= length(order), "buckets out of range");
-    const int64_t count = rows ? length(*rows) : x.n();
+    const int64_t count = rows ? length(*rows) : x.rows.n;
     for (int64_t k = k0; k < k1; ++k)
         need(order.data()[k] >= 0 && order.data()[k] <= (count - 1) / bucket, "order names a bucket beyond the rows");
-    for (int64_t k = 0; rows && k < count; ++k) need(rows->data()[k] < x.n(), "list names a row beyond the rows");
+    for (int64_t k = 0; rows && k < count; ++k) need(rows->data()[k] < x.rows.n, "list names a row beyond the rows");
     vector_of(norms, x.n(), "norms has n entries");
     vector_of(u, x.n(), "u has n entries");
     vector_of(z, x.n(), "z has n entries");
@@ -129,9 +129,10 @@ void two_scores(const PyRows& x, int64_t lo, int64_t hi, In a, In b, Out za, Out
     vector_of(za, x.n(), "za has n entries");
     vector_of(zb, x.n(), "zb has n entries");
     nb::gil_scoped_release release;
-    const auto pairs = scratch(2 * x.d());
-    for (int64_t j = 0; j < x.d(); ++j) pairs[2 * j] = a.data()[j], pairs[2 * j + 1] = b.data()[j];
-    table->two_scores(x.rows, lo, hi, a.data(), b.data(), pairs.get(), za.data(), zb.data());
+    const auto room = scratch(2 * x.d());
+    double* const pairs = room.get();
+    for (int64_t j = 0; j < x.rows.d; ++j) pairs[2 * j] = a.data()[j], pairs[2 * j + 1] = b.data()[j];
+    table->two_scores(x.rows, lo, hi, a.data(), b.data(), pairs, za.data(), zb.data());
 }
 
 int64_t remaining(IdOut rows) { return table->remaining(length(rows), rows.data()); }
@@ -140,8 +141,8 @@ std::tuple<double, double> best_intercept(const PyTargets& t, const PyLoss& l, b
                                           double reach, double fine) {
     vector_of(z, t.n(), "z has n entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(intercept_scratch(t.n()));
-    const Settled found = table->best_intercept(t.n(), t.view, l.spec, free, z.data(), b, reach, fine, room.get());
+    const auto room = scratch(intercept_scratch(t.count()));
+    const Settled found = table->best_intercept(t.count(), t.view, l.spec, free, z.data(), b, reach, fine, room.get());
     return {found.b, found.loss};
 }
 
@@ -149,7 +150,7 @@ std::tuple<double, double> best_among(const PyTargets& t, const PyLoss& l, bool 
                                       double b, double reach, double fine) {
     vector_of(z, t.n(), "z has n entries");
     vector_of(u, t.n(), "u has n entries");
-    in_range(list, 0, t.n(), "list names a row beyond n");
+    in_range(list, 0, t.count(), "list names a row beyond n");
     nb::gil_scoped_release release;
     const auto room = scratch(among_scratch(length(list)));
     const Settled found = table->best_among(list.data(), length(list), t.view, l.spec, free, z.data(), u.data(), e, b,
@@ -158,10 +159,10 @@ std::tuple<double, double> best_among(const PyTargets& t, const PyLoss& l, bool 
 }
 
 void arrange(const PyRows& x, IdOut order, std::uint64_t seed, std::optional<Ids> list) {
-    const int64_t places = list ? length(*list) : x.n();
+    const int64_t places = list ? length(*list) : x.rows.n;
     need(length(order) < kShuffled, "too many entries to shuffle");
     in_range(Ids(order), 0, places, "order names a place beyond the list");
-    if (list) in_range(*list, 0, x.n(), "list names a row beyond the rows");
+    if (list) in_range(*list, 0, x.rows.n, "list names a row beyond the rows");
     nb::gil_scoped_release release;
     int64_t spare[256];
     table->arrange(x.rows, length(order), data(list), seed, order.data(), spare);
@@ -172,12 +173,12 @@ void balance(const PyTargets& t, const PyLoss& l, View z, View seen, Out u) {
     vector_of(seen, t.n(), "seen has n entries");
     vector_of(u, t.n(), "u has n entries");
     nb::gil_scoped_release release;
-    const auto room = scratch(intercept_scratch(t.n()));
-    table->balance(t.n(), t.view, l.spec, z.data(), seen.data(), u.data(), room.get());
+    const auto room = scratch(intercept_scratch(t.count()));
+    table->balance(t.count(), t.view, l.spec, z.data(), seen.data(), u.data(), room.get());
 }
 
 void shifted(const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, View z, double b, Out out) {
-    need(0 <= lo && lo <= hi && hi <= t.n(), "rows out of range");
+    need(0 <= lo && lo <= hi && hi <= t.count(), "rows out of range");
     vector_of(z, t.n(), "z has n entries");
     vector_of(out, 3, "out has three entries");
     nb::gil_scoped_release release;
@@ -185,7 +186,7 @@ void shifted(const PyTargets& t, const PyLoss& l, int64_t lo, int64_t hi, View z
 }
 
 void list_dots(const PyRows& x, IdView list, In v, Out out) {
-    in_range(list, 0, x.n(), "list names a row beyond the rows");
+    in_range(list, 0, x.rows.n, "list names a row beyond the rows");
     need(length(v) >= x.d(), "v has d entries");
     vector_of(out, length(list), "out has an entry for each row of the list");
     nb::gil_scoped_release release;
@@ -193,7 +194,7 @@ void list_dots(const PyRows& x, IdView list, In v, Out out) {
 }
 
 void list_add(const PyRows& x, IdView list, In a, Out v) {
-    in_range(list, 0, x.n(), "list names a row beyond the rows");
+    in_range(list, 0, x.rows.n, "list names a row beyond the rows");
     vector_of(a, length(list), "a has an entry for each row of the list");
     vector_of(v, x.d(), "v has d entries");
     nb::gil_scoped_release release;

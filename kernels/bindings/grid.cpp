@@ -11,11 +11,11 @@ void part_sweep(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo
                 int64_t parts, View theta, Out out, Out curvature, std::optional<Out> moments) {
     x.range(lo, hi);
     t.match(x);
-    need(length(part) == x.n(), "part has n entries");
+    need(parts >= 0 && length(part) == x.n(), "part has n entries, and parts is not negative");
     vector_of(theta, x.d() + 1, "theta has d + 1 entries");
-    vector_of(out, (parts + 1) * (x.d() + 2), "out has (parts + 1)(d + 2) entries");
+    vector_of(out, (Size(parts) + 1) * (x.d() + 2), "out has (parts + 1)(d + 2) entries");
     vector_of(curvature, x.n(), "curvature has n entries");
-    if (moments) vector_of(*moments, (parts + 1) * (x.d() + 1), "moments has (parts + 1)(d + 1) entries");
+    if (moments) vector_of(*moments, (Size(parts) + 1) * (x.d() + 1), "moments has (parts + 1)(d + 1) entries");
     nb::gil_scoped_release release;
     table->part_sweep(x.rows, lo, hi, t.view, l.spec, part.data(), parts, theta.data(), out.data(), curvature.data(),
                       data(moments));
@@ -24,12 +24,12 @@ void part_sweep(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo
 void part_gram(const PyRows& x, int64_t lo, int64_t hi, IdView part, int64_t parts, View h, View mu, Out out,
                bool single) {
     x.range(lo, hi);
-    need(length(part) == x.n(), "part has n entries");
+    need(parts >= 0 && length(part) == x.n(), "part has n entries, and parts is not negative");
     vector_of(h, x.n(), "h has n entries");
     vector_of(mu, x.d(), "mu has d entries");
-    vector_of(out, (parts + 1) * (x.d() + 1) * (x.d() + 1), "out has parts + 1 matrices of order d + 1");
+    vector_of(out, (Size(parts) + 1) * (x.d() + 1) * (x.d() + 1), "out has parts + 1 matrices of order d + 1");
     nb::gil_scoped_release release;
-    const auto room = scratch(hi - lo + gram_scratch(x.rows));
+    const auto room = scratch(Size(hi - lo) + gram_scratch(x.rows));
     table->part_gram(x.rows, lo, hi, part.data(), parts, h.data(), mu.data(), single, out.data(), room.get());
 }
 
@@ -38,11 +38,11 @@ void grid_closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t 
                   IdView slot_of, Out out) {
     x.range(lo, hi);
     t.match(x);
-    const int64_t d = x.d(), K = width(steps), Kb = width(bases), models = length(base_of);
+    const int64_t K = width(steps), Kb = width(bases), models = length(base_of);
     const int64_t slots = held ? width(*held) : 0;
     need(K % 8 == 0 && Kb % 8 == 0 && models <= K, "bases and steps have their columns padded to a multiple of 8");
-    matrix_of(bases, d + 1, Kb, "bases has d + 1 rows");
-    matrix_of(steps, d + 1, K, "steps has d + 1 rows");
+    matrix_of(bases, x.d() + 1, Kb, "bases has d + 1 rows");
+    matrix_of(steps, x.d() + 1, K, "steps has d + 1 rows");
     matrix_of(reach, models, 2, "reach has two entries per model");
     need(length(part) == x.n(), "part has n entries");
     need(length(part_of) == models && length(slot_of) == models,
@@ -52,8 +52,8 @@ void grid_closing(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t 
         need(length(*held) == x.n(), "held has n rows");
         in_range(slot_of, 0, slots, "a model names a column of held that is not there");
     }
-    vector_of(out, (9 + 2 * d) * K, "out has (9 + 2 d) entries per padded model");
-    in_range(part_of, -1, x.n() + 1, "a model is trained without a part that cannot be");
+    vector_of(out, (9 + 2 * x.d()) * K, "out has (9 + 2 d) entries per padded model");
+    in_range(part_of, -1, x.rows.n + 1, "a model is trained without a part that cannot be");
     int64_t parts = 0;
     for (int64_t q = 0; q < models; ++q) parts = std::max(parts, part_of.data()[q] + 1);
     nb::gil_scoped_release release;

@@ -38,7 +38,7 @@ void sort_rows(const PyRows& x, const PyTargets& t, const PyLoss& l, int64_t lo,
 }
 
 // The state of the rows: `kPlanes` planes, row `first` of which is row 0 of the rows.
-RowState state_of(const OutPlanes& state, int64_t first, int64_t n) {
+RowState state_of(const OutPlanes& state, int64_t first, Size n) {
     need(length(state) == kPlanes && state.stride(1) == 1, "the state has 10 contiguous planes");
     need(first >= 0 && first + n <= width(state), "the state has a column per row");
     return {state.data() + first, state.stride(0)};
@@ -133,7 +133,7 @@ void make_feasible(const PyTargets& t, const PyLoss& l, bool intercept, Out u) {
     kinked(l);
     vector_of(u, t.n(), "u has n entries");
     nb::gil_scoped_release release;
-    table->make_feasible(t.n(), t.view, l.spec, intercept, u.data());
+    table->make_feasible(t.count(), t.view, l.spec, intercept, u.data());
 }
 
 std::tuple<int, int, int, int, bool> interior(const PyRows& x, const PyTargets& t, const PyLoss& l, double lam,

@@ -34,13 +34,13 @@ std::tuple<int, int, int, int, double, double> column_newton(const PyRows& x, co
                                                              IdView list, double l1, double l2, double tol,
                                                              int max_steps, bool intercept, Out theta, Out z, Out base,
                                                              Out step) {
-    const int64_t count = length(list), n = x.d();
-    in_range(list, 0, x.n(), "list names a column beyond the columns");
-    need(t.n() == n, "targets and columns differ in length");
+    const int64_t count = length(list);
+    in_range(list, 0, x.rows.n, "list names a column beyond the columns");
+    need(t.n() == x.d(), "targets and columns differ in length");
     need(l1 > 0.0 && l2 >= 0.0 && tol > 0.0, "l1 and tol are positive, l2 is not negative");
     for (const Out* o : {&theta, &base, &step})
         vector_of(*o, count + 1, "theta, base, step have an entry per column and one for the intercept");
-    vector_of(z, n, "z has an entry per row");
+    vector_of(z, x.d(), "z has an entry per row");
     nb::gil_scoped_release release;
     const ColumnJob job{list.data(), count, l1, l2, tol, intercept, max_steps};
     const ColumnReport r = in_arena([&](Arena* arena) {

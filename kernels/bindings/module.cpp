@@ -20,4 +20,7 @@ NB_MODULE(_kernels, m) {
     bind_softmax(m);
     bind_grid(m);
     bind_online(m);
+#ifdef LINSEP_SANITIZED
+    bind_allocation_faults(m);
+#endif
 }

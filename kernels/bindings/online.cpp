@@ -7,6 +7,8 @@
 namespace linsep::python {
 namespace {
 
+constexpr int64_t kSteps = int64_t{1} << 62;  // of a descent, at most
+
 template <class E>
 E one_of(const std::string& name, std::initializer_list<const char*> names, const char* what) {
     int at = 0;
@@ -35,7 +37,7 @@ void perceptron(const PyRows& x, View sign, View lengths, const std::string& sel
     need((how == Select::listed) == order.has_value(), "an order of rows is given if and only if it is listed");
     if (order) {
         need(length(*order) == x.n(), "order has n entries");
-        in_range(*order, 0, x.n(), "a row is named that does not exist");
+        in_range(*order, 0, x.rows.n, "a row is named that does not exist");
     }
     nb::gil_scoped_release release;
     const PerceptronJob job{
@@ -52,15 +54,16 @@ void sgd(const PyRows& x, const PyClasses& y, const PyLoss& l, const std::string
         one_of<Schedule>(schedule, {"constant", "inverse", "inverse_sqrt", "listed"}, "no such schedule");
     const int64_t columns = y.view.k == 2 ? 1 : y.view.k, count = length(draws);
     need(batch >= 1 && count % batch == 0, "draws are whole batches");
-    need(first >= 0 && total > 0.0 && lam >= 0.0, "first and lam are not negative, total is positive");
+    need(first >= 0 && first < kSteps && total > 0.0 && lam >= 0.0,
+         "first is at least 0 and below 2^62, lam is not negative, total is positive");
     const int64_t sizes = how == Schedule::listed ? count / batch : columns;
     need(length(eta0) == sizes && (how == Schedule::listed || length(decay) == sizes),
          "eta0 and decay have an entry per column, or eta0 one per step if listed");
     matrix_of(W, columns, x.d() + 1, "W and sums are (columns, d + 1)");
     if (sums) matrix_of(*sums, columns, x.d() + 1, "W and sums are (columns, d + 1)");
-    in_range(draws, 0, x.n(), "a row is named that does not exist");
+    in_range(draws, 0, x.rows.n, "a row is named that does not exist");
     nb::gil_scoped_release release;
-    const auto room = scratch(sgd_scratch(batch, columns));
+    const auto room = scratch(sgd_scratch(count == 0 ? 1 : batch, columns));
     table->sgd(x.rows, y.view, l.spec, {how, eta0.data(), decay.data(), lam, total, batch, first, intercept},
                draws.data(), count, W.data(), data(sums), room.get());
 }

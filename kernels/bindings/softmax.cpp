@@ -5,8 +5,8 @@
 namespace linsep::python {
 namespace {
 
-int64_t closing_size(const PyRows& x, const PyClasses& y) {
-    return 7 + y.padded() + (x.d() + 1) * y.padded() + y.view.k * x.d();
+Size closing_size(const PyRows& x, const PyClasses& y) {
+    return 7 + y.padded() + (x.d() + 1) * y.padded() + y.k() * x.d();
 }
 constexpr const char* kClosingSize = "out has 7 + K + (d + 1) K + k d entries";
 
@@ -53,12 +53,12 @@ void softmax_product(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi
     vector_of(out, (x.d() + 1) * y.padded(), "out has (d + 1) K entries");
     nb::gil_scoped_release release;
     const int64_t k = y.view.k;
-    const auto room = scratch(softmax_scratch(x.rows, k) + panel_scratch(x.d(), k) + kPanelRows * panel_columns(k));
+    const auto room = scratch(softmax_scratch(x.rows, k) + panel_scratch(x.rows.d, k) + kPanelRows * panel_columns(k));
     table->softmax_product(x.rows, lo, hi, y.view, data(p), p ? p->stride(0) : 0, W.data(), V.data(), single,
                            out.data(), room.get());
 }
 
-bool softmax_is_packed(const PyRows& x, int64_t k) { return softmax_packed(is_dense(x.rows.store), x.d(), k); }
+bool softmax_is_packed(const PyRows& x, int64_t k) { return softmax_packed(is_dense(x.rows.store), x.rows.d, k); }
 
 void softmax_ray(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi, In2 W, In2 D, In steps, Out out) {
     x.range(lo, hi);
@@ -85,10 +85,11 @@ void softmax_hessian(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi
     y.match(x);
     y.match_planes(p);
     vector_of(mu, x.d(), "mu has d entries");
-    const int64_t order = x.d() + 1, k = y.view.k;
-    vector_of(out, k * (k + 1) / 2 * order * order, "out has a (d + 1, d + 1) block for each pair of classes");
+    const int64_t k = y.view.k;
+    vector_of(out, Size(k * (k + 1) / 2) * (x.d() + 1) * (x.d() + 1),
+              "out has a (d + 1, d + 1) block for each pair of classes");
     nb::gil_scoped_release release;
-    const auto room = scratch(gram_rows<double>(x.d()) + gram_scratch(x.rows));
+    const auto room = scratch(gram_rows<double>(x.rows.d) + gram_scratch(x.rows));
     table->softmax_hessian(x.rows, lo, hi, y.view, p.data(), p.stride(0), mu.data(), out.data(), room.get());
 }
 
@@ -108,14 +109,18 @@ void softmax_closing(const PyRows& x, const PyClasses& y, int64_t lo, int64_t hi
                            out.data(), room.get());
 }
 
-int softmax_chunk(const PyRows& x, int64_t k) { return table->softmax_chunk(x.rows, k); }
+int softmax_chunk(const PyRows& x, int64_t k) {
+    some_classes(k);
+    return table->softmax_chunk(x.rows, k);
+}
 
 std::tuple<int, double, bool> softmax_steps(const PyRows& x, const PyClasses& y, InPlanes p, double lam, bool intercept,
                                             In mu, In2 U, In2 scale, In accuracy, int most, bool two, In2 g, Out2 D,
                                             Out2 R, double first) {
     y.match(x);
     y.match_planes(p);
-    const int64_t order = x.d() + 1, blocks = length(scale);
+    const int64_t blocks = length(scale);
+    const Size order = x.d() + 1;
     need(blocks == 1 || blocks == y.view.k, "one block, or one for each class");
     weights_of(g, x, y, "g is (d + 1, k padded to a multiple of 8)");
     for (const Out2* a : {&D, &R}) weights_of(*a, x, y, "D and R are as g");
@@ -178,7 +183,8 @@ void crammer_singer_ascend(const PyRows& x, const PyClasses& y, int64_t k0, int6
     need(bucket >= 1 && lam > 0.0 && stiffness >= 0.0, "bucket and lam are positive, stiffness is not negative");
     need(0 <= k0 && k0 <= k1 && k1 <= length(order), "buckets out of range");
     for (int64_t k = k0; k < k1; ++k)
-        need(order.data()[k] >= 0 && order.data()[k] <= (x.n() - 1) / bucket, "order names a bucket beyond the rows");
+        need(order.data()[k] >= 0 && order.data()[k] <= (x.rows.n - 1) / bucket,
+             "order names a bucket beyond the rows");
     vector_of(norms, x.n(), "norms has n entries");
     matrix_of(p, x.n(), y.padded(), "p is (n, K)");
     weights_of(W, x, y, "W is (d + 1, K)");

@@ -98,7 +98,7 @@ void scores_k(const PyRows& x, int64_t lo, int64_t hi, In2 W, Out z) {
     const int64_t K = width(W);
     need(K % 8 == 0, "the columns of W are padded to a multiple of 8");
     matrix_of(W, x.d() + 1, K, "W has d + 1 rows");
-    vector_of(z, (hi - lo) * K, "z has an entry per row and column of W");
+    vector_of(z, Size(hi - lo) * K, "z has an entry per row and column of W");
     nb::gil_scoped_release release;
     table->scores_k(x.rows, lo, hi, W.data(), K, z.data());
 }
@@ -114,7 +114,8 @@ bool sigmoids(const PyRows& x, int64_t lo, int64_t hi, In theta, Out2 p) {
 bool softmaxes(const PyRows& x, int64_t lo, int64_t hi, In2 W, Out2 p) {
     x.range(lo, hi);
     const int64_t k = width(p);
-    need(k >= 1 && length(p) == hi - lo, "p has a row of k per row");
+    some_classes(k);
+    need(length(p) == hi - lo, "p has a row of k per row");
     matrix_of(W, x.d() + 1, padded_classes(k), "W has d + 1 rows, and its columns padded to a multiple of 8");
     nb::gil_scoped_release release;
     const auto room = scratch(256 * padded_classes(k));

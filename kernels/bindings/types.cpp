@@ -2,22 +2,55 @@
 #include "bindings/types.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
+#include <new>
 #include <stdexcept>
 #include <type_traits>
 
-namespace linsep::python {
+namespace linsep {
+namespace {
+
+// A MemoryError in Python. The words stand in the exception itself: there may be no memory for them.
+struct NoMemory : std::bad_alloc {
+    char words[80];
+
+    explicit NoMemory(double bytes) {
+        constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+        std::snprintf(words, sizeof words, "Unable to allocate %.3g GiB of working memory", bytes / kGiB);
+    }
+    const char* what() const noexcept override { return words; }
+};
+
+}  // namespace
+
+namespace python {
 
 void need(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
 }
-void vector_of(const In& v, int64_t size, const char* what) { need(length(v) == size, what); }
-void vector_of(const Out& v, int64_t size, const char* what) { need(length(v) >= size, what); }
+Size operator+(Size a, Size b) {
+    int64_t sum;
+    need(!__builtin_add_overflow(a.value, b.value, &sum), "these arrays together have more entries than 64 bits count");
+    return sum;
+}
+Size operator*(Size a, Size b) {
+    int64_t product;
+    need(!__builtin_mul_overflow(a.value, b.value, &product),
+         "an array for these rows and columns has more entries than 64 bits count");
+    return product;
+}
+void vector_of(const In& v, Size size, const char* what) { need(length(v) == size, what); }
+void vector_of(const Out& v, Size size, const char* what) { need(length(v) >= size, what); }
 void in_range(const Ids& a, int64_t lo, int64_t hi, const char* what) {
     for (int64_t i = 0; i < length(a); ++i) need(lo <= a.data()[i] && a.data()[i] < hi, what);
 }
-std::unique_ptr<double[]> scratch(int64_t size) {
-    return std::unique_ptr<double[]>(new double[static_cast<std::size_t>(size)]);
+std::unique_ptr<double[], Free> scratch(Size size) {
+    if (size > Arena::most) throw NoMemory(8.0 * static_cast<double>(size.value));
+    const std::size_t bytes = sizeof(double) * static_cast<std::size_t>(size.value);
+    std::unique_ptr<double[], Free> room(static_cast<double*>(::operator new(bytes, std::nothrow)));
+    if (!room) throw NoMemory(static_cast<double>(bytes));
+    return room;
 }
 
 namespace {
@@ -59,6 +92,11 @@ namespace {
 // Matrices of order d + 1 are counted in 64 bits.
 void few_enough(int64_t d) { need(0 <= d && d < (int64_t{1} << 31) - 1, "rows have fewer than 2^31 - 1 columns"); }
 
+// Compilers take it for granted that numbers lie at multiples of their size.
+void aligned(const AnyArray& a) {
+    need(reinterpret_cast<std::uintptr_t>(a.data()) % (a.dtype().bits / 8) == 0, "the numbers are not aligned");
+}
+
 template <class From, class To>
 const To* copy(const From* from, std::size_t count, std::shared_ptr<To[]>& own) {
     own.reset(new To[count]);
@@ -72,6 +110,7 @@ PyRows::PyRows(AnyArray x) : values(x) {
     need(x.ndim() == 2, "dense rows need a 2-D array");
     const bool f64 = x.dtype() == nb::dtype<double>(), f32 = x.dtype() == nb::dtype<float>();
     need(f64 || f32, "dense rows are float32 or float64");
+    aligned(x);
     few_enough(width(x));
     rows = {f64 ? Store::dense64 : Store::dense32, length(x), width(x), x.data(), nullptr, nullptr};
 }
@@ -85,6 +124,7 @@ PyRows::PyRows(AnyArray x, AnyArray index, AnyArray start, int64_t d) : values(x
     need(x.ndim() == 1 && index.ndim() == 1 && start.ndim() == 1 && start.shape(0) >= 1, "CSR needs three 1-D arrays");
     need(x.shape(0) == index.shape(0), "CSR: data and indices differ in length");
     few_enough(d);
+    for (const AnyArray* a : {&x, &index, &start}) aligned(*a);
     nb::gil_scoped_release release;
     rows = {f64 ? Store::csr64 : Store::csr32, length(start) - 1, d, x.data(), nullptr, nullptr};
     rows.starts = narrow(start) ? copy(static_cast<const std::int32_t*>(start.data()), start.shape(0), own_starts)
@@ -116,7 +156,10 @@ PyLoss::PyLoss(const std::string& name, double width, double centre) : spec{Loss
     throw std::invalid_argument("no native loss named '" + name + "'");
 }
 
+void some_classes(int64_t k) { need(1 <= k && k <= int64_t{1} << 24, "there are 1 to 2^24 classes"); }
+
 PyClasses::PyClasses(Ids l, std::optional<In> w, int64_t k) : label(l), weight(w) {
+    some_classes(k);
     need(k >= 2, "at least two classes are needed");
     need(!w || w->shape(0) == l.shape(0), "weight and labels differ in length");
     in_range(l, 0, k, "labels are 0 .. k - 1");
@@ -128,8 +171,9 @@ void bind_types(nb::module_& m) {
     nb::class_<PyRows>(m, "Rows", "Rows of data: a dense array, or the three arrays of a CSR matrix, which it holds.")
         .def(nb::init<AnyArray>(), "x"_a)
         .def(nb::init<AnyArray, AnyArray, AnyArray, int64_t>(), "data"_a, "indices"_a, "indptr"_a, "n_columns"_a)
-        .def_prop_ro("n", &PyRows::n, "Number of rows.")
-        .def_prop_ro("d", &PyRows::d, "Number of columns.");
+        .def_prop_ro(
+            "n", [](const PyRows& rows) { return rows.rows.n; }, "Number of rows.")
+        .def_prop_ro("d", [](const PyRows& rows) { return rows.rows.d; }, "Number of columns.");
     nb::class_<PyTargets>(m, "Targets",
                           "Signs, offsets and weights of the rows: row i has margin sign (x.w + b) + offset and counts "
                           "weight times.")
@@ -139,7 +183,10 @@ void bind_types(nb::module_& m) {
         .def(nb::init<const std::string&, double, double>(), "name"_a, "width"_a = 1.0, "centre"_a = 1.0);
     nb::class_<PyClasses>(m, "Classes", "Labels 0 .. k - 1 and weights of the rows.")
         .def(nb::init<Ids, std::optional<In>, int64_t>(), "labels"_a, "weight"_a.none(), "k"_a)
-        .def_prop_ro("padded", &PyClasses::padded, "k, padded to a multiple of 8: the columns of a weight matrix.");
+        .def_prop_ro(
+            "padded", [](const PyClasses& classes) { return classes.padded().value; },
+            "k, padded to a multiple of 8: the columns of a weight matrix.");
 }
 
-}  // namespace linsep::python
+}  // namespace python
+}  // namespace linsep

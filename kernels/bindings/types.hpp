@@ -31,7 +31,7 @@ struct AsGiven : Array {
     AsGiven(Array array) : Array(std::move(array)) {}
 };
 
-template <class T, int dimensions = 1>
+template <class T, std::size_t dimensions = 1>
 using Array = nb::ndarray<T, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
 
 using In = Array<const double>;  // an input, converted to float64 if need be
@@ -40,7 +40,7 @@ using View = AsGiven<In>;  // an input that must be float64 already: a copy woul
 using View2 = AsGiven<In2>;
 using Ids = Array<const int64_t>;  // numbers of rows, columns or classes
 using IdView = AsGiven<Ids>;
-template <class T, int dimensions = 1>
+template <class T, std::size_t dimensions = 1>
 using OutOf = AsGiven<Array<T, dimensions>>;
 using Out = OutOf<double>;
 using Out2 = OutOf<double, 2>;
@@ -56,6 +56,16 @@ extern const Table* const table;
 // Throws a ValueError.
 void need(bool ok, const char* what);
 
+// A number of entries. Sums and products beyond 64 bits are a ValueError, never a small or negative number.
+struct Size {
+    int64_t value;
+
+    constexpr Size(int64_t count) : value(count) {}
+    friend Size operator+(Size a, Size b);
+    friend Size operator*(Size a, Size b);
+    auto operator<=>(const Size&) const = default;
+};
+
 template <class A>
 int64_t length(const A& array) {
     return static_cast<int64_t>(array.shape(0));
@@ -70,25 +80,28 @@ auto data(const std::optional<A>& array) {
 }
 
 // Inputs have the size that is asked for, outputs may be longer.
-void vector_of(const In& v, int64_t size, const char* what);
-void vector_of(const Out& v, int64_t size, const char* what);
+void vector_of(const In& v, Size size, const char* what);
+void vector_of(const Out& v, Size size, const char* what);
 template <class A>
-void matrix_of(const A& a, int64_t rows, int64_t columns, const char* what) {
+void matrix_of(const A& a, Size rows, Size columns, const char* what) {
     need(length(a) == rows && width(a) == columns, what);
 }
 // lo <= a < hi for all entries
 void in_range(const Ids& a, int64_t lo, int64_t hi, const char* what);
 
-std::unique_ptr<double[]> scratch(int64_t size);
+// Memory for so many numbers, or a MemoryError that says how much it was.
+struct Free {
+    void operator()(double* at) const { ::operator delete(at); }
+};
+std::unique_ptr<double[], Free> scratch(Size size);
 // run(arena) twice: once to count its scratch memory, once to work. Whole vectors may be read beyond the last array.
 template <class F>
 auto in_arena(const F& run) {
     constexpr int64_t beyond = 64;
     Arena arena;
     run(&arena);
-    const std::unique_ptr<std::byte[]> room(
-        new std::byte[sizeof(double) * static_cast<std::size_t>(arena.used + beyond)]);
-    arena = {reinterpret_cast<double*>(room.get()), 0};
+    const auto room = scratch(arena.used + beyond);
+    arena = {room.get(), 0};
     return run(&arena);
 }
 
@@ -108,8 +121,8 @@ struct PyRows {
 
     explicit PyRows(AnyArray x);
     PyRows(AnyArray x, AnyArray index, AnyArray start, int64_t d);
-    int64_t n() const { return rows.n; }
-    int64_t d() const { return rows.d; }
+    Size n() const { return rows.n; }
+    Size d() const { return rows.d; }
     void range(int64_t lo, int64_t hi) const { need(0 <= lo && lo <= hi && hi <= rows.n, "rows out of range"); }
 };
 
@@ -119,7 +132,8 @@ struct PyTargets {
     Targets view;
 
     PyTargets(In s, std::optional<In> o, std::optional<In> w);
-    int64_t n() const { return length(sign); }
+    int64_t count() const { return length(sign); }
+    Size n() const { return count(); }
     void match(const PyRows& x) const { need(n() == x.n(), "targets and rows differ in length"); }
 };
 
@@ -134,8 +148,9 @@ struct PyClasses {
     Classes view;
 
     PyClasses(Ids l, std::optional<In> w, int64_t k);
-    int64_t n() const { return length(label); }
-    int64_t padded() const { return padded_classes(view.k); }
+    Size n() const { return length(label); }
+    Size k() const { return view.k; }
+    Size padded() const { return padded_classes(view.k); }
     void match(const PyRows& x) const { need(n() == x.n(), "labels and rows differ in length"); }
     template <class P>
     void match_planes(const P& p) const {
@@ -143,6 +158,9 @@ struct PyClasses {
              "probabilities have a contiguous plane of n entries per class");
     }
 };
+
+// Arrays with a number for each column and class are counted in 64 bits.
+void some_classes(int64_t k);
 
 // One function for each folder of kernels.
 void bind_instruction_sets(nb::module_& m);
@@ -157,6 +175,7 @@ void bind_l1(nb::module_& m);
 void bind_softmax(nb::module_& m);
 void bind_grid(nb::module_& m);
 void bind_online(nb::module_& m);
+void bind_allocation_faults(nb::module_& m);  // in builds under a sanitizer
 
 }  // namespace linsep::python
 

@@ -73,7 +73,7 @@ static inline int gram_rows(i64 d) {
 }
 template <class E>
 static inline i64 gram_pack(i64 d) {
-    return (d + kMaxPanel) * panel_rows(gram_rows<E>(d)) + 64 / sizeof(E);
+    return (d + kMaxPanel) * panel_rows(gram_rows<E>(d)) + i64{64} / static_cast<i64>(sizeof(E));
 }
 static inline i64 dense_gram_scratch(i64 d) {
     const i64 full = gram_pack<double>(d), single = gram_pack<float>(d) / 2 + 1;

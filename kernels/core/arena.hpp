@@ -1,20 +1,47 @@
 // Scratch memory that is sized by the code that uses it: a driver takes all its arrays when it is made. Made without
 // memory it only counts, made again with as much it works (bindings/types.hpp: in_arena).
 #pragma once
-#include <cstdlib>
+#include <cstddef>
+#include <new>
 
 #include "core/api.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace linsep {
 
 struct Arena {
+    // Doubles between two arrays that nobody may touch, where a sanitizer watches.
+#if defined(__SANITIZE_ADDRESS__)
+    static constexpr i64 guard = 8;
+#else
+    static constexpr i64 guard = 0;
+#endif
+    // Doubles: more than any machine addresses. What is beyond counts as one more, and there is no such memory.
+    static constexpr i64 most = i64{1} << 57;
+
     double* at = nullptr;  // null: count
     i64 used = 0;
 
     bool counts() const { return !at; }
-    double* take(i64 size) {
+    // An array with as many numbers as the product of the factors.
+    template <class... Factors>
+    double* take(i64 size, Factors... factors) {
+        const bool wrapped = size < 0 || (... || (factors < 0 || __builtin_mul_overflow(size, factors, &size)));
+        if (wrapped || size > most - used) {
+            used = most + 1;
+            return nullptr;
+        }
         double* here = at ? at + used : nullptr;
-        used += size;
+        used += size + guard;
+#if defined(__SANITIZE_ADDRESS__)
+        if (here) {  // what others took from a copy of this arena is over
+            ASAN_UNPOISON_MEMORY_REGION(here, sizeof(double) * static_cast<std::size_t>(size));
+            ASAN_POISON_MEMORY_REGION(here + size, sizeof(double) * static_cast<std::size_t>(guard));
+        }
+#endif
         return here;
     }
     i64* take_ids(i64 size) { return reinterpret_cast<i64*>(take(size)); }
@@ -32,8 +59,8 @@ struct Allocated {
     T* const at;
 
     explicit Allocated(i64 size)
-        : at(size > 0 ? static_cast<T*>(std::malloc(sizeof(T) * static_cast<std::size_t>(size))) : nullptr) {}
-    ~Allocated() { std::free(at); }
+        : at(size > 0 && size <= Arena::most ? new (std::nothrow) T[static_cast<std::size_t>(size)] : nullptr) {}
+    ~Allocated() { delete[] at; }
     Allocated(const Allocated&) = delete;
     Allocated& operator=(const Allocated&) = delete;
 };

@@ -9,6 +9,7 @@
 #include <exception>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "core/api.hpp"
 #include "core/interrupt.hpp"
@@ -27,7 +28,7 @@ class HelperThread {
         thread_.join();
     }
 
-    Helper helper() { return {this, wanted_ ? start : nullptr, wait, drop}; }
+    Helper helper() { return {this, wanted_ ? start : nullptr, finish, drop}; }
 
   private:
     static constexpr int kIdle = 0, kBusy = 1, kEnd = 2, kSpins = 4000;
@@ -65,6 +66,13 @@ class HelperThread {
         thread.dropped_.store(true, std::memory_order_relaxed);
         while (thread.state_.load(std::memory_order_acquire) == kBusy) std::this_thread::yield();
         thread.dropped_.store(false, std::memory_order_relaxed);
+        thread.thrown_ = nullptr;
+    }
+    // Wait for the task; what it threw (there was no memory for it) goes on in the caller.
+    static void finish(void* self) {
+        wait(self);
+        HelperThread& thread = *static_cast<HelperThread*>(self);
+        if (thread.thrown_) std::rethrow_exception(std::exchange(thread.thrown_, nullptr));
     }
     void work() {
         poll_flag(&dropped_);  // only the caller asks Python
@@ -75,6 +83,8 @@ class HelperThread {
             try {
                 task_(with_);
             } catch (const TaskDropped&) {
+            } catch (...) {
+                thrown_ = std::current_exception();
             }
             state_.store(kIdle, std::memory_order_release);
         }
@@ -93,6 +103,7 @@ class HelperThread {
     const bool wanted_;
     std::atomic<int> state_{kIdle};
     std::atomic<bool> dropped_{false};
+    std::exception_ptr thrown_;
     void (*task_)(void*) = nullptr;
     void* with_ = nullptr;
     pid_t process_ = 0;

@@ -41,7 +41,7 @@ struct Nnls {
 
     Nnls(i64 m_, i64 p_, const double* A_, const double* f_, double* x_, double* r_, Arena* arena)
         : m(m_), p(p_), cap(m_ < p_ ? m_ : p_), A(A_), f(f_), x(x_), r(r_) {
-        Q = arena->take(cap * p), R = arena->take(cap * cap), c = arena->take(cap), z = arena->take(cap);
+        Q = arena->take(cap, p), R = arena->take(cap, cap), c = arena->take(cap), z = arena->take(cap);
         norm = arena->take(m), slope = arena->take(m);
         used = arena->take_ids(cap);
         blocked = reinterpret_cast<char*>(arena->take((m + 7) / 8));

@@ -48,8 +48,8 @@ struct Crossover {
         res = arena->take(order + 8);
         mu = arena->take(order + 8);
         chol.scale = arena->take(order + 8);
-        H = arena->take(order * order);
-        chol.U = arena->take(order * order);
+        H = arena->take(order, order);
+        chol.U = arena->take(order, order);
         chol.n = order;
         pack = arena->take(gram_scratch(X.rows));
     }

@@ -74,7 +74,7 @@ struct InteriorFit {
           n(rows.n),
           d(rows.d),
           order(rows.d + 1),
-          state{arena->take(kPlanes * rows.n), rows.n},
+          state{arena->take(kPlanes, rows.n), rows.n},
           s(state),
           theta(th) {
         delta = arena->take(order + 8);
@@ -88,8 +88,8 @@ struct InteriorFit {
         sums = arena->take(2 * order + 8);
         chol.scale = arena->take(order + 8);
         h = arena->take(n);
-        H = arena->take(order * order);
-        chol.U = arena->take(order * order);
+        H = arena->take(order, order);
+        chol.U = arena->take(order, order);
         chol.n = order;
         pack = arena->take(gram_scratch(X.rows));
         kept_theta = arena->take(order);

@@ -73,7 +73,7 @@ struct ColumnModel {
         r = take(k), p = take(k), sp = take(k), move = take(k), start = take(k);
         on = arena->take_ids(k), order = arena->take_ids(k), place = arena->take_ids(k);
     }
-    ~ColumnModel() { std::free(room); }
+    ~ColumnModel() { delete[] room; }
     ColumnModel(const ColumnModel&) = delete;
     ColumnModel& operator=(const ColumnModel&) = delete;
 
@@ -222,8 +222,8 @@ struct ColumnModel {
         return pairs + (double)m * (double)m * (1.0 + (double)m / 50.0);
     }
     void factor(i64 m) {
-        std::free(room);
-        room = static_cast<double*>(std::malloc(sizeof(double) * (size_t)(m * m + 3 * m + block_pack(m))));
+        delete[] room;
+        room = new (std::nothrow) double[static_cast<std::size_t>(m * m + 3 * m + block_pack(m))];
         spent = 0.0;
         chol.n = 0;
         if (!room) return;

@@ -63,7 +63,7 @@ struct LassoFit {
         const auto take = [arena](i64 size) { return arena->take(size + 8); };
         trial = take(order), delta = take(order), g = take(order + 1), mu = take(order), reach = take(order);
         h = take(n), z = take(n), dz = take(n);
-        H = arena->take(order * order);
+        H = arena->take(order, order);
         pack = arena->take(gram_scratch(X.rows));
         inner = 0.25 * job.tol;
         near = larger(__builtin_sqrt(10.0 * job.tol) < 0.3 ? __builtin_sqrt(10.0 * job.tol) : 0.3, 1e-9);

@@ -78,10 +78,9 @@ struct SparseQuadratic {
     Cholesky chol;
 
     SparseQuadratic(i64 size, double penalty, Arena* arena) : k(size), l1(penalty) {
-        const auto take = [arena](i64 count) { return arena->take(count); };
-        S = take(k * k), part = take(k * k), chol.U = take(k * k);
-        chol.scale = take(k), x = take(k), slope = take(k);
-        rhs = take(k), move = take(k), spare = take(k), lengths = take(k);
+        S = arena->take(k, k), part = arena->take(k, k), chol.U = arena->take(k, k);
+        chol.scale = arena->take(k), x = arena->take(k), slope = arena->take(k);
+        rhs = arena->take(k), move = arena->take(k), spare = arena->take(k), lengths = arena->take(k);
         on = arena->take_ids(k), who = arena->take_ids(k);
     }
 

@@ -123,9 +123,9 @@ struct NewtonFit {
         z = arena->take(n + 8);
         dz = arena->take(n + 8);
         sums = arena->take(2 * order + 8);
-        H = arena->take(order * order);
-        other = rows.two() ? arena->take(order * order) : nullptr;
-        chol.U = arena->take(order * order);
+        H = arena->take(order, order);
+        other = rows.two() ? arena->take(order, order) : nullptr;
+        chol.U = arena->take(order, order);
         chol.n = order;
         pack[0] = arena->take(gram_scratch(X.rows));
         pack[1] = rows.two() ? arena->take(gram_scratch(X.rows)) : nullptr;

@@ -33,7 +33,7 @@ struct SoftmaxNewton {
           K(padded_classes(classes.k)),
           size(order * k),
           W(start) {
-        const auto take = [arena](i64 count) { return arena->take(count); };
+        const auto take = [arena](auto... factors) { return arena->take(factors...); };
         trial = take(order * K);
         D = take(order * K);
         sums = take(3 + order * K);
@@ -43,10 +43,10 @@ struct SoftmaxNewton {
         chol.scale = take(size);
         chol.n = size;
         mu = take(order);
-        p = take(k * n);
-        pairs = take(k * (k + 1) / 2 * order * order);
-        H = take(size * size);
-        chol.U = take(size * size);
+        p = take(k, n);
+        pairs = take(k * (k + 1) / 2, order, order);
+        H = take(size, size);
+        chol.U = take(size, size);
         work = take(softmax_scratch(X.rows, k));
         pack = take(gram_rows<double>(d) + gram_scratch(X.rows));
     }

@@ -505,7 +505,7 @@ class Config(Target):
             return "refused"
         assert options.config == str(path) and options.data == "data.csv", options
         plain = self.parser.parse_args(argv)
-        named = self.read(data.decode()).get("fit", {})
+        named = self.read(path.read_text("utf-8")).get("fit", {})
         known = {text: one.dest for one in self.options._actions for text in one.option_strings}
         asked = {known[f"--{name.replace('_', '-')}"] for name in named}
         changed = {name for name, value in vars(options).items() if value != getattr(plain, name)}

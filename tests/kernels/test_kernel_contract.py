@@ -136,6 +136,50 @@ def test_lengths_are_checked():
                 kernel(*args)
 
 
+HUGE = 2**60  # rows that cost no memory, having no columns
+
+
+def test_sizes_beyond_64_bits_are_refused():
+    rows, short = K.Rows(np.empty((HUGE, 0), np.float32)), np.zeros(16)
+    with pytest.raises(ValueError, match="more entries than 64 bits count"):
+        K.scores_k(rows, 0, HUGE, np.zeros((1, 8)), short)
+    with pytest.raises(ValueError, match="z has an entry per row"):
+        K.scores(rows, 0, HUGE, np.zeros(1), short)
+    with pytest.raises(ValueError, match="p has a row"):
+        K.softmaxes(rows, 0, HUGE, np.zeros((1, 8)), np.zeros((1, 3)))
+    few = K.Rows(np.zeros((1, 1)))
+    for k in (0, -1, 2**24 + 1, 2**63 - 1):
+        with pytest.raises(ValueError, match="classes"):
+            K.softmax_chunk(few, k)
+        with pytest.raises(ValueError, match="classes"):
+            K.Classes(np.zeros(0, np.int64), None, k)
+    for parts in (-1, 2**63 - 1):
+        with pytest.raises(ValueError, match=r"parts|64 bits"):
+            K.part_gram(few, 0, 1, np.zeros(1, np.int64), parts, np.ones(1), np.ones(1), short)
+    with pytest.raises(ValueError, match="column per row"):
+        K.ipm_central(K.Loss("hinge"), 0, 2**62, 1.0, np.zeros((10, 4)))
+    with pytest.raises(ValueError, match="2\\^62"):
+        sgd(few, first=2**63 - 1)
+    A = np.empty((2**50, 0))
+    with pytest.raises((ValueError, MemoryError)):
+        K.nnls(A, np.zeros(0), 1e-9, 1, short, np.zeros(0))
+
+
+def sgd(rows, first):
+    """No steps of a descent."""
+    classes, loss = K.Classes(np.zeros(1, np.int64), None, 2), K.Loss("hinge")
+    one, none, W = np.ones(1), np.zeros(0, np.int64), np.zeros((1, 2))
+    K.sgd(rows, classes, loss, "constant", one, one, 0.0, 1.0, 1, first, True, none, W, None)
+
+
+def test_numbers_must_be_aligned():
+    shifted = np.frombuffer(bytes(1 + 8 * 6), offset=1).reshape(3, 2)
+    with pytest.raises(ValueError, match="not aligned"):
+        K.Rows(shifted)
+    with pytest.raises(ValueError, match="not aligned"):
+        K.Rows(shifted.ravel(), np.zeros(6, np.int32), np.array([0, 6], np.int32), 1)
+
+
 @pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 33])
 def test_spd_solve_is_a_linear_solver(n):
     rng = np.random.default_rng(n)

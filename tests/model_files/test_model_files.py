@@ -294,6 +294,10 @@ FORGED = {
     "method replaced": (fitted("predict", "x"), "no estimator would give"),
     "attribute not a name": (fitted("a b_", "x"), "no estimator would give"),
     "coef_ missing": (lambda m: m["fitted"].pop("coef_"), "belong to nothing|coef_ is missing"),
+    "class weights missing": (
+        lambda m: m["fitted"].pop("_class_weight"),
+        "_class_weight is missing",
+    ),
     "coef_ text": (fitted("coef_", "x"), "array of finite numbers"),
     "coef_ of strings": (fitted("coef_", {"strings": ["x"], "dtype": "str"}), "finite numbers"),
     "coef_ the wrong array": (fitted("coef_", {"array": 1}), "does not fit|array"),

@@ -16,7 +16,6 @@ null, true, 1, 1.5, "x", [...]  None, bool, int, finite float, str, list
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import types
 import typing
@@ -238,9 +237,14 @@ class Reader:
             raise BadModelFile(f"{name} is not sound: {error}") from error
 
 
-@functools.cache
+_ANNOTATIONS: dict[type[Any], dict[str, Any]] = {}
+
+
 def _annotations(kind: type[Any]) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+    """Types of the fields of a dataclass, found once: it takes longer than all else."""
+    if kind not in _ANNOTATIONS:
+        _ANNOTATIONS[kind] = typing.get_type_hints(kind)
+    return _ANNOTATIONS[kind]
 
 
 def _unknown(keys: list[str]) -> BadModelFile:

@@ -307,6 +307,8 @@ def _check(state: dict[str, Any], classifier: bool) -> None:
     if classifier:
         _check_classes(state.get("classes_"), k)
     if "_fits" in state:
+        if classifier and "_class_weight" not in state:
+            raise BadModelFile("the attribute _class_weight is missing.")
         _check_fits(state["_fits"], d, k)
 
 
