@@ -13,7 +13,7 @@
         InseparableData    C = inf (hard margin) and no hyperplane separates the classes; the witness proves it
         Refused            the combination of loss, penalty, data and solver is not supported
         ClusterError       the cluster cannot continue: no workers, a partition that kills them, another version
-        CertificateError   a certificate does not hold for the model and the data at hand
+        CertificateError   a certificate does not hold for this model and these data
     sklearn.exceptions.ConvergenceWarning
       ConvergenceWarning   a limit stopped the fit; the exception holds the certificate reached so far
 
@@ -161,5 +161,5 @@ def require_fitted(model: Any, caller: str) -> None:
         )
     raise BadInput(
         f"{caller} needs a fitted estimator of linsep, or a Pipeline that ends in one; got {kind.__name__}. "
-        "linsep.audit judges the models of other libraries."
+        "Use linsep.audit for models of other libraries."
     )

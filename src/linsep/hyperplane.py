@@ -111,7 +111,7 @@ class Hyperplane:
         return np.asarray(rows - np.outer(self.signed_distance(rows), self.w / self.norm))
 
     def functional_margins(self, X: Any, y: Any) -> FloatArray:
-        """y (w.x + b) for each row; y holds two classes, of which the second in rising order is +1."""
+        """Functional margin y (w.x + b) of each row; of the two classes in y, the second in sorted order is +1."""
         z = self.score(X)
         return plain_signs(y, len(z)) * z
 

@@ -59,7 +59,7 @@ def fit_small(
     if not lam > 0.0 or isinstance(loss, CoupledLoss) or not _plain(recipe, X):
         return None
     if watched():
-        return None  # who watches is told of the passes
+        return None  # a progress bar needs the passes
     began = perf_counter()
     if sigma is None:
         sigma = np.ones(len(X))

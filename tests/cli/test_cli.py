@@ -428,7 +428,7 @@ def test_a_report_by_rows_from_another_file(data, model, capsys):
     assert main([*words, "--test", "new.csv", "-o", "page.html", "--json"]) == 0
     assert answer(capsys) == {"verb": "report", "report": "page.html"}
     page = Path("page.html").read_text("utf-8")
-    assert "69 held-out rows" in page and "judged by new.csv" in page
+    assert "69 held-out rows" in page and "evaluated on new.csv" in page
     assert "<title>Which penguin?</title>" in page
     assert "69 of 69 held-out rows are also among the training rows" in page
     assert main([*words, "--test", "nowhere.csv"]) == 4

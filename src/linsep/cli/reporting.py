@@ -37,7 +37,7 @@ def run(options: Any) -> Outcome:
     held = None if options.test is None else reading.labelled_for(options, model, options.test)
     page = Path(options.output or Path(options.model).with_suffix(".html"))
     source = reading.source_name(options)
-    source = f"{source}, judged by {options.test}" if options.test else source
+    source = f"{source}, evaluated on {options.test}" if options.test else source
     linsep.write_report(
         final,
         _rows(model, train),

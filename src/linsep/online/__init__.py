@@ -1,7 +1,7 @@
 """Learning one row at a time: the perceptron and stochastic sub-gradient descent.
 
-They need random access to the rows, so the data lie in memory; they promise no optimum, so what they
-return is judged by the same certificates as everything else.
+They need random access to the rows, so the data must be in memory. They do not promise an optimum; a certificate
+states how far the result is from it.
 """
 
 from __future__ import annotations

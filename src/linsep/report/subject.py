@@ -109,7 +109,7 @@ class Subject:
 
     @property
     def judged(self) -> Rows:
-        """The rows that the model is judged by: held-out ones if there are any."""
+        """The rows on which the model is evaluated: held-out rows if there are any."""
         return self.train if self.test is None else self.test
 
     @property

@@ -1,4 +1,4 @@
-"""Which rows each model of the grid is trained on, and which it is judged by."""
+"""Training rows and held-out rows of each model of the grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a column of text holds, judged by its distinct values."""
+"""Infer the type of a text column from its distinct values."""
 
 from __future__ import annotations
 
