@@ -19,7 +19,7 @@ print(fewest.certificate_)
 print(fewest.price(X, y))
 
 # %%
-# Six distant rows turn the line of the logistic regression. The count of errors does not see how far off a row is.
+# Six distant rows turn the line of the logistic regression. The number of errors does not depend on their distance.
 
 logistic = LogisticRegression().fit(X, y)
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")

@@ -24,7 +24,7 @@ print("stopped:  ", fits[3].certificate_)
 print("converged:", fits[-1].certificate_)
 
 # %%
-# The minimum lies between the two curves, whatever the solver does next.
+# The minimum always lies between the two curves.
 
 passes = [fit.n_passes_ for fit in fits]
 objective = np.array([fit.certificate_.primal for fit in fits])
