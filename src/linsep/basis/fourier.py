@@ -22,8 +22,8 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     n_frequencies : int, default 3
     period : float or array (d,), optional
-        Of each feature. By default the range seen in ``fit``; give the true one where there is one
-        (24 for hours), and twice the range for a feature that does not come round.
+        Period of each feature. By default the range seen in ``fit``; pass the true period if there is one
+        (24 for hours), and twice the range for a feature that is not periodic.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ class Polynomial(Monomials):
     interaction_only : bool, default False
         Leave out powers: no feature occurs twice in a product.
     include_bias : bool, default False
-        Add the monomial of degree 0. Learners have an intercept of their own, so this is rarely wanted.
+        Add the monomial of degree 0. Estimators have their own intercept, so this is rarely needed.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class Interactions(Monomials):
     """The quadratic model: every feature, every product of two, and (by default) every square.
 
     g(x) = sum_{i <= j} w_ij x_i x_j + sum_j w_j x_j + b. For d features that is d + d (d + 1)/2
-    coefficients, so the number of rows wanted grows with d^2.
+    coefficients, so the number of rows needed grows with d^2.
 
     Parameters
     ----------
     squares : bool, default True
-        Whether the products x_j x_j are among them.
+        Whether to include the products x_j x_j.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     centres : {"farthest", "quantiles"} or array (k, d), default "farthest"
-        "farthest": rows of X chosen one after another, each as far as can be from those before.
+        "farthest": rows of X chosen one after another, each as far as possible from those before.
         "quantiles": evenly spaced quantiles, for a single feature.
     n_centres : int, default 10
         How many (fewer if X has fewer distinct rows); not used when ``centres`` is an array.

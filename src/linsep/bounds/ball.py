@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ball:
-    """A ball around all points and the proof that it can hardly be smaller.
+    """A ball that contains all points, with a proven lower bound on the smallest radius.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Ball:
     lower_bound : float
         No ball of smaller radius contains the points: the dual value of ``weights``.
     support : ndarray of int
-        Rows on the boundary that hold the ball in place.
+        Rows on the boundary that determine the ball.
     weights : ndarray
         Convex weights of those rows; the centre is their mean.
     """

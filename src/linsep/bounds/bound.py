@@ -14,7 +14,7 @@ from linsep.errors import BadInput
 
 @dataclass(frozen=True)
 class Bound:
-    """A number that bounds something, what it assumes and whether it says anything.
+    """A bound: a number with its assumptions, its confidence level, and whether it is vacuous.
 
     Attributes
     ----------
@@ -24,17 +24,17 @@ class Bound:
     of : str
         What is bounded: "error", "risk", "updates" or "rows".
     holds_with : float
-        Probability, over the draw of the rows, with which it holds; 1 for a fact about given rows.
+        Confidence level, over the draw of the rows; 1 for a fact about the given rows.
     assumptions : str
-        What must be true for it to hold, and caveats.
+        Conditions under which it holds, and caveats.
     reference : str
         Theorem.
     trivial : float
-        Value that needs no theorem: for an error 1/2 or the share of the rarer class. From there
-        on the bound is ``vacuous``. inf if there is none.
+        Value that needs no theorem: for an error 1/2 or the fraction of the rarer class. A bound that is no
+        smaller is ``vacuous``. inf if there is none.
     sign : {"<=", ">="}
     caveat : str
-        Why it must not be taken at its word, if there is a reason; always printed.
+        Why it is not a guarantee, if there is a reason; always printed.
     """
 
     name: str

@@ -34,7 +34,7 @@ def clopper_pearson(
     side : {"upper", "lower"}
         Which bound.
     minority : float, optional
-        Share of the rarer class; a bound above it is reported as vacuous.
+        Fraction of the rarer class; a bound above it is reported as vacuous.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def sample_compression(
     delta : float, default 0.05
         One minus the confidence level.
     minority : float, optional
-        Share of the rarer class; a bound above it is reported as vacuous.
+        Fraction of the rarer class; a bound above it is reported as vacuous.
 
     Returns
     -------

@@ -182,10 +182,10 @@ class MistakeBounds:
 
 
 def best_mistake_bounds(X: Any, sign: FloatArray, fit_intercept: bool) -> MistakeBounds:
-    """The best bounds for rows with labels -1 and +1; refused, with the proof, if nothing separates them.
+    """Compute the best mistake bounds for separable rows with labels -1 and +1.
 
-    Each form has a separator for which it is least. Where rounding keeps that one from being found, the one that
-    proves separability stands in: the bounds hold for any.
+    Each bound is smallest for a certain separating hyperplane. If rounding prevents finding it, the hyperplane that
+    proves separability is used instead; the bounds hold for any.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ def best_mistake_bounds(X: Any, sign: FloatArray, fit_intercept: bool) -> Mistak
 
     Raises
     ------
-    InseparableData
-        If nothing separates the rows; the error holds the proof.
+    Refused
+        If no hyperplane separates the rows, or rounding hides by how much; the message says which.
 
     Examples
     --------

@@ -146,7 +146,7 @@ class RadonPartition:
 
 
 def shatters(points: Any, homogeneous: bool = False) -> Shattered | NotShattered:
-    """Can halfspaces label these points in all 2^n ways?
+    """Decide whether halfspaces can label these points in all 2^n ways.
 
     Parameters
     ----------

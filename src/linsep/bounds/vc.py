@@ -66,7 +66,7 @@ def rows_needed(
     constants: Constants = "proven",
     homogeneous: bool = False,
 ) -> Bound:
-    """How many rows suffice to learn a halfspace of R^d?
+    """Compute how many rows suffice to learn a halfspace of R^d.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def rows_needed(
         Agnostic: a halfspace with the fewest errors on the rows errs at most eps more than the best one.
         Realizable: a halfspace without errors on the rows errs at most eps.
     delta : float
-        Probability of bad luck.
+        One minus the confidence level.
     setting : {"agnostic", "realizable"}
     constants : {"proven", "printed"}
         "printed" evaluates (D + log(1/delta))/eps^2 and (d + log(1/delta))/eps, the orders of
@@ -130,14 +130,14 @@ def vc_bound(
     Parameters
     ----------
     empirical_error : float
-        Share of errors on the training rows.
+        Fraction of errors on the training rows.
     n, vc_dim : int
     delta : float
     constants : {"printed", "proven"}
         "printed": R + sqrt((D (log(2n/D) + 1) + log(4/delta))/n), the constant of lecture notes.
         "proven": R + 2 sqrt(2 (log S(2n) + log(2/delta))/n), S the growth function.
     minority : float, optional
-        Share of the rarer class, to tell whether the bound says anything.
+        Fraction of the rarer class; a bound above it is reported as vacuous.
 
     Returns
     -------
@@ -218,14 +218,14 @@ def margin_bound(
 ) -> Bound:
     """:func:`vc_bound` with D = 1 + min(d, R^2/rho^2), as lecture notes use it for large margins.
 
-    The theorem asks for a class fixed before the rows are seen; R and rho are read from the rows. The
-    bound says so when printed: read it as an explanation of why margins help, not as a guarantee. For
-    a guarantee from margins use :func:`pac_bayes_margin`.
+    The theorem requires a class that is fixed before the rows are seen, but R and rho are computed from the rows. So
+    this explains why margins help and is not a guarantee, and says so when printed. For a guarantee from margins use
+    :func:`pac_bayes_margin`.
 
     Parameters
     ----------
     empirical_error : float
-        Share of errors on the training rows.
+        Fraction of errors on the training rows.
     n, d : int
         Numbers of rows and features.
     radius, margin : float
@@ -235,7 +235,7 @@ def margin_bound(
     constants : {"printed", "proven"}
         As in :func:`vc_bound`.
     minority : float, optional
-        Share of the rarer class; a bound above it is reported as vacuous.
+        Fraction of the rarer class; a bound above it is reported as vacuous.
 
     Returns
     -------

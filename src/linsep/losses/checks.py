@@ -77,7 +77,7 @@ def is_convex(
     """Test Jensen's inequality on chords of all lengths between margins in [low, high].
 
     Half of the chords join neighbours of a regular grid (they see small dents), half join random
-    margins (they see large ones; the draw is fixed). Differences within rounding are forgiven.
+    margins (they see large ones; the draw is fixed). Differences within rounding are ignored.
 
     Parameters
     ----------

@@ -18,10 +18,10 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Loss(ABC):
-    """A pointwise loss of the margin: facts that other code asks for, then the four functions that define it.
+    """Base class of pointwise losses of the margin: four functions that define a loss, and facts about it.
 
-    No code outside this package asks for the name of a loss. The facts below ``probabilistic`` have defaults that are
-    safe for every convex loss; declaring more of them opens faster methods (docs/adding-a-loss.md has a table).
+    Solvers read the facts, never the name of a loss. The facts below ``probabilistic`` have defaults that are
+    safe for every convex loss; declaring more of them enables faster methods (docs/adding-a-loss.md has a table).
     """
 
     name: ClassVar[str] = "custom"

@@ -256,7 +256,7 @@ class Perceptron(Loss):
 
 @dataclass(frozen=True)
 class ZeroOne(Loss):
-    """1 for an error, 0 otherwise. A zero margin is called by ``ties``, since authors disagree.
+    """1 for an error, 0 otherwise; ``ties`` says whether a zero margin is an error, since authors disagree.
 
     ``ties="correct"``: an error is m < 0. ``ties="error"``: an error is m <= 0. Not convex, and its
     conjugate is finite at 0 only: no dual bound can come from it.

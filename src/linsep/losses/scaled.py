@@ -17,7 +17,7 @@ _INHERITED = ("smooth", "convex", "classification", "regression", "probabilistic
 
 @dataclass(frozen=True)
 class Scaled(Loss):
-    """factor * loss(m): with C it is the problem of the loss itself with factor * C, and is solved as that.
+    """factor * loss(m). Fitting it with C is equivalent to fitting the loss itself with factor * C.
 
     ``Scaled(Scaled(loss, a), b)`` is ``Scaled(loss, b * a)``.
 

@@ -17,7 +17,7 @@ FloatArray = npt.NDArray[np.float64]
 def validation_curve(
     Cs: Any, validation: Any, train: Any = None, best: float | None = None, ax: Any = None
 ) -> Any:
-    """Error against C, on a logarithmic axis, with the best C marked.
+    """Draw the error against C, on a logarithmic axis, and mark the best C.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def validation_curve(
     train : array (k,) or (k, folds), optional
         Errors on training rows.
     best : float, optional
-        By default the C of the least mean validation error, the smallest of several.
+        By default the C with the smallest mean validation error; of several, the smallest.
     ax : Axes, optional
 
     Returns
@@ -73,7 +73,7 @@ def validation_curve(
 
 
 def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> Any:
-    """Empirical risk of the last iterate and of the best one so far, against the epoch.
+    """Draw the empirical risk of the last iterate and of the best one so far against the epoch.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
 
 
 def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
-    """Updates a perceptron made against the number a theorem allows, one point for each problem.
+    """Draw the updates that perceptrons made against the number that a theorem allows, one point per problem.
 
     Points above the diagonal contradict the bound and are drawn as crosses.
 
@@ -171,7 +171,7 @@ def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
 def coefficients(
     model: Any, names: Sequence[str] | None = None, top: int = 20, scale: Any = None, ax: Any = None
 ) -> Any:
-    """Bars of the largest coefficients of a model of two classes, with names.
+    """Draw the largest coefficients of a two-class model as bars, with names.
 
     Parameters
     ----------
@@ -181,8 +181,8 @@ def coefficients(
     top : int, default 20
         How many, by absolute value.
     scale : array (d,), optional
-        Multiply each coefficient, for instance by the standard deviation of its feature: then they
-        compare with each other.
+        Factor on each coefficient, for instance the standard deviation of its feature, which makes them
+        comparable.
     ax : Axes, optional
 
     Returns

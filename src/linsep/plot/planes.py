@@ -20,7 +20,7 @@ MARGIN = {"color": style.BLACK, "linewidth": 1.1, "linestyle": "--"}
 
 
 def separability(X: Any, y: Any, ax: Any = None) -> Any:
-    """Rows of two classes with their convex hulls: the classes are separable iff the hulls do not meet.
+    """Draw the rows of two classes with their convex hulls: the classes are separable iff the hulls do not meet.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
 
 
 def separators(X: Any, y: Any, lines: Sequence[Any] | None = None, ax: Any = None) -> Any:
-    """Many lines separate the same rows; the one with the widest margin is drawn boldly.
+    """Draw several lines that separate the same rows, the one with the widest margin in bold.
 
     Parameters
     ----------
@@ -120,12 +120,12 @@ def boundary(
     margins: bool = True,
     legend: bool = True,
 ) -> Any:
-    """The decision boundary g(x) = 0, the margins g(x) = -1, +1 and the support vectors.
+    """Draw the decision boundary g(x) = 0, the margins g(x) = -1, +1 and the support vectors.
 
     Parameters
     ----------
     model : fitted linear model, pair (w, b), or fitted Pipeline
-        A linear model has ``coef_`` and ``intercept_``. Of a pipeline, for instance basis functions before
+        A linear model has ``coef_`` and ``intercept_``. For a pipeline, for instance basis functions before
         a linear model, the curves g(x) = 0, -1, +1 are drawn.
     X : array or dataframe (n, 2)
     y : labels of two classes
@@ -238,7 +238,7 @@ def _draw_curves(ax: Any, model: Any, X: Any, box: Any, margins: bool) -> None:
 
 
 def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) -> Any:
-    """Fits of the same rows with different C, side by side: the smaller C, the wider the margin.
+    """Draw fits of the same rows with different C side by side: the smaller C, the wider the margin.
 
     Parameters
     ----------

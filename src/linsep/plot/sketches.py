@@ -29,7 +29,7 @@ _LOOKS: dict[str, tuple[str, Any]] = {
 
 
 def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
-    """Losses against the margin, and which of them lie above the 0-1 loss.
+    """Draw losses against the margin, and show which of them lie above the 0-1 loss.
 
     The logistic loss is drawn in natural logarithms and in base 2: only the latter lies above the
     0-1 loss, since log 2 = 0.693 < 1 at margin 0.
@@ -109,7 +109,7 @@ def _label(loss: catalogue.Loss) -> str:
 
 
 def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any = None) -> Any:
-    """The hyperplane w.x + b = 0 in the plane: w its normal, and three distances.
+    """Draw the line w.x + b = 0 in the plane with its normal w and three distances.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def descend(start: float, steps: Callable[[int], float], count: int) -> Any:
 
 
 def step_sizes(axes: Any = None, count: int = 12) -> Any:
-    """Gradient descent on the risk w^2/2: steps too small creep, too large diverge, diminishing ones arrive.
+    """Draw gradient descent on the risk w^2/2 with steps that are too small, too large, and diminishing.
 
     Parameters
     ----------
