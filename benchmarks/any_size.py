@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -27,13 +28,12 @@ _WORDS = np.array(
     "red green blue fast slow big small cold warm new old left right near far".split()
 )
 _FIT = """
-import json, resource, sys
-from linsep.cli import main, storage
+import sys
+from linsep.cli import command, storage
 from linsep.tables import batches
-storage.IN_MEMORY = batches.KEPT = min(64 << 20, int(sys.argv[1]))
-code = main(sys.argv[2:])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({"peak": peak, "code": code}))
+limit = int(sys.argv.pop(1))
+storage.IN_MEMORY = batches.KEPT = min(64 << 20, limit)
+command()
 """
 
 
@@ -70,14 +70,18 @@ def write(path: Path, size: float) -> int:
 
 
 def fit(path: Path, limit: int, *options: str) -> dict[str, Any]:
-    """Facts of ``linsep fit`` with that limit in a process of its own, with its ``peak`` memory and exit ``code``."""
+    """Facts of the command ``linsep fit`` with that limit, with its ``peak`` memory and processor seconds, ``cpu``."""
     words = ["fit", str(path), "-t", "y", "--memory-limit", str(limit), "--json", *options]
-    command = [sys.executable, "-c", _FIT, str(limit), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr[-3000:])
-    facts, last = done.stdout.strip().splitlines()
-    return {**json.loads(facts), **json.loads(last)}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as said:
+        command = [sys.executable, "-c", _FIT, str(limit), *words]
+        process = subprocess.Popen(command, stdout=out, stderr=said)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        said.seek(0)
+        if process.returncode:
+            raise RuntimeError(said.read()[-3000:])
+        return {**json.loads(out.read()), "peak": used.ru_maxrss * 1024, "cpu": used.ru_utime}
 
 
 def main() -> None:

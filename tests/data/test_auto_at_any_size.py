@@ -13,6 +13,7 @@ from sklearn.base import clone
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, scan, tune
 from linsep.data import Location, dataset
 from linsep.data.scanning import stored_rows
+from linsep.errors import BadInput
 from linsep.losses import Logistic
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -99,6 +100,16 @@ def test_auto_takes_the_same_solver_from_disk(C, tuned):
         there = LogisticRegression(C=C).fit(rows, y)
     assert there.solver_ == here.solver_ and np.array_equal(there.coef_, here.coef_)
     assert there.certificate_ == here.certificate_
+
+
+def test_a_small_file_that_has_changed_is_refused(tuned, tmp_path):
+    tuned(few_on_disk=1 << 20)
+    X = RNG.normal(size=(50, 2))
+    np.save(tmp_path / "X.npy", X)
+    with scan(tmp_path / "X.npy", target=X[:, 0] > 0) as rows:
+        np.save(tmp_path / "X.npy", X + 1)
+        with pytest.raises(BadInput, match="has changed since it was scanned"):
+            LogisticRegression().fit(rows)
 
 
 def test_tuning_small_files(tuned, tmp_path):

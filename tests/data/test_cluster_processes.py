@@ -9,8 +9,9 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from linsep import LinearClassifier, LogisticRegression
+from linsep import Encoder, LinearClassifier, LogisticRegression
 from linsep.errors import ClusterError
 
 da = pytest.importorskip("dask.array")
@@ -143,6 +144,38 @@ def test_all_workers_killed_during_a_fit_and_new_ones_started(client, answers):
     there = fitted()
     blow.join()
     assert_same(there, answers)
+
+
+def mixed(number):
+    """A partition of a frame with text and gaps, made on its worker."""
+    import pandas as pd
+
+    X = rows(number, 0.05)
+    city = np.array(["Oslo", "Bergen", None], dtype=object)[np.arange(len(X)) % 3]
+    return pd.DataFrame({"a": np.where(X[:, 0] > 1.0, np.nan, X[:, 1]), "city": city})
+
+
+def encoded():
+    """Encoder and coefficients of a pipeline on lazy frames."""
+    from dask.delayed import delayed
+
+    dd = pytest.importorskip("dask.dataframe")
+    X = dd.from_delayed([delayed(mixed)(k) for k in range(PARTS)], meta=mixed(0).head(0))
+    y = [
+        delayed(lambda part: (part["a"].fillna(1.0) > 0).to_numpy())(one) for one in X.to_delayed()
+    ]
+    model = make_pipeline(Encoder(standardise=True), LogisticRegression(C=0.01)).fit(X, y)
+    return model[0].to_dict(), model[-1].coef_
+
+
+def test_a_worker_killed_while_an_encoder_is_fitted_changes_no_bit(client):
+    resize(client, 3)
+    client.cluster.scheduler.allowed_failures = 3
+    whole = encoded()
+    blow = kill(client, 1, 0.2)
+    there = encoded()
+    blow.join()
+    assert there[0] == whole[0] and np.array_equal(there[1], whole[1])
 
 
 def other_version(version):

@@ -1,10 +1,13 @@
 """Files behind a URL are read as local ones are: the same rows, less traffic, clear errors, and no stale cache."""
 
+import errno
 import gzip
 import io
 import json
 import sys
+import tempfile
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -388,3 +391,41 @@ def test_the_command_line(site, folder, tmp_path, monkeypatch, capsys, client):
     assert "write KEY=VALUE" in capsys.readouterr().err
     assert main(["fit", url, *how, "--storage-option", "a={1"]) == 4
     assert "not JSON" in capsys.readouterr().err
+
+
+class TestFaults:
+    """What goes wrong on this side leaves nothing behind either."""
+
+    def test_a_full_disk(self, site, tmp_path, monkeypatch):
+        site.files["rows.csv"], site.files["rows.npz"] = csv(), CONTENT["rows.npz"]()
+
+        def full(*args):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr("linsep.data.cache.PieceWriter.write", full)
+            with pytest.raises(Refused, match=r"no room to write in .* a directory with more room"):
+                scan(f"{site.url}/rows.csv", target="y", cache=tmp_path)
+        assert not any(tmp_path.iterdir())
+        monkeypatch.setattr(tempfile._TemporaryFileWrapper, "write", full, raising=False)
+        with pytest.raises(Refused, match=r"rows\.npz: there is no room for a copy .* set TMPDIR"):
+            scan(f"{site.url}/rows.npz", target="y", cache=tmp_path)
+        assert not any(tmp_path.iterdir())
+
+    def test_two_readers_build_one_cache(self, site, tmp_path):
+        site.files["rows.csv"] = csv()
+        with ThreadPoolExecutor(4) as pool:
+            futures = [
+                pool.submit(scan, f"{site.url}/rows.csv", target="y", cache=tmp_path)
+                for _ in range(4)
+            ]
+            found = [future.result() for future in futures]
+        assert len({one.cache for one in found}) == 1 and len(list(tmp_path.iterdir())) == 1
+        assert all(one.rows[:400].tolist() == X.tolist() for one in found)
+
+    @pytest.mark.parametrize("name", ["rows.parquet", "rows.feather", "rows.csv.gz", "rows.npz"])
+    def test_a_truncated_file(self, name, site, tmp_path):
+        site.files[name] = CONTENT[name]()[:-200]
+        with pytest.raises(BadFile, match=rf"{name}.*(damaged|cut short)"):
+            scan(f"{site.url}/{name}", target="y", cache=tmp_path)
+        assert not any(tmp_path.iterdir())

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from partitioned import Partitioned
+from sklearn.pipeline import make_pipeline
 
 import linsep
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
@@ -154,3 +155,18 @@ def test_verify_score_and_predict(frame, table):
     with pytest.raises(BadInput, match="'label' is no column"):
         LogisticRegression().fit(frame, "label")
     assert location_of(frame) is Location.CLUSTER
+
+
+def test_a_poisoned_partition_is_named(spark, table):
+    """By the encoder and by a fit; the empty partition before it is none of theirs."""
+    X, _, y, _ = table
+    X = X.copy()
+    X[1001 + 100, 2] = np.inf  # in partition 3
+    bad = frame_of(spark, **dict(zip(NAMES, X.T, strict=True)), y=y)
+    with pytest.raises(BadInput, match=r"Partition 3 \(counting from 0\).*'x2'.*infinite"):
+        linsep.Encoder().fit(bad, "y")
+    with pytest.raises(BadInput, match=r"Partition 3 \(counting from 0\)"):
+        LogisticRegression().fit(bad, "y")
+    none = frame_of(spark, (0, 0), **dict(zip(NAMES, X.T, strict=True)), y=y)
+    with pytest.raises(BadInput, match="no rows"):
+        make_pipeline(linsep.Encoder(), LogisticRegression()).fit(none, "y")

@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 import linsep
 from linsep import Encoder, LogisticRegression
 from linsep.data.entrance import partitions
+from linsep.errors import BadInput
 
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
@@ -72,3 +73,32 @@ def test_an_empty_partition_and_a_level_that_some_lack(client, table):
     kept = rows[rows["city"].isin(others)].drop(columns="y")
     assert model[0].to_dict() == Encoder().fit(kept).to_dict()
     assert model[-1].certificate_.certified
+
+
+def _poisoned(rows, partition_info=None):
+    if partition_info and partition_info["number"] == 3:
+        rows = rows.assign(amount=np.inf)
+    return rows
+
+
+def test_what_a_partition_is_refused_for_names_it(client, table):
+    frame, y = table
+    lazy = dd.from_pandas(frame, npartitions=5)
+    bad = lazy.map_partitions(_poisoned, meta=lazy._meta)
+    with pytest.raises(BadInput, match=r"Partition 3 \(counting from 0\).*'amount'.*infinite"):
+        make_pipeline(Encoder(), LogisticRegression()).fit(
+            bad, dd.from_pandas(pd.Series(y), npartitions=5)
+        )
+    model = make_pipeline(Encoder(), LogisticRegression()).fit(
+        lazy, dd.from_pandas(pd.Series(y), npartitions=5)
+    )
+    with pytest.raises(BadInput, match=r"'amount'.*infinite"):
+        model.predict(bad).compute()
+
+
+def test_only_empty_partitions(client, table):
+    frame, y = table
+    lazy = dd.from_pandas(frame.assign(y=y), npartitions=3)
+    none = lazy[lazy["amount"] > 1e9]
+    with pytest.raises(BadInput, match="no rows"):
+        make_pipeline(Encoder(), LogisticRegression()).fit(none.drop(columns="y"), none["y"])

@@ -29,6 +29,7 @@ def dataset(
     """Rows with their targets as a data set, where they are; few rows on disk are read into memory."""
     where = location_of(X)
     if where is Location.DISK and X.n_entries <= FEW_ENTRIES:
+        X.refuse_change()
         X, where = X[0 : X.shape[0]], Location.MEMORY
     found: Memory | Disk | Cluster = _BACK_ENDS[where](X, sign, offset, weight, labels, n_threads)
     return found

@@ -261,9 +261,13 @@ def _joined(parts: Sequence[Batch]) -> tuple[list[list[str]], list[npt.NDArray[n
 def recode(
     codes: npt.NDArray[np.int32], levels: list[str], place: dict[str, int]
 ) -> npt.NDArray[np.int32]:
-    """Codes in terms of ``place``, level -> code, to which new levels are added."""
-    table = [place.setdefault(level, len(place)) for level in levels]
-    return np.asarray(np.array([*table, -1], np.int32)[codes])
+    """Codes in terms of ``place``, level -> code, to which new levels that occur are added."""
+    occurs = np.zeros(len(levels) + 1, bool)
+    occurs[codes] = True
+    table = np.full(len(levels) + 1, -1, np.int32)  # a missing value has the last place
+    for code in np.flatnonzero(occurs[:-1]).tolist():
+        table[code] = place.setdefault(levels[code], len(place))
+    return np.asarray(table[codes])
 
 
 def batch(

@@ -32,7 +32,7 @@ from linsep.tables.value_counts import (
 _VALUES = 1 << 14  # different numbers of a column that are counted
 _ALL_VALUES, _FEWEST = 1 << 20, 256  # of all columns together, and of each of very many
 _LEVELS, _TEXT = 1 << 16, 1 << 23  # of a column of strings that are counted, and their characters
-_PENDING = 1 << 21  # numbers that are looked at together
+_PENDING = 1 << 19  # numbers that are looked at together
 _CHUNK = 1 << 17  # numbers of neighbouring columns that are looked at together
 _ID_NAME = re.compile(r"(.*[_ ])?(id|uuid|guid|index|key|rownum|row)", re.IGNORECASE)
 _NO_TIME = np.iinfo(np.int64).min

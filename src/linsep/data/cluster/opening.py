@@ -13,6 +13,7 @@ import numpy.typing as npt
 from linsep.data.cluster import engines
 from linsep.data.cluster.engine import Column, Engine, Source, cut, length, lengths
 from linsep.data.cluster.files import ClusterScan
+from linsep.data.cluster.partition import naming
 from linsep.data.cluster.row_store import stacked
 from linsep.data.cluster.rows import ClusterRows, Facts
 from linsep.data.location import Location
@@ -170,7 +171,8 @@ class MappedRows:
     def source(self, y: Any, weight: Any) -> Source:
         """Encoded rows, with the vectors that belong to them."""
         found = source_of(self.rows, y, weight)
-        x = found.engine.map("encode", _encoded, found.x, found.engine.share("code", self.encode))
+        numbers, code = list(range(found.count)), found.engine.share("code", self.encode)
+        x = found.engine.map("encode", _encoded, found.x, numbers, code)
         return replace(found, x=x, width=None)
 
     def compute(self) -> Any:
@@ -179,23 +181,28 @@ class MappedRows:
         return stacked([part for part in source.engine.collect(source.x) if part.shape[0]])
 
 
-def _encoded(x: Any, encode: Encode) -> Any:
+def _encoded(x: Any, number: int, encode: Encode) -> Any:
     """On a worker: the rows of a partition as numbers; none of an empty one."""
-    return np.zeros((0, 1)) if length(x) == 0 else encode.transform(x)
+    with naming(number):
+        return np.zeros((0, 1)) if length(x) == 0 else encode.transform(x)
 
 
 def statistics_of(fn: Callable[[Any], Any], X: Any, y: Any = None) -> list[Any]:
     """``fn(rows)`` of every partition that has rows, in their order (one round); y may name a column of X."""
     source = source_of(X, y, None)
     engine = source.engine
-    found = engine.collect(engine.map("learn", _unless_empty, source.x, engine.share("fn", fn)))
+    numbers = list(range(source.count))
+    learnt = engine.map("learn", _unless_empty, source.x, numbers, engine.share("fn", fn))
+    found = engine.collect(learnt)
     if all(one is None for one in found):
         raise BadInput("X has no rows: every partition is empty.")
     return [one for one in found if one is not None]
 
 
-def _unless_empty(x: Any, fn: Callable[[Any], Any]) -> Any:
-    return None if length(x) == 0 else fn(x)
+def _unless_empty(x: Any, number: int, fn: Callable[[Any], Any]) -> Any:
+    """On a worker: ``fn(rows)`` of a partition, None if it has none."""
+    with naming(number):
+        return None if length(x) == 0 else fn(x)
 
 
 def persist(X: Any, y: Any, weight: Any) -> tuple[PersistedRows, Any, Any]:

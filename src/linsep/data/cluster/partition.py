@@ -116,7 +116,7 @@ def visit(
     The results come with the rows that they ask to prefetch, and the numbers of these rows.
     """
     refuse_other_version(task)
-    with naming(task):
+    with naming(task.number):
         data = memory(part, vectors, task)
         for name, values in zip(reads, state, strict=True):
             data.set_row_state(name, values.copy() if name in writes else values)
@@ -169,7 +169,7 @@ def find(
 def apply(part: Partition, vectors: Vectors, task: Task, blob: bytes, *state: FloatArray) -> Any:
     """``fn(X, sign, offset, weight, labels, *state)`` of a partition."""
     refuse_other_version(task)
-    with naming(task):
+    with naming(task.number):
         sign = np.ones(part.X.shape[0]) if vectors.sign is None else vectors.sign
         fn = pickle.loads(blob)
         return fn(part.X, sign, *vectors[1:], *state)
@@ -195,8 +195,8 @@ def refuse_other_version(task: Task) -> None:
 class naming:  # noqa: N801 - reads as a statement
     """Errors raised inside say which partition they are about."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    def __init__(self, number: int) -> None:
+        self._number = number
 
     def __enter__(self) -> None:
         return None
@@ -204,7 +204,7 @@ class naming:  # noqa: N801 - reads as a statement
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None or isinstance(error, ClusterError) or not isinstance(error, Exception):
             return
-        number = self._task.number
+        number = self._number
         text = f"Partition {number} (counting from 0): {error}"
         if isinstance(error, LinsepError):
             raise type(error)(text) from error

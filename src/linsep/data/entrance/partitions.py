@@ -17,7 +17,7 @@ from linsep.data.cluster import (
     partition_results,
 )
 from linsep.data.cluster.engine import length
-from linsep.data.cluster.partition import Task, naming
+from linsep.data.cluster.partition import naming
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.data.memory import readable
@@ -54,7 +54,7 @@ def prepare(
 
     And ``some`` of its rows, if these are asked for.
     """
-    with naming(Task(number, 0, "")):
+    with naming(number):
         if length(x) == 0:
             return None, None, None
         X, names = inputs.rows(x, owner)
