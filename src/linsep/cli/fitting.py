@@ -38,6 +38,7 @@ from linsep.tables import Encoder, Table
 from linsep.tuning import splits
 
 _SEPARATE = 20_000_000  # entries up to which separability is looked at
+_SEPARATE_WIDE = 1_000_000  # of tables with more columns than rows: coordinates in the span of the rows are dense
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -168,6 +169,11 @@ class Numbers:
         return float(getattr(rows, "nnz", getattr(rows, "n_entries", rows.size)))
 
     @property
+    def wide(self) -> bool:
+        """Whether there are more columns than rows."""
+        return self.stored is None and self.X.shape[1] > self.X.shape[0]
+
+    @property
     def digestible(self) -> tuple[Any, Any] | None:
         """Rows and targets for the digest in the model file, unless they are too many."""
         if self.stored is not None or self.X.shape[0] * self.X.shape[1] > LARGEST_DIGEST:
@@ -254,7 +260,9 @@ def _chosen(options: Any, model: Any, numbers: Numbers) -> Judgement:
 def _separability(
     options: Any, numbers: Numbers, y: npt.NDArray[Any], regression: bool
 ) -> bool | None:
-    if regression or len(np.unique(y)) != 2 or numbers.entries > _SEPARATE:
+    if regression or len(np.unique(y)) != 2:
+        return None
+    if numbers.entries > (_SEPARATE_WIDE if numbers.wide else _SEPARATE):
         return None
     found = linsep.separate(numbers.X, y, n_threads=options.threads)
     say(options, str(found))

@@ -7,12 +7,14 @@ and times or checksums of the files it was made from.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
 import os
 import shutil
 import tempfile
+import time
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -33,6 +35,7 @@ from linsep.errors import BadInput, Refused
 _VERSION = 4
 _PIECE = 1 << 20  # bytes of a file that share a checksum, where blocks do not decide
 _MANIFEST = "manifest.json"
+_TRIES, _PAUSE = 50, 0.1  # seconds between two looks at a cache that another process replaces
 
 
 class Damaged(Exception):
@@ -165,6 +168,15 @@ class Writer:
 Opened = tuple[StoredRows, Any, Any, "tuple[str, ...] | None"]
 
 
+def reopen(directory: Path) -> Opened:
+    """Open a cache that was just built, and may be replaced by another process at this moment."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(Damaged):
+            return open_cache(directory)
+        time.sleep(_PAUSE)
+    return open_cache(directory)
+
+
 def open_cache(directory: Path) -> Opened:
     """Rows, target, weight and names of a complete cache; Damaged if it is not."""
     try:
@@ -256,7 +268,10 @@ def build(directory: Path, files: NumericFiles, limit: float | None) -> None:
                 writer.add(batch, source)
         writer.finish(files.target())
         if directory.exists():
-            shutil.rmtree(directory)
+            with contextlib.suppress(Damaged):
+                open_cache(directory)[0].close()
+                return  # another process has built the same one
+            shutil.rmtree(directory, ignore_errors=True)
         os.rename(making, directory)
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY) and directory.exists():

@@ -254,8 +254,13 @@ def stored_rows(parts: Iterable[Any], width: int, cache: Path | None = None) -> 
         rows = block_cache.write_rows(home, parts, where, width)
         if cache is not None:
             rows.close()
-            os.rename(home, cache)
-            return Scan(block_cache.open_cache(cache)[0], cache=cache)
+            try:
+                os.rename(home, cache)
+            except OSError:
+                if not cache.exists():
+                    raise
+                shutil.rmtree(home, ignore_errors=True)  # another process has written the same rows
+            return Scan(block_cache.reopen(cache)[0], cache=cache)
     except BaseException:
         shutil.rmtree(home, ignore_errors=True)
         raise
@@ -333,7 +338,7 @@ def _cached(reader: NumericFiles, cache: Any, limit: float | None) -> Scan:
             opened = block_cache.open_cache(place)
         except block_cache.Damaged:
             block_cache.build(place, reader, limit)
-            opened = block_cache.open_cache(place)
+            opened = block_cache.reopen(place)
         if limit is not None and opened[0].nbytes > limit:
             raise BadInput(
                 f"The cache {place} takes {opened[0].nbytes:,} bytes, and cache_limit is {limit:,.0f}."
