@@ -9,12 +9,17 @@ import stat
 from collections.abc import Iterator
 from typing import IO
 
+from linsep.arguments import is_path
 from linsep.errors import BadInput
 
 
-def check_path(path: str | os.PathLike[str]) -> str:
-    """The path as text, if the system can open it."""
-    text = os.fspath(path)
+def check_path(path: str | os.PathLike[str], name: str = "a path") -> str:
+    """The path as text, if the system can open it; messages call it ``name``."""
+    if not is_path(path):
+        raise BadInput(
+            f"{name} must be a string or a pathlib.Path, got {path!r:.80} ({type(path).__name__})."
+        )
+    text = os.fsdecode(path)
     if "\0" in text:
         raise BadInput(f"the path {text!r} holds a NUL character, which no file name can hold.")
     return text

@@ -1,18 +1,47 @@
 """Every case of the scoreboard ends as it says; ``make faults`` runs each in a process of its own and counts."""
 
+from collections import defaultdict
+
 import pytest
 from scoreboard import GROUPS
 from scoreboard.harness import GOOD, run
 from scoreboard.libraries import Linsep
 
-CASES = [
-    pytest.param(case, id=f"{group}-{ascii(case.name)[1:-1]}", marks=[pytest.mark.slow] * case.slow)
-    for group, module in GROUPS.items()
-    for case in module.cases()
-]
+MANY = "F16"  # thousands of quick cases: those of one estimator or function are one test
 
 
-@pytest.mark.parametrize("case", CASES)
+def _cases():
+    for group in GROUPS.keys() - {MANY}:
+        for case in GROUPS[group].cases():
+            name = f"{group}-{ascii(case.name)[1:-1]}"
+            yield pytest.param(case, id=name, marks=[pytest.mark.slow] * case.slow)
+
+
+@pytest.mark.parametrize("case", sorted(_cases(), key=lambda one: one.id))
 def test_case(case):
     kind, text = run(case, Linsep())
     assert kind == GOOD, f"{kind}: {text}"
+
+
+def _families(slow):
+    families = defaultdict(list)
+    for case in GROUPS[MANY].cases():
+        if case.slow == slow:
+            families[case.name.partition("(")[0]].append(case)
+    return [pytest.param(cases, id=name) for name, cases in families.items()]
+
+
+def _all_good(cases):
+    outcomes = {case.name: run(case, Linsep()) for case in cases}
+    assert not {name: outcome for name, outcome in outcomes.items() if outcome[0] != GOOD}
+
+
+@pytest.mark.parametrize("cases", _families(slow=False))
+def test_parameters(cases):
+    _all_good(cases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cases", _families(slow=True))
+def test_slow_parameters(cases):
+    _all_good(cases)

@@ -6,11 +6,12 @@ import os
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
 from linsep.auditing import liblinear_models, model_files, objectives, plain, statsmodels_results
 from linsep.auditing.objectives import Given
 from linsep.auditing.subject import Stated, Subject
+from linsep.data.entrance import inputs
+from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.errors import BadInput
 
 
@@ -25,9 +26,10 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subj
     rows, final = X, model
     if hasattr(model, "steps"):
         rows, final = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
-    numbers = check_array(rows, accept_sparse="csr", dtype=np.float64)
+    numbers = inputs.rows(rows, "audit")[0].astype(np.float64)
+    refuse_nonfinite(numbers)
     n = numbers.shape[0]
-    weight = None if sample_weight is None else objectives.targets(sample_weight, n).astype(float)
+    weight = inputs.weights(sample_weight, n)
     given = Given(n, objectives.targets(y, n), weight)
     if isinstance(final, tuple):
         coef, intercept = final

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 
+from linsep.arguments import flag
 from linsep.certificates.claims import altered, another_objective, contradiction, inconsistency
 from linsep.certificates.closing import from_sums
 from linsep.certificates.exact import exact_certificate
@@ -123,6 +124,7 @@ def verify(
         ...
     linsep.errors.CertificateError: ...
     """
+    flag("exact", exact)
     opened = require_parts(model, "verify")
     model, X = opened.model, opened.transform(X)
     if hasattr(model, "_verified"):  # its proof is not one of duality, and it knows how to check it

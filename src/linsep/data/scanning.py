@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arguments import number
 from linsep.data import cache as block_cache
 from linsep.data.cluster.files import scan_on_cluster
 from linsep.data.files.arrays import open_npy
@@ -26,6 +27,7 @@ from linsep.data.location import Location
 from linsep.data.pieces import PieceFile
 from linsep.data.stored import DenseRows, StoredRows
 from linsep.errors import BadInput
+from linsep.paths import check_path
 
 
 class Scan:
@@ -211,6 +213,9 @@ def scan(  # noqa: PLR0913
         quote=quote,
         encoding=encoding,
     )
+    cache = None if cache is None else check_path(cache, "cache")
+    if cache_limit is not None and not number("cache_limit", cache_limit) > 0:
+        raise BadInput(f"cache_limit must be a positive number of bytes, got {cache_limit!r}.")
     wanted = Wanted(y_column, s_column, how)
     reader = NumericFiles(files, wanted)
     if client is not None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from linsep import losses
+from linsep import arguments, losses
 from linsep.errors import BadInput, Refused
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet, resolve
 from linsep.train import Recipe
+
+# Checks that other layers share.
+one_of, flag, number = arguments.one_of, arguments.flag, arguments.number
+count, threads = arguments.count, arguments.threads
 
 #: Parameters with a value for each feature.
 _BY_FEATURE = ("penalty_factor", "feature_groups")
@@ -22,7 +26,7 @@ _BY_FEATURE = ("penalty_factor", "feature_groups")
 def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
     """The Recipe of an estimator that has the common parameters as attributes."""
     flag("warm_start", model.warm_start)
-    tol = _number("tol", model.tol)
+    tol = number("tol", model.tol)
     if not 0 < tol < np.inf:
         raise BadInput(
             f"tol must be a positive finite number, got {model.tol!r}; the fit stops when its proven relative "
@@ -31,16 +35,24 @@ def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
     return Recipe(
         loss=loss,
         penalty=ElasticNet(
-            _number("C", model.C), _number("l1_ratio", getattr(model, "l1_ratio", 0.0))
+            number("C", model.C), number("l1_ratio", getattr(model, "l1_ratio", 0.0))
         ),
         fit_intercept=flag("fit_intercept", model.fit_intercept),
         tol=tol,
-        solver=model.solver,
+        solver=_solver(model.solver),
         time_limit=_limit("time_limit", model.time_limit, "seconds"),
         max_passes=_limit("max_passes", model.max_passes, "passes over the data"),
         n_threads=threads(model.n_threads),
         seed=seed(model.random_state),
     )
+
+
+def _solver(given: Any) -> str:
+    if not isinstance(given, str):
+        raise BadInput(
+            f"solver must be a name, for instance 'auto' or 'newton', got {given!r:.80}."
+        )
+    return given
 
 
 def uneven(model: Any) -> bool:
@@ -66,28 +78,9 @@ def regression_loss(given: Any) -> Loss:
     return _loss_for("regression", "real targets", given).for_targets()
 
 
-def one_of(name: str, given: Any, known: tuple[str, ...]) -> str:
-    """The name given, if it is a known one."""
-    if not isinstance(given, str) or given not in known:
-        raise BadInput(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}.")
-    return given
-
-
-def flag(name: str, given: Any) -> bool:
-    """The truth value given; numbers and strings are not taken for one."""
-    if given is not True and given is not False and not isinstance(given, np.bool_):
-        raise BadInput(f"{name} must be True or False, got {given!r}.")
-    return bool(given)
-
-
-def number(name: str, given: Any) -> float:
-    """A number; truth values and text are not taken for one."""
-    return _number(name, given)
-
-
 def positive(name: str, given: Any, other: str = "") -> float:
     """A positive finite number; ``other`` is what the message offers beside it."""
-    value = _number(name, given)
+    value = number(name, given)
     if not 0 < value < np.inf:
         raise BadInput(f"{name} must be a positive finite number{other}, got {given!r}.")
     return value
@@ -100,13 +93,6 @@ def positive_or(name: str, given: Any, word: str) -> float | None:
     if isinstance(given, str):
         raise BadInput(f"{name} must be a positive finite number or {word!r}, got {given!r}.")
     return positive(name, given, f" or {word!r}")
-
-
-def count(name: str, given: Any, what: str) -> int:
-    """A whole number >= 1."""
-    if isinstance(given, bool | np.bool_) or not isinstance(given, Integral) or int(given) < 1:
-        raise BadInput(f"{name} must be a whole number of {what}, at least 1, got {given!r}.")
-    return int(given)
 
 
 def limit(name: str, given: Any, unit: str) -> float:
@@ -129,36 +115,13 @@ def _loss_for(fact: str, what: str, given: Any) -> Loss:
     return loss
 
 
-def _number(name: str, given: Any) -> float:
-    if type(given) is float:  # by far the most frequent, and ABCs are slow
-        return given
-    if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
-        hint = "; C=inf means no penalty" if name == "C" and given is None else ""
-        raise BadInput(f"{name} must be a number, got {given!r} ({type(given).__name__}){hint}.")
-    try:
-        return float(given)
-    except OverflowError as error:
-        raise BadInput(f"{name} is too large for a float64; use inf.") from error
-
-
 def _limit(name: str, given: Any, unit: str) -> float | None:
     if given is None:
         return None
-    limit = _number(name, given)
+    limit = number(name, given)
     if not limit > 0:
         raise BadInput(f"{name} must be a positive number of {unit}, or None, got {given!r}.")
     return limit
-
-
-def threads(given: Any) -> int | None:
-    """The number of threads given, None for all processors."""
-    if given is None:
-        return None
-    if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
-        raise BadInput(
-            f"n_threads must be a whole number >= 1, or None for all processors, got {given!r}."
-        )
-    return int(given)
 
 
 def seed(given: Any) -> int | None:

@@ -287,7 +287,7 @@ class Perceptron(ByScores):
     def _settings(self) -> dict[str, Any]:
         return {
             "update": parameters.one_of(
-                "update", "normalised" if self.update == "normalized" else self.update, UPDATES
+                "update", {"normalized": "normalised"}.get(str(self.update), self.update), UPDATES
             ),
             "order": parameters.one_of("order", self.order, ORDERS),
             "fit_intercept": parameters.flag("fit_intercept", self.fit_intercept),

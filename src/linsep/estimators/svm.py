@@ -268,12 +268,14 @@ class LinearSVC(Classification):
 
     def _two_class_loss(self) -> Loss:
         loss = _LOSSES[parameters.one_of("loss", self.loss, tuple(_LOSSES))]()
-        if self.multiclass == "crammer_singer" and self.loss != "hinge":
+        scheme = parameters.one_of("multiclass", self.multiclass, self._schemes)
+        if scheme == "crammer_singer" and self.loss != "hinge":
             raise BadInput(
                 f"multiclass='crammer_singer' has a hinge of its own and takes no loss={self.loss!r}; "
                 "use loss='hinge', or multiclass='ovr'."
             )
-        return Hinge() if self.C == np.inf else loss  # no slack, so no difference: the hard margin
+        hard = parameters.number("C", self.C) == np.inf
+        return Hinge() if hard else loss  # no slack, so no difference: the hard margin
 
     def _own_answers(
         self, fits: list[Fit], rows: Any, known: labels.Labels, weight: FloatArray | None

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from linsep.arguments import number, pair
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Part
+from linsep.data.entrance import inputs
 from linsep.errors import BadInput, Refused
 from linsep.inference.intervals import INTERCEPT, covariance, margins, refusal, rows, with_intervals
 from linsep.inference.results import Coefficient, Summary
@@ -71,7 +73,7 @@ def summary(
     """
     opened = require_parts(model, "summary")
     model, X = opened.model, opened.transform(X)
-    if not 0.0 < level < 1.0:
+    if not 0.0 < number("level", level) < 1.0:
         raise BadInput(f"level must lie between 0 and 1, got {level!r}.")
     if not hasattr(model, "_verification_parts"):
         raise Refused(
@@ -98,7 +100,7 @@ def summary(
             tables[title] = _plain(part, names, column)
     facts = _facts(model, parts, X, y, sample_weight, offset is None)
     if held_out is not None:
-        other, answers = held_out
+        other, answers = pair("held_out", held_out, "(X, y)")
         facts.update(_held_out(model, opened.transform(other), answers, level=level))
     weight = parts[0].weight
     return Summary(
@@ -156,6 +158,8 @@ def _held_out(model: Any, X: Any, y: Any, *, level: float) -> dict[str, float]:
     if not hasattr(model, "classes_"):
         return {"held-out R squared": float(model.score(X, y))}
     y = np.asarray(y)
-    n, wrong = len(y), int(np.count_nonzero(model.predict(X) != y))
+    found = model.predict(X)
+    y = inputs.column(y, len(found), type(model).__name__)
+    n, wrong = len(y), int(np.count_nonzero(found != y))
     bound = float(clopper_pearson(wrong, n, delta=1.0 - level))
     return {"held-out error": wrong / n, f"its upper bound, level {level:g}": bound}

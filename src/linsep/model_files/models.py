@@ -19,9 +19,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from linsep import estimators
+from linsep.arguments import flag, pair
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
-from linsep.errors import BadModelFile, Refused
+from linsep.errors import BadInput, BadModelFile, Refused
 from linsep.estimators.scoring import dense_coef
 from linsep.model_files import container
 from linsep.model_files.steps import StepReader, StepWriter, check_attribute_names, warn_of_version
@@ -134,6 +135,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def to_bytes(model: Any, *, data: Any = None, include_dual: bool = True) -> bytes:
     """The content of a model file."""
+    flag("include_dual", include_dual)
     encoder, estimator, stepped = _parts(model)
     name = type(estimator).__name__
     check_is_fitted(estimator, "coef_")
@@ -142,7 +144,7 @@ def to_bytes(model: Any, *, data: Any = None, include_dual: bool = True) -> byte
     fitted = {key: value for key, value in vars(estimator).items() if key not in left_out}
     fitted["coef_"] = dense_coef(estimator)
     if data is not None:
-        X, y = data
+        X, y = pair("data", data, "(X, y)")
         fitted["data_digest_"] = digest(taken_apart(model).transform(X) if stepped else X, y)
     if not include_dual and "_fits" in fitted:
         fitted["_fits"] = [_without_rows(fit) for fit in fitted["_fits"]]
@@ -189,6 +191,8 @@ def digest(X: Any, y: Any) -> str:
         X = sp.csr_array(X).sorted_indices()
     else:
         X = np.asarray(X)
+    if len(X.shape) != 2:
+        raise BadInput(f"data must be the rows and labels of a fit, got rows of shape {X.shape}.")
     step = max(1, (1 << 20) // max(X.shape[1], 1))
     found.update(repr(X.shape).encode())
     for start in range(0, X.shape[0], step):

@@ -141,7 +141,7 @@ def sizes(schedule: Schedule, k: npt.NDArray[np.int64]) -> FloatArray:
 def _size(schedule: Schedule, k: int) -> float:
     try:
         return float(schedule(k))
-    except ArithmeticError as error:
+    except Exception as error:  # whatever a function of the user raises
         raise BadInput(f"schedule fails at step k = {k}: {error}.") from error
 
 

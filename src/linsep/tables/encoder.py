@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from linsep.arguments import count, flag, is_whole, one_of, pair
 from linsep.data import Location, Scan, location_of
 from linsep.data.cluster import MappedRows, statistics_of
 from linsep.data.files.columns import missing_name, printable
@@ -324,28 +325,20 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _types(self, told: dict[str, str]) -> dict[str, str]:
         """What the reader of the table and the user said about columns."""
-        return {**told, **check_types(self.types or {})}
+        return {**told, **check_types({} if self.types is None else self.types)}
 
     def _settings(self) -> Settings:
-        if self.sparse not in (True, False, "auto"):
-            raise BadInput(f"sparse must be True, False or 'auto', got {self.sparse!r}.")
-        if self.extra not in ("error", "ignore"):
-            raise BadInput(f"extra must be 'error' or 'ignore', got {self.extra!r}.")
-        if self.analyzer not in ("word", "char", "char_wb"):
-            raise BadInput(f"analyzer must be 'word', 'char' or 'char_wb', got {self.analyzer!r}.")
-        if not 1 <= self.hash_size <= LARGEST_HASH or self.max_levels < 1 or self.min_count < 1:
-            raise BadInput(
-                f"hash_size must lie in [1, {LARGEST_HASH}], max_levels and min_count from 1."
-            )
-        shortest, longest = self.ngrams
-        if not 1 <= shortest <= longest <= 10:
+        one_of("sparse", self.sparse, (True, False, "auto"))
+        one_of("extra", self.extra, ("error", "ignore"))
+        shortest, longest = pair("ngrams", self.ngrams, "(shortest, longest)")
+        if not is_whole(shortest, 1, 10) or not is_whole(longest, shortest, 10):
             raise BadInput(f"ngrams must be (shortest, longest) from 1 to 10, got {self.ngrams!r}.")
         return Settings(
-            self.standardise,
-            self.max_levels,
-            self.min_count,
-            self.hash_size,
-            self.analyzer,
+            flag("standardise", self.standardise),
+            count("max_levels", self.max_levels, "levels"),
+            count("min_count", self.min_count, "rows"),
+            count("hash_size", self.hash_size, "columns", LARGEST_HASH),
+            one_of("analyzer", self.analyzer, ("word", "char", "char_wb")),
             (shortest, longest),
         )
 

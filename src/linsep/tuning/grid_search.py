@@ -14,10 +14,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
+from linsep.arguments import flag, one_of
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
 from linsep.data.cluster import persist
+from linsep.data.entrance.inputs import weights
 from linsep.errors import BadInput, ConvergenceWarning, require_certificate
 from linsep.monitoring import Job
 from linsep.pipelines import Parts, final_step, stacked, take_rows, taken_apart
@@ -124,8 +126,9 @@ def tune(  # noqa: PLR0913
     True
     """
     began = perf_counter()
-    if rule not in RULES:
-        raise BadInput(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}.")
+    one_of("rule", rule, RULES)
+    for name, given in (("reject", reject), ("refit", refit), ("keep", keep)):
+        flag(name, given)
     if l1_ratios is not None:
         how: dict[str, Any] = {"cv": cv, "validation": validation, "test": test, "groups": groups}
         how |= {"scoring": scoring, "rule": rule, "reject": reject, "refit": refit, "keep": keep}
@@ -139,7 +142,7 @@ def tune(  # noqa: PLR0913
         _refuse_with_steps(X, cv, reject)
     classifier = is_classifier(parts_of.model)
     score = resolve(scoring, regression=not classifier)
-    X, target, sample_weight = examined(parts_of, X, y, sample_weight)
+    X, target, weight = examined(parts_of, X, y, sample_weight)
     parts = splits.make(
         target,
         cv=cv,
@@ -149,7 +152,6 @@ def tune(  # noqa: PLR0913
         classifier=classifier,
         seed=_seed(random_state),
     )
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if reject and location_of(X) is not Location.MEMORY:
         raise BadInput("reject=True needs the rows in memory; leave it out.")
     if reject:
@@ -201,7 +203,10 @@ def _tune_ratios(
         raise BadInput(
             f"l1_ratios: {type(model).__name__} has no parameter l1_ratio; leave it out."
         )
-    ratios = np.unique(np.atleast_1d(np.asarray(l1_ratios, dtype=np.float64)))
+    try:
+        ratios = np.unique(np.atleast_1d(np.asarray(l1_ratios, dtype=np.float64)))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"l1_ratios must be numbers from 0 to 1 ({error}).") from error
     if not len(ratios) or not ((ratios >= 0.0) & (ratios <= 1.0)).all():
         raise BadInput(f"l1_ratios must be numbers from 0 to 1, got {l1_ratios!r}.")
     if hasattr(how["cv"], "split") and how["test"] is None and y is not None:
@@ -256,17 +261,23 @@ def examined(parts: Parts, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDArra
         X = X.without_targets()
     asked = tunable(parts.model)
     if asked is None:
-        return X, np.asarray(y), weight
-    if parts.steps is not None:
-        return X, asked._read_targets(np.zeros((_num_samples(X), 1)), y)[2], weight
-    rows, names, target = asked._read_targets(X, y)
-    return (rows if names is None and not on_disk else X), target, weight
+        target = np.asarray(y)
+    elif parts.steps is not None:
+        target = asked._read_targets(np.zeros((_num_samples(X), 1)), y)[2]
+    else:
+        rows, names, target = asked._read_targets(X, y)
+        X = rows if names is None and not on_disk else X
+    return X, target, weights(weight, len(target))
 
 
 def _seed(random_state: Any) -> int | None:
     if random_state is None:
         return None
     if isinstance(random_state, int | np.integer):
+        if not 0 <= random_state < 2**32:
+            raise BadInput(
+                f"random_state must be a whole number from 0 to 2**32 - 1, got {random_state!r:.40}."
+            )
         return int(random_state)
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))

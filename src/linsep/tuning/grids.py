@@ -11,6 +11,7 @@ from linsep.errors import BadInput
 
 DEFAULT = 10
 LOWEST, HIGHEST = 1e-4, 1e4
+MOST = 1_000_000  # values of a grid
 
 
 def grid_of(Cs: Any) -> npt.NDArray[np.float64]:
@@ -18,8 +19,10 @@ def grid_of(Cs: Any) -> npt.NDArray[np.float64]:
     if Cs is None:
         Cs = DEFAULT
     if isinstance(Cs, int | np.integer) and type(Cs) is not bool:
-        if Cs < 2:
-            raise BadInput(f"Cs={Cs!r}: a grid needs at least 2 values; or give the values.")
+        if not 2 <= Cs <= MOST:
+            raise BadInput(
+                f"Cs={Cs!r:.40}: a grid has at least 2 values and at most {MOST:,}; or give the values."
+            )
         return np.geomspace(LOWEST, HIGHEST, int(Cs))
     if np.asarray(Cs).dtype.kind in "USO":
         raise BadInput(f"Cs must be a list of numbers or a count, got {Cs!r}.")

@@ -65,8 +65,7 @@ def path(
     if parts.steps is not None:
         X, parts = clone(parts.steps).fit_transform(X, y), Parts(None, parts.model)
     estimator = parts.model
-    X, target, sample_weight = examined(parts, X, y, sample_weight)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    X, target, weight = examined(parts, X, y, sample_weight)
     with Job("path", total=len(grid)) as job:
         models = _together(estimator, X, target, weight, grid)
         if models is None:

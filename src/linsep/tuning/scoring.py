@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.metrics import get_scorer
 
 from linsep.data import Location, location_of
-from linsep.errors import BadInput
+from linsep.errors import BadInput, LinsepError
 
 NAMES = ("error", "log_loss", "auc")
 
@@ -50,7 +50,16 @@ def _scorer(scorer: Any) -> Callable[[Any, Any, npt.NDArray[Any], Any], float]:
             raise BadInput(
                 f"Rows on disk or on a cluster are scored by one of {', '.join(_OWN)}: give one as scoring."
             )
-        return float(scorer(model, X, y))
+        try:
+            return float(scorer(model, X, y))
+        except LinsepError:
+            raise
+        except Exception as error:  # whatever a function of the user raises
+            name = getattr(scorer, "__name__", scorer)
+            raise BadInput(
+                f"scoring={name} failed on a held-out part ({type(error).__name__}: {error}); it must be a function "
+                "(model, X, y) -> float."
+            ) from error
 
     return of
 

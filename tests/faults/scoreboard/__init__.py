@@ -15,6 +15,7 @@ GROUPS: dict[str, ModuleType] = {
         "f05_labels",
         "f06_scales",
         "f13_command_line",
+        "f16_parameters",
     )
 }
 PEER_GROUPS = ("F1", "F4", "F5", "F6")  #: asked of other libraries too

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from linsep.arguments import flag
 from linsep.data.files.columnar import (
     Asked,
     Records,
@@ -51,8 +52,9 @@ class Dialect:
 
     def check(self) -> None:
         """Refuse a separator or a quote that is not one character."""
-        if not isinstance(self.header, bool):
-            raise BadInput(f"header must be True or False, got {self.header!r}.")
+        flag("header", self.header)
+        if not isinstance(self.encoding, str):
+            raise BadInput(f"encoding must be a name such as 'utf-8', got {self.encoding!r:.80}.")
         for name in ("delimiter", "decimal", "quote"):
             given = getattr(self, name)
             if given is None and name != "decimal":

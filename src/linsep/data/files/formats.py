@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import PurePath
 
+from linsep.arguments import words
 from linsep.data.files.arrow_dataset import DATASET, dataset_records
 from linsep.data.files.columnar import Asked, Records, columnar_records
 from linsep.data.files.datafile import DataFile
@@ -57,15 +58,13 @@ class Reading:
         **dialect: object,
     ) -> Reading:
         """Check what the caller gave."""
-        if format is not None and format not in FORMATS:
-            raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
-        if isinstance(ignore, str):
-            raise BadInput(f"ignore must be a list of columns: ignore=[{ignore!r}].")
-        if isinstance(missing, str):
-            raise BadInput(f"missing must be a list of words: missing=[{missing!r}].")
-        how = Dialect(missing=frozenset(missing) | {""}, **dialect)  # type: ignore[arg-type]
+        if format is not None and (not isinstance(format, str) or format not in FORMATS):
+            raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {format!r:.80}.")
+        absent = frozenset(map(str, words("missing", missing, "words"))) | {""}
+        how = Dialect(missing=absent, **dialect)  # type: ignore[arg-type]
         how.check()
-        return cls(format, check_types(types or {}), tuple(ignore), how)
+        left_out = tuple(words("ignore", ignore, "columns"))
+        return cls(format, check_types({} if types is None else types), left_out, how)
 
     def settings(self) -> list[object]:
         """All of it as plain values in a fixed order, for the key of a cache."""
@@ -79,7 +78,7 @@ def check_types(types: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(types, Mapping):
         raise BadInput(f"types must be a dict {{column: type}}, got {types!r:.80}.")
     for column, kind in types.items():
-        if kind not in TYPES:
+        if not isinstance(kind, str) or kind not in TYPES:
             raise BadInput(f"types[{column!r}] must be one of {', '.join(TYPES)}, got {kind!r}.")
     return dict(types)
 

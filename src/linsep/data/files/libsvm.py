@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arguments import count, is_whole, one_of, threads
 from linsep.data.files.datafile import DataFile
 from linsep.data.files.listing import list_files
 from linsep.data.files.source import UTF8_MARK, Source, name_of, opened, refuse
@@ -108,8 +108,11 @@ def read_libsvm(
     )
 
 
-def _is_count(given: object) -> bool:
-    return isinstance(given, Integral) and 0 < int(given) < 2**63
+def _is_float(given: Any) -> bool:
+    try:
+        return np.dtype(given) in (np.float64, np.float32)
+    except Exception:  # NumPy raises whatever its parser of type names does
+        return False
 
 
 def read_rows(
@@ -122,14 +125,15 @@ def read_rows(
     n_threads: int | None = None,
 ) -> LibsvmData:
     """Read a LIBSVM file that messages call ``path``."""
-    if zero_based not in (True, False, "auto"):
-        raise BadInput(f"zero_based must be True, False or 'auto', got {zero_based!r}.")
-    if np.dtype(dtype) not in (np.float64, np.float32):
-        raise BadInput(f"dtype must be float64 or float32, got {dtype!r}.")
-    if not (n_features is None or _is_count(n_features)):
+    one_of("zero_based", zero_based, (True, False, "auto"))
+    if not _is_float(dtype):
+        raise BadInput(f"dtype must be float64 or float32, got {dtype!r:.80}.")
+    if not (n_features is None or is_whole(n_features, 1, 2**63 - 1)):
         raise BadInput(
-            f"n_features must be a whole number from 1 to 2**63 - 1, or None, got {n_features!r}."
+            f"n_features must be a whole number from 1 to 2**63 - 1, or None, got {n_features!r:.80}."
         )
+    count("max_features", max_features, "columns")
+    n_threads = threads(n_threads)
     parse = _Parser(path, np.dtype(dtype), max_features, zero_based)
     parts = list(_parsed(source, parse, n_threads or default_threads()))
     n = sum(len(part.y) for part in parts)

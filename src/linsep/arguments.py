@@ -1,0 +1,97 @@
+"""Arguments that callers give: checked by name before they are used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from linsep.errors import BadInput
+
+
+def one_of(name: str, given: Any, known: tuple[Any, ...]) -> Any:
+    """The word or truth value given, if it is a known one."""
+    if not isinstance(given, str | bool | np.bool_) or given not in known:
+        raise BadInput(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r:.80}.")
+    return given
+
+
+def flag(name: str, given: Any) -> bool:
+    """The truth value given; numbers and strings are not taken for one."""
+    if given is not True and given is not False and not isinstance(given, np.bool_):
+        raise BadInput(f"{name} must be True or False, got {given!r:.80}.")
+    return bool(given)
+
+
+def number(name: str, given: Any) -> float:
+    """A number; truth values and text are not taken for one."""
+    if type(given) is float:  # by far the most frequent, and ABCs are slow
+        return given
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Real):
+        hint = "; C=inf means no penalty" if name == "C" and given is None else ""
+        raise BadInput(
+            f"{name} must be a number, got {given!r:.80} ({type(given).__name__}){hint}."
+        )
+    try:
+        return float(given)
+    except OverflowError as error:
+        raise BadInput(f"{name} is too large for a float64; use inf.") from error
+
+
+def is_whole(given: object, least: int, most: int) -> bool:
+    """Whether a whole number of that range was given, and not a truth value."""
+    if isinstance(given, bool | np.bool_) or not isinstance(given, Integral):
+        return False
+    return least <= int(given) <= most
+
+
+def count(name: str, given: Any, what: str, most: int = 2**63 - 1) -> int:
+    """A whole number >= 1 of something."""
+    if not is_whole(given, 1, most):
+        upper = "" if most == 2**63 - 1 else f" and at most {most:,}"
+        raise BadInput(
+            f"{name} must be a whole number of {what}, at least 1{upper}, got {given!r:.80}."
+        )
+    return int(given)
+
+
+def threads(given: Any) -> int | None:
+    """The number of threads given, None for all processors."""
+    if given is None:
+        return None
+    if not is_whole(given, 1, 1 << 20):
+        raise BadInput(
+            f"n_threads must be a whole number >= 1 and at most {1 << 20:,}, or None for all processors, "
+            f"got {given!r:.80}."
+        )
+    return int(given)
+
+
+def words(name: str, given: Any, what: str) -> list[Any]:
+    """The entries of a list of columns or words; a single string is no list."""
+    if isinstance(given, str):
+        raise BadInput(f"{name} must be a list of {what}: {name}=[{given!r}].")
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise BadInput(f"{name} must be a list of {what}, got {given!r:.80}.")
+    found = list(given)
+    wrong = [
+        one for one in found if not isinstance(one, str) and not is_whole(one, -(2**63), 2**63)
+    ]
+    if wrong:
+        raise BadInput(f"{name} must be a list of {what}, but {wrong[0]!r:.80} is in it.")
+    return found
+
+
+def pair(name: str, given: Any, what: str) -> tuple[Any, Any]:
+    """Two things, for instance rows and their labels."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise BadInput(f"{name} must be a pair {what}, got {given!r:.80}.")
+    return given[0], given[1]
+
+
+def is_path(given: object) -> bool:
+    """Whether the system may take it for the name of a file."""
+    return isinstance(given, str | bytes | os.PathLike)
