@@ -14,7 +14,14 @@ GROUPS: dict[str, ModuleType] = {
         "f04_arrays",
         "f05_labels",
         "f06_scales",
+        "f07_certificates",
+        "f08_model_files",
+        "f09_crashes",
+        "f10_interrupts",
+        "f11_threads",
         "f13_command_line",
+        "f14_failing_calls",
+        "f15_ecosystem",
         "f16_parameters",
     )
 }
