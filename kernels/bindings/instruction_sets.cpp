@@ -4,41 +4,36 @@
 #include <stdexcept>
 
 #include "bindings/types.hpp"
+#include "core/platform.hpp"
 
 namespace linsep::python {
 namespace {
 
-// From the plainest to the richest; only those up to the best one may be asked for their Table.
+// From the plainest to the richest; only those that the machine has may be asked for their Table.
 struct Set {
     const char* name;
     Table (*table)();
+    int level;  // x86-64-v2, -v3, -v4; 0: any machine
 };
-const Set sets[] = {{"base", table_base},
-#ifdef LINSEP_X86
-                    {"avx2", table_avx2},
-                    {"avx512", table_avx512}
+const Set sets[] = {
+#if !defined(LINSEP_X86)
+    {"base", table_base, 0}
+#elif defined(LINSEP_EIGHT_LANES)
+    {"base", table_base, 2}, {"avx2", table_avx2, 3}, {"avx512", table_avx512, 3}
+#else
+    {"base", table_base, 2}, {"avx2", table_avx2, 3}, {"avx512", table_avx512, 4}
 #endif
 };
 
-// -march=x86-64-v4 includes all of v3, v3 all of v2.
-int best_set() {
-#ifdef LINSEP_X86
-    __builtin_cpu_init();
-    if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
-          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt") &&
-          __builtin_cpu_supports("movbe")))
-        return 0;
-    if (!(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-          __builtin_cpu_supports("avx512cd")))
-        return 1;
-    return 2;
-#else
-    return 0;
-#endif
+// How many of them the machine has.
+int usable_sets() {
+    const int level = platform::x86_level();
+    int count = 0;
+    while (count < static_cast<int>(std::size(sets)) && sets[count].level <= level) ++count;
+    return count;
 }
-const int best = best_set();
-Table current = sets[best].table();
+const int usable = usable_sets();
+Table current{};
 
 std::string names(int count) {
     std::string all;
@@ -49,9 +44,9 @@ std::string names(int count) {
 void use(const std::string& name) {
     for (int i = 0; const Set& set : sets) {
         if (name == set.name) {
-            if (i > best)
+            if (i >= usable)
                 throw std::invalid_argument("this machine lacks the instruction set '" + name +
-                                            "'; it has: " + names(best + 1));
+                                            "'; it has: " + names(usable));
             current = set.table();
             return;
         }
@@ -61,11 +56,12 @@ void use(const std::string& name) {
                                 "'; this build has: " + names(static_cast<int>(std::size(sets))));
 }
 
-void use_that_of_environment() {
+void use_best_or_that_of_environment() {
+    if (usable == 0)
+        throw nb::import_error("linsep needs a processor with SSE4.2 and POPCNT (x86-64-v2), of 2009 or later");
     const char* name = std::getenv("LINSEP_INSTRUCTION_SET");
-    if (!name || !*name) return;
     try {
-        use(name);
+        use(name && *name ? name : sets[usable - 1].name);
     } catch (const std::invalid_argument& fault) {
         throw nb::import_error((std::string("LINSEP_INSTRUCTION_SET: ") + fault.what()).c_str());
     }
@@ -77,13 +73,13 @@ const Table* const table = &current;
 
 void bind_instruction_sets(nb::module_& m) {
     using namespace nb::literals;
-    use_that_of_environment();
+    use_best_or_that_of_environment();
     m.def("instruction_set", [] { return std::string(table->name); }, "Name of the instruction set in use.");
     m.def(
         "instruction_sets",
         [] {
             nb::list all;
-            for (int i = 0; i <= best; ++i) all.append(sets[i].name);
+            for (int i = 0; i < usable; ++i) all.append(sets[i].name);
             return nb::typed<nb::list, nb::str>(std::move(all));
         },
         "Names of the instruction sets that this build and this machine have, the plainest first.");

@@ -3,8 +3,6 @@
 //
 // After a fork the child has no such thread: it starts one of its own with its next task.
 #pragma once
-#include <unistd.h>
-
 #include <atomic>
 #include <exception>
 #include <new>
@@ -13,6 +11,7 @@
 
 #include "core/api.hpp"
 #include "core/interrupt.hpp"
+#include "core/platform.hpp"
 
 namespace linsep {
 
@@ -45,7 +44,7 @@ class HelperThread {
         }
         try {
             thread.thread_ = std::thread([&thread] { thread.work(); });
-            thread.process_ = getpid();
+            thread.process_ = platform::process_id();
         } catch (const std::exception&) {  // no thread or no memory to be had: the caller does it all
             thread.state_.store(kIdle, std::memory_order_release);
             task(with);
@@ -54,7 +53,7 @@ class HelperThread {
     static void wait(void* self) {
         const HelperThread& thread = *static_cast<HelperThread*>(self);
         for (int spins = 0; thread.state_.load(std::memory_order_acquire) == kBusy; ++spins)
-            spins < kSpins ? pause() : wait_long();
+            spins < kSpins ? platform::pause() : wait_long();
     }
     static void wait_long() {
         poll();
@@ -78,7 +77,7 @@ class HelperThread {
         poll_flag(&dropped_);  // only the caller asks Python
         for (;;) {
             for (int spins = 0; state_.load(std::memory_order_acquire) == kIdle; ++spins)
-                spins < kSpins ? pause() : state_.wait(kIdle, std::memory_order_acquire);
+                spins < kSpins ? platform::pause() : state_.wait(kIdle, std::memory_order_acquire);
             if (state_.load(std::memory_order_acquire) == kEnd) return;
             try {
                 task_(with_);
@@ -91,13 +90,8 @@ class HelperThread {
     }
     // Whether the thread runs in this process. That of the parent can be neither joined nor detached: it is forgotten.
     bool runs() {
-        if (thread_.joinable() && process_ != getpid()) ::new (static_cast<void*>(&thread_)) std::thread;
+        if (thread_.joinable() && process_ != platform::process_id()) ::new (static_cast<void*>(&thread_)) std::thread;
         return thread_.joinable();
-    }
-    static void pause() {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
     }
 
     const bool wanted_;
@@ -106,7 +100,7 @@ class HelperThread {
     std::exception_ptr thrown_;
     void (*task_)(void*) = nullptr;
     void* with_ = nullptr;
-    pid_t process_ = 0;
+    int process_ = 0;
     std::thread thread_;
 };
 

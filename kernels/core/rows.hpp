@@ -16,24 +16,22 @@ inline i64 min64(i64 a, i64 b) { return a < b ? a : b; }
 
 // Sums over the lanes of VL vectors at once, as one vector.
 inline vd reduce(const vd* a) {
-#if defined(__AVX512F__)
+#if LINSEP_LANES == 8
     vd b[4], c[2];
     for (int i = 0; i < 4; ++i)
-        b[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
-               __builtin_shufflevector(a[2 * i], a[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        b[i] = shuffle<0, 8, 2, 10, 4, 12, 6, 14>(a[2 * i], a[2 * i + 1]) +
+               shuffle<1, 9, 3, 11, 5, 13, 7, 15>(a[2 * i], a[2 * i + 1]);
     for (int i = 0; i < 2; ++i)
-        c[i] = __builtin_shufflevector(b[2 * i], b[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
-               __builtin_shufflevector(b[2 * i], b[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
-    return __builtin_shufflevector(c[0], c[1], 0, 1, 2, 3, 8, 9, 10, 11) +
-           __builtin_shufflevector(c[0], c[1], 4, 5, 6, 7, 12, 13, 14, 15);
-#elif defined(__AVX2__)
+        c[i] = shuffle<0, 1, 8, 9, 4, 5, 12, 13>(b[2 * i], b[2 * i + 1]) +
+               shuffle<2, 3, 10, 11, 6, 7, 14, 15>(b[2 * i], b[2 * i + 1]);
+    return shuffle<0, 1, 2, 3, 8, 9, 10, 11>(c[0], c[1]) + shuffle<4, 5, 6, 7, 12, 13, 14, 15>(c[0], c[1]);
+#elif LINSEP_LANES == 4
     vd b[2];
     for (int i = 0; i < 2; ++i)
-        b[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 4, 2, 6) +
-               __builtin_shufflevector(a[2 * i], a[2 * i + 1], 1, 5, 3, 7);
-    return __builtin_shufflevector(b[0], b[1], 0, 1, 4, 5) + __builtin_shufflevector(b[0], b[1], 2, 3, 6, 7);
+        b[i] = shuffle<0, 4, 2, 6>(a[2 * i], a[2 * i + 1]) + shuffle<1, 5, 3, 7>(a[2 * i], a[2 * i + 1]);
+    return shuffle<0, 1, 4, 5>(b[0], b[1]) + shuffle<2, 3, 6, 7>(b[0], b[1]);
 #else
-    return __builtin_shufflevector(a[0], a[1], 0, 2) + __builtin_shufflevector(a[0], a[1], 1, 3);
+    return shuffle<0, 2>(a[0], a[1]) + shuffle<1, 3>(a[0], a[1]);
 #endif
 }
 

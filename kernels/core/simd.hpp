@@ -1,5 +1,6 @@
 // Vectors of doubles in the compiler's own vector extension: one text for SSE, AVX2, AVX-512 and NEON.
-// VL is the width the instruction set of this translation unit likes best.
+// VL is the width that suits the instruction set of this translation unit best. The build may ask for eight lanes
+// (LINSEP_LANES) where registers have four: so kernels for AVX-512 are tested on machines that lack it.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -7,16 +8,24 @@
 #include <immintrin.h>
 #endif
 
+#if !defined(LINSEP_LANES) && defined(__AVX512F__)
+#define LINSEP_LANES 8
+#elif !defined(LINSEP_LANES) && defined(__AVX2__)
+#define LINSEP_LANES 4
+#elif !defined(LINSEP_LANES)
+#define LINSEP_LANES 2
+#endif
+// Whether a vector fits a register of these sets, and their instructions apply.
+#if LINSEP_LANES == 8 && defined(__AVX512F__)
+#define LINSEP_AVX512 1
+#elif LINSEP_LANES == 4 && defined(__AVX2__)
+#define LINSEP_AVX2 1
+#endif
+
 namespace linsep::LINSEP_ARCH {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int VL = 8;
-#elif defined(__AVX2__)
-constexpr int VL = 4;
-#else
-constexpr int VL = 2;
-#endif
+constexpr int VL = LINSEP_LANES;
 
 typedef double vd __attribute__((vector_size(8 * VL)));
 typedef float vf __attribute__((vector_size(4 * VL)));
@@ -36,12 +45,12 @@ inline void store(double* p, vd v) { std::memcpy(p, &v, sizeof v); }
 // The first n < VL numbers, and zeros; nothing beyond them is touched.
 template <class T>
 inline vd load_first(const T* p, std::int64_t n) {
-#if defined(__AVX512F__)
+#if LINSEP_AVX512
     if constexpr (sizeof(T) == 8)
         return (vd)_mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1u), p);
     else
         return __builtin_convertvector((vf)_mm256_maskz_loadu_ps((__mmask8)((1u << n) - 1u), p), vd);
-#elif defined(__AVX2__)
+#elif LINSEP_AVX2
     alignas(32) static constexpr std::int64_t kMask[8] = {-1, -1, -1, -1};
     alignas(16) static constexpr std::int32_t kHalf[8] = {-1, -1, -1, -1};
     if constexpr (sizeof(T) == 8)
@@ -57,10 +66,20 @@ inline vd load_first(const T* p, std::int64_t n) {
 // Holds v in a register: compilers take it for free to read an operand from memory once more.
 template <class V>
 inline void keep([[maybe_unused]] V& v) {
-#if defined(__AVX512F__)
+#if LINSEP_AVX512
     __asm__("" : "+v"(v));
-#elif defined(__x86_64__)
+#elif defined(__x86_64__) && (LINSEP_AVX2 || LINSEP_LANES == 2)
     __asm__("" : "+x"(v));
+#endif
+}
+// Lanes of a and b, counted through both.
+template <int... lane>
+inline vd shuffle(vd a, vd b) {
+    static_assert(sizeof...(lane) == VL);
+#if defined(__clang__) || __GNUC__ >= 12
+    return __builtin_shufflevector(a, b, lane...);
+#else
+    return __builtin_shuffle(a, b, vi{lane...});
 #endif
 }
 inline vd splat(double x) { return x - vd{}; }
@@ -76,23 +95,27 @@ inline vd vabs(vd a) { return (vd)((vi)a & (INT64_MAX - vi{})); }
 
 // Whether a comparison holds in any lane.
 inline bool any(vi mask) {
-#if defined(__AVX512F__)
+#if LINSEP_AVX512
     return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0;
-#elif defined(__AVX2__)
+#elif LINSEP_AVX2
     return _mm256_movemask_pd((__m256d)mask) != 0;
 #else
-    return (mask[0] | mask[1]) != 0;
+    std::int64_t all = 0;
+    for (int i = 0; i < VL; ++i) all |= mask[i];
+    return all != 0;
 #endif
 }
 
 // The lanes in which a comparison holds, as bits.
 inline unsigned bits(vi mask) {
-#if defined(__AVX512F__)
+#if LINSEP_AVX512
     return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask);
-#elif defined(__AVX2__)
+#elif LINSEP_AVX2
     return (unsigned)_mm256_movemask_pd((__m256d)mask);
 #else
-    return (unsigned)(mask[0] & 1) | (unsigned)(mask[1] & 2);
+    unsigned all = 0;
+    for (int i = 0; i < VL; ++i) all |= (unsigned)(mask[i] & 1) << i;
+    return all;
 #endif
 }
 

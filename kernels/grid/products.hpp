@@ -97,34 +97,34 @@ void add_list(const CsrRows<T>& X, const i64* list, int nr, const double* A, i64
 
 // VL vectors of VL numbers, rows and columns exchanged.
 inline void transpose(vd* a) {
-#if defined(__AVX512F__)
+#if LINSEP_LANES == 8
     vd b[8], c[8];
     for (int i = 0; i < 8; i += 2) {
-        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+        b[i] = shuffle<0, 8, 2, 10, 4, 12, 6, 14>(a[i], a[i + 1]);
+        b[i + 1] = shuffle<1, 9, 3, 11, 5, 13, 7, 15>(a[i], a[i + 1]);
     }
     for (int i = 0; i < 8; i += 4)
         for (int v = 0; v < 2; ++v) {
-            c[i + v] = __builtin_shufflevector(b[i + v], b[i + v + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-            c[i + v + 2] = __builtin_shufflevector(b[i + v], b[i + v + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+            c[i + v] = shuffle<0, 1, 8, 9, 4, 5, 12, 13>(b[i + v], b[i + v + 2]);
+            c[i + v + 2] = shuffle<2, 3, 10, 11, 6, 7, 14, 15>(b[i + v], b[i + v + 2]);
         }
     for (int v = 0; v < 4; ++v) {
-        a[v] = __builtin_shufflevector(c[v], c[v + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        a[v + 4] = __builtin_shufflevector(c[v], c[v + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+        a[v] = shuffle<0, 1, 2, 3, 8, 9, 10, 11>(c[v], c[v + 4]);
+        a[v + 4] = shuffle<4, 5, 6, 7, 12, 13, 14, 15>(c[v], c[v + 4]);
     }
-#elif defined(__AVX2__)
+#elif LINSEP_LANES == 4
     vd b[4];
     for (int i = 0; i < 4; i += 2) {
-        b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 4, 2, 6);
-        b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 1, 5, 3, 7);
+        b[i] = shuffle<0, 4, 2, 6>(a[i], a[i + 1]);
+        b[i + 1] = shuffle<1, 5, 3, 7>(a[i], a[i + 1]);
     }
     for (int v = 0; v < 2; ++v) {
-        a[v] = __builtin_shufflevector(b[v], b[v + 2], 0, 1, 4, 5);
-        a[v + 2] = __builtin_shufflevector(b[v], b[v + 2], 2, 3, 6, 7);
+        a[v] = shuffle<0, 1, 4, 5>(b[v], b[v + 2]);
+        a[v + 2] = shuffle<2, 3, 6, 7>(b[v], b[v + 2]);
     }
 #else
-    const vd b = __builtin_shufflevector(a[0], a[1], 0, 2);
-    a[1] = __builtin_shufflevector(a[0], a[1], 1, 3);
+    const vd b = shuffle<0, 2>(a[0], a[1]);
+    a[1] = shuffle<1, 3>(a[0], a[1]);
     a[0] = b;
 #endif
 }

@@ -3,11 +3,11 @@
 // The caller counts lines and colons first, so that its arrays are long enough for whatever the text holds. A fault ends
 // the reading with its kind and the byte it was met at; the caller turns bytes into line and column.
 #pragma once
-#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <system_error>
+
+#include "core/platform.hpp"
 
 namespace linsep::libsvm {
 
@@ -82,16 +82,16 @@ inline std::int64_t decimal_order(const char* p, const char* end) {
 enum class Read { number, not_a_number, out_of_range };
 
 // The nearest T to a decimal number; p moves behind it. Few digits and a small exponent, which is nearly always, need one
-// rounded operation on two exact numbers (Clinger 1990); the others are left to std::from_chars, which is exact too.
+// rounded operation on two exact numbers (Clinger 1990); the others are left to from_decimal, which is exact too.
 template <class T>
 Read number(const char*& p, const char* end, T& out) {
     const char* first = p;
     const bool negative = p < end && *p == '-';
     if (p < end && (*p == '-' || *p == '+')) {
-        first = negative ? p : p + 1;  // from_chars takes no plus
+        first = negative ? p : p + 1;  // from_decimal takes no plus
         ++p;
     }
-    // Up to 19 digits fit into m; more are left to from_chars.
+    // Up to 19 digits fit into m; more are left to from_decimal.
     const char* const begin = p;
     std::uint64_t m = 0;
     int exponent = 0;
@@ -125,7 +125,7 @@ Read number(const char*& p, const char* end, T& out) {
         const T whole = static_cast<T>(m), ten = static_cast<T>(kTen[exponent < 0 ? -exponent : exponent]);
         const T size = exponent < 0 ? whole / ten : whole * ten;
         out = negative ? -size : size;
-    } else if (std::from_chars(first, p, out).ec == std::errc::result_out_of_range) {
+    } else if (!platform::from_decimal(first, p, out)) {
         if (decimal_order(begin, p) > 0) return Read::out_of_range;
         out = negative ? T{-0.0} : T{0};  // smaller than any denormal
     }
