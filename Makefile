@@ -28,7 +28,7 @@ BENCH_BUILT := .venv-bench/.built
 .PHONY: help setup build stub demo test test-slow sklearn-tests oldest browser-test lint format bench docs wheel sdist clean
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(BUILT) ## create .venv with everything a developer needs
 
@@ -97,13 +97,44 @@ fuzz: $(BUILT) ## read damaged files of every kind: make fuzz TARGET=libsvm COUN
 	for target in $(TARGET); do \
 	  OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/fuzz/fuzz.py $$target --count $(COUNT) --seed $(SEED) || exit 1; done
 
-spark-test: $(BUILT) ## fit and predict on Spark in local mode (needs Java 17)
+.PHONY: spark-ready spark-test
+spark-ready: $(BUILT)
 	$(PIP) install --quiet "pyspark>=4"
+
+spark-test: spark-ready ## fit and predict on Spark in local mode (needs Java 17)
 	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m spark tests/spark
 
 browser-test: $(BUILT) ## open the HTML report in a real browser (installs Debian's chromium if it may)
 	.ci/need_browser
 	$(BIN)/python -m pytest -m browser tests/browser
+
+# Other platforms, compilers and instruction sets. Each builds into its own folder below build/.
+.PHONY: aarch64 platforms clang test-sets coverage build-time
+aarch64: $(BUILT) ## cross-compile for Linux on aarch64, run the kernel tests and a few fits under emulation
+	.ci/aarch64
+
+platforms: $(BUILT) ## compile the kernels with clang for Linux, macOS and Windows, run their check where possible
+	$(PIP) install --quiet "ziglang>=0.13,<0.14"
+	$(BIN)/python .ci/platforms.py $(TARGETS)
+
+clang: $(BUILT) ## build the module with clang++ and run the kernel tests on it
+	CXX=clang++ .ci/variant clang -DLINSEP_WERROR=ON -- -m pytest -q -m "not slow" tests/kernels
+
+# A machine without AVX-512 runs those kernels with eight lanes in AVX2 registers: the same sums in the same order.
+EIGHT_LANES := $(if $(shell grep -m1 -o avx512vl /proc/cpuinfo 2>/dev/null),OFF,ON)
+SETS ?= base avx2 avx512
+test-sets: $(BUILT) ## run the fast tests with the kernels of every x86 instruction set (SETS="base avx2")
+	for set in $(SETS); do \
+	  LINSEP_INSTRUCTION_SET=$$set .ci/variant sets -DLINSEP_EIGHT_LANES=$(EIGHT_LANES) -- \
+	    -m pytest -q -m "not slow" -n auto --dist worksteal || exit 1; \
+	done
+
+coverage: $(BUILT) ## measure which lines of Python and C++ the fast tests run: build/coverage/report
+	$(PIP) install --quiet pytest-cov gcovr
+	.ci/coverage
+
+build-time: $(BUILT) ## measure a full rebuild: one instruction set, then all
+	.ci/build_time
 
 lint: $(BUILT) ## check format, style, types, import layers
 	$(BIN)/ruff format --check .
@@ -144,18 +175,33 @@ docs: $(DOCS_READY) ## build the documentation into build/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo "open build/docs/index.html"
 
-wheel: $(BUILT) ## build a wheel into dist/ and try it in an empty environment
-	rm -rf dist build/wheel-check
+# Releases: docs/releasing.md says when each of these is run.
+.PHONY: audit-tools sbom reproducible
+audit-tools: $(BUILT)
+	$(PIP) install --quiet build auditwheel twine
+
+wheel: audit-tools ## build a wheel into dist/, audit it and try it in an empty environment
+	rm -rf dist/*.whl build/wheel-check
 	$(PIP) wheel --quiet --no-build-isolation --no-deps --wheel-dir dist .
+	$(BIN)/python -m auditwheel show dist/linsep-*.whl
+	$(BIN)/python -m twine check --strict dist/linsep-*.whl
 	$(BIN)/python -m venv build/wheel-check
 	build/wheel-check/bin/python -m pip --disable-pip-version-check install --quiet "$$(echo dist/linsep-*.whl)[cli]"
 	cd build/wheel-check && bin/python -W error "$(CURDIR)/.ci/try_wheel.py"
 	rm -rf build/wheel-check
 
-sdist: $(BUILT) ## build the source distribution into dist/ and list what it lacks
-	$(PIP) install --quiet build
+sdist: audit-tools ## build the source distribution into dist/ and list what it lacks
+	rm -f dist/*.tar.gz
 	$(BIN)/python -m build --quiet --sdist --no-isolation --outdir dist .
 	$(BIN)/python .ci/check_sdist.py dist/linsep-*.tar.gz
+	$(BIN)/python -m twine check --strict dist/linsep-*.tar.gz
+
+sbom: $(BUILT) ## write the bill of materials of the wheel in dist/ (CycloneDX)
+	test -e dist/linsep-*.whl || $(MAKE) wheel
+	$(BIN)/python .ci/sbom.py dist/linsep-*.whl
+
+reproducible: $(BUILT) ## build the wheel twice in different folders and compare the bytes
+	$(BIN)/python .ci/reproducible.py
 
 clean: ## remove everything that was built, and the virtual environment
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -18,6 +18,8 @@ print(linsep.verify(model, X, y))
 command = Path(sys.executable).with_name("linsep")
 with tempfile.TemporaryDirectory() as folder:
     subprocess.run([command, "--help"], check=True, stdout=subprocess.DEVNULL)
+    version = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)
+    assert linsep.__version__ in version.stdout, version.stdout
     subprocess.run([command, "demo", folder], check=True)
     page = Path(folder, "penguins.html").read_text("utf-8")
     assert page.endswith("</html>") and "Proven optimal" in page and "<svg" in page
