@@ -80,7 +80,7 @@ def fit(path: Path, limit: int, *options: str) -> dict[str, Any]:
         out.seek(0)
         said.seek(0)
         if process.returncode:
-            raise RuntimeError(said.read()[-3000:])
+            raise RuntimeError(f"exit code {process.returncode}: {said.read()[-3000:]}")
         return {**json.loads(out.read()), "peak": used.ru_maxrss * 1024, "cpu": used.ru_utime}
 
 
