@@ -6,8 +6,8 @@
 1. Prices: processor time of a kernel over its count, one thread, the best of several runs.
 2. Fits: every applicable solver, forced, on every table of calibration (``forced.py``), to results/calibration.csv.
 3. Laws: for each method and kind of loss, log(seconds / seconds of one iteration) is a linear function of the terms of
-   ``linsep.solvers.cost.work``, by robust least squares (Huber's weights) with a small ridge. A fit that was stopped
-   counts as three times the quickest one of its cell.
+   ``linsep.solvers.cost.work``, by least squares with a small ridge. A fit that was stopped counts as three times the
+   quickest one of its cell.
 4. Residuals and the regret that is left go to results/calibration.json and from there into docs/benchmarks.md.
 """
 
@@ -40,15 +40,13 @@ from linsep.solvers.cost import work
 from linsep.solvers.cost.work import FEATURES, Law, Prices, features, terms
 from linsep.solvers.dual_ascent.native import Ascent
 from linsep.solvers.linalg.factor import Factor
-from linsep.solvers.prediction import WORK, Prediction
+from linsep.solvers.prediction import WORK
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "results" / "calibration.csv"
 SUMMARY = HERE / "results" / "calibration.json"
 PRICES = HERE.parent / "src" / "linsep" / "solvers" / "cost" / "prices.json"
-RIDGE = 1.0
-REWEIGHTED = 5  # times that residuals are weighed anew
-OUTLIER = 2.25  # median absolute residuals from which one counts less
+RIDGE = 10.0
 STOPPED = 3.0  # times the quickest fit of its cell, that a fit which was stopped counts
 
 Cell = tuple[str, str, float, float]  # table, loss, C, tol
@@ -182,36 +180,30 @@ def fit_laws(
     laws, written = {}, defaultdict(dict)
     for (method, kind), some in sorted(samples.items()):
         X, y = np.array([terms(x) for x, _ in some]), np.array([y for _, y in some])
-        law = _robust_least_squares(X, y)
+        law = _least_squares(X, y)
         laws[method, kind] = law
+        residual = y - np.clip(X @ law.coefficients, law.least, law.most)
         written[method][kind] = {
             "coefficients": [float(f"{c:.4g}") for c in law.coefficients],
             "least": round(law.least, 3),
             "most": round(law.most, 3),
-            "residual": round(law.residual, 3),
+            "residual": round(float(np.sqrt(np.mean(residual**2))), 3),
             "fits": len(some),
         }
     return Prices(price, laws, ranges), dict(written)
 
 
-def _robust_least_squares(X: np.ndarray, y: np.ndarray) -> Law:
-    """Ridge regression on standardised terms, the constant not penalised, outliers with less weight (Huber 1964)."""
+def _least_squares(X: np.ndarray, y: np.ndarray) -> Law:
+    """Ridge regression on standardised terms, the constant not penalised."""
     centre, scale = X.mean(axis=0), X.std(axis=0)
     centre[0], scale[0] = 0.0, 1.0
     scale[scale == 0.0] = 1.0
     Z = (X - centre) / scale
     penalty = RIDGE * np.eye(X.shape[1])
     penalty[0, 0] = 0.0
-    weight = np.ones(len(y))
-    for _ in range(1 + REWEIGHTED):
-        found = np.linalg.solve(Z.T @ (weight[:, None] * Z) + penalty, Z.T @ (weight * y))
-        size = np.abs(y - Z @ found)
-        weight = 1.0 / np.maximum(1.0, size / (OUTLIER * float(np.median(size)) + 1e-9))
-    found /= scale
+    found = np.linalg.solve(Z.T @ Z + penalty, Z.T @ y) / scale
     found[0] -= float(found[1:] @ centre[1:])
-    least, most = float(y.min()), float(y.max())
-    residual = y - np.clip(X @ found, least, most)
-    return Law(tuple(found.tolist()), least, most, float(np.sqrt(np.mean(residual**2))))
+    return Law(tuple(found.tolist()), float(y.min()), float(y.max()))
 
 
 def regrets(
@@ -227,7 +219,11 @@ def regrets(
         if len(took) < 2:
             continue
         shape, kind = shape_at(known[table], loss, C), work.kind_of(losses.get(loss))
-        choice = min(took, key=Prediction(shape, kind, tol, prices).cautious)
+        at = prices.terms(shape, tol)
+        predicted = {
+            m: prices.laws[m, kind].iterations(at) * prices.iteration(WORK[m], shape) for m in took
+        }
+        choice = min(predicted, key=predicted.__getitem__)
         out[cell] = took[choice] / min(took.values())
     return out
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from linsep.solvers.cost.shape import Shape, shape_of
-from linsep.solvers.cost.work import Declared, Prices, kind_of, prices
+from linsep.solvers.cost.work import Declared, kind_of, prices
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior import kinked, sifting
 from linsep.solvers.newton import directions, gram_reduction, subsampled
@@ -34,9 +34,6 @@ WORK: dict[str, Declared] = {
 NATIVE = ("small", "interior")  # one native call each
 _ASKING = 1e-4  # seconds for each method compared, below which a native one is taken unasked: twenty times the price
 
-#: Standard deviations of log(time) by which a choice counts a method as slower than predicted: of two methods that are
-#: predicted to take as long, the one that is known better is taken.
-CAUTION = 0.6
 _EXACT = 5e-3  # seconds below which the native interior point method is taken unasked: its multipliers are exact
 
 
@@ -56,8 +53,8 @@ def taken_unasked(
 class Prediction:
     """Costs of one problem by method, from its shape."""
 
-    def __init__(self, shape: Shape, kind: str, tol: float, known: Prices | None = None) -> None:
-        self.prices = known or prices()
+    def __init__(self, shape: Shape, kind: str, tol: float) -> None:
+        self.prices = prices()
         self.shape, self.kind = self.prices.assumed(shape), kind
         self._terms = self.prices.terms(self.shape, tol)
 
@@ -68,23 +65,18 @@ class Prediction:
             return math.inf
         return law.iterations(self._terms) * self.prices.iteration(work, self.shape)
 
-    def cautious(self, method: str) -> float:
-        """Predicted processor time, longer the less certain it is [s]."""
-        law = self.prices.laws.get((method, self.kind))
-        return self.seconds(method) * math.exp(CAUTION * law.residual if law else 0.0)
-
     def iteration(self, method: str) -> float:
         """Predicted processor time of one iteration [s]."""
         return self.prices.iteration(WORK[method], self.shape)
 
     def cheapest(self, methods: Iterable[str]) -> str:
-        """The method with the least cost, counted cautiously; the first of those without law."""
+        """The method with the least cost, the first of those without law."""
         names, shape = list(methods), self.shape
         for name in names:
             sizes = shape.n, shape.d, shape.entries, shape.sparse
             if name in NATIVE and taken_unasked(name, self.kind, len(names), *sizes):
                 return name
-        return min(names, key=self.cautious)
+        return min(names, key=self.seconds)
 
     def by_inner_products(self) -> float:
         """Predicted processor time of Newton's method on the inner products of the rows [s]."""

@@ -2,9 +2,9 @@
 
 A method declares the work of one iteration as counts (``Work``). ``prices.json`` holds the price of each count in
 nanoseconds and, for every method and kind of loss, one law for the number of iterations: the exponential of a linear
-function of ``terms``, between the least and the greatest number that calibration has seen, and how far it is off. Both
-are measured by ``make calibrate`` on one thread and committed, so a choice depends on the problem alone, not on the
-machine. The file is JSON because Python 3.10 reads no TOML.
+function of ``terms``, between the least and the greatest number that calibration has seen. Both are measured by
+``make calibrate`` on one thread and committed, so a choice depends on the problem alone, not on the machine. The file
+is JSON because Python 3.10 reads no TOML.
 """
 
 from __future__ import annotations
@@ -64,7 +64,6 @@ class Law:
     coefficients: tuple[float, ...]
     least: float
     most: float
-    residual: float = 0.0  #: standard deviation of log(measured / predicted) in calibration
 
     def iterations(self, at: tuple[float, ...]) -> float:
         """Predicted iterations for these terms."""
@@ -104,7 +103,7 @@ def parse(text: str) -> Prices:
     """Prices from the text of a JSON file."""
     given: dict[str, Any] = json.loads(text)
     laws = {
-        (method, kind): Law(tuple(law["coefficients"]), law["least"], law["most"], law["residual"])
+        (method, kind): Law(tuple(law["coefficients"]), law["least"], law["most"])
         for method, kinds in given["laws"].items()
         for kind, law in kinds.items()
     }
