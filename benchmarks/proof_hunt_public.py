@@ -9,6 +9,8 @@ coefficients, so that margins tie and lie on kinks. The judge evaluates objectiv
 definition and looks for better points on smoothed objectives: |t| becomes sqrt(t^2 + mu^2), and mu falls to 2^-130
 while a primal-dual Newton method (Chan, Golub and Mulet 1999) follows. Any point bounds the minimum from above.
 Every certified model has to pass verify, verify(exact=True) and checker/linsep_check.py, and altered ones to fail.
+Claims about objectives that are no float64 number of full precision (below 2^-1000 or above 1.8e308) are judged, but
+not counted among those that are meant to be certified.
 """
 
 from __future__ import annotations
@@ -469,7 +471,11 @@ def examine(seed: int) -> dict[str, Any]:
                 if _verified(forged, case.data, exact=False) == "passed":
                     found.append((f"accepted: {name.split('=')[0]}", name))
     certified = sum(bool(claim.certified) for *_, claim in case.claims)
-    counts = {"claims": len(case.claims), "certified": certified, "altered": tried}
+    beyond = sum(
+        not (claim.certified or 2.0**-1000 <= claim.primal < math.inf) for *_, claim in case.claims
+    )
+    counts = {"claims": len(case.claims) - beyond, "certified": certified, "altered": tried}
+    counts["out_of_range"] = beyond
     return facts | {"outcome": "fitted", **counts, "findings": found}
 
 
@@ -482,8 +488,9 @@ def summarise(records: list[dict[str, Any]]) -> str:
     plain = [record for record in records if record["plain"]]
     ends = collections.Counter(record["outcome"] for record in records)
     lines = [
-        f"{len(records)} problems, {count(records, 'claims')} claims, {count(records, 'certified')} certified; "
-        f"{count(records, 'altered')} alterations tried",
+        f"{len(records)} problems, {count(records, 'claims')} claims that are meant to be certified, "
+        f"{count(records, 'certified')} certified; {count(records, 'out_of_range')} others with objectives out of "
+        f"range; {count(records, 'altered')} alterations tried",
         f"certified on plain data: {count(plain, 'certified')} of {count(plain, 'claims')}",
         "outcomes: " + ", ".join(f"{name} {number}" for name, number in ends.most_common()),
     ]

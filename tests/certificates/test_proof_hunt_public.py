@@ -23,6 +23,14 @@ def test_nothing_false_is_found(seed):
     assert [record.get("findings", []) for record in records] == [[]] * 6, hunt.summarise(records)
 
 
+def test_ties_beside_weights_of_1e_300_are_verified_exactly():
+    """Absolute loss without a penalty: rows on the kink, of which only those that count may balance the others."""
+    facts, fit = hunt._draw(5109)
+    case = hunt.Case(facts)
+    fit(case)
+    assert hunt._verified(case.model, case.data, exact=True) == "passed"
+
+
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
 def test_the_judge_refutes_false_claims(loss):
     rng = np.random.default_rng(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -214,6 +215,10 @@ class CoupledRows(ExactRows):
         if not self.loss.smooth:
             p = np.where(p <= _AT_THE_END, 0.0, p)
         return self._off_label(-p)
+
+    def shrunk(self, point: Point, shares: tuple[float, ...]) -> Iterator[Point]:
+        """No points: p = 0 is an end of the domain."""
+        yield from ()
 
     def directions(
         self, point: Point, active: npt.NDArray[np.bool_]

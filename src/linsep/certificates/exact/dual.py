@@ -50,6 +50,8 @@ _LARGEST = 4e7
 _RANKS = (1e-11, 0.0)
 #: Corrected points whose v is made exactly 0; rationals are slow.
 _NEAREST = 3
+#: Shares by which a point at the ends of its domain is shrunk to make room.
+_SHRINK = (2.0**-34, 2.0**-25)
 #: Products of rationals up to which what remains is spread over all rows.
 _SPREAD = 50_000
 
@@ -169,9 +171,12 @@ def cleared(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
         return float(np.abs(target.miss(found[1].gradient())).max(initial=0.0))
 
     points = candidates(rows, dual, target)
-    yield without_residual(rows, *next(points), fit_intercept)
+    stored, sums = next(points)
+    yield without_residual(rows, stored, sums, fit_intercept)
     for point, sums in sorted(points, key=distance)[:_NEAREST]:
         yield without_residual(rows, point, sums, fit_intercept)
+    for point in rows.shrunk(stored, _SHRINK):
+        yield without_residual(rows, point, rows.evaluate(point), fit_intercept)
 
 
 def without_residual(
@@ -202,7 +207,7 @@ def _clear(
     rows: PointwiseRows, point: Point, sums: SideSums, columns: list[int], rank: float
 ) -> Point | None:
     gradient = sums.gradient()
-    room = np.sqrt(rows.room(point))
+    room = np.sqrt(rows.room(point)) * rows.s * rows.factor  # of s u, which changes
     X = rows.dense()[:, columns]
     changes = _balance(X, room, [gradient[j] for j in columns], rank)
     return None if changes is None else rows.corrected(point, changes)
@@ -219,7 +224,7 @@ def _clear_classes(
     for c in range(rows.k):
         if c == to or found is None:
             continue
-        room = np.where(rows.s > 0.0, np.minimum(p[:, c], p[:, to]), 0.0)
+        room = rows.s * np.minimum(p[:, c], p[:, to])
         residual = [*sums.v[c], *([sums.residual[c]] if fit_intercept else [])]
         changes = _balance(rows.dense()[:, : len(residual)], room, residual, rank)
         found = None if changes is None else rows.corrected_class(found, c, to, changes)

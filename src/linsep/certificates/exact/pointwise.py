@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -168,6 +169,18 @@ class PointwiseRows(ExactRows):
         for end in (self.formula.low, self.formula.high):
             u = np.where(np.abs(u - end) <= _AT_THE_END, end, u)
         return Point([u])
+
+    def shrunk(self, point: Point, shares: tuple[float, ...]) -> Iterator[Point]:
+        """Yield the point with all u nearer to 0 by these shares, where both ends of the domain are finite and not 0.
+
+        At a degenerate vertex too few variables are inside the domain to be moved; the bound is concave and 0 at u = 0,
+        so that it loses no more than the share.
+        """
+        if self.formula.low < 0.0 < self.formula.high and math.isfinite(
+            self.formula.high - self.formula.low
+        ):
+            for share in shares:
+                yield Point([piece * (1.0 - share) for piece in point.pieces])
 
     def room(self, point: Point) -> FloatArray:
         """h >= 0 of each row, how freely its u may move: see ``Formula.freedom``; 0 at an end of the domain."""
