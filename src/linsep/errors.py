@@ -23,6 +23,7 @@ so that the exceptions survive pickling between processes.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import sklearn.exceptions
@@ -148,6 +149,15 @@ def require_certificate(model: Any, caller: str) -> Any:
             "linsep's own estimator of that kind, or scikit-learn's GridSearchCV."
         )
     return proof
+
+
+def require_tolerance(tol: Any) -> None:
+    """Raise unless ``tol`` is a relative gap that says something: a number between 0 and 1."""
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0.0 < float(tol) < 1.0:
+        raise BadInput(
+            f"tol must be a number between 0 and 1, got {tol!r}: it is the relative gap to prove, for instance 1e-6 of "
+            "the objective; from 1 on nothing would be proven, and 0 is out of reach."
+        )
 
 
 def require_fitted(model: Any, caller: str) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
 from linsep import losses
@@ -65,6 +66,10 @@ class Objective:
         """Columns of the coefficients of a subproblem."""
         return self.loss.k if isinstance(self.loss, CoupledLoss) else 1
 
+    def rows(self, X: Any) -> Any:
+        """X, with a constant column if the intercept is penalised: the intercept is its coefficient."""
+        return _with_constant(X, self.intercept_scaling) if self.intercept_scaling else X
+
 
 @dataclass(frozen=True, eq=False)
 class Given:
@@ -73,6 +78,11 @@ class Given:
     n: int
     y: npt.NDArray[Any]
     weight: FloatArray | None
+    classes: Any = None  #: of a model that is about to be fitted
+
+    def classes_of(self, model: Any) -> Any:
+        """The classes: those of the rows, or of a model that knows them."""
+        return model.classes_ if self.classes is None else self.classes
 
     @property
     def total_weight(self) -> float:
@@ -106,6 +116,18 @@ def objective_of(model: Any, given: Given) -> Objective:
         f"{', '.join(sorted(_READERS))} of scikit-learn, pipelines that end in one of them, and (coef, intercept) with "
         "loss= and C=."
     )
+
+
+def _with_constant(X: Any, value: float) -> Any:
+    """X and a last column of one value, in double precision if single precision would round the value."""
+    dtype = X.dtype if X.dtype.type(value) == value else np.result_type(X.dtype, np.float64)
+    if sp.issparse(X):
+        column = sp.csr_array(np.full((X.shape[0], 1), value, dtype=dtype))
+        return sp.hstack([X, column], format="csr")
+    wide = np.empty((X.shape[0], X.shape[1] + 1), dtype=dtype)
+    wide[:, :-1] = X
+    wide[:, -1] = value
+    return wide
 
 
 def class_factors(
@@ -172,7 +194,7 @@ def _logistic(model: Any, given: Given) -> Objective:
     liblinear = model.solver == "liblinear"
     ovr = liblinear or getattr(model, "multi_class", None) == "ovr"
     found = logistic(
-        model.classes_,
+        given.classes_of(model),
         given,
         C,
         ratio,
@@ -227,8 +249,8 @@ def _linear_svc(model: Any, given: Given) -> Objective:
         "fit_intercept": bool(model.fit_intercept),
         "intercept_scaling": float(model.intercept_scaling) if model.fit_intercept else 0.0,
     }
-    classes, k = model.classes_, len(model.classes_)
-    factors = class_factors(model.class_weight, classes, given.y, given.weight)
+    classes = given.classes_of(model)
+    k, factors = len(classes), class_factors(model.class_weight, classes, given.y, given.weight)
     if model.multi_class == "crammer_singer":
         given = weighted(given, classes, factors)
         common["l1_ratio"] = 0.0  # LIBLINEAR takes neither loss nor penalty here
@@ -262,9 +284,9 @@ def _one_vs_one(classes: Any, given: Given) -> tuple[Part, ...]:
 
 @reads("RidgeClassifier", "RidgeClassifierCV")
 def _ridge_classifier(model: Any, given: Given) -> Objective:
-    factors = class_factors(model.class_weight, model.classes_, given.y)
-    given = weighted(given, model.classes_, factors)
-    return _ridge_objective(model, losses.Squared(), one_vs_rest(model.classes_, given))
+    classes = given.classes_of(model)
+    given = weighted(given, classes, class_factors(model.class_weight, classes, given.y))
+    return _ridge_objective(model, losses.Squared(), one_vs_rest(classes, given))
 
 
 @reads("Ridge", "RidgeCV")
@@ -377,9 +399,10 @@ _SGD: dict[str, Callable[[Any], tuple[Loss, float]]] = {
 
 @reads("SGDClassifier", "SGDRegressor", "Perceptron")
 def _sgd(model: Any, given: Given) -> Objective:
-    if hasattr(model, "classes_"):
-        factors = class_factors(model.class_weight, model.classes_, given.y)
-        return sgd(model, one_vs_rest(model.classes_, given, factors), given.n)
+    if hasattr(model, "class_weight"):
+        classes = given.classes_of(model)
+        factors = class_factors(model.class_weight, classes, given.y)
+        return sgd(model, one_vs_rest(classes, given, factors), given.n)
     return sgd(model, (_numeric(given),), given.n)
 
 

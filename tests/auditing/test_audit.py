@@ -324,3 +324,10 @@ def test_huber_at_its_own_scale():
     own = model.scale_ * each.sum() + 0.5 * 2 * half_squares(model.coef_)
     assert math.isclose(found.objective, own, rel_tol=1e-9)
     assert_consistent(found)
+
+
+@pytest.mark.parametrize("tol", [2, 1.0, 0.0, -1e-6, math.nan, "1e-6", True])
+def test_a_tolerance_that_says_nothing_is_refused(tol):
+    X, y = np.arange(6.0)[:, None], np.arange(6) > 2
+    with pytest.raises(BadInput, match="tol must be a number between 0 and 1"):
+        audit(LogisticRegression().fit(X, y), X, y, tol=tol)

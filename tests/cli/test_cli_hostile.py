@@ -168,6 +168,7 @@ CODES = {
     "missing package": (["fit", "t.csv", "-t", "y", "--config", "t.csv"], 2),
     "not certified": (["fit", "t.csv", "-t", "y", "--tol", "1e-18", *FAST], 3),
     "certificate of other rows": (["verify", "m.linsep", "u.csv", "-t", "y"], 3),
+    "nothing to prove": (["fit", "t.csv", "-t", "y", "--tol", "2", *FAST], 4),
     "no such file": (["fit", "nowhere.csv", "-t", "y"], 4),
     "no such folder": (["fit", "t.csv", "-t", "y", *FAST, "-o", "no/such/m.linsep"], 4),
     "folder as output": (["fit", "t.csv", "-t", "y", *FAST, "-o", "."], 4),

@@ -460,7 +460,7 @@ class TestSchedules:
             ({"keep": "worst"}, "keep must be one of 'best', 'last', 'average'"),
             ({"epochs": 0}, "epochs must be a whole number"),
             ({"C": 0}, "C must lie in"),
-            ({"tol": 0}, "tol must be a positive"),
+            ({"tol": 0}, "tol must be a number between 0 and 1"),
             ({"replacement": 1}, "replacement must be True or False"),
             ({"loss": "huber"}, "not meant for class labels"),
             ({"loss": "nothing"}, "Unknown loss"),

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from linsep.auditing import objectives, reading
 from linsep.auditing.objectives import FloatArray, Objective
 from linsep.auditing.subject import Stated, Subject
 from linsep.auditing.verdict import Audit, PerceptronAudit
 from linsep.data import Memory
-from linsep.errors import BadInput, SeparableData
+from linsep.errors import BadInput, SeparableData, require_tolerance
 from linsep.losses import Loss
 from linsep.separability import Inseparable, Separable, decide
 from linsep.train import Fit, Recipe, train
@@ -92,6 +91,7 @@ def audit(  # noqa: PLR0913
     >>> audit(Ridge(alpha=0.5).fit(X, t), X, t).optimal
     True
     """
+    require_tolerance(tol)
     stated = Stated(loss, C, l1_ratio, alpha, epsilon, class_weight)
     subject = reading.read(model, X, y, sample_weight, stated)
     problem, d = subject.objective, len(subject.W[0]) - 1
@@ -119,7 +119,7 @@ def _compare(problem: Objective, part: objectives.Part, W: FloatArray, X: Any) -
     rows = X if part.rows is None else X[part.rows]
     scaling = problem.intercept_scaling
     offset = part.offset if part.target is None else -part.target
-    wide = _with_constant(rows, scaling) if scaling else rows
+    wide = problem.rows(rows)
     free, penalty = problem.fit_intercept and not scaling, objectives.penalty_of(problem, part)
     fit: Fit | None
     try:
@@ -178,14 +178,6 @@ def _perceptron(model: Any, subject: Subject, tol: float) -> PerceptronAudit:
         quasi=weakly,
         mistakes=mistakes,
     )
-
-
-def _with_constant(X: Any, value: float) -> Any:
-    """X with a constant column, whose coefficient is a penalised intercept."""
-    column = np.full((X.shape[0], 1), value)
-    if sp.issparse(X):
-        return sp.hstack([X, sp.csr_array(column)], format="csr")
-    return np.hstack([X, column])
 
 
 def _collect(model: Any, subject: Subject, found: list[_Compared], tol: float) -> Audit:

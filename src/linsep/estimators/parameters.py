@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from linsep import arguments, losses
-from linsep.errors import BadInput, Refused
+from linsep.errors import BadInput, Refused, require_tolerance
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet, resolve
 from linsep.train import Recipe
@@ -26,19 +26,13 @@ _BY_FEATURE = ("penalty_factor", "feature_groups")
 def recipe(model: Any, loss: Loss | CoupledLoss) -> Recipe:
     """The Recipe of an estimator that has the common parameters as attributes."""
     flag("warm_start", model.warm_start)
-    tol = number("tol", model.tol)
-    if not 0 < tol < np.inf:
-        raise BadInput(
-            f"tol must be a positive finite number, got {model.tol!r}; the fit stops when its proven relative "
-            "duality gap is at most tol, for instance 1e-6."
-        )
     return Recipe(
         loss=loss,
         penalty=ElasticNet(
             number("C", model.C), number("l1_ratio", getattr(model, "l1_ratio", 0.0))
         ),
         fit_intercept=flag("fit_intercept", model.fit_intercept),
-        tol=tol,
+        tol=tolerance(model.tol),
         solver=_solver(model.solver),
         time_limit=_limit("time_limit", model.time_limit, "seconds"),
         max_passes=_limit("max_passes", model.max_passes, "passes over the data"),
@@ -58,6 +52,13 @@ def _solver(given: Any) -> str:
 def uneven(model: Any) -> bool:
     """Whether the model asks for a penalty that differs from feature to feature."""
     return any(getattr(model, name, None) is not None for name in _BY_FEATURE)
+
+
+def tolerance(given: Any) -> float:
+    """A relative gap between 0 and 1."""
+    value = number("tol", given)
+    require_tolerance(value)
+    return value
 
 
 def for_features(model: Any, recipe: Recipe, d: int, names: Any) -> Recipe:

@@ -357,7 +357,7 @@ class SGDClassifier(ByScores):
         patience = parameters.count("n_iter_no_change", self.n_iter_no_change, "epochs")
         held = judging.held_out_rows(codes, weight, fraction, seed)
         own = None if weight is None else weight[held]
-        tol = parameters.positive("tol", self.tol)
+        tol = parameters.tolerance(self.tol)
         return held, judging.ValidationMonitor(rows[held], codes[held], own, tol, patience)
 
     def _recipe(self) -> Recipe:
@@ -365,7 +365,7 @@ class SGDClassifier(ByScores):
             loss=self._convex_loss(),
             penalty=ElasticNet(parameters.number("C", self.C)),
             fit_intercept=parameters.flag("fit_intercept", self.fit_intercept),
-            tol=parameters.positive("tol", self.tol),
+            tol=parameters.tolerance(self.tol),
             n_threads=parameters.threads(self.n_threads),
         )
 
