@@ -11,10 +11,15 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
-from mixed_columns import SENTIMENT, TEXTS, columns, frame
+from mixed_columns import TEXTS, columns, frame
 from sklearn.compose import make_column_transformer
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.feature_selection import VarianceThreshold
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import (
@@ -308,13 +313,144 @@ def test_unknown_levels_of_a_strict_encoder_have_no_answer(tmp_path):
     assert library.m_predict(*given) == -1
 
 
+#: Capitals, accents, characters of three and four bytes, ligatures, white space, one letter, no word at all.
+DOCUMENTS = [
+    *TEXTS,
+    "A fine, FINE film: fine!",
+    "Über Straße naïve İstanbul \u212aelvin",
+    "the\t the  film\n\nand_the x y ½ ﬁne",
+    "",
+    "?!",
+    "한국 영화 good \U0001d524\U0001d52c\U0001d52c\U0001d521 bad Ǆungla",
+]
+VECTORIZERS = {
+    "tfidf": TfidfVectorizer(),
+    "sublinear bigrams": TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), norm="l1"),
+    "stop words": TfidfVectorizer(stop_words="english", ngram_range=(1, 3), binary=True),
+    "no accents": TfidfVectorizer(strip_accents="unicode", ngram_range=(2, 2)),
+    "ascii": CountVectorizer(strip_accents="ascii", token_pattern=r"(?u)\b\w+\b"),
+    "characters": TfidfVectorizer(analyzer="char", ngram_range=(1, 3)),
+    "characters of words": TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5)),
+    "hashed": HashingVectorizer(n_features=2**6),
+    "hashed, weighted": make_pipeline(
+        HashingVectorizer(n_features=2**8, norm=None, alternate_sign=False), TfidfTransformer()
+    ),
+    "counted, weighted": make_pipeline(CountVectorizer(), TfidfTransformer(), SelectKBest(k=9)),
+    "scaled": make_pipeline(CountVectorizer(lowercase=False), MaxAbsScaler(), Normalizer()),
+    "union": make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
+}
+#: What a graph of ONNX can say.
+PLAIN = {
+    "tfidf": TfidfVectorizer(lowercase=False),
+    "bigrams": TfidfVectorizer(lowercase=False, ngram_range=(1, 2), sublinear_tf=True, norm="l1"),
+    "trigrams": CountVectorizer(lowercase=False, ngram_range=(2, 3), binary=True),
+    "selected": make_pipeline(TfidfVectorizer(lowercase=False), SelectKBest(k=9), MaxAbsScaler()),
+}
+
+
+def text_model(steps, several=False):
+    y = np.arange(len(DOCUMENTS)) % (3 if several else 2)
+    return make_pipeline(steps, LogisticRegression(C=10.0)).fit(DOCUMENTS, y)
+
+
+def as_table(rows):
+    return np.array(rows, dtype=object)[:, None]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("case", VECTORIZERS)
+def test_texts_in_python_and_c(case, tmp_path):
+    new = [*DOCUMENTS, "an unseen WORD, good and bad", "straße STRASSE naive"]
+    for several in (False, True):
+        model = text_model(VECTORIZERS[case], several)
+        found = by_python(model, as_table(new))
+        agree(model, new, found)
+        agree(model, new, by_c(model, as_table(new), tmp_path))
+        agree(model, new, said(export.to_sklearn(model), new))
+    scope = {}
+    exec(export.python(model), scope)
+    assert scope["predict"](new[0]) == model.predict(new[:1])[0]  # a text is a row, too
+    with pytest.raises(ValueError, match="no value"):
+        scope["predict"]([None])
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_texts_in_onnx(case):
+    model = text_model(PLAIN[case], several=case == "bigrams")
+    for rows in (DOCUMENTS, ["", "?"]):
+        agree(model, rows, by_onnx(model, pd.DataFrame({"text": rows})))
+
+
+def test_texts_beside_other_columns(tmp_path):
+    n = len(DOCUMENTS)
+    rows = pd.DataFrame(
+        {
+            "age": np.arange(n) % 5.0,
+            "body": DOCUMENTS,
+            "size": ["S", "M"] * (n // 2) + ["S"] * (n % 2),
+        }
+    )
+    columns = make_column_transformer(
+        (TfidfVectorizer(lowercase=False), "body"),
+        (StandardScaler(), ["age"]),
+        (OneHotEncoder(), ["size"]),
+    )
+    model = make_pipeline(columns, LogisticRegression()).fit(rows, np.arange(n) % 3 == 0)
+    for found in (by_python(model, rows), by_c(model, rows, tmp_path), by_onnx(model, rows)):
+        agree(model, rows, found)
+
+
+def test_texts_that_no_language_can_say_are_refused_with_a_remedy():
+    model = text_model(TfidfVectorizer())
+    with pytest.raises(Refused, match=r"portable SQL.*export\.python"):
+        export.sql(model, "t")
+    for steps, remedy in (
+        (TfidfVectorizer(), "lowercase=False"),
+        (HashingVectorizer(n_features=16), "TfidfVectorizer"),
+        (TfidfVectorizer(analyzer="char", lowercase=False), "analyzer='word'"),
+        (TfidfVectorizer(lowercase=False, strip_accents="unicode"), "strip_accents=None"),
+        (TfidfVectorizer(lowercase=False, stop_words="english", ngram_range=(1, 2)), "ngram_range"),
+    ):
+        with pytest.raises(Refused, match=remedy):
+            export.onnx(text_model(steps))
+    with pytest.raises(Refused, match=r"regular expressions.*export\.python"):
+        export.c(text_model(TfidfVectorizer(token_pattern=r"[a-z]+")))
+    with pytest.raises(Refused, match="a function is code"):
+        export.python(text_model(TfidfVectorizer(tokenizer=str.split, token_pattern=None)))
+    with pytest.raises(Refused, match="no other step"):
+        export.python(
+            text_model(make_pipeline(CountVectorizer(max_features=3), PolynomialFeatures(2)))
+        )
+
+
+def test_capital_sigma_has_no_score_in_c(tmp_path):
+    model = make_pipeline(CountVectorizer(), LogisticRegression()).fit(["οδος", "καλη"], [0, 1])
+    z, _, _ = by_c(model, as_table(["ΚΑΛΗ"]), tmp_path)
+    assert z[0, 0] == pytest.approx(model.decision_function(["ΚΑΛΗ"])[0])
+    (tmp_path / "s.c").write_text(export.c(model, "s"))
+    command = [
+        "cc",
+        "-std=c99",
+        "-shared",
+        "-fPIC",
+        "-o",
+        tmp_path / "s.so",
+        tmp_path / "s.c",
+        "-lm",
+    ]
+    subprocess.run(command, check=True)
+    library, none = ctypes.CDLL(str(tmp_path / "s.so")), (ctypes.c_double * 1)()
+    for text in ("ΟΔΟΣ".encode(), b"\xff", None):
+        assert library.s_predict(none, (ctypes.c_char_p * 1)(text)) == -1
+
+
 def test_what_has_no_export_names_the_step_and_the_remedy():
-    texts = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(TEXTS, SENTIMENT)
     spread = make_pipeline(QuantileTransformer(n_quantiles=5), LogisticRegression()).fit(NUMBERS, Y)
-    for model, name in ((texts, "TfidfVectorizer"), (spread, "QuantileTransformer")):
-        for write in (export.python, export.c, export.onnx, lambda m: export.sql(m, "t")):
-            with pytest.raises(Refused, match=rf"The step {name} cannot be exported.*linsep\.save"):
-                write(model)
+    for write in (export.python, export.c, export.onnx, lambda m: export.sql(m, "t")):
+        with pytest.raises(
+            Refused, match=r"The step QuantileTransformer cannot be exported.*linsep\.save"
+        ):
+            write(spread)
     highest = make_pipeline(Normalizer("max"), LogisticRegression()).fit(NUMBERS, Y)
     with pytest.raises(Refused, match="portable SQL"):
         export.sql(highest, "t")

@@ -86,6 +86,9 @@ class CTerms:
             lines.append(
                 f"    {{ const double *v = {found}; for (int c = 0; c < {k}; ++c) z[c] += v[c]; }}"
             )
+        for number, document in enumerate(f.documents):
+            text = self.texts.index(document.words.x.at)
+            lines.append(f"    {name}_text(&{name}_text{number}, s[{text}], z);")
         return lines
 
     def helpers(self) -> list[str]:

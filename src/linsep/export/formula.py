@@ -22,10 +22,12 @@ from linsep.pipelines.expressions import (
     Expression,
     Key,
     Lookup,
-    apply_step,
+    children,
     columns_of,
     text_columns,
 )
+from linsep.pipelines.steps import apply_step
+from linsep.pipelines.texts import Word, Words, reads_texts
 from linsep.tables import Encoder
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,8 +54,30 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
+class Document:
+    """Numbers that the terms of a text add to the k scores."""
+
+    words: Words
+    W: FloatArray  # (width, k)
+
+    def entries(self) -> list[tuple[int, float, list[float]]]:
+        """Position, factor and weights of the features that are not ``other``; of a vocabulary, of all."""
+        words, known = self.words, list(range(self.words.width))
+        factor = np.ones(words.width) if words.factor is None else words.factor
+        if words.vocabulary is None:
+            told = self.W.any(axis=1) | (factor != factor.max())
+            known = np.flatnonzero(told).tolist()
+        return [(j, float(factor[j]), self.W[j].tolist()) for j in known]
+
+    @property
+    def other(self) -> float:
+        """Factor of a hash value without an entry: it has no weights, and counts in the norm alone."""
+        return 1.0 if self.words.factor is None else float(self.words.factor.max())
+
+
+@dataclass(frozen=True, eq=False)
 class Formula:
-    """z = W t + b + sum of tables, with terms t of the columns, and what is made of z.
+    """z = W t + b + sum of tables and documents, with terms t of the columns, and what is made of z.
 
     ``link`` is "softmax" (of all scores), "logistic" (of one score), "ovr" (logistic of each, divided by
     their sum), or None if the scores carry no probabilities. ``classes`` is None for a regression.
@@ -66,23 +90,25 @@ class Formula:
     classes: list[Any] | None
     link: str | None
     tables: list[Table] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
     encoder: Encoder | None = None
 
     @property
     def plain(self) -> bool:
         """Whether the terms are the columns themselves, all and in order."""
-        return not self.tables and self.terms == _columns(self.columns)
+        tables = self.tables or self.documents
+        return not tables and self.terms == _columns(self.columns)
 
     @property
     def used(self) -> list[int]:
         """Positions of the columns that occur in the formula."""
-        parts = [*self.terms, *(table.x for table in self.tables)]
+        parts = [*self.terms, *(t.x for t in self.tables), *(d.words for d in self.documents)]
         return sorted({c.at for x in parts for c in columns_of(x)})
 
     @property
     def texts(self) -> list[int]:
         """Positions of the columns that hold texts."""
-        found = text_columns(self.terms)
+        found = text_columns(self.terms) | {document.words.x.at for document in self.documents}
         for table in self.tables:
             if table.of_texts:
                 found |= text_columns([Lookup(table.x, table.keys, (), 0.0, 0.0)])
@@ -119,8 +145,8 @@ def formula(model: Any) -> Formula:
         raise Refused(
             f"The steps make {len(features)} features where the model has {W.shape[1]}: they cannot be exported."
         )
-    terms, W, b, tables = fold(features, W, b)
-    return Formula(terms, W, b, names, classes, _link(model), tables)
+    terms, W, b, tables, documents = fold(features, W, b)
+    return Formula(terms, W, b, names, classes, _link(model), tables, documents)
 
 
 def plain(model: Any, what: str) -> Formula:
@@ -136,10 +162,11 @@ def plain(model: Any, what: str) -> Formula:
 
 def fold(
     features: Sequence[Expression], W: FloatArray, b: FloatArray
-) -> tuple[list[Expression], FloatArray, FloatArray, list[Table]]:
-    """Terms, their weights, intercepts and tables: scalings and codes of levels become part of the coefficients."""
+) -> tuple[list[Expression], FloatArray, FloatArray, list[Table], list[Document]]:
+    """Terms, their weights, intercepts, tables and documents: scalings and codes become part of the coefficients."""
     weights: dict[Expression, FloatArray] = {}
     levels: dict[Expression, list[tuple[Lookup, FloatArray]]] = {}
+    documents: dict[Words, Document] = {}
     b = b.copy()
     for x, w in zip(features, W.T, strict=True):
         part, factor = x, w
@@ -153,11 +180,28 @@ def fold(
             b += factor * part.value
         elif isinstance(part, Lookup):
             levels.setdefault(part.x, []).append((part, factor))
+        elif isinstance(part, Word):
+            if part.words not in documents:
+                documents[part.words] = Document(part.words, np.zeros((part.words.width, len(b))))
+            documents[part.words].W[part.at] += factor
         else:
+            _refuse_words(part)
             weights[part] = weights.get(part, np.zeros_like(w)) + factor
     terms = sorted(weights, key=_order)
     matrix = np.array([weights[x] for x in terms]).reshape(len(terms), len(b)).T
-    return terms, matrix, b, [_table(x, found) for x, found in levels.items()]
+    tables = [_table(x, found) for x, found in levels.items()]
+    return terms, matrix, b, tables, list(documents.values())
+
+
+def _refuse_words(x: Expression) -> None:
+    """Words are added to the scores one by one: products of them, say, have no place."""
+    if isinstance(x, Word):
+        raise Refused(
+            "A text vectorizer can be exported if scalings, a Normalizer or feature selection follow it, and no other "
+            "step. Write the whole pipeline with linsep.save, or export pipeline[-1]."
+        )
+    for part in children(x):
+        _refuse_words(part)
 
 
 def _order(x: Expression) -> tuple[int, int]:
@@ -183,7 +227,9 @@ def _columns(names: list[str]) -> list[Expression]:
 
 
 def _input_names(first: Any, d: int) -> list[str]:
-    """Names of the input columns; x1, x2, ... if they have none."""
+    """Names of the input columns; x1, x2, ... if they have none, and ``text`` of texts that are no table."""
+    if reads_texts(first):
+        return ["text"]
     names = getattr(first, "feature_names_in_", None)
     if names is not None:
         return [str(name) for name in names]

@@ -10,6 +10,7 @@ import numpy as np
 from linsep.errors import Refused
 from linsep.export.formula import Formula, plain
 from linsep.export.onnx_terms import OnnxTerms
+from linsep.export.onnx_texts import DOMAIN
 
 _OPSET = 17
 _IR_VERSION = 8
@@ -24,7 +25,8 @@ def onnx(model: Any) -> bytes:
 
     For a pipeline whose columns are numbers, ``X`` is what its first step reads, with NaN for a missing value. If some
     columns hold texts, each column that is used is an input (n, 1) of its own name, of doubles or of strings, in which
-    the empty string is a missing value. A row without a score has NaN for scores.
+    the empty string is a missing value. A row without a score has NaN for scores. Texts are split into words by an
+    operator of onnxruntime (com.microsoft.Tokenizer), and the vectorizer must have lowercase=False.
 
     Parameters
     ----------
@@ -163,6 +165,7 @@ class _Graph:
             opset_imports=[
                 self.make.make_opsetid("", _OPSET),
                 *([self.make.make_opsetid("ai.onnx.ml", 2)] if self.f.texts else []),
+                *([self.make.make_opsetid(DOMAIN, 1)] if self.f.documents else []),
             ],
             ir_version=_IR_VERSION,
         )

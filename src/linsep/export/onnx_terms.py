@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from linsep.export.formula import Formula
+from linsep.export.onnx_texts import text_scores
 from linsep.pipelines import expressions as ex
 
 
@@ -44,12 +45,12 @@ class OnnxTerms:
         return self.node("Concat", [self.term(x) for x in self.f.terms], axis=1)
 
     def tables(self) -> list[str]:
-        """What each table adds to the scores."""
+        """What each table and each text adds to the scores."""
         made = []
         for table in self.f.tables:
             rows = np.vstack([table.values, table.default, table.missing])
             made.append(self._row(table.x, table.keys, rows))
-        return made
+        return made + [text_scores(self, document) for document in self.f.documents]
 
     def node(self, kind: str, inputs: list[str], **attributes: Any) -> str:
         """An operation with an output of any name."""
@@ -119,17 +120,21 @@ class OnnxTerms:
     def _norm(self, row: tuple[ex.Expression, ...], kind: str) -> str:
         if (row, kind) not in self._known:
             together = self.node("Concat", [self.term(part) for part in row], axis=1)
-            axis = self.number(np.array([1]))
-            if kind == "l2":
-                squares = self.node("Mul", [together, together])
-                norm = self.node("Sqrt", [self.node("ReduceSum", [squares, axis], keepdims=1)])
-            elif kind == "l1":
-                norm = self.node("ReduceSum", [self.node("Abs", [together]), axis], keepdims=1)
-            else:
-                norm = self.node("ReduceMax", [self.node("Abs", [together])], axes=[1], keepdims=1)
-            zero = self.node("Equal", [norm, self.number(0.0)])
-            self._known[row, kind] = self.node("Where", [zero, self.number(1.0), norm])
+            self._known[row, kind] = self.norm_of(together, kind)
         return self._known[row, kind]
+
+    def norm_of(self, rows: str, kind: str) -> str:
+        """Norms (n, 1) of the rows of a tensor, 1 where they are 0."""
+        axis = self.number(np.array([1]))
+        if kind == "l2":
+            squares = self.node("Mul", [rows, rows])
+            norm = self.node("Sqrt", [self.node("ReduceSum", [squares, axis], keepdims=1)])
+        elif kind == "l1":
+            norm = self.node("ReduceSum", [self.node("Abs", [rows]), axis], keepdims=1)
+        else:
+            norm = self.node("ReduceMax", [self.node("Abs", [rows])], axes=[1], keepdims=1)
+        zero = self.node("Equal", [norm, self.number(0.0)])
+        return self.node("Where", [zero, self.number(1.0), norm])
 
     def _row(self, x: ex.Expression, keys: tuple[Any, ...], rows: Any) -> str:
         """The row of a key: one for each key, then that of other keys, then that of a missing one."""

@@ -63,6 +63,11 @@ def sql(
     SELECT "score", CASE WHEN "score" IS NULL THEN NULL WHEN "score" >= 0 THEN 'yes' ELSE 'no' END AS "prediction"
     """
     f = formula(model)
+    if f.documents:
+        raise Refused(
+            "A text vectorizer cannot be said in portable SQL, which has no way to split a text into words; use "
+            "export.python as a function of the database, or export.c or export.onnx."
+        )
     scores = ["score"] if len(f.b) == 1 else [f"score_{c + 1}" for c in range(len(f.b))]
     inputs, terms = _inputs(f)
     carried = [] if key is None else [quoted(key)]

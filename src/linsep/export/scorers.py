@@ -6,18 +6,21 @@ import re
 from typing import Any
 
 from linsep.errors import BadInput
+from linsep.export import c_texts
 from linsep.export.c_terms import CTerms, c_number, c_string
 from linsep.export.formula import Formula, plain
 from linsep.export.python_terms import HELPERS, literal, term
+from linsep.export.python_texts import TEXT_HELPERS, imports, vocabulary
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def python(model: Any) -> str:
-    """Write the model as a Python module that imports nothing but ``math``: ``score``, ``predict``, ``predict_proba``.
+    """Write the model as a Python module without dependencies: ``score``, ``predict``, ``predict_proba``.
 
-    Each takes one row, a sequence of numbers in the order of ``COLUMNS``; for a pipeline, of what its first step reads,
-    with None for a missing value. A row without a score (a missing value that no step fills in, a level that the
+    It imports ``math``, and ``re`` and ``unicodedata`` for texts. Each function takes one row, a sequence of numbers in
+    the order of ``COLUMNS``; for a pipeline, of what its first step reads, with None for a missing value; for a
+    pipeline of texts, the text. A row without a score (a missing value that no step fills in, a level that the
     encoder refuses) raises ValueError.
 
     Parameters
@@ -54,6 +57,7 @@ def python(model: Any) -> str:
     lines = [
         '"""Scores of a linear model, exported by linsep."""',
         "import math",
+        *imports(f),
         "",
         f"COLUMNS = {f.columns!r}",
         f"COEF = {f.W.tolist()!r}",
@@ -63,6 +67,7 @@ def python(model: Any) -> str:
         "",
         "",
         "def score(row):",
+        *(["    row = [row] if isinstance(row, str) else row"] if f.documents else []),
         "    if len(row) != len(COLUMNS):",
         f'        raise ValueError(f"{{len(COLUMNS)}} {what} are needed, got {{len(row)}}")',
         *_python_score(f),
@@ -86,7 +91,10 @@ def _python_tables(f: Formula) -> list[str]:
         known = dict(zip(table.keys, table.values.tolist(), strict=True))
         rest = (table.default.tolist(), table.missing.tolist())
         lines.append(f"    ({literal(known)}, {literal(rest[0])}, {literal(rest[1])}),")
-    return [*lines, "]", "", "", *HELPERS]
+    lines.append("]")
+    for number, document in enumerate(f.documents):
+        lines += vocabulary(document, number)
+    return [*lines, "", "", *HELPERS, *(TEXT_HELPERS if f.documents else [])]
 
 
 def _python_score(f: Formula) -> list[str]:
@@ -101,6 +109,10 @@ def _python_score(f: Formula) -> list[str]:
         "    z = [math.fsum(map(float.__mul__, w, t)) + b for w, b in zip(COEF, INTERCEPT)]",
         f"    for key, (known, other, none) in zip([{', '.join(keys)}], TABLES):",
         "        z = [a + b for a, b in zip(z, none if missing(key) else known.get(key, other))]",
+        *(
+            f"    z = [a + b for a, b in zip(z, text_scores(row[{document.words.x.at}], *TEXT_{number}))]"
+            for number, document in enumerate(f.documents)
+        ),
         "    if any(a != a for a in z):",
         '        raise ValueError("the row has no value: a number is missing, or a level is unknown")',
         "    return z",
@@ -186,6 +198,7 @@ def c(model: Any, name: str = "linsep") -> str:
         "/* Scores of a linear model, exported by linsep. */",
         "#include <math.h>",
         *(["#include <string.h>"] if f.texts else []),
+        *c_texts.headers(f),
         "",
         f"enum {{ {name}_columns = {len(shown)}, {name}_scores = {k} }};",
         f"const char *const {name}_names[{max(1, len(shown))}] = {{{', '.join(map(c_string, shown or ['']))}}};",
@@ -194,6 +207,7 @@ def c(model: Any, name: str = "linsep") -> str:
         *([f"static const double {name}_coef[{k}][{d}] = {{\n{coef}}};"] if d else []),
         f"static const double {name}_intercept[{k}] = {{{', '.join(map(c_number, f.b.tolist()))}}};",
         *terms.helpers(),
+        *c_texts.functions(f, name),
         "",
         f"void {name}_score({terms.arguments}, double *z) {{",
         *body,
