@@ -47,8 +47,8 @@ CASES = {
     ),
     "svr-squared": (
         "LinearSVR",
-        {"loss": "squared_epsilon_insensitive", "epsilon": 5.0, "dual": False},
-        {"tol": 1e-9},
+        {"loss": "squared_epsilon_insensitive", "epsilon": 5.0, "dual": False, "tol": 1e-9},
+        {},
     ),
     "sgd": ("SGDRegressor", {}, {}),
     "sgd-lasso": ("SGDRegressor", {"penalty": "l1", "alpha": 0.1}, {}),

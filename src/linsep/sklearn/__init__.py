@@ -22,12 +22,11 @@ from linsep.sklearn.regression import (
     ElasticNet,
     Lasso,
     LinearRegression,
-    LinearSVR,
     QuantileRegressor,
     SGDRegressor,
 )
 from linsep.sklearn.ridge import Ridge, RidgeClassifier
-from linsep.sklearn.svm import LinearSVC
+from linsep.sklearn.svm import LinearSVC, LinearSVR
 
 __all__ = [
     "ElasticNet",

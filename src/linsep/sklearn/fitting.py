@@ -13,6 +13,7 @@ import inspect
 import logging
 import math
 import types
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -25,9 +26,7 @@ from linsep import certificates
 from linsep.auditing.objectives import objective_at
 from linsep.certificates import Optimality
 from linsep.certificates.optimality import relative
-from linsep.data.entrance import labels
-from linsep.data.entrance.labels import Labels
-from linsep.errors import LinsepError
+from linsep.errors import ConvergenceWarning, LinsepError
 from linsep.estimators import fitting
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
@@ -40,12 +39,12 @@ log = logging.getLogger("linsep.sklearn")
 
 #: Bounds of the relative gap that is asked for.
 _TIGHTEST, _LOOSEST = 1e-12, 1e-6
+#: Relative gap that a regression must prove; a larger one leaves the fit to scikit-learn.
+PROVEN = 1e-6
 #: Covers the relative rounding of C and of the unit of the objective.
 _UNITS = 2.0**-48
 #: Fewer iterations than these are a request for a model that is not finished.
-_FEW_ITERATIONS = 10
-#: Numbers of X up to which scikit-learn's checks take as long as the fit.
-_SMALL = 100_000
+FEW_ITERATIONS = 10
 
 
 class Delegated(Exception):
@@ -87,64 +86,6 @@ def run(
     return validated(model, *args, **given)
 
 
-def ordinary_labels(model: Any, kind: Any, X: Any, y: Any) -> Labels | None:
-    """The labels, if scikit-learn's ``fit`` would accept parameters and arrays as they are, without a warning.
-
-    On small data its checks take many times as long as the fit. They find nothing in a dense array of finite float64
-    numbers with integers as labels, and in parameters that are the defaults apart from ``C``, ``alpha``, ``tol``,
-    ``max_iter`` and ``fit_intercept`` of the ordinary kind. Everything else goes the whole way.
-    """
-    defaults = _defaults(kind)
-    if not (type(model) is kind and type(X) is np.ndarray and type(y) is np.ndarray):
-        return None
-    if X.ndim != 2 or y.ndim != 1 or len(y) != len(X) or not 0 < X.size <= _SMALL:
-        return None
-    if X.dtype.char != "d" or not X.flags.c_contiguous or y.dtype.kind not in "iub":
-        return None
-    if not _ordinary_parameters(vars(model), defaults):
-        return None
-    known = labels.known(y, len(y), kind.__name__)
-    return known if 2 <= len(known.classes) <= len(y) // 2 else None
-
-
-def _ordinary_parameters(state: dict[str, Any], defaults: dict[str, Any]) -> bool:
-    if "_skl_callbacks" in state:
-        return False
-    for name, default in defaults.items():
-        value = state[name]
-        if value is default:
-            continue
-        if name in ("C", "alpha", "tol"):
-            if type(value) is not float or not 0.0 < value < math.inf:
-                return False
-        elif name == "max_iter":
-            if type(value) is not int or value < _FEW_ITERATIONS:
-                return False
-        elif not (name == "fit_intercept" and type(value) is bool):
-            return False
-    return True
-
-
-@functools.cache
-def _defaults(kind: Any) -> dict[str, Any]:
-    """Default of every parameter of a class."""
-    found = inspect.signature(kind).parameters.values()
-    return {parameter.name: parameter.default for parameter in found}
-
-
-def store(model: Any, X: Any, found: Minimum, **others: Any) -> None:
-    """Write the fitted attributes after a fit of ordinary data."""
-    state = vars(model)
-    state.pop("feature_names_in_", None)
-    state.update(
-        coef_=np.ascontiguousarray(found.W[:-1].T),
-        intercept_=found.W[-1].copy(),
-        n_features_in_=X.shape[1],
-        certificate_=found.certificate,
-        **others,
-    )
-
-
 def with_globals(function: Any, names: dict[str, Any]) -> Any:
     """A copy of a function that sees other globals under some names."""
     copy = types.FunctionType(
@@ -184,6 +125,17 @@ def forget(model: Any, name: str = "certificate_") -> None:
     vars(model).pop(name, None)
 
 
+def attempt(model: Any, own: Callable[[], None], theirs: Callable[[], Any]) -> Any:
+    """Fit by linsep, or by scikit-learn where linsep cannot; the reason is logged."""
+    forget(model)
+    try:
+        own()
+    except (Delegated, LinsepError) as reason:
+        delegating(model, str(reason))
+        return theirs()
+    return model
+
+
 def delegating(model: Any, reason: str) -> None:
     """Log that scikit-learn's own routine is used, and why."""
     log.info("%s is fitted by scikit-learn: %s", type(model).__name__, reason)
@@ -197,8 +149,18 @@ def need_arrays(X: Any) -> None:
 
 def need_iterations(max_iter: int | None) -> None:
     """Leave a fit that is to stop after a few iterations to scikit-learn: it is not meant to end at the minimum."""
-    if max_iter is not None and 0 <= max_iter < _FEW_ITERATIONS:
+    if max_iter is not None and 0 <= max_iter < FEW_ITERATIONS:
         raise Delegated(f"max_iter={max_iter} asks for a fit that stops before it has converged")
+
+
+def need_weights(weight: FloatArray | None) -> None:
+    """Leave weights with which there is nothing to minimise, or nothing convex, to scikit-learn."""
+    if weight is None:
+        return
+    if not weight.min(initial=0.0) >= 0.0:
+        raise Delegated("with negative sample weights the objective is not convex")
+    if not weight.any():
+        raise Delegated("all sample weights are 0")
 
 
 def need_weight(weight: FloatArray | None, codes: Any, k: int) -> None:
@@ -210,14 +172,15 @@ def need_weight(weight: FloatArray | None, codes: Any, k: int) -> None:
 
 
 def gap_tolerance(tol: float | None, dtype: Any = np.float64) -> float:
-    """The relative gap to prove: the square of scikit-learn's ``tol``, within bounds.
+    """The relative gap to prove: 100 times the square of scikit-learn's ``tol``, within bounds.
 
-    ``tol`` bounds a gradient, and the excess of a curved objective goes with its square. Coefficients in single
-    precision cannot be better than 1e-6 where the loss has a kink.
+    ``tol`` bounds a gradient, and the excess of a curved objective goes with its square. At the default of 1e-4 this is
+    1e-6, where scikit-learn's solvers end between 1e-3 and 1e-8. Coefficients in single precision cannot be better
+    than 1e-6 where the loss has a kink.
     """
     if dtype != np.float64:
         return _LOOSEST
-    return min(max((tol or 0.0) ** 2, _TIGHTEST), _LOOSEST)
+    return min(max(100.0 * (tol or 0.0) ** 2, _TIGHTEST), _LOOSEST)
 
 
 def minimise(
@@ -229,7 +192,7 @@ def minimise(
 ) -> Minimum:
     """Minimise the objective on the rows of X; the coefficients are rounded to ``dtype``, and certified as rounded."""
     scaling = problem.intercept_scaling
-    rows = with_constant(X, scaling) if scaling else X
+    rows = problem.rows(X)
     free = problem.fit_intercept and not scaling
     if start is not None and scaling:
         start = np.vstack([start[:-1], start[-1:] / scaling, np.zeros_like(start[-1:])])
@@ -253,6 +216,25 @@ def minimise(
     return Minimum(W, in_units(certificate, problem.unit), passes)
 
 
+def minimise_proven(
+    problem: Objective,
+    X: Any,
+    tol: float,
+    start: FloatArray | None = None,
+    dtype: Any = np.float64,
+) -> Minimum:
+    """The minimum, proven to ``PROVEN`` at least and to ``tol`` if rounding allows; else Delegated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = minimise(problem, X, tol, start, dtype)
+    proof = found.certificate
+    if proof.certified:
+        return found
+    if not proof.relative_gap <= PROVEN:
+        raise Delegated(f"a relative gap of {proof.relative_gap:.1e} is all that is proven")
+    return found._replace(certificate=replace(proof, tol=PROVEN, certified=True))
+
+
 def minimise_grid(problem: Objective, X: Any, Cs: FloatArray, tol: float) -> list[Minimum] | None:
     """The minima of one subproblem for all C, fitted together; None if no engine takes them."""
     part, coupled = problem.parts[0], isinstance(problem.loss, CoupledLoss)
@@ -271,17 +253,6 @@ def minimise_grid(problem: Objective, X: Any, Cs: FloatArray, tol: float) -> lis
         fit = fits[at, -1]
         found[number] = Minimum(fit.W, fit.certificate, max(1, math.ceil(fit.n_passes)))
     return [found[number] for number in range(len(Cs))]
-
-
-def with_constant(X: Any, value: float) -> Any:
-    """X with a constant column, whose coefficient is a penalised intercept."""
-    if sp.issparse(X):
-        column = sp.csr_array(np.full((X.shape[0], 1), value, dtype=X.dtype))
-        return sp.hstack([X, column], format="csr")
-    wide = np.empty((X.shape[0], X.shape[1] + 1), dtype=X.dtype)
-    wide[:, :-1] = X
-    wide[:, -1] = value
-    return wide
 
 
 def _reported(

@@ -30,14 +30,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn import linear_model
-from sklearn.base import _fit_context
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from linsep.certificates import Optimality
 from linsep.certificates.optimality import relative
 from linsep.sklearn import fitting
-from linsep.sklearn.fitting import Delegated, Minimum
-from linsep.sklearn.regression import PROVEN, at_minimum, attempt, earlier, minimise, need_weights
+from linsep.sklearn.fitting import PROVEN, Delegated, Minimum
+from linsep.sklearn.regression import Minimised, at_minimum, earlier
 from linsep.sklearn_objectives import FloatArray, Given, huber
 
 #: Relative gap of the fits at fixed scales.
@@ -52,7 +51,7 @@ _NO_SCALE = 1e-9
 _UNITS = 2.0**-47
 
 
-class HuberRegressor(linear_model.HuberRegressor):  # type: ignore[misc]
+class HuberRegressor(Minimised, linear_model.HuberRegressor):  # type: ignore[misc]
     """scikit-learn's ``HuberRegressor`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.HuberRegressor``. The certificate is about
@@ -68,26 +67,6 @@ class HuberRegressor(linear_model.HuberRegressor):  # type: ignore[misc]
     True
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Minimise scikit-learn's objective and certify it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
-        """
-        return attempt(
-            self,
-            lambda: self._minimise(X, y, sample_weight),
-            lambda: super(HuberRegressor, self).fit(X, y, sample_weight),
-        )
-
     def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y = validate_data(
             self,
@@ -100,7 +79,7 @@ class HuberRegressor(linear_model.HuberRegressor):  # type: ignore[misc]
         )
         fitting.need_arrays(X)
         weight = np.asarray(_check_sample_weight(sample_weight, X), dtype=np.float64)
-        need_weights(weight)
+        fitting.need_weights(weight)
         fitting.need_iterations(self.max_iter)
         before = earlier(self)
         problem = _Problem(X, np.asarray(y, dtype=np.float64), weight, self)
@@ -143,7 +122,7 @@ class _Problem:
             scale,
             fit_intercept=bool(self.model.fit_intercept),
         )
-        found = minimise(problem, self.X, _TOL, np.float64, self._start)
+        found = fitting.minimise_proven(problem, self.X, _TOL, self._start)
         self.passes += found.passes
         self._start = found.W
         proof, term = found.certificate, self.mass * scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -10,12 +11,14 @@ import numpy as np
 from sklearn import linear_model
 
 from linsep import sklearn_objectives
-from linsep.errors import LinsepError
-from linsep.sklearn import fitting, liblinear
+from linsep.sklearn import fitting, ordinary
 from linsep.sklearn.fitting import Delegated
+from linsep.sklearn.liblinear import fit_liblinear
 from linsep.sklearn_objectives import FloatArray, Given, Objective
 
 Arguments = dict[str, Any]
+#: Solvers that take dense rows and an L2 penalty.
+_SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 
 
 class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
@@ -23,7 +26,7 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
 
     Parameters and attributes are those of ``sklearn.linear_model.LogisticRegression``. ``solver`` decides only what it
     decides about the objective: "liblinear" penalises the intercept, the others do not. ``max_iter`` is not reached,
-    ``tol`` bounds the proven relative gap by its square.
+    and the proven relative gap is at most 100 ``tol`` squared.
 
     Examples
     --------
@@ -48,26 +51,27 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
         """
         if sample_weight is None and self._fit_ordinary(X, y):
             return self
-        routines = {"_logistic_regression_path": self._path, "_fit_liblinear": self._liblinear}
+        routines = {
+            "_logistic_regression_path": self._path,
+            "_fit_liblinear": functools.partial(fit_liblinear, self),
+        }
         fitting.run(self, super().fit, routines, X, y, sample_weight=sample_weight)
         return self
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
         """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
-        known = fitting.ordinary_labels(self, LogisticRegression, X, y)
-        if known is None:
+        if self.solver not in _SOLVERS:
             return False
-        tol, free = fitting.gap_tolerance(self.tol), self.fit_intercept
-        try:
-            given = Given(len(y), y, None)
-            problem = sklearn_objectives.logistic(
-                known.classes, given, self.C, 0.0, fit_intercept=free
-            )
-            found = fitting.minimise(problem, X, tol)
-        except LinsepError:
+        tol, liblinear = fitting.gap_tolerance(self.tol), self.solver == "liblinear"
+        most = 2 if liblinear else None
+        made = ordinary.minimise_classes(self, LogisticRegression, X, y, tol, "solver", most)
+        if made is None:
             return False
+        found, classes = made
         n_iter = np.array([fitting.iterations(found.passes, self.max_iter)], dtype=np.int32)
-        fitting.store(self, X, found, classes_=known.classes, n_iter_=n_iter)
+        ordinary.store(self, X, found, classes_=classes, n_iter_=n_iter)
+        if liblinear and not self.fit_intercept:
+            self.intercept_ = 0.0
         return True
 
     def _path(self, given: Arguments) -> tuple[FloatArray, FloatArray, Any]:
@@ -83,12 +87,6 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
             self.certificate_ = found[0].certificate
         passes = [fitting.iterations(each.passes, given["max_iter"]) for each in found]
         return _path_coefficients(given, found), Cs, np.array(passes, dtype=np.int32)
-
-    def _liblinear(self, given: Arguments) -> tuple[FloatArray, Any, Any]:
-        """Minimise what ``_fit_liblinear`` is called for."""
-        found, n_iter = liblinear.minimise(self, given)
-        intercept = found.W[-1].copy() if self.fit_intercept else 0.0
-        return np.ascontiguousarray(found.W[:-1].T), intercept, n_iter
 
 
 class LogisticRegressionCV(LogisticRegression, linear_model.LogisticRegressionCV):  # type: ignore[misc]

@@ -3,53 +3,21 @@
 from __future__ import annotations
 
 import numbers
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import linear_model, svm
+from sklearn import linear_model
 from sklearn.base import _fit_context
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from linsep import certificates, sklearn_objectives
-from linsep.errors import ConvergenceWarning, LinsepError
-from linsep.sklearn import fitting, least_squares
+from linsep.sklearn import fitting, least_squares, ordinary
 from linsep.sklearn.fitting import Delegated, Minimum
 from linsep.sklearn_objectives import FloatArray, Given, Objective
 
-#: Relative gap that must be proven; a larger one leaves the fit to scikit-learn.
-PROVEN = 1e-6
 #: Learning rates with which stochastic descent tends to the minimum.
 _CONVERGENT = ("invscaling", "optimal")
-
-
-def attempt(model: Any, own: Callable[[], None], theirs: Callable[[], Any]) -> Any:
-    """Fit by linsep, or by scikit-learn where linsep cannot; the reason is logged."""
-    fitting.forget(model)
-    try:
-        own()
-    except (Delegated, LinsepError) as reason:
-        fitting.delegating(model, str(reason))
-        return theirs()
-    return model
-
-
-def minimise(
-    problem: Objective, X: Any, tol: float, dtype: Any, start: FloatArray | None = None
-) -> Minimum:
-    """The minimum, proven to ``PROVEN`` at least and to ``tol`` if rounding allows; else Delegated."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = fitting.minimise(problem, X, tol, start, dtype)
-    proof = found.certificate
-    if proof.certified:
-        return found
-    if not proof.relative_gap <= PROVEN:
-        raise Delegated(f"a relative gap of {proof.relative_gap:.1e} is all that is proven")
-    return found._replace(certificate=replace(proof, tol=PROVEN, certified=True))
 
 
 def minimise_each(
@@ -57,10 +25,10 @@ def minimise_each(
 ) -> Minimum:
     """The minimum for every column of the targets (n, k): W (d + 1, k), and one certificate for each."""
     fitting.need_arrays(X)
-    need_weights(weight)
+    fitting.need_weights(weight)
     X = X.tocsr() if sp.issparse(X) else X
     found = [
-        minimise(objective(model, column, weight), X, tol, X.dtype)
+        fitting.minimise_proven(objective(model, column, weight), X, tol, dtype=X.dtype)
         for column in y.astype(np.float64, copy=False).T
     ]
     W = np.hstack([each.W for each in found])
@@ -72,16 +40,6 @@ def objective(model: Any, target: FloatArray, weight: FloatArray | None) -> Obje
     """The objective of a model that is about to be fitted to one target."""
     given = Given(len(target), np.ascontiguousarray(target), weight)
     return sklearn_objectives.objective_of(model, given)
-
-
-def need_weights(weight: FloatArray | None) -> None:
-    """Leave weights with which there is nothing to minimise, or nothing convex, to scikit-learn."""
-    if weight is None:
-        return
-    if not weight.min(initial=0.0) >= 0.0:
-        raise Delegated("with negative sample weights the objective is not convex")
-    if not weight.any():
-        raise Delegated("all sample weights are 0")
 
 
 def earlier(model: Any) -> FloatArray | None:
@@ -117,7 +75,36 @@ def checked_weight(sample_weight: Any, X: Any, **options: Any) -> FloatArray | N
     return np.asarray(found, dtype=np.float64)
 
 
-class LinearRegression(linear_model.LinearRegression):  # type: ignore[misc]
+class Minimised:
+    """``fit`` of a regression that linsep validates and minimises itself, in ``_minimise``."""
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Minimise scikit-learn's objective and certify it.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,); of several targets, where the class takes them, (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        theirs = super().fit  # type: ignore[misc]
+        return fitting.attempt(
+            self,
+            lambda: self._minimise(X, y, sample_weight),
+            lambda: theirs(X, y, sample_weight),
+        )
+
+    def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Minimise and store, or raise Delegated."""
+        raise NotImplementedError
+
+
+class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignore[misc]
     """scikit-learn's ``LinearRegression`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.LinearRegression``. Of several minimisers the one of
@@ -133,26 +120,6 @@ class LinearRegression(linear_model.LinearRegression):  # type: ignore[misc]
     True
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Minimise scikit-learn's objective and certify it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
-        """
-        return attempt(
-            self,
-            lambda: self._minimise(X, y, sample_weight),
-            lambda: super(LinearRegression, self).fit(X, y, sample_weight),
-        )
-
     def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
         if self.positive:
             raise Delegated("linsep has no constraint positive=True")
@@ -166,7 +133,7 @@ class LinearRegression(linear_model.LinearRegression):  # type: ignore[misc]
         )
         X = as_floats(X)
         weight = checked_weight(sample_weight, X, ensure_non_negative=True)
-        need_weights(weight)
+        fitting.need_weights(weight)
         Y = np.asarray(y, dtype=X.dtype).astype(np.float64).reshape(len(y), -1)
         found = self._dense(X, Y, weight) if isinstance(X, np.ndarray) else None
         if found is None:
@@ -203,7 +170,6 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
     True
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
         """Minimise scikit-learn's objective and certify it.
 
@@ -219,7 +185,33 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         -------
         self
         """
-        return attempt(
+        if sample_weight is None and check_input is True and self._fit_ordinary(X, y):
+            return self
+        return self._fit_checked(X, y, sample_weight, check_input)
+
+    def _fit_ordinary(self, X: Any, y: Any) -> bool:
+        """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+        ratio, kind = self.l1_ratio, Lasso if isinstance(self, Lasso) else ElasticNet
+        if type(ratio) not in (int, float) or not 0.0 < ratio <= 1.0:
+            return False
+        tol = fitting.gap_tolerance(self.tol)
+        found = ordinary.minimise_targets(self, kind, X, y, tol, "l1_ratio")
+        if found is None:
+            return False
+        ordinary.store(
+            self,
+            X,
+            found,
+            coef_=found.W[:-1, 0].copy(),
+            intercept_=found.W[-1, 0] if self.fit_intercept else 0.0,
+            n_iter_=fitting.iterations(found.passes, self.max_iter),
+            dual_gap_=np.float64(found.certificate.gap),
+        )
+        return True
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def _fit_checked(self, X: Any, y: Any, sample_weight: Any, check_input: bool) -> Any:
+        return fitting.attempt(
             self,
             lambda: self._minimise(X, y, sample_weight, check_input),
             lambda: super(ElasticNet, self).fit(X, y, sample_weight, check_input),
@@ -294,7 +286,7 @@ class Lasso(ElasticNet, linear_model.Lasso):  # type: ignore[misc]
     __init__ = linear_model.Lasso.__init__
 
 
-class QuantileRegressor(linear_model.QuantileRegressor):  # type: ignore[misc]
+class QuantileRegressor(Minimised, linear_model.QuantileRegressor):  # type: ignore[misc]
     """scikit-learn's ``QuantileRegressor`` with a proof of optimality in ``certificate_``.
 
     Parameters and attributes are those of ``sklearn.linear_model.QuantileRegressor``; ``solver`` makes no difference.
@@ -307,26 +299,6 @@ class QuantileRegressor(linear_model.QuantileRegressor):  # type: ignore[misc]
     >>> model.certificate_.certified
     True
     """
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Minimise scikit-learn's objective and certify it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
-        """
-        return attempt(
-            self,
-            lambda: self._minimise(X, y, sample_weight),
-            lambda: super(QuantileRegressor, self).fit(X, y, sample_weight),
-        )
 
     def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
         if self.solver_options is not None or self.solver == "interior-point":
@@ -347,7 +319,7 @@ class QuantileRegressor(linear_model.QuantileRegressor):  # type: ignore[misc]
         if not kept.all():
             X, y, weight = X.tocsr()[kept] if sp.issparse(X) else X[kept], y[kept], weight[kept]
         plain = None if (weight == 1.0).all() else weight
-        found = minimise_each(self, X, y.reshape(-1, 1), plain, fitting.gap_tolerance(1e-5))
+        found = minimise_each(self, X, y.reshape(-1, 1), plain, least_squares.TOL)
         store(self, found, np.float64, None)
         self.n_iter_ = found.passes
 
@@ -355,56 +327,6 @@ class QuantileRegressor(linear_model.QuantileRegressor):  # type: ignore[misc]
 def as_floats(X: Any) -> Any:
     """X with floating-point numbers."""
     return X if X.dtype.kind == "f" else X.astype(np.float64)
-
-
-class LinearSVR(svm.LinearSVR):  # type: ignore[misc]
-    """scikit-learn's ``LinearSVR`` with a proof of optimality in ``certificate_``.
-
-    Parameters and attributes are those of ``sklearn.svm.LinearSVR``. The intercept is penalised, as LIBLINEAR does
-    it; ``dual``, ``random_state`` and ``max_iter`` make no difference.
-
-    Examples
-    --------
-    >>> from linsep.sklearn import LinearSVR
-    >>> model = LinearSVR().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
-    >>> model.certificate_.certified
-    True
-    """
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Minimise scikit-learn's objective and certify it.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        self
-        """
-        routines = {"_fit_liblinear": self._liblinear}
-        fitting.run(self, super().fit, routines, X, y, sample_weight=sample_weight)
-        return self
-
-    def _liblinear(self, given: dict[str, Any]) -> tuple[FloatArray, Any, Any]:
-        """``_fit_liblinear`` for numeric targets."""
-        X = given["X"]
-        fitting.need_arrays(X)
-        if self.epsilon < 0:
-            raise Delegated("LIBLINEAR says what is wrong with a negative epsilon")
-        fitting.need_iterations(given["max_iter"])
-        weight = given["sample_weight"]
-        if weight is not None:
-            weight = _check_sample_weight(weight, X, dtype=np.float64)
-        need_weights(weight)
-        problem = objective(self, np.asarray(given["y"], dtype=np.float64), weight)
-        found = minimise(problem, X, fitting.gap_tolerance(given["tol"]), np.float64)
-        self.certificate_ = found.certificate
-        n_iter = np.array([fitting.iterations(found.passes, given["max_iter"])], dtype=np.int32)
-        intercept = found.W[-1].copy() if self.fit_intercept else 0.0
-        return np.ascontiguousarray(found.W[:-1].T), intercept, n_iter
 
 
 class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
@@ -424,7 +346,7 @@ class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
 
     def _fit_regressor(self, X: Any, y: Any, *given: Any) -> None:
         # alpha, before scikit-learn 1.8 C, loss, learning_rate, sample_weight, max_iter
-        attempt(
+        fitting.attempt(
             self,
             lambda: self._minimise(X, y, *given[-3:]),
             lambda: super(SGDRegressor, self)._fit_regressor(X, y, *given),

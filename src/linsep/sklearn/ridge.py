@@ -14,10 +14,9 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import _check_sample_weight
 
 from linsep import losses
-from linsep.errors import LinsepError
-from linsep.sklearn import fitting, least_squares
+from linsep.sklearn import fitting, least_squares, ordinary
 from linsep.sklearn.fitting import Delegated, Minimum
-from linsep.sklearn_objectives import Given, Objective, Part, objective_of
+from linsep.sklearn_objectives import Objective, Part
 
 #: Solvers of scikit-learn that fit an intercept to sparse rows.
 _SPARSE = ("auto", "lsqr", "sag", "sparse_cg")
@@ -37,13 +36,11 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Minimise sum s_i (t_i - x_i.w - b)^2 + alpha |w|^2 for each target and certify it."""
-        fitting.forget(self)
-        try:
-            self._minimise(X, y, sample_weight)
-        except (Delegated, LinsepError) as reason:
-            fitting.delegating(self, str(reason))
-            super().fit(X, y, sample_weight=sample_weight)
-        return self
+        return fitting.attempt(
+            self,
+            lambda: self._minimise(X, y, sample_weight),
+            lambda: super(MinimisedRidge, self).fit(X, y, sample_weight=sample_weight),
+        )
 
     def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
         fitting.need_arrays(X)
@@ -141,7 +138,15 @@ class Ridge(linear_model.Ridge, MinimisedRidge):  # type: ignore[misc]
         -------
         self
         """
-        super().fit(X, y, sample_weight)
+        found = None
+        if sample_weight is None:
+            found = ordinary.minimise_targets(self, Ridge, X, y, least_squares.TOL)
+        if found is None:
+            super().fit(X, y, sample_weight)
+        else:
+            self.n_features_in_ = X.shape[1]
+            self._keep(found, X, flat=True)
+            fitting.forget(self, "feature_names_in_")
         return self
 
 
@@ -179,20 +184,16 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
         """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
-        known = fitting.ordinary_labels(self, RidgeClassifier, X, y)
-        if known is None:
+        made = ordinary.minimise_classes(self, RidgeClassifier, X, y, least_squares.TOL)
+        if made is None:
             return False
+        found, classes = made
         self.n_features_in_ = X.shape[1]
         self._label_binarizer = encoder = LabelBinarizer(neg_label=-1, pos_label=1)
-        encoder.classes_, encoder.sparse_input_ = known.classes, False
-        encoder.y_type_ = "binary" if len(known.classes) == 2 else "multiclass"
+        encoder.classes_, encoder.sparse_input_ = classes, False
+        encoder.y_type_ = "binary" if len(classes) == 2 else "multiclass"
         if not isinstance(getattr(type(self), "classes_", None), property):
-            self.classes_ = known.classes  # scikit-learn before 1.8 reads them from the binarizer
-        try:
-            problem = objective_of(self, Given(len(y), y, None))
-            found = fitting.minimise(problem, X, self._gap(X))
-        except LinsepError:
-            return False
+            self.classes_ = classes  # scikit-learn before 1.8 reads them from the binarizer
         self._keep(found, X, flat=False)
         fitting.forget(self, "feature_names_in_")
         return True

@@ -1,0 +1,119 @@
+"""Small ordinary data, past scikit-learn's checks.
+
+On small data the checks of scikit-learn's ``fit`` take many times as long as the fit. They find nothing in a dense
+array of finite float64 numbers with integers as labels or float64 numbers as targets, and in parameters that are the
+defaults apart from a few of the ordinary kind. Such a fit is minimised at once; everything else goes the whole way.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linsep.data.entrance import labels
+from linsep.errors import LinsepError
+from linsep.sklearn import fitting
+from linsep.sklearn.fitting import Delegated, Minimum
+from linsep.sklearn_objectives import Given, objective_of
+
+#: Numbers of X up to which scikit-learn's checks take as long as the fit.
+_SMALL = 100_000
+
+
+def _positive(value: Any) -> bool:
+    return type(value) is float and 0.0 < value < math.inf
+
+
+#: Parameters that may differ from their default, and what is ordinary.
+_ORDINARY: dict[str, Callable[[Any], bool]] = {
+    "C": _positive,
+    "alpha": _positive,
+    "tol": _positive,
+    "max_iter": lambda value: type(value) is int and value >= fitting.FEW_ITERATIONS,
+    "fit_intercept": lambda value: type(value) is bool,
+    "random_state": lambda value: type(value) is int and 0 <= value < 2**32,
+}
+
+
+def minimise_classes(
+    model: Any, kind: Any, X: Any, y: Any, tol: float, also: str = "", most: int | None = None
+) -> tuple[Minimum, Any] | None:
+    """The minimum for ordinary labels, and the classes; None if the rows, labels or parameters are not ordinary.
+
+    ``also`` names a parameter that the caller has checked, ``most`` bounds the number of classes.
+    """
+    if not (_ordinary_rows(model, kind, X, y, also) and y.dtype.kind in "iub"):
+        return None
+    known = labels.known(y, len(y), kind.__name__)
+    if not 2 <= len(known.classes) <= (most or len(y) // 2):
+        return None
+    problem = objective_of(model, Given(len(y), y, None, known.classes))
+    try:
+        return fitting.minimise(problem, X, tol), known.classes
+    except LinsepError:
+        return None
+
+
+def minimise_targets(
+    model: Any, kind: Any, X: Any, y: Any, tol: float, also: str = ""
+) -> Minimum | None:
+    """The minimum for ordinary targets; None if the rows, targets or parameters are not ordinary."""
+    if not (_ordinary_rows(model, kind, X, y, also) and y.dtype.char == "d"):
+        return None
+    if len(y) < 2 or not math.isfinite(y.sum()):
+        return None
+    problem = objective_of(model, Given(len(y), np.ascontiguousarray(y), None))
+    try:
+        return fitting.minimise_proven(problem, X, tol)
+    except (Delegated, LinsepError):
+        return None
+
+
+def store(model: Any, X: Any, found: Minimum, **others: Any) -> None:
+    """Write the fitted attributes of a classifier, or those in ``others``."""
+    state = vars(model)
+    state.pop("feature_names_in_", None)
+    state.update(
+        {
+            "coef_": np.ascontiguousarray(found.W[:-1].T),
+            "intercept_": found.W[-1].copy(),
+            "n_features_in_": X.shape[1],
+            "certificate_": found.certificate,
+            **others,
+        }
+    )
+
+
+def _ordinary_rows(model: Any, kind: Any, X: Any, y: Any, also: str) -> bool:
+    """Whether a small dense array, a vector of its length and the parameters need no check."""
+    if not (type(model) is kind and type(X) is np.ndarray and type(y) is np.ndarray):
+        return False
+    if X.ndim != 2 or y.ndim != 1 or len(y) != len(X) or not 0 < X.size <= _SMALL:
+        return False
+    if X.dtype.char != "d" or not X.flags.c_contiguous:
+        return False
+    state = vars(model)
+    if "_skl_callbacks" in state:
+        return False
+    for name, default in _defaults(kind).items():  # type: ignore[arg-type]
+        value = state[name]
+        if value is not default and name != also and not _ordinary(name, value):
+            return False
+    return True
+
+
+def _ordinary(name: str, value: Any) -> bool:
+    ordinary = _ORDINARY.get(name)
+    return ordinary is not None and ordinary(value)
+
+
+@functools.cache
+def _defaults(kind: Any) -> dict[str, Any]:
+    """Default of every parameter of a class."""
+    found = inspect.signature(kind).parameters.values()
+    return {parameter.name: parameter.default for parameter in found}
