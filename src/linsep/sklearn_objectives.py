@@ -122,8 +122,15 @@ def _with_constant(X: Any, value: float) -> Any:
     """X and a last column of one value, in double precision if single precision would round the value."""
     dtype = X.dtype if X.dtype.type(value) == value else np.result_type(X.dtype, np.float64)
     if sp.issparse(X):
-        column = sp.csr_array(np.full((X.shape[0], 1), value, dtype=dtype))
-        return sp.hstack([X, column], format="csr")
+        X = X.tocsr()
+        n, d = X.shape
+        ends = X.indptr[1:]
+        data, indices = (
+            np.insert(X.data.astype(dtype, copy=False), ends, value),
+            np.insert(X.indices, ends, d),
+        )
+        indptr = X.indptr + np.arange(n + 1, dtype=X.indptr.dtype)
+        return sp.csr_array((data, indices, indptr), shape=(n, d + 1))
     wide = np.empty((X.shape[0], X.shape[1] + 1), dtype=dtype)
     wide[:, :-1] = X
     wide[:, -1] = value

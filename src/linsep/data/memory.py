@@ -174,6 +174,7 @@ class Memory(LocalDataset):
             sparse_edges(X.indptr) if self.sparse else dense_edges(self.n, self.d, X.dtype.itemsize)
         )
         self.one_block, self._origin = len(self.edges) == 2, origin
+        self._opened: list[Block | None] = [None] * (len(self.edges) - 1)
         self._pool: ThreadPoolExecutor | None = None
         self._owner = 0  # the process whose threads these are
         self.whole = self._block(kernel_rows(X), 0, _array, origin) if native else None
@@ -181,7 +182,10 @@ class Memory(LocalDataset):
     def _open(self, k: int) -> Block:
         lo, hi = self.edges[k], self.edges[k + 1]
         if self.whole is not None:
-            return self.whole.between(lo, hi)
+            block = self._opened[k]
+            if block is None:
+                block = self._opened[k] = self.whole.between(lo, hi)
+            return block
         return self._block(kernel_rows(_converted(self.X[lo:hi])), lo, _array, self._origin)
 
     def sum(self, fn: Sum, size: int, **notes: Unpack[PassNotes]) -> FloatArray:

@@ -47,6 +47,8 @@ _SCALE, _SECANTS = 1e-7, 40
 _BRACKETS = (2e-4, 2e-3, 2e-2)
 #: Scales below this share of the targets are an exact fit: there is no outlier to be told from the others.
 _NO_SCALE = 1e-9
+#: Numbers of X up to which a fit needs no start.
+_SMALL = 20_000
 #: Covers the relative rounding of the scale term and of the parameters of the fits.
 _UNITS = 2.0**-47
 
@@ -124,7 +126,10 @@ class _Problem:
         )
         found = fitting.minimise_proven(problem, self.X, _TOL, self._start)
         self.passes += found.passes
-        self._start = found.W
+        if (
+            self.X.shape[0] * self.X.shape[1] > _SMALL
+        ):  # small data are fitted at once, from anywhere
+            self._start = found.W
         proof, term = found.certificate, self.mass * scale
         low = (proof.dual + term) * (1.0 - _UNITS)
         high = (proof.primal + proof.rounding + term) * (1.0 + _UNITS)

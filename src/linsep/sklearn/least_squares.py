@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse.linalg
 
 from linsep import certificates
 from linsep.certificates import Optimality, target_units
@@ -20,23 +19,28 @@ from linsep.data import Memory
 from linsep.losses import Squared
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.sklearn import fitting
+from linsep.sklearn import fitting, ordinary
 from linsep.sklearn.fitting import Minimum
-from linsep.sklearn_objectives import FloatArray
+from linsep.sklearn_objectives import FloatArray, Objective, Part
 from linsep.solution import Linearised, Solution, Status
+from linsep.solvers.linalg import cg
 
 #: Ratio of the eigenvalues of a Gram matrix from which singular values are right to 1e-10, relatively.
 _WELL_CONDITIONED = 1e-6
 #: Share of its squares that a column must vary by for its Gram matrix to be centred afterwards.
 _CANCELLATION = 1e-6
 #: Relative residual and number of steps of conjugate gradients.
-_CG, _MAX_CG = 1e-11, 1000
+_CG, _MAX_CG = 1e-6, 1000
+#: Rows per feature from which, and features up to which, a Gram matrix stands for the rows.
+_ROWS_PER_FEATURE, _MOST_FEATURES = 8, 1000
+#: Relative gap of a fit on the factor of a Gram matrix.
+_REDUCED_TOL = 1e-10
 #: Reading the rows for means, factorisation and certificate counts as this many passes.
 _PASSES = 3
 #: Relative gap to prove: the coefficients are as precise as the factorisation.
 TOL = 1e-10
 #: Entries of X up to which linsep's native fit of one target is quicker.
-_SMALL = 20_000
+SMALL = 20_000
 
 
 class Decomposed(NamedTuple):
@@ -123,7 +127,7 @@ def minimise_ridge(
     alphas: FloatArray,
     fit_intercept: bool,
     *,
-    small: int = _SMALL,
+    small: int = SMALL,
 ) -> Minimum | None:
     """Ridge regression on each target; None where linsep's own solvers are quicker or more precise.
 
@@ -152,26 +156,19 @@ def minimise_ridge(
 def _tall_ridge(
     X: FloatArray, Y: FloatArray, alpha: float, fit_intercept: bool
 ) -> FloatArray | None:
-    """W (d + 1, k) without a centred copy of X; None where the means are too large beside the spread.
+    """W (d + 1, k) without a centred copy of X, not refined; None where the means are too large beside the spread.
 
-    The Gram matrix X'X - n m m' loses digits by its difference, which one step with the residuals of the rows restores.
+    The Gram matrix X'X - n m m' may lose digits by its difference: then the proof falls short, and the caller takes
+    centred rows and refines the solution.
     """
-    n = len(X)
-    mean, y_mean = np.zeros(X.shape[1]), np.zeros(Y.shape[1])
-    if fit_intercept:
-        mean, y_mean = X.mean(axis=0), Y.mean(axis=0)
-    gram = X.T @ X
-    before = gram.diagonal().copy()
-    gram -= n * np.outer(mean, mean)
-    if not (gram.diagonal() >= _CANCELLATION * before).all():
+    mean, y_mean, right = _moments(X, Y, fit_intercept)
+    gram = centred_gram(X, mean)
+    if gram is None:
         return None
     gram.flat[:: len(gram) + 1] += alpha
     try:
         factor = scipy.linalg.cho_factor(gram, lower=True, overwrite_a=True)
-        W = scipy.linalg.cho_solve(factor, X.T @ (Y - y_mean))
-        left = Y - (X @ W + (y_mean - mean @ W))
-        gradient = X.T @ left - n * np.outer(mean, left.mean(axis=0)) - alpha * W
-        W += scipy.linalg.cho_solve(factor, gradient)
+        W = scipy.linalg.cho_solve(factor, right)
     except (scipy.linalg.LinAlgError, ValueError):
         return None
     return np.vstack([W, y_mean - mean @ W])
@@ -189,24 +186,83 @@ def sparse_ridge(
     mean, y_mean = np.zeros(d), np.zeros(Y.shape[1])
     if fit_intercept:
         mean, y_mean = np.asarray(X.T @ s) / mass, (s @ Y) / mass
-    squares = np.asarray(X.multiply(X).T @ s) - mass * mean**2
-    W = np.empty((d, Y.shape[1]))
+    entries = (
+        X.data * X.data if weight is None else X.data * X.data * np.repeat(s, np.diff(X.indptr))
+    )
+    squares = np.bincount(X.indices, entries, minlength=d) - mass * mean**2
+    W, across = np.empty((d, Y.shape[1])), X.T
     for j, alpha in enumerate(alphas.tolist()):
 
-        def apply(w: FloatArray, alpha: float = alpha) -> FloatArray:
-            z = s * (X @ w - mean @ w)
-            return np.asarray(X.T @ z - mean * z.sum() + alpha * w)
+        def times(w: FloatArray, alpha: float = alpha) -> FloatArray:
+            z = X @ w - mean @ w
+            z = z if weight is None else s * z
+            return np.asarray(across @ z - mean * z.sum() + alpha * w)
 
         z = s * (Y[:, j] - y_mean[j])
         unit = 1.0 / (np.maximum(squares, 0.0) + alpha)
-        right = X.T @ z - mean * z.sum()
-        operator = scipy.sparse.linalg.LinearOperator((d, d), matvec=apply)
-        scaled = scipy.sparse.linalg.LinearOperator((d, d), matvec=lambda w, u=unit: u * w)
-        W[:, j], left = scipy.sparse.linalg.cg(operator, right, rtol=_CG, maxiter=_MAX_CG, M=scaled)
-        if left:
+        right = np.asarray(across @ z - mean * z.sum())
+        at = cg.solve(times, lambda r, u=unit: u * r, right, _converged, _MAX_CG)  # type: ignore[misc]
+        if not at.ended:
             return None
+        W[:, j] = at.x
     found = np.vstack([W, y_mean - mean @ W])
     return proven(X, Y, weight, found, alphas, fit_intercept)
+
+
+def _converged(at: cg.Iterate) -> bool:
+    return at.rho <= _CG * _CG * at.rho_first
+
+
+def elastic_net(
+    X: FloatArray, t: FloatArray, penalty: ElasticNet, fit_intercept: bool, tol: float
+) -> Minimum | None:
+    """Least squares with an absolute penalty on many rows: on d rows of the same Gram matrix, proven on all.
+
+    With X'X - n m m' = R'R and R'v = X'(t - mean t), sum (t - x.w - b)^2 = |v - R w|^2 + constant at the best b. None
+    where the table is small or has few rows, the Gram matrix has no factor, or the proof falls short.
+    """
+    n, d = X.shape
+    if X.dtype != np.float64 or n < _ROWS_PER_FEATURE * d or d > _MOST_FEATURES:
+        return None
+    if X.size <= ordinary.SMALL:
+        return None
+    mean, t_mean, moments = _moments(X, t[:, None], fit_intercept)
+    gram = centred_gram(X, mean)
+    if gram is None:
+        return None
+    try:
+        factor = scipy.linalg.cholesky(gram, overwrite_a=True)
+        right = scipy.linalg.solve_triangular(factor, moments[:, 0], trans=1)
+    except (scipy.linalg.LinAlgError, ValueError):
+        return None
+    loss = Squared(centre=0.0)
+    problem = Objective("", loss, penalty.C, (Part(target=right),), penalty.l1_ratio, False)
+    found = fitting.minimise(problem, np.ascontiguousarray(factor), _REDUCED_TOL)
+    w = found.W[:-1, 0]
+    theta = np.append(w, t_mean[0] - mean @ w)
+    proof = _certificate(X, -t, None, theta, penalty, fit_intercept, tol)
+    if proof is None or not proof.certified:
+        return None
+    return Minimum(theta[:, None], proof, _PASSES)
+
+
+def _moments(
+    X: FloatArray, Y: FloatArray, fit_intercept: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Means of rows and targets, 0 without an intercept, and X'(Y - mean Y)."""
+    if not fit_intercept:
+        return np.zeros(X.shape[1]), np.zeros(Y.shape[1]), X.T @ Y
+    y_mean = Y.mean(axis=0)
+    columns = [X.T @ column for column in np.ascontiguousarray((Y - y_mean).T)]
+    return X.mean(axis=0), y_mean, np.column_stack(columns)
+
+
+def centred_gram(X: FloatArray, mean: FloatArray) -> FloatArray | None:
+    """X'X - n m m'; None where the means are too large beside the spread, so that the difference loses digits."""
+    gram: FloatArray = X.T @ X
+    before = gram.diagonal().copy()
+    gram -= len(X) * np.outer(mean, mean)
+    return gram if (gram.diagonal() >= _CANCELLATION * before).all() else None
 
 
 def proven(
@@ -238,7 +294,22 @@ def _proof(
     fit_intercept: bool,
 ) -> Optimality | None:
     """The certificate of sum s (t - x.w - b)^2 + alpha |w|^2 at theta."""
-    loss, penalty = Squared(centre=0.0), ElasticNet(0.5 / alpha if alpha else np.inf)
+    penalty = ElasticNet(0.5 / alpha if alpha else np.inf)
+    found = _certificate(X, offset, weight, theta, penalty, fit_intercept, TOL)
+    return None if found is None else fitting.in_units(found, 2.0 * alpha if alpha else 1.0)
+
+
+def _certificate(
+    X: Any,
+    offset: FloatArray,
+    weight: FloatArray | None,
+    theta: FloatArray,
+    penalty: ElasticNet,
+    fit_intercept: bool,
+    tol: float,
+) -> Optimality | None:
+    """The certificate of penalty + C sum s (t - x.w - b)^2 at theta, in linsep's units; None for extreme targets."""
+    loss = Squared(centre=0.0)
     if not target_units(loss, penalty, offset).plain:
         return None
     data = Memory(X, np.ones(len(offset)), offset, weight)
@@ -246,5 +317,4 @@ def _proof(
     at = np.ascontiguousarray(theta).reshape(-1, 1)
     dual = Linearised(at, np.zeros_like(at))
     solution = Solution(at, dual, Status.CERTIFIED, 0.0, 0.0, (), None)
-    found = certificates.certify(problem, solution, TOL)
-    return fitting.in_units(found, 2.0 * alpha if alpha else 1.0)
+    return certificates.certify(problem, solution, tol)

@@ -22,7 +22,7 @@ from linsep.sklearn.fitting import Delegated, Minimum
 from linsep.sklearn_objectives import Given, objective_of
 
 #: Numbers of X up to which scikit-learn's checks take as long as the fit.
-_SMALL = 100_000
+SMALL = 100_000
 
 
 def _positive(value: Any) -> bool:
@@ -63,15 +63,19 @@ def minimise_targets(
     model: Any, kind: Any, X: Any, y: Any, tol: float, also: str = ""
 ) -> Minimum | None:
     """The minimum for ordinary targets; None if the rows, targets or parameters are not ordinary."""
-    if not (_ordinary_rows(model, kind, X, y, also) and y.dtype.char == "d"):
-        return None
-    if len(y) < 2 or not math.isfinite(y.sum()):
+    if not targets(model, kind, X, y, also):
         return None
     problem = objective_of(model, Given(len(y), np.ascontiguousarray(y), None))
     try:
         return fitting.minimise_proven(problem, X, tol)
     except (Delegated, LinsepError):
         return None
+
+
+def targets(model: Any, kind: Any, X: Any, y: Any, also: str = "") -> bool:
+    """Whether rows, targets and parameters are ordinary; the numbers of X may be infinite or NaN."""
+    rows = _ordinary_rows(model, kind, X, y, also)
+    return rows and y.dtype.char == "d" and len(y) > 1 and math.isfinite(y.sum())
 
 
 def store(model: Any, X: Any, found: Minimum, **others: Any) -> None:
@@ -93,7 +97,7 @@ def _ordinary_rows(model: Any, kind: Any, X: Any, y: Any, also: str) -> bool:
     """Whether a small dense array, a vector of its length and the parameters need no check."""
     if not (type(model) is kind and type(X) is np.ndarray and type(y) is np.ndarray):
         return False
-    if X.ndim != 2 or y.ndim != 1 or len(y) != len(X) or not 0 < X.size <= _SMALL:
+    if X.ndim != 2 or y.ndim != 1 or len(y) != len(X) or not 0 < X.size <= SMALL:
         return False
     if X.dtype.char != "d" or not X.flags.c_contiguous:
         return False

@@ -12,6 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 
 from linsep import certificates, sklearn_objectives
+from linsep.penalties import ElasticNet as ElasticNetPenalty
 from linsep.sklearn import fitting, least_squares, ordinary
 from linsep.sklearn.fitting import Delegated, Minimum
 from linsep.sklearn_objectives import FloatArray, Given, Objective
@@ -78,7 +79,6 @@ def checked_weight(sample_weight: Any, X: Any, **options: Any) -> FloatArray | N
 class Minimised:
     """``fit`` of a regression that linsep validates and minimises itself, in ``_minimise``."""
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Minimise scikit-learn's objective and certify it.
 
@@ -92,12 +92,22 @@ class Minimised:
         -------
         self
         """
+        if sample_weight is None and self._fit_ordinary(X, y):
+            return self
+        return self._fit_checked(X, y, sample_weight)
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def _fit_checked(self, X: Any, y: Any, sample_weight: Any) -> Any:
         theirs = super().fit  # type: ignore[misc]
         return fitting.attempt(
             self,
             lambda: self._minimise(X, y, sample_weight),
             lambda: theirs(X, y, sample_weight),
         )
+
+    def _fit_ordinary(self, X: Any, y: Any) -> bool:
+        """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+        return False
 
     def _minimise(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Minimise and store, or raise Delegated."""
@@ -140,10 +150,22 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
             found = minimise_each(self, X, Y, weight, least_squares.TOL)
         store(self, found, X.dtype, None if y.ndim == 1 else Y.shape[1])
 
+    def _fit_ordinary(self, X: Any, y: Any) -> bool:
+        if not ordinary.targets(self, LinearRegression, X, y) or not np.isfinite(X).all():
+            return False
+        found = self._dense(X, y.reshape(-1, 1), None)
+        if found is None:
+            return False
+        intercept = found.W[-1, 0] if self.fit_intercept else 0.0
+        ordinary.store(self, X, found, coef_=found.W[:-1, 0].copy(), intercept_=intercept)
+        return True
+
     def _dense(self, X: Any, Y: FloatArray, weight: FloatArray | None) -> Minimum | None:
         """The solution of least norm by its decomposition, if that is proven; ``rank_`` and ``singular_``."""
         free = bool(self.fit_intercept)
-        found = least_squares.Centred(X.astype(np.float64), Y, weight, free).least_norm()
+        found = least_squares.Centred(
+            X.astype(np.float64, copy=False), Y, weight, free
+        ).least_norm()
         if found is None:
             return None
         largest = found.singular.max(initial=0.0)
@@ -254,8 +276,16 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         self.dual_gap_ = gaps[0] if k == 1 else gaps
 
     def _found(self, X: Any, Y: FloatArray, weight: FloatArray | None, tol: float) -> Minimum:
-        """The minimum; without an absolute penalty that of least squares with a ridge."""
+        """The minimum: of a ridge penalty and of many rows from their Gram matrix."""
         found = None
+        if self.l1_ratio > 0.0 and isinstance(X, np.ndarray) and weight is None and Y.shape[1] == 1:
+            problem = objective(self, Y[:, 0].astype(np.float64), None)
+            penalty = ElasticNetPenalty(problem.C, problem.l1_ratio)
+            target = Y[:, 0].astype(np.float64)
+            found = least_squares.elastic_net(X, target, penalty, problem.fit_intercept, tol)
+            if found is not None:
+                proof = fitting.in_units(found.certificate, problem.unit)
+                found = found._replace(certificate=proof)
         if self.l1_ratio == 0.0 and isinstance(X, np.ndarray):
             mass = float(len(X)) if weight is None else float(weight.sum())
             alphas = np.full(Y.shape[1], self.alpha * mass)

@@ -24,6 +24,8 @@ _SPARSE = ("auto", "lsqr", "sag", "sparse_cg")
 _WARNS = 1e-4
 #: Solvers of scikit-learn that count iterations.
 _ITERATIVE = ("lsqr", "sag", "saga")
+#: Relative gap to prove by linsep's own solvers; on small data rounding leaves room for the quickest proof.
+_GAP = 1e-8
 #: scikit-learn's class, whatever may take its place in ``sklearn.linear_model`` later.
 _RIDGE = linear_model.Ridge
 
@@ -61,11 +63,9 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
         squares = least_squares.minimise_ridge if dense else least_squares.sparse_ridge
         found = squares(X, *given)
         if found is None:
-            found = fitting.minimise(problem, X, self._gap(X), dtype=X.dtype)
+            gap = _GAP if X.dtype == np.float64 else fitting.gap_tolerance(self.tol, X.dtype)
+            found = fitting.minimise(problem, X, gap, dtype=X.dtype)
         self._keep(found, X, np.ndim(y) == 1)
-
-    def _gap(self, X: Any) -> float:
-        return fitting.gap_tolerance(self.tol, X.dtype)
 
     def _keep(self, found: Minimum, X: Any, flat: bool) -> None:
         """Store the coefficients, of a vector of targets if ``flat``."""
@@ -87,6 +87,11 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
 def _flattens() -> bool:
     """Whether this version of scikit-learn returns the coefficients of one column of targets as a vector."""
     return bool(_RIDGE().fit([[0.0], [1.0]], [[0.0], [1.0]]).coef_.ndim == 1)
+
+
+def _small(X: Any) -> bool:
+    """Whether linsep's native fit is quicker than a factorisation by LAPACK."""
+    return type(X) is np.ndarray and X.size <= least_squares.SMALL
 
 
 def ridge(targets: Any, weight: Any, alpha: Any, fit_intercept: bool) -> Objective:
@@ -139,8 +144,8 @@ class Ridge(linear_model.Ridge, MinimisedRidge):  # type: ignore[misc]
         self
         """
         found = None
-        if sample_weight is None:
-            found = ordinary.minimise_targets(self, Ridge, X, y, least_squares.TOL)
+        if sample_weight is None and _small(X):
+            found = ordinary.minimise_targets(self, Ridge, X, y, _GAP)
         if found is None:
             super().fit(X, y, sample_weight)
         else:
@@ -177,14 +182,14 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
         -------
         self
         """
-        if sample_weight is None and self._fit_ordinary(X, y):
-            return self
-        super().fit(X, y, sample_weight)
+        small = sample_weight is None and _small(X)
+        if not (small and self._fit_ordinary(X, y)):
+            super().fit(X, y, sample_weight)
         return self
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
         """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
-        made = ordinary.minimise_classes(self, RidgeClassifier, X, y, least_squares.TOL)
+        made = ordinary.minimise_classes(self, RidgeClassifier, X, y, _GAP)
         if made is None:
             return False
         found, classes = made
