@@ -29,8 +29,8 @@ from linsep.solvers.linalg import cg
 _WELL_CONDITIONED = 1e-6
 #: Share of its squares that a column must vary by for its Gram matrix to be centred afterwards.
 _CANCELLATION = 1e-6
-#: Relative residual and number of steps of conjugate gradients.
-_CG, _MAX_CG = 1e-6, 1000
+#: Bounds of the relative residual of conjugate gradients, and of their steps.
+_LEAST_RESIDUAL, _LARGEST_RESIDUAL, _MAX_CG = 1e-11, 1e-6, 1000
 #: Rows per feature from which, and features up to which, a Gram matrix stands for the rows.
 _ROWS_PER_FEATURE, _MOST_FEATURES = 8, 1000
 #: Relative gap of a fit on the factor of a Gram matrix.
@@ -175,9 +175,18 @@ def _tall_ridge(
 
 
 def sparse_ridge(
-    X: Any, Y: FloatArray, weight: FloatArray | None, alphas: FloatArray, fit_intercept: bool
+    X: Any,
+    Y: FloatArray,
+    weight: FloatArray | None,
+    alphas: FloatArray,
+    fit_intercept: bool,
+    tol: float,
 ) -> Minimum | None:
-    """Ridge regression on sparse rows by conjugate gradients on the centred rows; None if that proves nothing."""
+    """Ridge regression on sparse rows by conjugate gradients on the centred rows; None if that proves nothing.
+
+    The residuals are reduced to a hundredth of ``tol``, relatively, to 1e-6 at most.
+    """
+    residual = min(max(1e-2 * tol, _LEAST_RESIDUAL), _LARGEST_RESIDUAL)
     if X.dtype != np.float64 or not (alphas > 0.0).all():
         return None
     X, d = X.tocsr(), X.shape[1]
@@ -191,6 +200,10 @@ def sparse_ridge(
     )
     squares = np.bincount(X.indices, entries, minlength=d) - mass * mean**2
     W, across = np.empty((d, Y.shape[1])), X.T
+
+    def converged(at: cg.Iterate) -> bool:
+        return at.rho <= residual * residual * at.rho_first
+
     for j, alpha in enumerate(alphas.tolist()):
 
         def times(w: FloatArray, alpha: float = alpha) -> FloatArray:
@@ -201,16 +214,12 @@ def sparse_ridge(
         z = s * (Y[:, j] - y_mean[j])
         unit = 1.0 / (np.maximum(squares, 0.0) + alpha)
         right = np.asarray(across @ z - mean * z.sum())
-        at = cg.solve(times, lambda r, u=unit: u * r, right, _converged, _MAX_CG)  # type: ignore[misc]
+        at = cg.solve(times, lambda r, u=unit: u * r, right, converged, _MAX_CG)  # type: ignore[misc]
         if not at.ended:
             return None
         W[:, j] = at.x
     found = np.vstack([W, y_mean - mean @ W])
     return proven(X, Y, weight, found, alphas, fit_intercept)
-
-
-def _converged(at: cg.Iterate) -> bool:
-    return at.rho <= _CG * _CG * at.rho_first
 
 
 def elastic_net(

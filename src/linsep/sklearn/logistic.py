@@ -17,6 +17,8 @@ from linsep.sklearn.liblinear import fit_liblinear
 from linsep.sklearn_objectives import FloatArray, Given, Objective
 
 Arguments = dict[str, Any]
+#: Numbers beyond which scikit-learn refuses to call LIBLINEAR.
+_LARGEST = 1e30
 #: Solvers that take dense rows and an L2 penalty.
 _SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 
@@ -68,6 +70,8 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
         if made is None:
             return False
         found, classes = made
+        if liblinear and not np.abs(X).max() <= _LARGEST:
+            return False
         n_iter = np.array([fitting.iterations(found.passes, self.max_iter)], dtype=np.int32)
         ordinary.store(self, X, found, classes_=classes, n_iter_=n_iter)
         if liblinear and not self.fit_intercept:

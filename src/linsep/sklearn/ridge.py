@@ -59,9 +59,10 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
         problem = ridge(targets, sample_weight, self.alpha, bool(self.fit_intercept))
         alphas = np.broadcast_to(np.ravel(np.asarray(self.alpha, float)), targets.shape[1:])
         given = targets, problem.parts[0].weight, alphas, problem.fit_intercept
-        dense = isinstance(X, np.ndarray)
-        squares = least_squares.minimise_ridge if dense else least_squares.sparse_ridge
-        found = squares(X, *given)
+        if isinstance(X, np.ndarray):
+            found = least_squares.minimise_ridge(X, *given)
+        else:
+            found = least_squares.sparse_ridge(X, *given, self.tol)
         if found is None:
             gap = _GAP if X.dtype == np.float64 else fitting.gap_tolerance(self.tol, X.dtype)
             found = fitting.minimise(problem, X, gap, dtype=X.dtype)
