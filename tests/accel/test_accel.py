@@ -214,6 +214,34 @@ def test_the_extension_of_ipython(capsys):
     assert "linsep.accel: 0 fits in linsep" in capsys.readouterr().out
 
 
+def test_load_ext_in_a_session_of_ipython(tmp_path):
+    pytest.importorskip("IPython")
+    program = """
+    %load_ext linsep.accel
+    from sklearn.linear_model import LogisticRegression
+    model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+    print(type(model).__module__, model.certificate_.certified)
+    %unload_ext linsep.accel
+    import sklearn.linear_model
+    print(sklearn.linear_model.LogisticRegression.__module__)
+    """
+    (tmp_path / "session.ipy").write_text(textwrap.dedent(program))
+    path = os.pathsep.join([SOURCE, os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-m", "IPython", "--no-banner", "session.ipy"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "linsep.sklearn.logistic True" in done.stdout
+    assert "linsep.accel: 1 fit in linsep, all certified" in done.stdout
+    assert done.stdout.rstrip().endswith("sklearn.linear_model._logistic")
+
+
 def test_only_a_model_with_a_certificate_counts_as_certified(report):
     X, y = CANCER
     sklearn.linear_model.Perceptron().fit(X[:60], y[:60])
