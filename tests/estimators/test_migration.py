@@ -200,6 +200,7 @@ def listed(title):
     return [line.strip("|").split(" | ")[0].strip() for line in lines[2:]]
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("case", ON_PURPOSE)
 def test_what_differs_on_purpose(case):
     ON_PURPOSE[case]()
