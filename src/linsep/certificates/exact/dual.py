@@ -14,6 +14,7 @@ Nothing here needs to be trusted: the bound is evaluated at whatever comes out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -36,7 +37,7 @@ from linsep.exact.decimals import (
     powers_of_two,
     worthwhile,
 )
-from linsep.exact.dyadic import nearest
+from linsep.exact.dyadic import Dyadic, DyadicRows, nearest, rational
 from linsep.exact.rational import solve_rational
 from linsep.interrupts import lapack
 
@@ -260,10 +261,14 @@ def _spread(
     X: FloatArray, free: Any, room: FloatArray, residual: list[Fraction]
 ) -> dict[int, Fraction] | None:
     """The changes t = diag(room) X lambda, the smallest relative to the room; None if the columns are dependent."""
-    rows = np.array([[Fraction(x) for x in row] for row in X.tolist()], dtype=object)
-    weighted = rows * np.array([Fraction(x) for x in room[free].tolist()], dtype=object)[:, None]
-    found = solve_rational((weighted.T @ rows).tolist(), [-x for x in residual])
-    if found is None:
+    # In integers: x_ij = a_ij 2^e_j, room_i = r_i 2^e, so t_i = r_i sum_j a_ij mu_j with mu_j = 2^(e + e_j) lambda_j.
+    rows, r = DyadicRows.of(X), Dyadic.of(room[free]).num
+    gram = (rows.num * r[:, None]).T @ rows.num
+    rhs = [-x * rational(1, -exp) for x, exp in zip(residual, rows.exps, strict=True)]
+    mu = solve_rational([[Fraction(x) for x in row] for row in gram.tolist()], rhs)
+    if mu is None:
         return None
-    changes = weighted @ np.array(found, dtype=object)
-    return dict(zip(free.tolist(), changes.tolist(), strict=True))
+    common = math.lcm(*(x.denominator for x in mu))
+    whole = np.array([x.numerator * (common // x.denominator) for x in mu], dtype=object)
+    changes = [Fraction(t, common) for t in (r * (rows.num @ whole)).tolist()]
+    return dict(zip(free.tolist(), changes, strict=True))
