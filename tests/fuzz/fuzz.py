@@ -2,7 +2,7 @@
 
 Each target (fuzz_targets.py) says what is acceptable. Everything else, a hang of more than ten seconds and a
 MemoryError included, is a failure: its input is written to build/fuzz/, and belongs into the corpus once it is mended.
-A crash of the process leaves the number of the case in build/fuzz/TARGET.case.
+A crash of the process leaves the number of the case in build/fuzz/TARGET-PID.case.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import mmap
+import os
 import resource
 import signal
 import struct
@@ -111,7 +112,7 @@ def main() -> int:
     begun, used = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="linsep-fuzz-") as folder:
         target = TARGETS[options.target](Path(folder))
-        note = OUT / f"{options.target}.case"
+        note = OUT / f"{options.target}-{os.getpid()}.case"
         outcome = fuzz(target, options.count, options.seed, options.first, note)
     for number, data, trace in outcome.failures[:20]:
         path = OUT / f"{options.target}-{options.seed}-{number}"

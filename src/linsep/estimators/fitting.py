@@ -288,7 +288,7 @@ def refuse_offset(model: Any, opened: Opened, k: int = 2) -> None:
 
 def need_offset(model: Any, offset: Any) -> None:
     """Refuse to look at a model without the offsets it was fitted with, or with offsets it did not have."""
-    had = bool(vars(model).get("_has_offset", False))
+    had = vars(model).get("_has_offset") is True
     if had and offset is None:
         raise BadInput(
             f"this {type(model).__name__} was fitted with offset=...: give the same to verify and summary "
