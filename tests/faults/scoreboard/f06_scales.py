@@ -107,10 +107,10 @@ def bad_parameters() -> Iterator[Case]:
         ("C array", {"C": np.ones(2)}, ("C must be a number",)),
         ("C complex", {"C": 1j}, ("C must be a number",)),
         ("C 10^400", {"C": 10**400}, ("C is too large",)),
-        ("tol 0", {"tol": 0.0}, ("tol", "positive", "0.0", "duality gap")),
-        ("tol negative", {"tol": -1e-3}, ("tol", "positive", "-0.001")),
-        ("tol NaN", {"tol": np.nan}, ("tol", "positive", "nan")),
-        ("tol inf", {"tol": np.inf}, ("tol", "positive", "inf")),
+        ("tol 0", {"tol": 0.0}, ("tol", "between 0 and 1", "0.0", "relative gap")),
+        ("tol negative", {"tol": -1e-3}, ("tol", "between 0 and 1", "-0.001")),
+        ("tol NaN", {"tol": np.nan}, ("tol", "between 0 and 1", "nan")),
+        ("tol inf", {"tol": np.inf}, ("tol", "between 0 and 1", "inf")),
         ("tol text", {"tol": "1e-6"}, ("tol must be a number", "'1e-6'")),
     ):
         yield Case(name, partial(_with_parameters, params), words)
