@@ -336,7 +336,7 @@ VECTORIZERS = {
         HashingVectorizer(n_features=2**8, norm=None, alternate_sign=False), TfidfTransformer()
     ),
     "counted, weighted": make_pipeline(CountVectorizer(), TfidfTransformer(), SelectKBest(k=9)),
-    "scaled": make_pipeline(CountVectorizer(lowercase=False), MaxAbsScaler(), Normalizer()),
+    "scaled": make_pipeline(CountVectorizer(lowercase=False), Normalizer(), MaxAbsScaler()),
     "union": make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
 }
 #: What a graph of ONNX can say.
