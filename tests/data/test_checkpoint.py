@@ -240,8 +240,10 @@ FIT = """
 import json, resource, sys
 import numpy as np
 from linsep import LogisticRegression, checkpoint, scan
+from linsep.data import open_rows
 from linsep.errors import Refused
 
+open_rows.FEW_ENTRIES = 0  # small files stay on disk, as large ones do
 path, state, largest, cache = sys.argv[1:]
 if largest != "none":
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest), int(largest)))

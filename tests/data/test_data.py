@@ -370,3 +370,26 @@ def test_a_forked_process_can_go_on(reused, small_blocks):
     data.close()
     assert not alive, "the child waits for threads that it does not have"
     assert (answers.get() == expected).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "CSR"])
+def test_rows_at_any_address(sparse):
+    """What arrives in a message may begin behind a header of any length."""
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    sign = np.where(X[:, 0] > 0, 1.0, -1.0)
+
+    def shifted(a):
+        moved = np.frombuffer(b"h" + a.tobytes(), a.dtype, a.size, 1).reshape(a.shape)
+        assert not moved.flags.aligned
+        return moved
+
+    given, odd = X, shifted(X)
+    if sparse:
+        given = sp.csr_array(X)
+        odd = sp.csr_array(given)
+        odd.data, odd.indices = shifted(given.data), shifted(given.indices)
+    one, other = (
+        Problem(get("logistic"), ElasticNet(1.0), Memory(rows, sign)).value_gradient(np.ones(5))
+        for rows in (given, odd)
+    )
+    assert one[0] == other[0] and (one[1] == other[1]).all()

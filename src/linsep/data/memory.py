@@ -70,8 +70,14 @@ def kernel_rows(X: Any) -> _kernels.Rows:
             "from 1 on, or hash them to fewer."
         )
     if not isinstance(X, np.ndarray):
-        return _kernels.Rows(X.data, X.indices, X.indptr, X.shape[1])
-    return _kernels.Rows(X)
+        data, indices, indptr = map(_aligned, (X.data, X.indices, X.indptr))
+        return _kernels.Rows(data, indices, indptr, X.shape[1])
+    return _kernels.Rows(_aligned(X))
+
+
+def _aligned(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array, or a copy if its address is no multiple of its item size, as behind the header of a message."""
+    return a if a.flags.aligned else a.copy()
 
 
 def _taken(X: npt.NDArray[Any], rows: IntArray) -> npt.NDArray[Any]:

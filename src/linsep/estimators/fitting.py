@@ -125,12 +125,17 @@ def solve(
 
 def _explained(error: MemoryError, X: Any) -> MemoryError:
     """The error itself if it says how much memory was asked for, else one with words."""
-    if str(error) not in ("", "std::bad_alloc"):
+    asked = str(error)
+    if asked.endswith("of working memory"):  # says a kernel, which does not know what for
+        asked += ". "
+    elif asked not in ("", "std::bad_alloc"):
         return error
+    else:
+        asked = ""
     n, d = X.shape
     return MemoryError(
-        f"Not enough memory to fit {n:,} rows of {d:,} features; with very many classes multiclass='ovr' needs less. "
-        "Otherwise use fewer rows, features or classes, or keep the rows in files (linsep.scan)."
+        f"{asked}Not enough memory to fit {n:,} rows of {d:,} features; with very many classes multiclass='ovr' needs "
+        "less. Otherwise use fewer rows, features or classes, or keep the rows in files (linsep.scan)."
     )
 
 

@@ -52,7 +52,8 @@ def _surely_finite(X: Any) -> bool:
     if X.dtype.char not in "fd" or not X.dtype.isnative:
         return False
     values = X.data[: X.nnz].reshape(1, -1) if sp.issparse(X) else X
-    return bool(values.flags.c_contiguous) and _kernels.all_finite(_kernels.Rows(values))
+    readable = values.flags.c_contiguous and values.flags.aligned
+    return bool(readable) and _kernels.all_finite(_kernels.Rows(values))
 
 
 def refuse_nonfinite_vector(v: npt.NDArray[np.float64], name: str) -> None:
