@@ -72,6 +72,13 @@ class TestVerify:
         with pytest.raises(CertificateError, match="objective at the coefficients"):
             verify(model, X, np.append(2, y[1:]))
 
+    def test_a_model_without_its_fit_is_refused(self):
+        X, y = load_iris(return_X_y=True)
+        model = LogisticRegression().fit(X, y)
+        del model._fits
+        with pytest.raises(BadInput, match="the fit they come from is missing"):
+            verify(model, X, y)
+
     def test_coefficients_that_were_altered_are_found(self):
         model = model_of(solved())
         for change in (1.001, 0.0, -1.0, math.nan, math.inf):

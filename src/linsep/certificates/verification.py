@@ -135,6 +135,11 @@ def verify(
             f"this {type(model).__name__} (of {type(model).__module__}) keeps its certificate, but no dual point to "
             "recompute it from; use linsep.audit(model, X, y), which proves how far it is from its optimum."
         )
+    if "coef_" in vars(model) and not vars(model).get("_fits"):
+        raise BadInput(
+            f"this {type(model).__name__} has coefficients, but the fit they come from is missing: it was altered. "
+            "Fit it again."
+        )
     with Job("verify"):
         given = (X, y, sample_weight) if offset is None else (X, y, sample_weight, offset)
         parts = [Part(*part) for part in model._verification_parts(*given)]
