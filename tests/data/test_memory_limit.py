@@ -105,6 +105,7 @@ def write_table(folder: Path, name: str, times: int, ending: str) -> None:
 
 def run(kind: str, folder: Path, ending: str) -> None:
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+    env["MALLOC_MMAP_THRESHOLD_"] = "131072"  # else large blocks leave holes once one was freed
     env["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # the others reserve more than they use
     found = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PROGRAM), kind, str(folder), ending, str(ROOM)],
