@@ -69,12 +69,10 @@ def fitted_state(model: Any) -> dict[str, Any]:
     return {key: value for key, value in vars(model).items() if key not in model.get_params()}
 
 
-class ScikitLearn:
-    """scikit-learn's classes of the same names; any deliberate error counts as clear."""
+class _Peer:
+    """Another library: any deliberate error counts as clear."""
 
-    name = "scikit-learn"
     words = False
-    weights = True
     typed: tuple[type[BaseException], ...] = (
         ValueError,
         TypeError,
@@ -86,6 +84,13 @@ class ScikitLearn:
     @staticmethod
     def set_warnings() -> None:
         warnings.simplefilter("ignore")
+
+
+class ScikitLearn(_Peer):
+    """scikit-learn's classes of the same names."""
+
+    name = "scikit-learn"
+    weights = True
 
     def fit(self, X: Any, y: Any, weight: Any = None, **params: Any) -> Any:
         from sklearn.linear_model import LogisticRegression as Peer
@@ -138,23 +143,11 @@ def _logistic(
         return float(w @ w / 2 + bias * b * b / 2 + C * losses.sum())
 
 
-class Liblinear:
+class Liblinear(_Peer):
     """LIBLINEAR through its own Python interface: logistic regression with a penalised bias."""
 
     name = "LIBLINEAR"
-    words = False
     weights = False
-    typed: tuple[type[BaseException], ...] = (
-        ValueError,
-        TypeError,
-        OSError,
-        MemoryError,
-        OverflowError,
-    )
-
-    @staticmethod
-    def set_warnings() -> None:
-        warnings.simplefilter("ignore")
 
     def fit(self, X: Any, y: Any, weight: Any = None, **params: Any) -> Any:
         from liblinear.liblinearutil import train

@@ -99,7 +99,7 @@ _PROBED, _LONG, _MANY, _SPARSE = 64, 64, 100_000, 0.25
 
 
 def _sampled(data: Dataset) -> tuple[float, float]:
-    """Mean of s |x|^2, and the share of nonzero numbers where it is low: the bits of the same rows in memory."""
+    """Mean of s |x|^2, and the share of nonzero numbers where it is low; bit-identical to the same rows in memory."""
     n, d = data.n, data.d
     some = n >= _RUNS * _RUN
     norms = (np.arange(_RUNS)[:, None] * (n // _RUNS) + np.arange(_RUN)).ravel()

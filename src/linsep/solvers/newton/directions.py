@@ -80,7 +80,7 @@ class Cholesky:
         if not np.isfinite(H).all():
             return None
         factor = Factor(H, definite=True)
-        # on a cluster a product is one more round; on disk it has the bits of memory, and so has the step
+        # on a cluster a product is one more round; on disk product and step are bit-identical to memory
         times = 0 if problem.data.location is Location.CLUSTER else REFINEMENTS
         if not factor.least > (REPAIRABLE if times else SURE):
             return None
