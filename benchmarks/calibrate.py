@@ -8,7 +8,7 @@
 3. Laws: for each method and kind of loss, log(seconds / seconds of one iteration) is a linear function of the terms of
    ``linsep.solvers.cost.work``, by least squares with a small ridge. A fit that was stopped counts as three times the
    quickest one of its cell.
-4. Residuals and the regret that is left go to results/calibration.json and from there into docs/benchmarks.md.
+4. Residuals and the regret that is left go to results/calibration.json and from there into docs/cost-model.md.
 """
 
 from __future__ import annotations
