@@ -64,7 +64,7 @@ PLACES = {
     "hinge_grid_entries": "linsep.solvers.grid.hinge.ENTRIES",
     "hinge_grid_spare": "linsep.solvers.grid.hinge.SPARE",
     "hinge_grid_least": "linsep.solvers.grid.hinge.LEAST",
-    "grid_search_held": "linsep.tuning.grid_search._HELD",
+    "grid_search_held": "linsep.tuning.grid_scores._HELD",
     "worth_a_thread": "linsep.tuning.one_by_one._WORTH_A_THREAD",
 }
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, tune
 from linsep.errors import BadInput, Refused
 from linsep.tuning import pruning as rejecting
+from linsep.tuning.labelled_rows import LabelledRows
 
 CS = [1e-5, 1e-3, 0.1, 1.0, 10.0]
 
@@ -32,12 +33,13 @@ def test_bounds_of_a_rough_model_enclose_the_error_of_the_optimum(text, loss, we
     weight = np.linspace(0.5, 1.5, len(y)) if weighted else None
     train, held = next(iter(StratifiedKFold(4).split(X, y)))
     own = None if weight is None else weight[train]
+    rows = LabelledRows(X, y, weight)
     narrow = 0
     for C in CS:
         for fit_intercept in (True, False):
             rough = LinearClassifier(loss, C=C, tol=1e-3, fit_intercept=fit_intercept)
             rough.fit(X[train], y[train], sample_weight=own)
-            parts = [rejecting._signed(rough, X, y, weight, rows) for rows in (train, held)]
+            parts = [rejecting.signed(rough, rows.take(part)) for part in (train, held)]
             least, most = rejecting.error_bounds(rough, *parts)
             exact = LinearClassifier(loss, C=C, tol=1e-9, fit_intercept=fit_intercept)
             exact.fit(X[train], y[train], sample_weight=own)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -20,22 +21,17 @@ from linsep.certificates import Optimality
 from linsep.data import Location, location_of
 from linsep.data.cluster import persist
 from linsep.data.entrance.inputs import weights
-from linsep.errors import BadInput, ConvergenceWarning, require_certificate
+from linsep.errors import BadInput, ConvergenceWarning
 from linsep.monitoring import Job
-from linsep.pipelines import Parts, final_step, stacked, take_rows, taken_apart
-from linsep.solvers.grid.problem import HeldOut
-from linsep.train_grid import fit_grid
-from linsep.tuning import leave_one_out, splits
+from linsep.pipelines import Parts, final_step, taken_apart
 from linsep.tuning import one_by_one as separate
-from linsep.tuning import pruning as rejecting
+from linsep.tuning import pruning, splits
+from linsep.tuning.grid_scores import GridScores, score_folds, score_left_out_rows
 from linsep.tuning.grids import grid_of
-from linsep.tuning.results import GridRecord, Tuning, ValidationCurve
-from linsep.tuning.scoring import ERROR, Score, resolve
+from linsep.tuning.labelled_rows import LabelledRows
+from linsep.tuning.results import Tuning, ValidationCurve
+from linsep.tuning.scoring import Score, resolve
 from linsep.tuning.tunable import tunable
-
-FloatArray = npt.NDArray[np.float64]
-
-_HELD = 4_000_000  # scores of held-out rows that are kept from the grid; more are computed again, fold by fold
 
 RULES = ("best", "one_standard_error")
 
@@ -142,9 +138,9 @@ def tune(  # noqa: PLR0913
         _refuse_with_steps(X, cv, reject)
     classifier = is_classifier(parts_of.model)
     score = resolve(scoring, regression=not classifier)
-    X, target, weight = examined(parts_of, X, y, sample_weight)
+    data = read(parts_of, X, y, sample_weight)
     parts = splits.make(
-        target,
+        data.y,
         cv=cv,
         validation=validation,
         test=test,
@@ -152,17 +148,20 @@ def tune(  # noqa: PLR0913
         classifier=classifier,
         seed=_seed(random_state),
     )
-    if reject and location_of(X) is not Location.MEMORY:
+    in_memory = data.location is Location.MEMORY
+    if reject and not in_memory:
         raise BadInput("reject=True needs the rows in memory; leave it out.")
     if reject:
-        rejecting.refuse(parts_of.model, target, classifier, score.name, rule)
+        pruning.refuse(parts_of.model, data.y, classifier, score.name, rule)
     approximate = not parts.count
-    grid_scores = _left_out_scores if approximate else _scores_of_folds
-    some = _rows_of(X, target, weight, parts.rest)
-    found = _Found(grid, max(1, parts.count), began, reject, keep)
+    rest = data.take(parts.rest)
+    found = GridScores(grid, max(1, parts.count), began, reject, keep)
     with Job("tune", total=found.scores.size) as found.job:
-        numbered = parts if location_of(X) is not Location.MEMORY else parts.renumbered()
-        grid_scores(parts_of, *some, numbered, score, found)
+        if approximate:
+            score_left_out_rows(parts_of, rest, score, found)
+        else:
+            numbered = parts.renumbered() if in_memory else parts
+            score_folds(parts_of, rest, numbered, score, found)
     scores, certificates = found.scores, found.certificates
     if np.isnan(scores).any(axis=1).all():
         raise BadInput(
@@ -173,11 +172,11 @@ def tune(  # noqa: PLR0913
     best_C = float(grid[curve.best if rule == "best" else curve.within_one_error])
     model, tested, bound = None, None, None
     if refit or parts.test is not None:
-        model = with_strength(estimator, best_C)
-        separate.fit(model, X, target, weight, parts.rest)
+        model = _with(estimator, C=best_C)
+        separate.fit(model, rest)
     if parts.test is not None:
-        tested, bound = _tested(model, X, target, weight, parts.test, score)
-    _warn(certificates)
+        tested, bound = _tested(model, data, parts.test, score)
+    warn_uncertified(certificates.flat, "grid")
     return Tuning(
         best_C=best_C,
         rule=rule,
@@ -234,27 +233,21 @@ def tunable_parts(estimator: Any, caller: str) -> Parts:
     return parts
 
 
-def with_strength(estimator: Any, C: float) -> Any:
-    """An unfitted copy of an estimator or a pipeline, whose model has this C."""
-    return _with(estimator, C=C)
-
-
 def _with(estimator: Any, **params: float) -> Any:
     """An unfitted copy of an estimator or a pipeline, whose model has these parameters."""
     before = f"{final_step(estimator)}__" if isinstance(estimator, Pipeline) else ""
     return clone(estimator).set_params(**{before + name: value for name, value in params.items()})
 
 
-def examined(parts: Parts, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDArray[Any], Any]:
-    """X, y and weights as the fits will see them: what is refused, is refused before anything is fitted.
+def read(parts: Parts, X: Any, y: Any, weight: Any) -> LabelledRows:
+    """X, y and weights as the fits will see them: what is refused is refused before anything is fitted.
 
-    Rows that the steps of a pipeline are to read are not looked at.
-
-    A frame stays one, because its columns have names; a scan hands over its target and weights. Of rows on a cluster
-    the targets and weights come here, 8 bytes for each row; the rows are made once and stay there.
+    Rows that the steps of a pipeline will read are left alone. A frame stays one, because its columns have names; a
+    scan hands over its target and weights. Of rows on a cluster the targets and weights come here, 8 bytes for each
+    row; the rows are made once and stay there.
     """
     if location_of(X) is Location.CLUSTER:
-        return persist(X, y, weight)
+        return LabelledRows(*persist(X, y, weight))
     on_disk = location_of(X) is Location.DISK
     if on_disk:
         y, weight = X.given(y, weight, "tuning")
@@ -267,7 +260,7 @@ def examined(parts: Parts, X: Any, y: Any, weight: Any) -> tuple[Any, npt.NDArra
     else:
         rows, names, target = asked._read_targets(X, y)
         X = rows if names is None and not on_disk else X
-    return X, target, weights(weight, len(target))
+    return LabelledRows(X, target, weights(weight, len(target)))
 
 
 def _seed(random_state: Any) -> int | None:
@@ -285,159 +278,6 @@ def _seed(random_state: Any) -> int | None:
         raise BadInput(f"random_state: {error}") from error
 
 
-def _rows_of(
-    X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: npt.NDArray[np.int64] | None
-) -> tuple[Any, npt.NDArray[Any], FloatArray | None]:
-    """X, y and the weights at these rows; as they are if all are meant. On disk the others weigh nothing."""
-    if rows is None:
-        return X, y, weight
-    if location_of(X) is not Location.MEMORY:
-        return X, y, separate.without(weight, len(y), rows)
-    return take_rows(X, rows), y[rows], None if weight is None else weight[rows]
-
-
-class _Found:
-    """What is known of the grid so far: scores and certificates (c, folds), and the order of the models."""
-
-    def __init__(self, Cs: FloatArray, folds: int, began: float, reject: bool, keep: bool) -> None:
-        self.Cs, self._began, self.reject = Cs, began, reject
-        self.rejected: dict[float, tuple[float, float]] = {}
-        self.scores = np.full((len(Cs), folds), np.nan)
-        self.certificates = np.empty(self.scores.shape, dtype=object)
-        self.trace: list[GridRecord] = []
-        self.job: Job | None = None
-        self.fold = 0  #: number of the fold whose models come as fold 0
-        self._keep = keep
-        self._weights: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
-
-    def kept(self, which: int) -> FloatArray | None:
-        """The coefficients (c, folds, k, d) or the intercepts (c, folds, k), if they were to be kept."""
-        if not self._keep:
-            return None
-        c, folds = self.scores.shape
-        rows = [[self._weights[i, f][which] for f in range(folds)] for i in range(c)]
-        if len({row.shape for line in rows for row in line}) > 1:
-            raise BadInput(
-                "keep=True needs the same number of features in every fold, but the steps of the pipeline made "
-                f"{sorted({row.shape[-1] for line in rows for row in line})}; leave keep out."
-            )
-        return np.array(rows)
-
-    def add_fit(self, c: int, f: int, score: float, fit: Any) -> None:
-        """One model of a grid that was fitted together is done."""
-        self.add(c, f, score, fit.certificate, fit.n_passes, fit.W[:-1].T, fit.W[-1])
-
-    def add_model(self, c: int, f: int, score: float, model: Any) -> None:
-        """One model that was fitted on its own is done."""
-        proof, passes = require_certificate(model, "tune"), getattr(model, "n_passes_", 0.0)
-        self.add(c, f, score, proof, passes, model.coef_, model.intercept_)
-
-    def add(
-        self, c: int, f: int, score: float, proof: Optimality, passes: float, coef: Any, b: Any
-    ) -> None:
-        """One model is done."""
-        f += self.fold
-        if self._keep:
-            self._weights[c, f] = np.atleast_2d(coef).copy(), np.atleast_1d(b).copy()
-        self.scores[c, f], self.certificates[c, f] = score, proof
-        seconds = perf_counter() - self._began
-        self.trace.append(GridRecord(float(self.Cs[c]), f, seconds, passes, proof.relative_gap))
-        if self.job is not None:
-            self.job.done = max(self.job.done, len(self.trace))
-
-
-def _scores_of_folds(
-    whole: Parts,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
-    parts: splits.Splits,
-    score: Score,
-    found: _Found,
-) -> None:
-    """Every model of the grid: on rows that all folds share, or, after steps, on the rows that each fold has made.
-
-    The steps are fitted to the training rows of a fold and applied to the held-out ones; what they return serves
-    every C.
-    """
-    if whole.steps is None:
-        _grid_scores(whole.model, X, y, weight, parts, score, found)
-        return
-    for f, (train, held) in enumerate(parts.pairs):
-        steps, order = clone(whole.steps), np.concatenate([train, held])
-        seen = steps.fit_transform(take_rows(X, train), y[train])
-        rows = stacked(seen, steps.transform(take_rows(X, held)))
-        cut = np.arange(len(train)), np.arange(len(train), len(order))
-        own = None if weight is None else weight[order]
-        found.fold = f
-        one = splits.Splits((cut,), None, None)
-        _grid_scores(whole.model, rows, y[order], own, one, score, found)
-
-
-def _grid_scores(
-    estimator: Any,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
-    parts: splits.Splits,
-    score: Score,
-    found: _Found,
-) -> None:
-    """Every model of the grid, scored by the rows that were held out from it."""
-    if not _scores_together(estimator, X, y, weight, parts, score, found):
-        given_rows = (estimator, X, y, weight, found.Cs, parts.pairs)
-        if found.reject:
-            models = rejecting.models(*given_rows, found.rejected)
-        else:
-            models = separate.models(*given_rows)
-        for c, f, model in models:
-            value = separate.held_out(score, model, X, y, weight, parts.pairs[f][1])
-            found.add_model(c, f, value, model)
-
-
-def _scores_together(
-    estimator: Any,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
-    parts: splits.Splits,
-    score: Score,
-    found: _Found,
-) -> bool:
-    """Score a grid that is fitted together; False if no engine takes it."""
-    Cs, part = found.Cs.tolist(), parts.parts(len(y))
-    here = location_of(X) is not Location.CLUSTER
-    asked = tunable(estimator) if here and part is not None else None
-    problem = None if asked is None else asked._grid_problem(X, y, weight)
-    if asked is None or problem is None:
-        return False
-    problem, counted = problem.on(Cs, part), score is ERROR and is_classifier(estimator)
-    if counted and problem.weight is None:
-        errors = np.zeros((len(Cs), parts.count), dtype=np.int64)
-        fits = fit_grid(problem, HeldOut(errors=errors))
-        if fits is None:
-            return False
-        for f, size in enumerate(parts.sizes):
-            for c in range(len(Cs)):
-                found.add_fit(c, f, errors[c, f] / size, fits[c, f])
-        return True
-    many = len(y) * len(Cs) > _HELD and isinstance(problem.rows, np.ndarray)
-    held = None if many else np.zeros((len(y), len(Cs)))
-    fits = fit_grid(problem, HeldOut(held))
-    if fits is None:
-        return False
-    for f, (_, rows) in enumerate(parts.pairs):
-        if held is not None:
-            z = np.ascontiguousarray(held[rows].T)
-        else:
-            z = separate.scores(problem.rows, rows, [fits[c, f].W for c in range(len(Cs))])
-        own = None if weight is None else weight[rows]
-        for c in range(len(Cs)):
-            model = asked._scoring_model(problem, fits[c, f])
-            found.add_fit(c, f, score.of(model, z[c, :, None], y[rows], own), fits[c, f])
-    return True
-
-
 def _refuse_with_steps(X: Any, cv: Any, reject: bool) -> None:
     if location_of(X) is not Location.MEMORY:
         raise BadInput(
@@ -453,58 +293,33 @@ def _refuse_with_steps(X: Any, cv: Any, reject: bool) -> None:
 
 
 def _refuse_with_leave_one_out(validation: Any, groups: Any, rule: str) -> None:
-    wish = f"cv={splits.LEAVE_ONE_OUT!r}"
+    option = f"cv={splits.LEAVE_ONE_OUT!r}"
     if validation is not None or groups is not None:
-        raise BadInput(f"{wish} leaves out single rows: it takes neither validation nor groups.")
+        raise BadInput(f"{option} leaves out single rows: it takes neither validation nor groups.")
     if rule != "best":
         raise BadInput(
-            f"{wish} has no folds whose spread rule={rule!r} could use; take rule='best'."
+            f"{option} has no folds whose spread rule={rule!r} could use; take rule='best'."
         )
-
-
-def _left_out_scores(
-    whole: Parts,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
-    parts: splits.Splits,
-    score: Score,
-    found: _Found,
-) -> None:
-    """The fits of every C to all rows, scored by approximate leave-one-out."""
-    if location_of(X) is Location.CLUSTER:
-        raise BadInput(
-            f"cv={splits.LEAVE_ONE_OUT!r} needs the rows in memory or on disk; give a number of folds."
-        )
-    asked = tunable(whole.model)
-    problem = None if asked is None else asked._grid_problem(X, y, weight)
-    leave_one_out.refuse(problem)
-    assert asked is not None and problem is not None
-    for c, fit in enumerate(leave_one_out.fits_of(problem, found.Cs.tolist())):
-        z = leave_one_out.scores(problem, fit)
-        value = score.of(asked._scoring_model(problem, fit), z[:, None], y, weight)
-        found.add_fit(c, 0, value, fit)
 
 
 def _tested(
-    model: Any,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
-    rows: npt.NDArray[np.int64],
-    score: Score,
+    model: Any, data: LabelledRows, rows: npt.NDArray[np.int64], score: Score
 ) -> tuple[float, float | None]:
-    value = separate.held_out(score, model, X, y, weight, rows)
-    if score.name != "error" or weight is not None:
+    """Score on the rows of the test part, and for an unweighted error its 95 % upper confidence bound."""
+    value = separate.held_out(score, model, data, rows)
+    if score.name != "error" or data.weight is not None:
         return value, None
-    n = len(rows)
-    wrong = round(value * n)
-    return value, float(clopper_pearson(wrong, n, delta=0.05))
+    wrong = round(value * len(rows))
+    return value, float(clopper_pearson(wrong, len(rows), delta=0.05))
 
 
-def _warn(certificates: npt.NDArray[Any]) -> None:
-    short = [c for c in certificates.flat if not c.certified]
+def warn_uncertified(certificates: Iterable[Optimality], whole: str) -> None:
+    """Warn the caller of ``tune`` or ``path`` of models that are not certified."""
+    proofs = tuple(certificates)
+    short = [proof for proof in proofs if not proof.certified]
     if short:
-        worst = max(short, key=lambda c: c.relative_gap)
-        text = f"{len(short)} of {certificates.size} models of the grid are not certified. Worst: {worst}"
+        worst = max(short, key=lambda proof: proof.relative_gap)
+        text = (
+            f"{len(short)} of {len(proofs)} models of the {whole} are not certified. Worst: {worst}"
+        )
         warnings.warn(ConvergenceWarning(text, worst), stacklevel=3)

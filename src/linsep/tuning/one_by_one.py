@@ -15,41 +15,26 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from linsep.data import Location, location_of
+from linsep.data import Location
 from linsep.data.cluster import PersistedRows, partition_results
 from linsep.data.threads import usable_threads
 from linsep.errors import ConvergenceWarning
 from linsep.interrupts import Workers
 from linsep.monitoring import advance
-from linsep.pipelines import final_step, take_rows
+from linsep.pipelines import final_step
+from linsep.tuning.labelled_rows import FloatArray, IntArray, LabelledRows
 from linsep.tuning.scoring import Score
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
-_WORTH_A_THREAD = (
-    20_000  # numbers of X: the fits of fewer are mostly Python, which runs one thread at a time
-)
-# numbers of X: folds of more fill the threads one after another, and memory less
-_SIDE_BY_SIDE = 20_000_000
+# Numbers of X between which folds are fitted side by side. The fits of fewer are mostly Python, which runs one thread
+# at a time; folds of more fill the threads one after another, and take less memory so.
+_WORTH_A_THREAD, _SIDE_BY_SIDE = 20_000, 20_000_000
 _SCORED = 4096  # rows scored together
 
 
-def without(weight: FloatArray | None, n: int, rows: IntArray) -> FloatArray:
-    """The weights of n rows, 0 outside the given ones: how rows on disk or on a cluster are left out."""
-    out = np.zeros(n)
-    out[rows] = 1.0 if weight is None else weight[rows]
-    return out
-
-
-def fit(model: Any, X: Any, y: Any, weight: Any, rows: IntArray | None) -> None:
-    """Fit to these rows, or to all."""
-    if rows is not None and location_of(X) is not Location.MEMORY:
-        weight = without(weight, len(y), rows)
-    elif rows is not None:
-        X, y = take_rows(X, rows), y[rows]
-        weight = None if weight is None else weight[rows]
-    model.fit(X, y) if weight is None else model.fit(X, y, **{_weight_keyword(model): weight})
+def fit(model: Any, data: LabelledRows) -> None:
+    """Fit the model to all rows."""
+    weight = {} if data.weight is None else {_weight_keyword(model): data.weight}
+    model.fit(data.X, data.y, **weight)
 
 
 def _weight_keyword(model: Any) -> str:
@@ -59,28 +44,18 @@ def _weight_keyword(model: Any) -> str:
     return f"{final_step(model)}__sample_weight"
 
 
-def held_out(
-    score: Score,
-    model: Any,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
-    rows: IntArray,
-) -> float:
+def held_out(score: Score, model: Any, data: LabelledRows, rows: IntArray) -> float:
     """The score of a model on these rows; rows on disk or on a cluster are all predicted, the others with weight 0.
 
-    On a cluster a score that is a mean over rows is made by the workers: only sums travel.
+    On a cluster a score that is a mean over rows is made by the workers, which send only sums.
     """
-    if score.is_mean and isinstance(X, PersistedRows):
-        target = X.send("y", y, lambda: y)
-        own = X.send("held out", rows, lambda: without(weight, len(y), rows))
-        total, mass = np.sum(
-            partition_results(partial(_weighed, score.of), model, X, target, own), axis=0
-        )
+    if score.is_mean and isinstance(data.X, PersistedRows):
+        sent = data.send(rows, "held out")
+        sums = partition_results(partial(_weighed, score.of), model, sent.X, sent.y, sent.weight)
+        total, mass = np.sum(sums, axis=0)
         return float(total / mass)
-    if location_of(X) is not Location.MEMORY:
-        return score.of(model, X, y, without(weight, len(y), rows))
-    return score.of(model, take_rows(X, rows), y[rows], None if weight is None else weight[rows])
+    some = data.take(rows)
+    return score.of(model, some.X, some.y, some.weight)
 
 
 def scores(X: npt.NDArray[Any], rows: IntArray, Ws: Sequence[FloatArray]) -> FloatArray:
@@ -103,9 +78,7 @@ def _weighed(
 
 def models(
     estimator: Any,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
+    data: LabelledRows,
     Cs: FloatArray,
     pairs: Sequence[tuple[IntArray, IntArray]],
 ) -> Iterator[tuple[int, int, Any]]:
@@ -119,13 +92,13 @@ def models(
     if "warm_start" in given:
         plain.set_params(warm_start=True)
     workers = min(_threads(given), len(pairs))
-    together = workers > 1 and location_of(X) is Location.MEMORY
+    together = workers > 1 and data.location is Location.MEMORY
     if together:
-        entries = X.nnz if hasattr(X, "nnz") else np.size(X)
+        entries = data.X.nnz if hasattr(data.X, "nnz") else np.size(data.X)
         together = _WORTH_A_THREAD <= entries <= _SIDE_BY_SIDE
     if not together:
         for f, (train, _) in enumerate(pairs):
-            rising = _rising(clone(plain), X, y, weight, Cs, train)
+            rising = _rising(clone(plain), data.send(train, "training"), Cs)
             for c in range(len(Cs)):
                 with quiet():
                     model = next(rising)
@@ -134,7 +107,7 @@ def models(
     plain.set_params(n_threads=1)
 
     def along(f: int) -> list[Any]:
-        return list(_rising(clone(plain), X, y, weight, Cs, pairs[f][0]))
+        return list(_rising(clone(plain), data.take(pairs[f][0]), Cs))
 
     with quiet(), Workers(workers, "linsep-fold") as pool:
         folds = []
@@ -161,27 +134,9 @@ def _threads(given: dict[str, Any]) -> int:
     return usable_threads() if given["n_threads"] is None else int(given["n_threads"])
 
 
-def _rising(
-    model: Any,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
-    Cs: FloatArray,
-    train: IntArray,
-) -> Iterator[Any]:
-    """The model of each C on these rows, from the one before."""
-    rows: Any = X
-    target: Any = y
-    own: Any
-    if isinstance(X, PersistedRows):
-        target = X.send("y", y, lambda: y)
-        own = X.send("training", train, lambda: without(weight, len(y), train))
-    elif location_of(X) is not Location.MEMORY:
-        own = without(weight, len(y), train)
-    else:
-        rows, target = take_rows(X, train), y[train]
-        own = None if weight is None else weight[train]
+def _rising(model: Any, data: LabelledRows, Cs: FloatArray) -> Iterator[Any]:
+    """The model of each C, from the one before."""
     for C in Cs.tolist():
         model.set_params(C=C)
-        fit(model, rows, target, own, None)
+        fit(model, data)
         yield copy(model)  # a fit replaces the fitted attributes, it does not change them

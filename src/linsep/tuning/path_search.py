@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from linsep.certificates import Optimality
-from linsep.data import Location, location_of
-from linsep.errors import ConvergenceWarning, require_certificate
+from linsep.data import Location
+from linsep.errors import require_certificate
 from linsep.monitoring import Job
 from linsep.pipelines import Parts
 from linsep.train_grid import fit_grid
 from linsep.tuning import one_by_one as separate
-from linsep.tuning.grid_search import examined, tunable_parts
+from linsep.tuning.grid_search import read, tunable_parts, warn_uncertified
 from linsep.tuning.grids import grid_of
+from linsep.tuning.labelled_rows import FloatArray, LabelledRows
 from linsep.tuning.results import Path
-from linsep.tuning.tunable import grid_problem
-
-FloatArray = npt.NDArray[np.float64]
+from linsep.tuning.tunable import tunable
 
 
 def path(
@@ -65,19 +62,20 @@ def path(
     if parts.steps is not None:
         X, parts = clone(parts.steps).fit_transform(X, y), Parts(None, parts.model)
     estimator = parts.model
-    X, target, weight = examined(parts, X, y, sample_weight)
+    data = read(parts, X, y, sample_weight)
     with Job("path", total=len(grid)) as job:
-        models = _together(estimator, X, target, weight, grid)
+        models = _together(estimator, data, grid)
         if models is None:
-            models = _one_by_one(estimator, X, target, weight, grid, job)
-    coefs, intercepts = np.stack([m.coef for m in models]), np.stack([m.intercept for m in models])
-    proofs, passes = tuple(m.certificate for m in models), float(sum(m.passes for m in models))
-    short = [proof for proof in proofs if not proof.certified]
-    if short:
-        worst = max(short, key=lambda proof: proof.relative_gap)
-        text = f"{len(short)} of {len(proofs)} models of the path are not certified. Worst: {worst}"
-        warnings.warn(ConvergenceWarning(text, worst), stacklevel=2)
-    return Path(grid, coefs, intercepts, proofs, passes)
+            models = _one_by_one(estimator, data, grid, job)
+    proofs = tuple(m.certificate for m in models)
+    warn_uncertified(proofs, "path")
+    return Path(
+        grid,
+        np.stack([m.coef for m in models]),
+        np.stack([m.intercept for m in models]),
+        proofs,
+        float(sum(m.passes for m in models)),
+    )
 
 
 class _Model(NamedTuple):
@@ -89,12 +87,10 @@ class _Model(NamedTuple):
     passes: float
 
 
-def _together(
-    estimator: Any, X: Any, y: Any, weight: FloatArray | None, grid: FloatArray
-) -> list[_Model] | None:
+def _together(estimator: Any, data: LabelledRows, grid: FloatArray) -> list[_Model] | None:
     """The models of all C, fitted together; None if no engine takes them."""
-    here = location_of(X) is not Location.CLUSTER
-    problem = grid_problem(estimator, X, y, weight) if here else None
+    asked = None if data.location is Location.CLUSTER else tunable(estimator)
+    problem = None if asked is None else asked._grid_problem(data.X, data.y, data.weight)
     fits = None if problem is None else fit_grid(problem.on(grid.tolist()))
     if fits is None:
         return None
@@ -102,9 +98,7 @@ def _together(
     return [_Model(fit.W[:-1].T, fit.W[-1], fit.certificate, fit.n_passes) for fit in ordered]
 
 
-def _one_by_one(
-    estimator: Any, X: Any, y: Any, weight: FloatArray | None, grid: FloatArray, job: Job
-) -> list[_Model]:
+def _one_by_one(estimator: Any, data: LabelledRows, grid: FloatArray, job: Job) -> list[_Model]:
     """The models of rising C, each from the one before."""
     model = clone(estimator)
     if "warm_start" in model.get_params(deep=False):
@@ -113,7 +107,7 @@ def _one_by_one(
     for C in grid.tolist():
         model.set_params(C=C)
         with separate.quiet():
-            separate.fit(model, X, y, weight, None)
+            separate.fit(model, data)
         W, b = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
         found.append(
             _Model(W, b, require_certificate(model, "path"), getattr(model, "n_passes_", 0.0))

@@ -1,4 +1,4 @@
-"""Losing values of C, told by bounds before their models are finished.
+"""Values of C that are proven to lose before their models are finished.
 
 A certificate bounds |w - w*| <= r. For a convex loss that encloses the score of every row by the optimum: x.w* lies
 within |x| r of x.w, and the best intercept rises as scores of training rows fall, so it lies between the best ones
@@ -21,43 +21,39 @@ from sklearn.base import clone
 
 from linsep.errors import BadInput, Refused
 from linsep.losses import CoupledLoss, Loss
-from linsep.pipelines import take_rows
 from linsep.tuning import one_by_one as separate
+from linsep.tuning.labelled_rows import FloatArray, IntArray, LabelledRows
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Bounds = tuple[float, float]
 
 TOL = 5e-5  # of the models whose errors are bounded first; a hinge ends at its exact optimum, as a rule, below 1e-4
 _HALVINGS = 60
-_DOUBT = 1e-12  # share of a sum that its rounding may change
+_ROUNDING = 1e-12  # relative rounding error of a sum
 
 
 def refuse(estimator: Any, y: npt.NDArray[Any], classifier: bool, scoring: str, rule: str) -> None:
     """Say why nothing could be rejected, if so."""
     classes = len(np.unique(y)) if classifier else 0
-    wish = "reject=True"
+    option = "reject=True"
     if scoring != "error":
         raise BadInput(
-            f"{wish} bounds the error of held-out rows: it needs scoring='error', got {scoring!r}."
+            f"{option} bounds the error of held-out rows: it needs scoring='error', got {scoring!r}."
         )
     if rule != "best":
         raise BadInput(
-            f"{wish} needs rule='best': {rule!r} may choose a C whose models were left unfinished."
+            f"{option} needs rule='best': {rule!r} may choose a C whose models were left unfinished."
         )
     if classes != 2:
         raise Refused(
-            f"{wish} needs two classes, got {classes}: scores of several are not enclosed. Use reject=False."
+            f"{option} needs two classes, got {classes}: scores of several are not enclosed. Use reject=False."
         )
     if "warm_start" not in estimator.get_params(deep=False):
-        raise Refused(f"{wish} needs an estimator with a certificate and warm_start.")
+        raise Refused(f"{option} needs an estimator with a certificate and warm_start.")
 
 
 def models(
     estimator: Any,
-    X: Any,
-    y: npt.NDArray[Any],
-    weight: FloatArray | None,
+    data: LabelledRows,
     Cs: FloatArray,
     pairs: Sequence[tuple[IntArray, IntArray]],
     rejected: dict[float, Bounds],
@@ -70,9 +66,9 @@ def models(
     rough = clone(estimator).set_params(tol=max(tol, TOL))
     bounds = np.empty((len(Cs), len(pairs), 2))
     found: dict[tuple[int, int], Any] = {}
-    for c, f, model in separate.models(rough, X, y, weight, Cs, pairs):
+    for c, f, model in separate.models(rough, data, Cs, pairs):
         if c == 0:
-            parts = [_signed(model, X, y, weight, rows) for rows in pairs[f]]
+            parts = [signed(model, data.take(rows)) for rows in pairs[f]]
         bounds[c, f] = error_bounds(model, *parts)
         found[c, f] = model
     lost = losing(bounds)
@@ -83,21 +79,18 @@ def models(
         if not lost[c]:
             model.set_params(tol=tol, warm_start=True)
             with separate.quiet():
-                separate.fit(model, X, y, weight, pairs[f][0])
+                separate.fit(model, data.take(pairs[f][0]))
         yield c, f, model
 
 
 Part = tuple[Any, FloatArray, FloatArray]  # rows, signs -1 and +1, weights
 
 
-def _signed(
-    model: Any, X: Any, y: npt.NDArray[Any], weight: FloatArray | None, rows: IntArray
-) -> Part:
-    some = take_rows(X, rows)
-    if not sp.issparse(some):
-        some = np.asarray(some, dtype=np.float64)
-    sign = np.where(y[rows] == model.classes_[1], 1.0, -1.0)
-    return some, sign, np.ones(len(rows)) if weight is None else weight[rows]
+def signed(model: Any, data: LabelledRows) -> Part:
+    """Rows, signs of the two classes of the model, and weights."""
+    X = data.X if sp.issparse(data.X) else np.asarray(data.X, dtype=np.float64)
+    sign = np.where(data.y == model.classes_[1], 1.0, -1.0)
+    return X, sign, np.ones(len(sign)) if data.weight is None else data.weight
 
 
 def error_bounds(model: Any, train: Part, held: Part) -> Bounds:
@@ -131,15 +124,15 @@ def intercepts(
 
     def slope(b: float, scores: FloatArray) -> Bounds:
         terms = weight * sign * loss.slope(sign * (scores + b))
-        return float(terms.sum()), float(_DOUBT * np.abs(terms).sum())
+        return float(terms.sum()), float(_ROUNDING * np.abs(terms).sum())
 
     def below(b: float) -> bool:  # surely smaller than every best intercept
-        total, doubt = slope(b, z + reach)
-        return total < -doubt
+        total, error = slope(b, z + reach)
+        return total < -error
 
     def above(b: float) -> bool:
-        total, doubt = slope(b, z - reach)
-        return total > doubt
+        total, error = slope(b, z - reach)
+        return total > error
 
     return _last(below, b, -1.0), _last(above, b, 1.0)
 

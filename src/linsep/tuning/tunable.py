@@ -34,11 +34,3 @@ class Tunable(Protocol):
 def tunable(estimator: Any) -> Tunable | None:
     """The estimator, if it has these methods."""
     return estimator if isinstance(estimator, Tunable) else None
-
-
-def grid_problem(
-    estimator: Any, X: Any, y: Any, weight: npt.NDArray[np.float64] | None
-) -> GridProblem | None:
-    """The problem that the models of every C share, if the estimator poses one."""
-    asked = tunable(estimator)
-    return None if asked is None else asked._grid_problem(X, y, weight)

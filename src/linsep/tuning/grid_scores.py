@@ -1,0 +1,166 @@
+"""Held-out scores of every model of a grid of C and folds: fitted together, one by one, or by leave-one-out."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from linsep.certificates import Optimality
+from linsep.data import Location
+from linsep.errors import BadInput, require_certificate
+from linsep.monitoring import Job
+from linsep.pipelines import Parts, stacked, take_rows
+from linsep.solvers.grid.problem import HeldOut
+from linsep.train_grid import fit_grid
+from linsep.tuning import leave_one_out, pruning, splits
+from linsep.tuning import one_by_one as separate
+from linsep.tuning.labelled_rows import FloatArray, LabelledRows
+from linsep.tuning.results import GridRecord
+from linsep.tuning.scoring import ERROR, Score
+from linsep.tuning.tunable import tunable
+
+_HELD = 4_000_000  # scores of held-out rows that are kept from the grid; more are computed again, fold by fold
+
+
+class GridScores:
+    """Scores and certificates (c, folds) of a grid, and its models in the order in which they were done."""
+
+    def __init__(self, Cs: FloatArray, folds: int, began: float, reject: bool, keep: bool) -> None:
+        self.Cs, self._began, self.reject = Cs, began, reject
+        self.rejected: dict[float, tuple[float, float]] = {}
+        self.scores = np.full((len(Cs), folds), np.nan)
+        self.certificates = np.empty(self.scores.shape, dtype=object)
+        self.trace: list[GridRecord] = []
+        self.job: Job | None = None
+        self.fold = 0  #: number of the fold whose models come as fold 0
+        self._keep = keep
+        self._weights: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+
+    def kept(self, which: int) -> FloatArray | None:
+        """The coefficients (c, folds, k, d) or the intercepts (c, folds, k), if they were to be kept."""
+        if not self._keep:
+            return None
+        c, folds = self.scores.shape
+        rows = [[self._weights[i, f][which] for f in range(folds)] for i in range(c)]
+        if len({row.shape for line in rows for row in line}) > 1:
+            raise BadInput(
+                "keep=True needs the same number of features in every fold, but the steps of the pipeline made "
+                f"{sorted({row.shape[-1] for line in rows for row in line})}; leave keep out."
+            )
+        return np.array(rows)
+
+    def add_fit(self, c: int, f: int, score: float, fit: Any) -> None:
+        """One model of a grid that was fitted together is done."""
+        self._add(c, f, score, fit.certificate, fit.n_passes, fit.W[:-1].T, fit.W[-1])
+
+    def add_model(self, c: int, f: int, score: float, model: Any) -> None:
+        """One model that was fitted on its own is done."""
+        proof, passes = require_certificate(model, "tune"), getattr(model, "n_passes_", 0.0)
+        self._add(c, f, score, proof, passes, model.coef_, model.intercept_)
+
+    def _add(
+        self, c: int, f: int, score: float, proof: Optimality, passes: float, coef: Any, b: Any
+    ) -> None:
+        f += self.fold
+        if self._keep:
+            self._weights[c, f] = np.atleast_2d(coef).copy(), np.atleast_1d(b).copy()
+        self.scores[c, f], self.certificates[c, f] = score, proof
+        seconds = perf_counter() - self._began
+        self.trace.append(GridRecord(float(self.Cs[c]), f, seconds, passes, proof.relative_gap))
+        if self.job is not None:
+            self.job.done = max(self.job.done, len(self.trace))
+
+
+def score_folds(
+    whole: Parts, data: LabelledRows, parts: splits.Splits, score: Score, found: GridScores
+) -> None:
+    """Every model of the grid: on rows that all folds share, or, after steps, on the rows that each fold has made.
+
+    The steps are fitted to the training rows of a fold and applied to the held-out ones; what they return serves
+    every C.
+    """
+    if whole.steps is None:
+        _grid_scores(whole.model, data, parts, score, found)
+        return
+    for f, (train, held) in enumerate(parts.pairs):
+        steps, order = clone(whole.steps), np.concatenate([train, held])
+        seen = steps.fit_transform(take_rows(data.X, train), data.y[train])
+        rows = stacked(seen, steps.transform(take_rows(data.X, held)))
+        weight = None if data.weight is None else data.weight[order]
+        own = LabelledRows(rows, data.y[order], weight)
+        cut = np.arange(len(train)), np.arange(len(train), len(order))
+        found.fold = f
+        _grid_scores(whole.model, own, splits.Splits((cut,), None, None), score, found)
+
+
+def _grid_scores(
+    estimator: Any, data: LabelledRows, parts: splits.Splits, score: Score, found: GridScores
+) -> None:
+    """Every model of the grid, scored by the rows that were held out from it."""
+    if _scores_together(estimator, data, parts, score, found):
+        return
+    if found.reject:
+        models = pruning.models(estimator, data, found.Cs, parts.pairs, found.rejected)
+    else:
+        models = separate.models(estimator, data, found.Cs, parts.pairs)
+    for c, f, model in models:
+        value = separate.held_out(score, model, data, parts.pairs[f][1])
+        found.add_model(c, f, value, model)
+
+
+def _scores_together(
+    estimator: Any, data: LabelledRows, parts: splits.Splits, score: Score, found: GridScores
+) -> bool:
+    """Score a grid that is fitted together; False if no engine takes it."""
+    y, weight = data.y, data.weight
+    Cs, part = found.Cs.tolist(), parts.parts(len(y))
+    asked = tunable(estimator)
+    if asked is None or part is None or data.location is Location.CLUSTER:
+        return False
+    problem = asked._grid_problem(data.X, y, weight)
+    if problem is None:
+        return False
+    problem, counted = problem.on(Cs, part), score is ERROR and is_classifier(estimator)
+    if counted and problem.weight is None:
+        errors = np.zeros((len(Cs), parts.count), dtype=np.int64)
+        fits = fit_grid(problem, HeldOut(errors=errors))
+        if fits is None:
+            return False
+        for f, size in enumerate(parts.sizes):
+            for c in range(len(Cs)):
+                found.add_fit(c, f, errors[c, f] / size, fits[c, f])
+        return True
+    many = len(y) * len(Cs) > _HELD and isinstance(problem.rows, np.ndarray)
+    held = None if many else np.zeros((len(y), len(Cs)))
+    fits = fit_grid(problem, HeldOut(held))
+    if fits is None:
+        return False
+    for f, (_, rows) in enumerate(parts.pairs):
+        if held is not None:
+            z = np.ascontiguousarray(held[rows].T)
+        else:
+            z = separate.scores(problem.rows, rows, [fits[c, f].W for c in range(len(Cs))])
+        own = None if weight is None else weight[rows]
+        for c in range(len(Cs)):
+            model = asked._scoring_model(problem, fits[c, f])
+            found.add_fit(c, f, score.of(model, z[c, :, None], y[rows], own), fits[c, f])
+    return True
+
+
+def score_left_out_rows(whole: Parts, data: LabelledRows, score: Score, found: GridScores) -> None:
+    """The fits of every C to all rows, scored by approximate leave-one-out."""
+    if data.location is Location.CLUSTER:
+        raise BadInput(
+            f"cv={splits.LEAVE_ONE_OUT!r} needs the rows in memory or on disk; give a number of folds."
+        )
+    asked = tunable(whole.model)
+    problem = None if asked is None else asked._grid_problem(data.X, data.y, data.weight)
+    leave_one_out.refuse(problem)
+    assert asked is not None and problem is not None
+    for c, fit in enumerate(leave_one_out.fits_of(problem, found.Cs.tolist())):
+        z = leave_one_out.scores(problem, fit)
+        value = score.of(asked._scoring_model(problem, fit), z[:, None], data.y, data.weight)
+        found.add_fit(c, 0, value, fit)

@@ -1,0 +1,53 @@
+"""Rows with their labels and weights, of which every model of a grid sees some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep.data import Location, location_of
+from linsep.data.cluster import PersistedRows
+from linsep.pipelines import take_rows
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """n rows with labels or targets, and weights if there are any, in memory, on disk or on a cluster."""
+
+    X: Any
+    y: npt.NDArray[Any]
+    weight: FloatArray | None
+
+    @property
+    def location(self) -> Location:
+        """Where the rows are stored."""
+        return location_of(self.X)
+
+    def take(self, rows: IntArray | None) -> LabelledRows:
+        """The rows of these numbers, or all. On disk and on a cluster all rows stay, the others with weight 0."""
+        if rows is None:
+            return self
+        if self.location is not Location.MEMORY:
+            return replace(self, weight=self.weights_within(rows))
+        weight = None if self.weight is None else self.weight[rows]
+        return LabelledRows(take_rows(self.X, rows), self.y[rows], weight)
+
+    def send(self, rows: IntArray, purpose: str) -> LabelledRows:
+        """``take``, with labels and weights that are sent to the workers of a cluster once for all values of C."""
+        if not isinstance(self.X, PersistedRows):
+            return self.take(rows)
+        y: Any = self.X.send("y", self.y, lambda: self.y)
+        weight: Any = self.X.send(purpose, rows, lambda: self.weights_within(rows))
+        return LabelledRows(self.X, y, weight)
+
+    def weights_within(self, rows: IntArray) -> FloatArray:
+        """The weights of all n rows, 0 outside the given ones."""
+        out = np.zeros(len(self.y))
+        out[rows] = 1.0 if self.weight is None else self.weight[rows]
+        return out
