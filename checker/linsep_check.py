@@ -1355,9 +1355,8 @@ class Proof:
     high: Fraction
     bound: Fraction
     strength: Fraction
-    null: Fraction = (
-        ZERO  # losses of the zero model, where the objective is zero to working precision
-    )
+    #: least losses of a constant model, where the objective is zero to working precision
+    null: Fraction = ZERO
 
     @property
     def nothing_left(self):
@@ -1416,21 +1415,28 @@ def prove_margin(problem, dual):
 
 
 def exact_fit(problem, high, tol):
-    """The losses of the zero model, if those of this one are nothing beside them.
+    """A lower bound on the losses of constant models, if those of this one are nothing beside it; else 0.
 
-    They must be no more than what the rounding of scores makes of 0, and at most tol times EXACT_FIT of the zero
+    They must be no more than what the rounding of scores makes of 0, and at most tol times EXACT_FIT of every constant
     model's. That asks for a loss that can be 0, and no penalty. A score of d + 1 products errs in float64 by up to
-    (d + 8) 2^-53 (|x|.|w| + |b| + |offset|).
+    (d + 8) 2^-53 (|x|.|w| + |b| + |offset|). Around the mean b of the targets the losses of some rows rise with b, and
+    those of the others fall: no constant loses less than the smaller of the two sums. Without an intercept there is
+    one constant model, 0.
     """
     if isinstance(problem, Classes) or problem.loss.transcendental or problem.C is not None:
         return ZERO
-    most = null = ZERO
-    w, loss = problem.W[0], problem.loss
+    most, sides = ZERO, [ZERO, ZERO]
+    w, loss, total = problem.W[0], problem.loss, sum(problem.s)
+    b = ZERO
+    if problem.fit_intercept and total:
+        b = -sum(s * g * o for s, g, o in zip(problem.s, problem.sigma, problem.offset)) / total
     for i, s in enumerate(problem.s):
         reach = problem.scale * sum(abs(x * w[j]) for j, x in problem.rows[i])
         error = (problem.d + 8) * ROUNDOFF * (reach + abs(w[-1]) + abs(problem.offset[i]))
         most += s * max(loss.value(loss.centre - error)[1], loss.value(loss.centre + error)[1])
-        null += s * loss.value(problem.offset[i])[1]
+        m = problem.sigma[i] * b + problem.offset[i]
+        sides[(m > loss.centre) == (problem.sigma[i] > 0)] += s * loss.value(m)[1]
+    null = min(sides) if problem.fit_intercept else sum(sides)
     return null if high <= min(most, tol * EXACT_FIT * null) else ZERO
 
 
@@ -1466,7 +1472,7 @@ def check_claim(claim, proof, tol):
         )
     if proof.nothing_left:
         if gap > Fraction(tol) * EXACT_FIT * proof.null:
-            raise Rejected("the gap claimed is not small beside the losses of the zero model")
+            raise Rejected("the gap claimed is not small beside the losses of a constant model")
         return
     if (Fraction(claim["relative_gap"]) + 8 * ROUNDOFF) * max(primal, dual) < gap:
         raise Rejected("the relative gap claimed is smaller than the gap over the objective")

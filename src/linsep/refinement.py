@@ -25,7 +25,7 @@ import numpy.typing as npt
 from linsep.certificates import prove
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.kernel_rows import KernelRows
-from linsep.certificates.local import LARGEST, visit
+from linsep.certificates.local import LARGEST, constant_loss, visit
 from linsep.certificates.optimality import preference
 from linsep.certificates.recheck import given
 from linsep.certificates.rows import DoubledRows, curved
@@ -118,7 +118,9 @@ def _accurate(problem: Problem | CoupledProblem, trial: Solution, found: Optimal
         return found.certified
     rows = KernelRows.of(problem.data, problem.fit_intercept)
     plain = rows.visit(problem.loss, np.ascontiguousarray(trial.W[: rows.size, 0]))
-    scale = max(found.primal, found.tol * plain.null)  # beside the zero model's, less is nothing
+    vectors = rows.sigma, rows.offset, rows.weight
+    constant = constant_loss(problem.loss, *vectors, problem.fit_intercept)
+    scale = max(found.primal, found.tol * constant)  # beside a constant model's, less is nothing
     return bool(abs(plain.primal - found.primal) <= _ACCURATE * scale)
 
 

@@ -28,9 +28,9 @@ from linsep.certificates.dependence import (
     independent_columns,
     vanishes,
 )
-from linsep.certificates.local import exact_fit
+from linsep.certificates.local import constant_loss, exact_fit
 from linsep.certificates.metric import gram_loss, smallest_eigenvalue
-from linsep.certificates.rows import DoubledRows, Rows
+from linsep.certificates.rows import Answer, DoubledRows, Rows
 from linsep.errors import ConvergenceWarning, SeparableData
 from linsep.exact.sliced import product
 from linsep.losses import Absolute, Logistic, Multinomial, Squared
@@ -424,13 +424,49 @@ class TestMetric:
 class TestExactFit:
     """An objective that is zero to working precision."""
 
-    def test_not_with_a_penalty(self):
-        assert exact_fit(1e-20, 1e-19, 1.0, 0.0, 1e-6)
-        assert not exact_fit(1e-20, 1e-19, 1.0, 1e-9, 1e-6)
+    @staticmethod
+    def says(primal, rounding, lam=0.0, tol=1e-6, loss=None, shift=0.0):
+        """The rule for targets -1 and 1, moved by ``shift``; a constant model loses 1 at least."""
+        at = Answer.empty(2, np.zeros(2))
+        at.primal, at.rounding = primal, rounding
+        offset = np.array([-1.0, 1.0]) - shift
+        part = Rows(np.ones((2, 1)), np.ones(2), offset, np.ones(2), True, lam)
+        return exact_fit(loss or Squared(centre=0.0), part, at, tol)
 
-    def test_only_if_tiny_beside_the_zero_model(self):
-        assert not exact_fit(1e-9, 1e-8, 1.0, 0.0, 1e-6)
-        assert not exact_fit(1e-19, 1e-20, 1.0, 0.0, 1e-6)
+    def test_not_with_a_penalty(self):
+        assert self.says(1e-20, 1e-19)
+        assert not self.says(1e-20, 1e-19, lam=1e-9)
+
+    def test_only_if_tiny_beside_every_constant_model(self):
+        assert not self.says(1e-9, 1e-8)
+        assert not self.says(1e-19, 1e-20)
+        assert not self.says(1e-9, 1e-8, shift=1e9)
+
+    def test_not_of_a_loss_that_is_never_zero(self):
+        assert not self.says(1e-20, 1e-19, loss=Logistic())
+
+    def test_constant_models_lose_more_than_the_bound(self):
+        rng = np.random.default_rng(3)
+        for loss, sigma in (
+            (Squared(centre=0.0), np.ones(30)),
+            (Logistic(), rng.choice([-1.0, 1.0], 30)),
+        ):
+            offset, weight = rng.normal(size=30) + 5.0, 10.0 ** rng.uniform(-4, 4, 30)
+            bound = constant_loss(loss, sigma, offset, weight, True)
+            best = min(weight @ loss.value(sigma * b + offset) for b in np.linspace(-20, 20, 2001))
+            assert 0.0 < bound <= best
+            zero = constant_loss(loss, sigma, offset, weight, False)
+            assert zero == pytest.approx(weight @ loss.value(offset))
+
+    def test_targets_far_from_zero_are_no_exact_fit(self):
+        """Residuals of 1 beside targets of 1e9 and columns that float64 hardly resolves."""
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((60, 8)) * 10.0 ** np.arange(-6, 2) + 1e9
+        target = 1e9 + rng.choice([-1.0, 1.0], 60)
+        found = LinearRegressor().fit(X, target).certificate_
+        assert not found.certified or found.gap <= found.tol * found.primal
+        found = LinearRegressor("absolute").fit(X[:, -2:] - 1e9, target + 1e12).certificate_
+        assert not found.certified or found.gap <= found.tol * found.primal
 
     @pytest.mark.slow
     def test_large_offsets_with_a_penalty(self):

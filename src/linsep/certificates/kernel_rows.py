@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.certificates.metric import AMPLE
-from linsep.certificates.recheck import given, weigh
+from linsep.certificates.recheck import given
 from linsep.certificates.rows import UNDERFLOW, Answer, Rows, product_error
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 from linsep.problem.gram import symmetric
@@ -90,17 +90,17 @@ class KernelRows(Rows):
             _kernels.reaches(block.rows, block.lo, block.hi, whole, reach)
             s, o, sign = self.weight[here], self.offset[here], self.sigma[here]
             loss_sum, doubt = at.put(loss, here, sign * z + o, margin_error(size, reach, o), s)
-            out[:3] += loss_sum, doubt, float(weigh(s, loss.value(o)).sum())
+            out[:2] += loss_sum, doubt
             push[here] = sign * at.slope[here]
-            _kernels.combine(block.rows, block.lo, block.hi, _of(block, push), out[3 : 3 + order])
+            _kernels.combine(block.rows, block.lo, block.hi, _of(block, push), out[2 : 2 + order])
             np.abs(at.slope[here], out=push[here])
-            _kernels.moments(block.rows, block.lo, block.hi, _of(block, push), out[3 + order :])
+            _kernels.moments(block.rows, block.lo, block.hi, _of(block, push), out[2 + order :])
 
-        out = data.sum(add, 3 + order + 2 * data.d + 1)
-        at.primal, at.rounding, at.null = (float(v) for v in out[:3])
+        out = data.sum(add, 2 + order + 2 * data.d + 1)
+        at.primal, at.rounding = (float(v) for v in out[:2])
         at.rounding += self.chain * at.primal
-        at.g[:] = out[3 : 3 + size]
-        at.sum_error[:] = self.chain * _bounds(out[3 + order :], size) + data.n * UNDERFLOW
+        at.g[:] = out[2 : 2 + size]
+        at.sum_error[:] = self.chain * _bounds(out[2 + order :], size) + data.n * UNDERFLOW
         at.penalise(self.lam, theta, data.d)
         return at
 

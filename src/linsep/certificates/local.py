@@ -33,9 +33,9 @@ import numpy.typing as npt
 
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.metric import AMPLE, bound
-from linsep.certificates.optimality import Optimality, enclose, preference
+from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
 from linsep.certificates.recheck import Dual, given, weigh
-from linsep.certificates.rows import UNDERFLOW, Answer, DoubledRows, Rows, curved
+from linsep.certificates.rows import Answer, DoubledRows, Rows, curved
 from linsep.certificates.unpenalised import repaired_bound
 from linsep.interrupts import if_in_time, lapack
 from linsep.losses import Loss
@@ -45,21 +45,17 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Most unknowns for which the Hessian is formed.
 LARGEST = 4000
-#: Share of tol times the objective of the zero model below which an objective is zero to working precision.
-_NOTHING_LEFT = 1e-6
 
 
 def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
     """What one visit of the rows finds at theta."""
     at = Answer.empty(part.X.shape[0], theta)
     for rows, A in part.chunks():
-        s, o = part.weight[rows], part.offset[rows]
-        value, doubt = at.put(loss, rows, *part.margins(rows, A, theta), s)
+        value, doubt = at.put(loss, rows, *part.margins(rows, A, theta), part.weight[rows])
         g, slack = part.pull(A, part.sigma[rows] * at.slope[rows])
         at.g += g
         at.sum_error += slack + ROUNDOFF * np.abs(at.g)
         at.primal += value
-        at.null += float(weigh(s, loss.value(o)).sum())
         at.rounding += part.chain * value + doubt
     at.penalise(part.lam, theta, part.X.shape[1])
     return at
@@ -114,9 +110,8 @@ def _argued(
     loss: Loss, part: Rows, at: Answer, dual: Dual | None, *, scale: float, tol: float
 ) -> Optimality:
     """The certificate by curvature, or where that does not suffice without a penalty, by a repaired dual point."""
-    interpolates = exact_fit(at.primal, at.rounding, at.null, part.lam, tol)
-    null = at.null if interpolates or at.null == 0.0 else UNDERFLOW
-    settings: dict[str, Any] = {"scale": scale, "tol": tol, "null": null}
+    interpolates = exact_fit(loss, part, at, tol)
+    settings: dict[str, Any] = {"scale": scale, "tol": tol, "exact_fit": interpolates}
     drop, distance = math.inf, math.inf
     if loss.smooth and part.size <= LARGEST and np.isfinite(at.g).all() and not interpolates:
         drop, distance = if_in_time(lambda: _drop(loss, part, at), lambda: (math.inf, math.inf))
@@ -138,14 +133,34 @@ def _argued(
     return found if found.gap <= other.gap else replace(other, coef_error=found.coef_error)
 
 
-def exact_fit(primal: float, rounding: float, null: float, lam: float, tol: float) -> bool:
+def exact_fit(loss: Loss, part: Rows, at: Answer, tol: float) -> bool:
     """Whether the objective is zero to working precision, so that there is nothing for a gap to be relative to.
 
-    Only without a penalty, only if the objective is below its own rounding allowance, and only if both together are at
-    most tol / 10^6 of ``null``, the objective of the zero model: far below what tol asks of any other fit.
+    Only without a penalty, only for losses that can be 0, only if the objective is below its own rounding allowance,
+    and only if both together are at most tol / 10^6 of what every constant model loses.
     """
-    small = primal <= rounding and primal + rounding <= _NOTHING_LEFT * tol * null
-    return lam == 0.0 and small
+    if part.lam > 0.0 or loss.recedes or not at.primal <= at.rounding:
+        return False
+    vectors = part.sigma, part.offset, part.weight
+    most = tol * EXACT_FIT * constant_loss(loss, *vectors, part.fit_intercept)
+    return at.primal + at.rounding <= most
+
+
+def constant_loss(
+    loss: Loss, sigma: FloatArray, offset: FloatArray, weight: FloatArray, fit_intercept: bool
+) -> float:
+    """Lower bound on the losses of every constant model; without an intercept, the losses of the zero model.
+
+    At the mean b of the targets, the losses of some rows rise with b, and those of the others fall. As they are convex,
+    a larger b leaves the former no smaller, and a smaller b the latter.
+    """
+    total = float(weight.sum())
+    b = -float(weigh(weight, sigma * offset).sum()) / total if fit_intercept and total else 0.0
+    m = sigma * b + offset
+    values, slope = weigh(weight, loss.value(m)), sigma * loss.slope(m)
+    if not fit_intercept:
+        return float(values.sum())
+    return float(min(values[slope > 0.0].sum(), values[slope < 0.0].sum()))
 
 
 def _drop(loss: Loss, part: Rows, at: Answer) -> tuple[float, float]:

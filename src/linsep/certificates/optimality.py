@@ -11,7 +11,7 @@ from linsep.notebook import facts_table
 
 Kind = Literal["dual", "local", "exact"]
 
-#: Without a penalty, an objective of at most tol times this share of the zero model's is an exact fit.
+#: Without a penalty, an objective of at most tol times this share of every constant model's is an exact fit.
 EXACT_FIT = 1e-6
 #: Factor that outweighs the roundings of the last few operations.
 _UP = 1.0 + 2.0**-51
@@ -35,7 +35,7 @@ class Optimality:
         Guaranteed bound on ``primal`` minus the minimum; the rounding allowance is included.
     relative_gap : float
         ``gap / max(|primal|, |dual|)``; 0 if the gap is 0, and 0 for an exact fit without a penalty: an objective
-        below ``tol`` times a millionth of the zero model's, so that there is nothing to be relative to.
+        below ``tol`` times a millionth of every constant model's, so that there is nothing to be relative to.
     coef_error : float
         Guaranteed bound on |w - w*|, inf where there is none.
     tol : float
@@ -133,16 +133,14 @@ def enclose(  # noqa: PLR0913
     distance: float,
     kind: Kind,
     drop: float | None = None,
-    null: float = 0.0,
+    exact_fit: bool = False,
 ) -> Optimality:
     """Certificate from a primal value, a lower bound and the rounding allowance of the two.
 
     The inputs are in internal units. Every loss has minimum 0, so 0 is a lower bound too, and one that
     no rounding can touch. ``distance`` is the factor c of |w - w*| <= c sqrt(P - P*), where ``drop`` bounds
     P - P* if that is known without the rounding of P itself.
-    ``null``, the objective of the zero model, is given for problems without a penalty alone: if the objective is at
-    most tol times the share EXACT_FIT of it, the fit is exact to working precision, and nothing is left to be
-    relative to.
+    ``exact_fit`` says that the objective is zero to working precision: nothing is left to be relative to.
     """
     primal, bound, rounding = float(primal), float(bound), float(rounding)
     largest = scale * (abs(primal) + rounding)
@@ -161,7 +159,6 @@ def enclose(  # noqa: PLR0913
     coef_error = math.inf
     if math.isfinite(distance):
         coef_error = distance * math.sqrt(gap if drop is None else min(drop, gap)) * _UP
-    exact_fit = primal + rounding <= tol * EXACT_FIT * null
     dual = max(scale * dual / _UP - _UNDERFLOW, 0.0)
     reported_gap = max(scale * gap * _UP + _UNDERFLOW, scale * primal - dual)
     share = 0.0 if exact_fit else relative(reported_gap, scale * primal, dual)

@@ -302,7 +302,6 @@ class Answer:
     g: FloatArray
     sum_error: FloatArray  #: rounding error of g from adding up
     primal: float = 0.0
-    null: float = 0.0  #: objective of the zero model
     rounding: float = 0.0  #: of the primal
 
     @classmethod

@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.dependence import independent_columns
-from linsep.certificates.local import exact_fit
 from linsep.certificates.metric import (
     AMPLE,
     Metric,
@@ -69,7 +68,6 @@ class _Answer:
     shift: FloatArray  #: c, and 0 for the intercept
     e: float = 0.0  #: largest rounding error of a score
     primal: float = 0.0
-    null: float = 0.0
     rounding: float = 0.0
 
 
@@ -90,7 +88,6 @@ def softmax_local_certificate(  # noqa: PLR0913
     theta = np.asarray(W, dtype=np.float64)[:size]
     s = given(weight, slice(0, X.shape[0]), 1.0)
     at = _visit(loss, X, np.asarray(labels), s, theta, lam)
-    fits = exact_fit(at.primal, at.rounding, at.null, lam, tol)
     drop = if_in_time(lambda: _drop(at, X, s, lam, fit_intercept), lambda: math.inf)
     unique = lam > 0.0 and math.isfinite(drop)
     return enclose(
@@ -102,7 +99,6 @@ def softmax_local_certificate(  # noqa: PLR0913
         distance=math.sqrt(2.0 / lam) if unique else math.inf,
         kind="local",
         drop=drop,
-        null=at.null if fits or at.null == 0.0 else UNDERFLOW,
     )
 
 
@@ -131,7 +127,6 @@ def _visit(
         at.g += slope.T @ moved
         at.sum_error += chain * (np.abs(slope).T @ np.abs(moved)) + len(A) * UNDERFLOW
         at.primal += value
-        at.null += float(s[rows].sum()) * math.log(k)
         steep = (np.abs(slope) * np.exp(2 * e) + _FAINT * weight) * e
         at.rounding += chain * value + float(steep.sum()) + len(A) * UNDERFLOW
         if formed:

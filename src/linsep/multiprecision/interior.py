@@ -36,8 +36,8 @@ _ITERATIONS, _MOST_ITERATIONS = 60, 200
 _SOLVED = Decimal("1e-6")
 #: Relative gap that rounding may add without further search, in units of tol.
 _ENOUGH = Decimal("1e-3")
-#: Objective of an exact fit, relative to that of the zero model, in units of tol.
-_NOTHING = Decimal("1e-8")
+#: Objective of an exact fit, relative to that of the zero model. Targets of mean 1e15 and deviation 1 have 1e-30.
+_NOTHING = Decimal("1e-45")
 #: Steps below which the second order does more harm than good.
 _SHORT = Decimal("0.1")
 #: Products that are aimed at then, in units of the mean product: larger ones leave room for longer steps.
@@ -77,7 +77,7 @@ def solve(
         if perf_counter() > end:
             raise NoProgress
         state.factorise()
-        if state.fits_exactly(tol) or state.solved(tol):
+        if state.fits_exactly() or state.solved(tol):
             state.centre()
             enough = Decimal(tol) * _ENOUGH * state.size()
             rounded = best_rounding(
@@ -120,9 +120,9 @@ class _Iteration:
         penalty: Decimal = (self.ridge * self.theta * self.theta).sum() / 2
         return penalty + sum((abs(term.value()) for term in self.terms), ZERO)
 
-    def fits_exactly(self, tol: float) -> bool:
+    def fits_exactly(self) -> bool:
         """Whether, without a penalty, the objective is nothing beside that of the zero model."""
-        return self.unpenalised and self.size() <= Decimal(tol) * _NOTHING * self.null
+        return self.unpenalised and self.size() <= _NOTHING * self.null
 
     def solved(self, tol: float) -> bool:
         """Whether the gap is next to nothing beside tol, or small beside it and at the end of the digits."""

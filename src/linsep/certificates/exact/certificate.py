@@ -28,6 +28,7 @@ from linsep.certificates.exact.dual import Rows, Target, candidates, cleared
 from linsep.certificates.exact.group import GroupTerms
 from linsep.certificates.exact.losses import Interval
 from linsep.certificates.exact.pointwise import PointwiseRows
+from linsep.certificates.local import constant_loss
 from linsep.certificates.optimality import EXACT_FIT, Optimality
 from linsep.certificates.recheck import Dual
 from linsep.exact.dyadic import nearest
@@ -65,7 +66,7 @@ def exact_certificate(  # noqa: PLR0913
     terms = _Terms(penalty) if penalty.uniform else GroupTerms(penalty)
     primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
-    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol)
+    small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol, fit_intercept)
     if primal.high > 0 and not (small and primal.high <= _ceiling(claimed_gap)):
         for found in terms.bounds(rows, dual, fit_intercept):
             bound = max(bound, found)
@@ -130,12 +131,12 @@ class _Terms:
         return gain * gain / (2 * cost) if shorter else gain - cost / 2
 
 
-def _exact_fit(rows: Rows, primal: Fraction, tol: float) -> bool:
-    """Whether the objective is at most tol times a tiny share of the zero model's, as in ``optimality.enclose``."""
-    if isinstance(rows, CoupledRows):
+def _exact_fit(rows: Rows, primal: Fraction, tol: float, fit_intercept: bool) -> bool:
+    """Whether the objective is at most tol times a tiny share of every constant model's, as in ``local.exact_fit``."""
+    if isinstance(rows, CoupledRows) or rows.loss.recedes:
         return False
-    null = float((rows.s * rows.factor * rows.loss.value(rows.offset)).sum())
-    return nearest(primal) <= tol * EXACT_FIT * null
+    vectors = rows.sigma, rows.offset, rows.s * rows.factor
+    return nearest(primal) <= tol * EXACT_FIT * constant_loss(rows.loss, *vectors, fit_intercept)
 
 
 def _conclude(
