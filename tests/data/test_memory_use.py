@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import textwrap
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,3 +144,20 @@ def test_the_command_line_holds_a_table_once(tmp_path):
     print(f"\n{peak / 1e6:.0f} MB for {8 * n * d / 1e6:.0f} MB of numbers")
     assert done.returncode == 0 and facts["rows"] == n and facts["test"]["rows"] == n // 4
     assert peak <= 8 * n * d + 300e6
+
+
+def test_the_command_line_fits_a_mixed_table_eight_times_its_memory_limit(tmp_path):
+    """Strings and texts are hashed to 524,350 columns; model and report are made within the limit and 300 MB."""
+    spec = spec_from_file_location(
+        "any_size", Path(__file__).parents[2] / "benchmarks" / "any_size.py"
+    )
+    any_size = module_from_spec(spec)
+    spec.loader.exec_module(any_size)
+    path = tmp_path / "mixed.csv"
+    n = any_size.write(path, 1)
+    limit = path.stat().st_size // 8
+    facts = any_size.fit(path, limit, "--C", "0.1")
+    print(f"\n{facts['peak'] / 1e6:.0f} MB with a limit of {limit / 1e6:.1f} MB")
+    assert facts["rows"] == n and facts["certificate"]["certified"] and facts["reads"] > 3
+    assert Path(facts["model_file"]).exists() and Path(facts["report"]).stat().st_size > 10_000
+    assert facts["peak"] <= limit + 300e6

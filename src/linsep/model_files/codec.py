@@ -16,6 +16,7 @@ null, true, 1, 1.5, "x", [...]  None, bool, int, finite float, str, list
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import types
 import typing
@@ -135,7 +136,7 @@ class Writer:
             raise Refused(f"{where} is an array of {array.dtype}, which a model file cannot hold.")
         small = array.dtype.str if array.dtype.str in ("<f4", "<i4") else _KINDS[array.dtype.kind]
         plain = np.ascontiguousarray(array).astype(small, copy=False).reshape(array.shape)
-        key = (plain.dtype.str, plain.shape, plain.tobytes())
+        key = (plain.dtype.str, plain.shape, hashlib.sha256(plain.data).digest())
         if key not in self._known:
             self._known[key] = len(self.arrays)
             self.arrays.append(plain)

@@ -40,10 +40,17 @@ Arrays = list[npt.NDArray[Any]]
 
 
 def pack(manifest: dict[str, Any], arrays: Arrays) -> bytes:
-    """One string of bytes; the manifest gets its list of arrays here."""
-    entries, pieces, offset = [], [], 0
+    """The content as one string of bytes."""
+    return b"".join(pieces(manifest, arrays))
+
+
+def pieces(manifest: dict[str, Any], arrays: Arrays) -> list[bytes | memoryview]:
+    """The content in pieces, without a copy of the arrays; the manifest gets its list of arrays here."""
+    entries: list[dict[str, Any]] = []
+    raws: list[bytes | memoryview] = []
+    offset = 0
     for array in arrays:
-        raw = array.tobytes()
+        raw = array.reshape(-1).view(np.uint8).data
         entries.append(
             {
                 "dtype": array.dtype.str,
@@ -52,8 +59,8 @@ def pack(manifest: dict[str, Any], arrays: Arrays) -> bytes:
                 "sha256": hashlib.sha256(raw).hexdigest(),
             }
         )
-        pieces.append(raw + bytes(-len(raw) % ALIGN))
-        offset += len(pieces[-1])
+        raws += raw, bytes(-len(raw) % ALIGN)
+        offset += len(raw) + len(raws[-1])
     text = json.dumps(
         {"format": FORMAT if "steps" in manifest else 1, **manifest, "arrays": entries},
         allow_nan=False,
@@ -62,7 +69,7 @@ def pack(manifest: dict[str, Any], arrays: Arrays) -> bytes:
         sort_keys=True,
     ).encode()
     head = _HEADER.pack(MAGIC, len(text), hashlib.sha256(text).digest()) + text
-    return b"".join([head, bytes(-len(head) % ALIGN), *pieces])
+    return [head, bytes(-len(head) % ALIGN), *raws]
 
 
 def unpack(data: bytes, name: str) -> tuple[dict[str, Any], Arrays]:

@@ -26,7 +26,7 @@ from linsep.errors import BadInput, BadModelFile, Refused
 from linsep.estimators.scoring import dense_coef
 from linsep.model_files import container
 from linsep.model_files.steps import StepReader, StepWriter, check_attribute_names, warn_of_version
-from linsep.paths import write_file
+from linsep.paths import replace_file
 from linsep.penalties import GroupElasticNet
 from linsep.pipelines import taken_apart
 from linsep.separability import Inseparable, Separable, Undecided
@@ -91,7 +91,9 @@ def save(
     >>> linsep.load(path).predict([[2.0]])
     array(['yes'], dtype='<U3')
     """
-    write_file(path, to_bytes(model, data=data, include_dual=include_dual))
+    content = _pieces(model, data, include_dual)
+    with replace_file(path) as stream:
+        stream.writelines(content)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -135,6 +137,10 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def to_bytes(model: Any, *, data: Any = None, include_dual: bool = True) -> bytes:
     """The content of a model file."""
+    return b"".join(_pieces(model, data, include_dual))
+
+
+def _pieces(model: Any, data: Any, include_dual: bool) -> list[bytes | memoryview]:
     flag("include_dual", include_dual)
     encoder, estimator, stepped = _parts(model)
     name = type(estimator).__name__
@@ -165,7 +171,7 @@ def to_bytes(model: Any, *, data: Any = None, include_dual: bool = True) -> byte
     if stepped:
         steps = writer.value(model, "the pipeline")
         manifest["steps"] = {"scikit_learn": sklearn.__version__, "pipeline": steps}
-    return container.pack(manifest, writer.arrays)
+    return container.pieces(manifest, writer.arrays)
 
 
 def from_bytes(content: bytes, name: str = "<bytes>") -> Any:

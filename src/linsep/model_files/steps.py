@@ -1,7 +1,7 @@
 """The steps of a scikit-learn pipeline as values of a model file, and back.
 
 =================================================== =====================================================
-{"step": name, "params": {...}, "fitted": {...}}    one of KINDS, with its parameters and fitted attributes
+{"step": name, "params": {...}, "fitted": {...}}    one of ``step_kinds``, with its parameters and fitted attributes
 {"encoder": {...}}                                  linsep.Encoder, as ``Encoder.to_dict`` describes it
 {"model": null}                                     the place of the model, which the file describes elsewhere
 {"objects": [...]}                                  array of strings, numbers, None and nan
@@ -9,7 +9,7 @@
 {"slice": [start, stop, step]}, {"set": [...]}      slice and set
 =================================================== =====================================================
 
-Names of classes are looked up in KINDS and nowhere else, so that a file cannot name code.
+Names of classes are looked up in ``step_kinds`` and nowhere else, so that a file cannot name code.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ import re
 import warnings
 from collections import UserList
 from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn import compose, decomposition, feature_extraction, feature_selection, impute, pipeline
-from sklearn import preprocessing as prep
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.feature_extraction import text
 
 from linsep import basis
 from linsep.errors import BadModelFile, Refused
@@ -33,37 +32,17 @@ from linsep.model_files.codec import Reader, Writer
 from linsep.model_files.container import Arrays
 from linsep.tables import Encoder
 
-#: Steps that a model file may hold, by name.
-KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        compose.ColumnTransformer,
-        decomposition.PCA,
-        decomposition.TruncatedSVD,
-        feature_extraction.FeatureHasher,
-        feature_selection.VarianceThreshold,
-        impute.MissingIndicator,
-        impute.SimpleImputer,
-        pipeline.FeatureUnion,
-        pipeline.Pipeline,
-        prep.Binarizer,
-        prep.FunctionTransformer,
-        prep.MaxAbsScaler,
-        prep.MinMaxScaler,
-        prep.Normalizer,
-        prep.OneHotEncoder,
-        prep.OrdinalEncoder,
-        prep.PolynomialFeatures,
-        prep.PowerTransformer,
-        prep.QuantileTransformer,
-        prep.RobustScaler,
-        prep.StandardScaler,
-        text.CountVectorizer,
-        text.HashingVectorizer,
-        text.TfidfTransformer,
-        text.TfidfVectorizer,
-        *(getattr(basis, name) for name in basis.__all__),
-    )
+#: Modules of scikit-learn, and their classes that a model file may hold.
+_STEPS = {
+    "compose": "ColumnTransformer",
+    "decomposition": "PCA TruncatedSVD",
+    "feature_extraction": "FeatureHasher",
+    "feature_selection": "VarianceThreshold",
+    "impute": "MissingIndicator SimpleImputer",
+    "pipeline": "FeatureUnion Pipeline",
+    "preprocessing": "Binarizer FunctionTransformer MaxAbsScaler MinMaxScaler Normalizer OneHotEncoder OrdinalEncoder "
+    "PolynomialFeatures PowerTransformer QuantileTransformer RobustScaler StandardScaler",
+    "feature_extraction.text": "CountVectorizer HashingVectorizer TfidfTransformer TfidfVectorizer",
 }
 #: Attributes that mean nothing in another process, or say how to call ``fit``.
 _NOT_SAVED = {"_stop_words_id", "_metadata_request"}
@@ -72,6 +51,18 @@ _FIXED = {"memory": None, "input": "content"}
 _DTYPE = re.compile(r"[<>|=]?(?:[fiub][1248]|O|U\d{0,4})")
 _TYPES = {name: getattr(np, name) for name in ("float64", "float32", "int64", "int32", "bool_")}
 _BUILTINS = {"object": object, "str": str, "float": float, "int": int}
+
+
+@cache
+def step_kinds() -> dict[str, type[Any]]:
+    """Steps that a model file may hold, by name. Their modules, 15 MB, are imported when a file has steps."""
+    own = {name: getattr(basis, name) for name in basis.__all__}
+    theirs = (
+        (name, getattr(import_module(f"sklearn.{module}"), name))
+        for module, names in _STEPS.items()
+        for name in names.split()
+    )
+    return {**dict(theirs), **own}
 
 
 class StepWriter(Writer):
@@ -119,10 +110,11 @@ class StepWriter(Writer):
         if type(step) is Encoder:
             return {"encoder": step.to_dict()}
         name = type(step).__name__
-        if KINDS.get(name) is not type(step):
+        if step_kinds().get(name) is not type(step):
             raise Refused(
-                f"{where} has a step that a model file cannot hold: {name}. It holds {', '.join(KINDS)} and Encoder. "
-                "Save the last step of the pipeline alone, and this one your own way."
+                f"{where} has a step that a model file cannot hold: {name}. It holds "
+                f"{', '.join(step_kinds())} and Encoder. Save the last step of the pipeline alone, and "
+                "this one your own way."
             )
         params = step.get_params(deep=False) | _resolved_columns(step)
         for key in params.keys() & _FIXED.keys():
@@ -140,7 +132,7 @@ class StepWriter(Writer):
 
 def _resolved_columns(step: Any) -> dict[str, Any]:
     """Columns of a ColumnTransformer that a function chose, as the list that it chose."""
-    if not isinstance(step, compose.ColumnTransformer) or not hasattr(step, "_columns"):
+    if not isinstance(step, step_kinds()["ColumnTransformer"]) or not hasattr(step, "_columns"):
         return {}
     found = [
         (name, kind, chosen if callable(columns) else columns)
@@ -193,7 +185,7 @@ class StepReader(Reader):
         return found
 
     def _step(self, name: Any, params: Any, fitted: Any) -> Any:
-        kind = KINDS.get(name) if isinstance(name, str) else None
+        kind = step_kinds().get(name) if isinstance(name, str) else None
         if kind is None or not isinstance(params, dict) or not isinstance(fitted, dict):
             raise BadModelFile(f"a step of unknown kind {name!r:.60}.")
         known = kind._get_param_names()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, require_fitted
-from linsep.tables import Table
+from linsep.tables import Encoder, Table
 
 _SKIPPED = (None, "passthrough")
 
@@ -37,15 +38,21 @@ class Parts:
         """The rows that the model reads."""
         return X if self.steps is None else self.steps.transform(X)
 
-    def feature_names(self, d: int) -> npt.NDArray[np.object_] | None:
+    def feature_names(self, d: int) -> Sequence[str] | None:
         """Names of the d features of the model, where the model or the steps know them."""
         names = getattr(self.model, "feature_names_in_", None)
         if names is None and self.steps is not None:
+            alone = isinstance(self.steps, Pipeline) and len(self.steps) == 1
+            step = self.steps[0] if alone else self.steps
             try:
-                names = self.steps.get_feature_names_out()
+                names = (
+                    step.column_names_
+                    if isinstance(step, Encoder)
+                    else step.get_feature_names_out()
+                )
             except (AttributeError, ValueError):  # a step does not say what it returns
                 return None
-        return None if names is None or len(names) != d else np.asarray(names, dtype=object)
+        return None if names is None or len(names) != d else names
 
 
 def taken_apart(model: Any) -> Parts:

@@ -58,23 +58,27 @@ def columns(rows: Rows) -> Columns:
     low, high, filled = np.full(d, np.inf), np.full(d, -np.inf), np.zeros(d)
     base = np.zeros(d) if rows.sparse else rows.X[:1][0].astype(np.float64)
     first, second, met = np.zeros(d), np.zeros(d), np.zeros(d)
+    stored = np.zeros(d, np.intp)  # entries of each column of sparse rows
     for here, block in rows.blocks():
-        for side, better in ((low, "min"), (high, "max")):
-            found = getattr(block, better)(axis=0)
-            found = found.toarray().ravel() if rows.sparse else found
-            getattr(np, f"f{better}")(side, found, out=side)
         if rows.sparse:
             repeated = np.repeat(weight[here], np.diff(block.indptr))
+            np.minimum.at(low, block.indices, block.data)
+            np.maximum.at(high, block.indices, block.data)
+            np.add.at(stored, block.indices, 1)
             first += np.bincount(block.indices, repeated * block.data, d)
             met += np.bincount(block.indices, repeated, d)
             filled += np.bincount(block.indices[block.data != 0], minlength=d)
         else:
+            np.minimum(low, block.min(axis=0), out=low)
+            np.maximum(high, block.max(axis=0), out=high)
             shifted = block - base
             first += weight[here] @ shifted
             second += weight[here] @ shifted**2
             filled += np.count_nonzero(block, axis=0)
     mean = first / total
     if rows.sparse:
+        np.minimum(low, 0.0, out=low, where=stored < n)
+        np.maximum(high, 0.0, out=high, where=stored < n)
         variance = (_spread(rows, weight, mean) + (total - met) * mean**2) / total
     else:
         variance = np.maximum(second / total - mean**2, 0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -89,7 +89,7 @@ class Subject:
     model: Any  # the linear model itself
     given: Any  # the model or the pipeline that ends in it
     steps: Any  # what comes before it: a pipeline, an encoder or None
-    names: npt.NDArray[Any]
+    names: Sequence[str]
     coef: FloatArray  # (k, d)
     intercept: FloatArray  # (k,)
     classes: npt.NDArray[Any] | None  # None for a regression
@@ -167,6 +167,6 @@ def _rows(model: Any, steps: Any, X: Any, y: Any, weight: Any, what: str) -> Row
     return Rows(matrix, answers, inputs.weights(weight, matrix.shape[0]), X, seen)
 
 
-def _names(opened: Parts, d: int) -> npt.NDArray[Any]:
+def _names(opened: Parts, d: int) -> Sequence[str]:
     given = opened.feature_names(d)
-    return np.array([f"x{j}" for j in range(d)], dtype=object) if given is None else given
+    return [f"x{j}" for j in range(d)] if given is None else given

@@ -23,7 +23,7 @@ from linsep.data.files.formats import check_types
 from linsep.data.scanning import stored_rows
 from linsep.errors import BadInput, BadModelFile
 from linsep.spelling import accept_american
-from linsep.tables.encodings import Category, Dropped, Encoding
+from linsep.tables.encodings import Category, ColumnNames, Dropped, Encoding
 from linsep.tables.frames import from_frame
 from linsep.tables.matrix import ColumnAtWork, blocks, collect, matrix
 from linsep.tables.planning import Settings, plan, stored_kind
@@ -273,6 +273,12 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "encodings_")
         names = [name for encoding in self.encodings_ for name in encoding.names]
         return np.array(names, dtype=object)
+
+    @property
+    def column_names_(self) -> ColumnNames:
+        """Names of the columns of the matrix, as a sequence that formats each name when it is read."""
+        check_is_fitted(self, "encodings_")
+        return ColumnNames(self.encodings_)
 
     @property
     def schema_(self) -> Schema:

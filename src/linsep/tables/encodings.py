@@ -7,7 +7,10 @@ columns of the matrix as (rows, columns, values). ``prepare`` does once what dep
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +41,10 @@ class Encoding(ABC):
     @abstractmethod
     def names(self) -> list[str]:
         """Names of the columns it makes."""
+
+    def column_name(self, at: int) -> str:
+        """Name of one of them."""
+        return self.names[at]
 
     @property
     def width(self) -> int:
@@ -182,10 +189,11 @@ class Hashed(Encoding):
     @property
     def names(self) -> list[str]:
         """name#number."""
-        return [
-            *(f"{self.name}#{at}" for at in range(self.size)),
-            *_if(self.indicator, f"{self.name}=(missing)"),
-        ]
+        return [self.column_name(at) for at in range(self.width)]
+
+    def column_name(self, at: int) -> str:
+        """Formatted without the others."""
+        return f"{self.name}#{at}" if at < self.size else f"{self.name}=(missing)"
 
     @property
     def width(self) -> int:
@@ -219,7 +227,11 @@ class Text(Encoding):
     @property
     def names(self) -> list[str]:
         """name#number."""
-        return [f"{self.name}#{at}" for at in range(self.size)]
+        return [self.column_name(at) for at in range(self.size)]
+
+    def column_name(self, at: int) -> str:
+        """Formatted without the others."""
+        return f"{self.name}#{at}"
 
     @property
     def entries_per_row(self) -> float:
@@ -301,6 +313,23 @@ class Time(Encoding):
             parts.append((rows, np.full(len(rows), at), np.ones(len(rows))))
         rows, columns, x = (np.concatenate([part[i] for part in parts]) for i in range(3))
         return rows, columns, x
+
+
+class ColumnNames(Sequence[str]):
+    """Names of the columns of a matrix, each formatted when it is read: half a million strings take 50 MB."""
+
+    def __init__(self, encodings: Sequence[Encoding]) -> None:
+        self._encodings = encodings
+        self._ends = list(accumulate(encoding.width for encoding in encodings))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getitem__(self, at: Any) -> Any:
+        column = range(len(self))[at]
+        which = bisect_right(self._ends, column)
+        encoding = self._encodings[which]
+        return encoding.column_name(column - self._ends[which] + encoding.width)
 
 
 def _if(wanted: bool, name: str) -> list[str]:
