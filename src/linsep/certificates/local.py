@@ -34,6 +34,7 @@ import numpy.typing as npt
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.metric import AMPLE, bound
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
+from linsep.certificates.quadratic import parabola_drop
 from linsep.certificates.recheck import Dual, given, weigh
 from linsep.certificates.rows import Answer, DoubledRows, Rows, curved
 from linsep.certificates.unpenalised import repaired_bound
@@ -45,6 +46,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Most unknowns for which the Hessian is formed.
 LARGEST = 4000
+#: Share of tol that the cheaper proof of a loss of constant curvature may leave.
+_SHARP = 0.5
 
 
 def visit(loss: Loss, part: Rows, theta: FloatArray) -> Answer:
@@ -114,7 +117,9 @@ def _argued(
     settings: dict[str, Any] = {"scale": scale, "tol": tol, "exact_fit": interpolates}
     drop, distance = math.inf, math.inf
     if loss.smooth and part.size <= LARGEST and np.isfinite(at.g).all() and not interpolates:
-        drop, distance = if_in_time(lambda: _drop(loss, part, at), lambda: (math.inf, math.inf))
+        drop, distance = if_in_time(
+            lambda: _drop(loss, part, at, tol), lambda: (math.inf, math.inf)
+        )
     found = enclose(
         *(at.primal, at.primal - drop, at.rounding),
         distance=distance,
@@ -163,11 +168,15 @@ def constant_loss(
     return float(min(values[slope > 0.0].sum(), values[slope < 0.0].sum()))
 
 
-def _drop(loss: Loss, part: Rows, at: Answer) -> tuple[float, float]:
+def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]:
     """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); infinite if the argument does not close."""
     h = curved(part.weight, loss.curvature(at.m))
     if not np.isfinite(h).all():
         return math.inf, math.inf
+    if loss.constant_curvature:
+        parabola = parabola_drop(part, at, h)
+        if parabola is not None and parabola[0] <= _SHARP * tol * at.primal:
+            return parabola
     metric = proven_metric(part, h, at.sloped & (part.weight > 0.0))
     if metric is None:
         return math.inf, math.inf

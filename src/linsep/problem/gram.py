@@ -15,9 +15,7 @@ def symmetric(G: FloatArray, sparse: bool) -> FloatArray:
 
     Kernels for dense rows fill the upper triangle; those for sparse rows add each pair once, to either triangle.
     """
-    upper = np.triu(G, 1)
-    if sparse:
-        upper += np.tril(G, -1).swapaxes(-1, -2)
+    upper = G if sparse else np.triu(G, 1)
     full: FloatArray = upper + upper.swapaxes(-1, -2)
     i = np.arange(G.shape[-1])
     full[..., i, i] = G[..., i, i]

@@ -8,6 +8,7 @@ short, rounding is in the way and linsep's own solvers take over.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,10 +185,12 @@ def sparse_ridge(
 ) -> Minimum | None:
     """Ridge regression on sparse rows by conjugate gradients on the centred rows; None if that proves nothing.
 
-    The residuals are reduced to a hundredth of ``tol``, relatively, to 1e-6 at most.
+    The residuals are reduced to a hundredth of ``tol``, relatively, to 1e-6 at most. Without a penalty the minimiser
+    must be proven to be the only one: of several, another method finds the one of least norm.
     """
     residual = min(max(1e-2 * tol, _LEAST_RESIDUAL), _LARGEST_RESIDUAL)
-    if X.dtype != np.float64 or not (alphas > 0.0).all():
+    unique = (alphas > 0.0).all()
+    if X.dtype != np.float64 or not (unique or X.shape[0] > X.shape[1]):
         return None
     X, d = X.tocsr(), X.shape[1]
     s = np.ones(X.shape[0]) if weight is None else weight
@@ -212,14 +215,15 @@ def sparse_ridge(
             return np.asarray(across @ z - mean * z.sum() + alpha * w)
 
         z = s * (Y[:, j] - y_mean[j])
-        unit = 1.0 / (np.maximum(squares, 0.0) + alpha)
+        unit = 1.0 / np.maximum(np.maximum(squares, 0.0) + alpha, np.finfo(float).tiny)
         right = np.asarray(across @ z - mean * z.sum())
         at = cg.solve(times, lambda r, u=unit: u * r, right, converged, _MAX_CG)  # type: ignore[misc]
         if not at.ended:
             return None
         W[:, j] = at.x
-    found = np.vstack([W, y_mean - mean @ W])
-    return proven(X, Y, weight, found, alphas, fit_intercept)
+    found = proven(X, Y, weight, np.vstack([W, y_mean - mean @ W]), alphas, fit_intercept)
+    sure = found is not None and (unique or math.isfinite(found.certificate.coef_error))
+    return found if sure else None
 
 
 def elastic_net(

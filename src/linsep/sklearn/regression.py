@@ -145,7 +145,12 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
         weight = checked_weight(sample_weight, X, ensure_non_negative=True)
         fitting.need_weights(weight)
         Y = np.asarray(y, dtype=X.dtype).astype(np.float64).reshape(len(y), -1)
-        found = self._dense(X, Y, weight) if isinstance(X, np.ndarray) else None
+        if isinstance(X, np.ndarray):
+            found = self._dense(X, Y, weight)
+        else:
+            none, tol = np.zeros(Y.shape[1]), getattr(self, "tol", 1e-6)
+            free = bool(self.fit_intercept)
+            found = least_squares.sparse_ridge(X, Y, weight, none, free, tol)
         if found is None:
             found = minimise_each(self, X, Y, weight, least_squares.TOL)
         store(self, found, X.dtype, None if y.ndim == 1 else Y.shape[1])

@@ -1,0 +1,87 @@
+"""The local certificate of a loss of constant curvature, by one Cholesky factorisation.
+
+The objective is a parabola, P(theta + delta) = P(theta) + g.delta + delta'H delta/2 with H = lam I_w + sum h x~ x~',
+and P(theta) - P* = |g|^2/2 in the norm of H^-1. Let E be a diagonal of powers of two that brings the diagonal of
+K = E H E to [1/2, 2]. If the Cholesky factorisation of K - (kappa + c) I, computed with an error of at most c, runs to
+its end, then
+
+    K >= LL' + kappa I      for the computed L (Rump, Verification of positive definiteness, BIT 46, 2006).
+
+So with the z that solves L z = E g, and for g = g_0 + e_1 + e_2 with the errors e_1 = sum_i eta_i x~_i of the slopes
+and e_2 of adding up, in the norm of H^-1
+
+    |g| <= |z| + |E g - L z|/sqrt(kappa) + |eta/sqrt(h)| + |E e_2|/sqrt(kappa).
+
+The third term holds as sqrt(h) x~ H^-1 x~' sqrt(h) is at most a projection. A proof for any curvature
+(``local``) needs the distances of all rows, n d^2 operations, and an eigenvalue. Here H is formed and factorised once.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from linsep.certificates.metric import AMPLE
+from linsep.certificates.rows import TINY
+from linsep.interrupts import lapack
+from linsep.problem.closing_rows import ROUNDOFF
+
+if TYPE_CHECKING:
+    from linsep.certificates.rows import Answer, Rows
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Lower bounds of the eigenvalues of K that are tried.
+_FLOORS = (1e-3, 1e-6)
+
+
+def parabola_drop(part: Rows, at: Answer, h: FloatArray) -> tuple[float, float] | None:
+    """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); None if H is not proven to be positive definite.
+
+    ``h`` has the curvatures s l'' of the rows, the same at every theta.
+    """
+    live = h > 0.0
+    if not np.array_equal(live, part.weight > 0.0):  # a curvature too small for sums of products
+        return None
+    K, d = part.gram(h), part.X.shape[1]
+    diagonal = K.diagonal()
+    if not (np.isfinite(diagonal).all() and diagonal.min(initial=1.0) > TINY):
+        return None
+    E = np.ldexp(1.0, -np.rint(0.5 * np.log2(diagonal)).astype(int))
+    K *= E
+    K *= E[:, None]
+    trace = float(K.trace())
+    lost = AMPLE * 1.01 * (part.chain + 4.0 * (part.size + 4) * ROUNDOFF) * trace
+    found = _definite(K, lost) if part.chain < 1e-3 else None
+    if found is None:
+        return None
+    L, kappa = found
+    y, root = E * at.g, math.sqrt(kappa)
+    z = scipy.linalg.solve_triangular(L, y, lower=True, check_finite=False)
+    length = math.sqrt(float(z @ z))
+    left = 2.0 * (part.size + 4) * ROUNDOFF * math.sqrt(1.01 * trace) * length
+    added = math.sqrt(float(np.square(E * at.sum_error).sum()))
+    slopes = math.sqrt(float(np.square(at.slope_error[live] / np.sqrt(h[live])).sum()))
+    mu = (length + (left + added) / root + slopes) * (AMPLE + len(h) * ROUNDOFF)
+    if not math.isfinite(mu):
+        return None
+    return 0.5 * mu * mu * AMPLE, float(E[:d].max(initial=0.0)) * math.sqrt(2.0 / kappa) * AMPLE
+
+
+def _definite(K: FloatArray, lost: float) -> tuple[FloatArray, float] | None:
+    """L and kappa with K >= LL' + kappa I, where K and its factorisation err by ``lost`` in all; K is overwritten."""
+    diagonal = K.diagonal().copy()
+    for lower, kappa in zip((1, 0), _FLOORS, strict=True):  # each spoils one triangle of K
+        if not lost <= kappa:
+            return None
+        np.fill_diagonal(K, diagonal - (kappa + lost))
+        factor, failed = lapack(
+            scipy.linalg.lapack.dpotrf, K.T, lower=lower, overwrite_a=1, clean=0
+        )
+        if not failed:
+            return (factor if lower else factor.T), kappa
+    return None
