@@ -18,6 +18,8 @@ from versions import needs_sklearn
 
 import linsep.sklearn as ours
 from linsep import audit
+from linsep.sklearn import huber, huber_newton
+from linsep.sklearn.fitting import Delegated
 
 X, Y = load_diabetes(return_X_y=True)
 RAW, TARGET = load_diabetes(return_X_y=True, scaled=False)
@@ -234,6 +236,26 @@ def test_what_is_delegated_is_logged_and_fitted(model, reason, caplog):
         made = fitted(model(), X, Y)
     assert reason in caplog.text and "fitted by scikit-learn" in caplog.text
     assert made.coef_.shape == (X.shape[1],) and not hasattr(made, "certificate_")
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-4, 1.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_no_scale_and_no_coefficients_are_below_the_bound(alpha, fit_intercept):
+    for rows in (X, sp.csr_array(X), X.astype(np.float32)):
+        model = ours.HuberRegressor(alpha=alpha, fit_intercept=fit_intercept).fit(rows, Y)
+        proof, moved = model.certificate_, clone(model)
+        assert proof.relative_gap < 1e-7
+        rng = np.random.default_rng(0)
+        for size in (1e-6, 1e-4, 1e-2):
+            moved.coef_ = model.coef_ * (1.0 + size * rng.normal(size=10))
+            moved.intercept_ = model.intercept_ * (1.0 + size * rng.normal())
+            moved.scale_ = model.scale_ * (1.0 + size * rng.normal())
+            exact = np.asarray(X.astype(rows.dtype), np.float64)
+            assert joint_huber(moved, exact, Y) >= proof.dual
+    problem = huber._Problem(X, Y, np.ones(len(Y)), model)
+    at, _ = huber_newton.minimise(problem.regression)
+    with pytest.raises(Delegated, match="is all that is proven"):
+        problem.proof(at._replace(scale=1.01 * at.scale))
 
 
 def test_an_exact_fit_has_no_scale(caplog):

@@ -53,7 +53,7 @@ def repaired_bound(
     if not np.isfinite(u).all():
         return _NOTHING
     found = cleared(loss, part, u, tol)
-    return _NOTHING if found is None else _charged(loss, part, *found)
+    return _NOTHING if found is None else charged_bound(loss, part, *found)
 
 
 def cleared(
@@ -130,7 +130,7 @@ def _residual(part: Rows, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     return rho, AMPLE * slack
 
 
-def _charged(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tuple[float, float]:
+def charged_bound(loss: Loss, part: Rows, u: FloatArray, c: FloatArray) -> tuple[float, float]:
     """The bound at the worse end of every [u - c, u + c], and its rounding allowance."""
     worst, size = largest_conjugates(loss, u, c, part.offset)
     rounding = (part.chain + 8 * ROUNDOFF) * float(weigh(part.weight, size).sum())

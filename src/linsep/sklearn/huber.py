@@ -1,31 +1,21 @@
 """scikit-learn's ``HuberRegressor``: coefficients and scale together, with a proof.
 
-Minimise over w, b and the scale sigma > 0, with S = sum s_i and H(z) = z^2 for |z| <= epsilon,
-2 epsilon |z| - epsilon^2 beyond,
+``huber_newton`` states the problem P(w, b, sigma) and minimises it. As H(z) is the maximum of u z - u^2/4 over
+|u| <= 2 epsilon, the dual problem is
 
-    P(w, b, sigma) = S sigma + sum_i s_i sigma H((t_i - x_i.w - b)/sigma) + alpha |w|^2.
+    maximise sum s u t - |sum s u x|^2/(4 alpha)   with |u| <= 2 epsilon, sum s u^2 <= 4 S, and sum s u = 0 for b.
 
-sigma H(r/sigma) is the perspective of H, so P is convex in (w, b, sigma) together, and so is
-g(sigma) = min over (w, b) of P. At a fixed sigma this is a regression with the Huber loss of width epsilon sigma, for
-which linsep finds and encloses g(sigma).
-
-**Scale.** The minimiser has sum s min((r/sigma)^2, epsilon^2) = S. For fixed residuals that equation has a closed
-solution T; its fixed point sigma = T(sigma) is found by secants in log sigma.
-
-**Proof.** Let L and U enclose g at sigma_1 < sigma < sigma_2, with sigma in the middle. If L_1 >= U and L_2 >= U, a
-convex g is at least L_1 left of sigma_1 and at least L_2 right of sigma_2. Between them it lies above the lines through
-two of the three points, so that everywhere
-
-    g >= L - max(U_1 - L, U_2 - L).
-
-The width of the bracket costs about g'' (sigma_2 - sigma)^2/2, and is chosen a little above the gaps of the enclosures.
+The second condition is that of the scale: without it S sigma - sigma sum s u^2/4 is not bounded from below. The dual
+value is that of the absolute loss 2 epsilon |r| with the same penalty, whose closing pass encloses it. What that pass
+does to make u feasible shrinks some u, so that sum s u^2 <= 4 S stays true. At the solution
+u = 2 clip(r/sigma, -epsilon, epsilon) satisfies it with equality. Without a penalty, the u near by that satisfies
+sum s u x = 0 exactly is bounded, as in ``certificates.unpenalised``.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,22 +23,24 @@ from sklearn import linear_model
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from linsep.certificates import Optimality
+from linsep.certificates.closing import ridge_certificate
+from linsep.certificates.kernel_rows import KernelRows
+from linsep.certificates.local import LARGEST
 from linsep.certificates.optimality import relative
-from linsep.sklearn import fitting
-from linsep.sklearn.fitting import PROVEN, Delegated, Minimum
+from linsep.certificates.unpenalised import charged_bound, cleared
+from linsep.data import Memory
+from linsep.errors import LinsepError
+from linsep.losses import Absolute, Huber
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem
+from linsep.sklearn import fitting, huber_newton, ordinary
+from linsep.sklearn.fitting import PROVEN, Delegated
 from linsep.sklearn.regression import Minimised, at_minimum, earlier
-from linsep.sklearn_objectives import FloatArray, Given, huber
+from linsep.sklearn_objectives import FloatArray
+from linsep.solution import Explicit
 
-#: Relative gap of the fits at fixed scales.
-_TOL = 1e-8
-#: Relative accuracy of the scale, and secants to reach it.
-_SCALE, _SECANTS = 1e-7, 40
-#: Relative half widths of the bracket that are tried.
-_BRACKETS = (2e-4, 2e-3, 2e-2)
-#: Scales below this share of the targets are an exact fit: there is no outlier to be told from the others.
-_NO_SCALE = 1e-9
-#: Numbers of X up to which a fit needs no start.
-_SMALL = 20_000
+#: Share by which a dual point without a penalty is shrunk, so that the feasible one near it is surely inside.
+_SHRINK = 1e-9
 #: Covers the relative rounding of the scale term and of the parameters of the fits.
 _UNITS = 2.0**-47
 
@@ -83,123 +75,103 @@ class HuberRegressor(Minimised, linear_model.HuberRegressor):  # type: ignore[mi
         weight = np.asarray(_check_sample_weight(sample_weight, X), dtype=np.float64)
         fitting.need_weights(weight)
         fitting.need_iterations(self.max_iter)
+        self._solve(X, np.asarray(y, dtype=np.float64), weight)
+
+    def _fit_ordinary(self, X: Any, y: Any) -> bool:
+        if not ordinary.targets(self, HuberRegressor, X, y, "epsilon") or not np.isfinite(X).all():
+            return False
+        if type(self.epsilon) is not float or not self.epsilon >= 1.0:
+            return False
+        try:
+            self._solve(X, y, np.ones(len(y)))
+        except (Delegated, LinsepError):
+            return False
+        self.n_features_in_ = X.shape[1]
+        fitting.forget(self, "feature_names_in_")
+        return True
+
+    def _solve(self, X: Any, y: FloatArray, weight: FloatArray) -> None:
+        """Minimise, prove and store, or raise Delegated."""
         before = earlier(self)
-        problem = _Problem(X, np.asarray(y, dtype=np.float64), weight, self)
-        at = problem.best_scale()
+        problem = _Problem(X, y, weight, self)
+        at, steps = huber_newton.minimise(problem.regression)
         self.certificate_ = problem.proof(at)
         self.scale_ = np.float64(at.scale)
-        self.coef_ = np.ascontiguousarray(at.found.W[:-1, 0])
-        self.intercept_ = at.found.W[-1, 0] if self.fit_intercept else 0.0
-        passes = fitting.iterations(problem.passes, self.max_iter)
+        self.coef_ = at.theta[:-1].copy()
+        self.intercept_ = at.theta[-1] if self.fit_intercept else 0.0
+        passes = fitting.iterations(steps, self.max_iter)
         self.n_iter_ = 0 if at_minimum(before, self) else passes
-        self.outliers_ = np.abs(problem.residuals(at.found.W)) > self.scale_ * self.epsilon
-
-
-class _At(NamedTuple):
-    """The fit at one scale: what it found, and [low, high] around g."""
-
-    scale: float
-    found: Minimum
-    low: float
-    high: float
+        self.outliers_ = np.abs(at.r) > self.scale_ * self.epsilon
 
 
 class _Problem:
-    """One regression, at any scale."""
+    """One regression, and the proof of its minimum."""
 
     def __init__(self, X: Any, y: FloatArray, weight: FloatArray, model: Any) -> None:
-        self.X = X.tocsr() if sp.issparse(X) else X
-        self.y, self.weight, self.model = y, weight, model
-        self.mass = math.fsum(weight.tolist())
-        self.given = Given(len(y), y, None if (weight == 1.0).all() else weight)
-        self.passes = 0
-        self._start: FloatArray | None = None
-
-    def at(self, scale: float) -> _At:
-        """Enclose g at a scale."""
-        problem = huber(
-            self.given,
-            self.model.epsilon,
-            self.model.alpha,
-            scale,
-            fit_intercept=bool(self.model.fit_intercept),
+        X = X.tocsr() if sp.issparse(X) else X
+        self.free = bool(model.fit_intercept)
+        plain = X.astype(np.float64, copy=False)
+        self.regression = huber_newton.Regression(
+            plain, y, weight, model.epsilon, model.alpha, self.free
         )
-        found = fitting.minimise_proven(problem, self.X, _TOL, self._start)
-        self.passes += found.passes
-        if (
-            self.X.shape[0] * self.X.shape[1] > _SMALL
-        ):  # small data are fitted at once, from anywhere
-            self._start = found.W
-        proof, term = found.certificate, self.mass * scale
-        low = (proof.dual + term) * (1.0 - _UNITS)
-        high = (proof.primal + proof.rounding + term) * (1.0 + _UNITS)
-        return _At(scale, found, low, high)
+        self.weight = None if (weight == 1.0).all() else weight
+        self.data = Memory(X, np.ones(len(y)), -y, self.weight)
 
-    def residuals(self, W: FloatArray) -> FloatArray:
-        """t - x.w - b."""
-        return np.asarray(self.y - (self.X @ W[:-1, 0] + W[-1, 0]))
-
-    def scale_of(self, W: FloatArray) -> float:
-        """T: the scale that suits the residuals of W, sum s min((r/sigma)^2, epsilon^2) = S."""
-        r, epsilon = np.abs(self.residuals(W)), float(self.model.epsilon)
-        order = np.argsort(r)
-        r, s = r[order], self.weight[order]
-        inner, outer = np.cumsum(s * r * r), self.mass - np.cumsum(s)
-        rest = self.mass - epsilon * epsilon * outer
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale = np.sqrt(np.where(rest > 0.0, inner / rest, np.nan))
-            fits = (r <= epsilon * scale) & (epsilon * scale <= np.append(r[1:], np.inf))
-        found = scale[fits]
-        if not len(found) or not found[0] > _NO_SCALE * float(np.abs(self.y).max()):
-            raise Delegated("the targets are fitted exactly, and the scale tends to 0")
-        return float(found[0])
-
-    def best_scale(self) -> _At:
-        """The fit at the fixed point of T, by secants on log T(sigma) - log sigma."""
-        spread = float(np.sqrt(np.average((self.y - np.median(self.y)) ** 2, weights=self.weight)))
-        if not spread > 0.0:
-            raise Delegated("the targets are fitted exactly, and the scale tends to 0")
-        before: tuple[float, float] | None = None
-        x, found = math.log(spread), None
-        for _ in range(_SECANTS):
-            found = self.at(math.exp(x))
-            change = math.log(self.scale_of(found.found.W)) - x
-            if abs(change) <= _SCALE:
-                break
-            step = change
-            if before is not None and change != before[1]:
-                secant = -change * (x - before[0]) / (change - before[1])
-                if 0.0 < secant / change < 30.0:
-                    step = secant
-            before, x = (x, change), x + step
-        assert found is not None
-        return found
-
-    def proof(self, at: _At) -> Optimality:
+    def proof(self, at: huber_newton.Point) -> Optimality:
         """The certificate of coefficients and scale together; Delegated if none is found."""
-        for width in _BRACKETS:
-            left, right = self.at(at.scale * (1.0 - width)), self.at(at.scale * (1.0 + width))
-            # the half widths of the bracket differ by rounding alone
-            rise = max(left.high, right.high) - at.low
-            lower = at.low - rise * (1.0 + 2.0**-30)
-            if min(left.low, right.low) >= at.high and at.high - lower <= PROVEN * at.high:
-                return self._certificate(at, lower)
-        raise Delegated("the scale is not determined well enough to prove it")
-
-    def _certificate(self, at: _At, lower: float) -> Optimality:
-        inner = at.found.certificate
-        primal = inner.primal + self.mass * at.scale
-        gap = max(at.high - lower, 0.0)
+        known = self.regression
+        primal, rounding = self._objective(at)
+        high = (primal + rounding) * (1.0 + _UNITS)
+        u = self._within_scale(np.clip(at.r / (known.epsilon * at.scale), -1.0, 1.0))
+        bound = self._penalised(at.theta, u) if known.alpha else self._unpenalised(u)
+        lower = max(bound * (1.0 - _UNITS), 0.0)
+        gap = max(high - lower, 0.0)
         share = relative(gap, primal, lower)
-        return replace(
-            inner,
-            primal=primal,
-            dual=lower,
-            gap=gap,
-            relative_gap=share,
-            coef_error=math.inf,
-            tol=PROVEN,
-            certified=share <= PROVEN,
-            rounding=max(at.high - primal, 0.0),
-            parts=(),
+        if not share <= PROVEN:
+            raise Delegated(f"a relative gap of {share:.1e} is all that is proven")
+        return Optimality(
+            primal, lower, gap, share, math.inf, PROVEN, True, max(high - primal, 0.0)
         )
+
+    def _objective(self, at: huber_newton.Point) -> tuple[float, float]:
+        """P, and what rounding may have done to it."""
+        known = self.regression
+        loss = Huber(known.epsilon * at.scale).for_targets()
+        part = KernelRows.of(self.data, self.free, known.alpha * at.scale)
+        seen = part.visit(loss, np.ascontiguousarray(at.theta[: part.size]))
+        unit = 2.0 / at.scale
+        return known.mass * at.scale + unit * seen.primal, unit * seen.rounding
+
+    def _within_scale(self, u: FloatArray) -> FloatArray:
+        """u in units of 2 epsilon, shrunk until surely sum s u^2 <= S/epsilon^2."""
+        total, limit, slack = self._square_sums(u)
+        return u * min(1.0, math.sqrt(limit / total) * (1.0 - slack)) if total > 0.0 else u
+
+    def _square_sums(self, u: FloatArray) -> tuple[float, float, float]:
+        """Sum s u^2, its largest value, and the relative rounding of both."""
+        known = self.regression
+        slack = (len(u) + 64) * 2.0**-52
+        return float(known.s @ (u * u)), known.mass / known.epsilon**2, slack
+
+    def _penalised(self, theta: FloatArray, u: FloatArray) -> float:
+        """The dual value, by the closing pass of the absolute loss."""
+        known = self.regression
+        penalty = ElasticNet(known.epsilon / known.alpha)
+        problem = Problem(Absolute().for_targets(), penalty, self.data, self.free)
+        sums = problem.closing(theta, Explicit(u))
+        longest = self.data.longest_sum(len(sums))
+        found = ridge_certificate(sums, theta, penalty, self.free, PROVEN, longest)
+        return 2.0 * known.alpha * found.dual
+
+    def _unpenalised(self, u: FloatArray) -> float:
+        """The dual value of the point near u with sum s u x~ = 0."""
+        part = KernelRows.of(self.data, self.free)
+        loss = Absolute().for_targets()
+        found = cleared(loss, part, u * (1.0 - _SHRINK), _SHRINK) if part.size <= LARGEST else None
+        if found is None:
+            return 0.0
+        total, limit, slack = self._square_sums(np.abs(found[0]) + found[1])
+        if not total * (1.0 + slack) <= limit * (1.0 - slack):
+            return 0.0
+        value, rounding = charged_bound(loss, part, *found)
+        return 2.0 * self.regression.epsilon * (value - rounding)
