@@ -89,6 +89,11 @@ def test_the_sections_of(name):
         assert "Parameters" in found
     if inspect.isfunction(thing) and inspect.signature(thing).return_annotation != "None":
         assert found & {"Returns", "Yields"}
+    assert "See Also" in found
+    if inspect.isclass(thing) and name.startswith("losses."):
+        assert "Notes" in found  # with the conjugate
+    if name.startswith(("bounds.", "basis.")):
+        assert "References" in found
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -52,6 +52,15 @@ def blobs_margin(n: int = 100, d: int = 2, margin: float = 0.5, seed: int = 0) -
     tuple (X, y)
         Rows (n, d) as float64, and labels -1 and +1 as int64.
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range.
+
+    See Also
+    --------
+    overlapping : Classes that no hyperplane separates.
+
     Examples
     --------
     >>> from linsep import datasets
@@ -91,6 +100,15 @@ def overlapping(n: int = 200, d: int = 2, distance: float = 2.0, seed: int = 0) 
     tuple (X, y)
         Rows (n, d) as float64, and labels -1 and +1 as int64.
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range.
+
+    See Also
+    --------
+    blobs_margin : Separable classes.
+
     Examples
     --------
     >>> from linsep import datasets
@@ -119,6 +137,15 @@ def exclusive_or(n: int = 200, spread: float = 0.2, seed: int = 0) -> Sample:
     -------
     tuple (X, y)
         Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range.
+
+    See Also
+    --------
+    moons : Another problem for basis functions.
 
     Examples
     --------
@@ -149,6 +176,16 @@ def moons(n: int = 200, noise: float = 0.1, seed: int = 0) -> Sample:
     -------
     tuple (X, y)
         Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range.
+
+    See Also
+    --------
+    exclusive_or : Another problem for basis functions.
+    sklearn.datasets.make_moons : With more options.
 
     Examples
     --------
@@ -182,6 +219,15 @@ def touching_hulls(n: int = 40, seed: int = 0) -> Sample:
     tuple (X, y)
         Rows (n, d) as float64, and labels -1 and +1 as int64.
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range.
+
+    See Also
+    --------
+    linsep.separate : Decides such cases.
+
     Examples
     --------
     >>> from linsep import datasets, separate
@@ -206,6 +252,14 @@ def breast_cancer() -> Sample:
     tuple (X, y)
         Rows (n, d) as float64, and labels -1 and +1 as int64.
 
+    See Also
+    --------
+    sklearn.datasets.load_breast_cancer : The same rows with names.
+
+    References
+    ----------
+    Street, Wolberg and Mangasarian, Nuclear feature extraction for breast tumor diagnosis, 1993.
+
     Examples
     --------
     >>> from linsep import datasets
@@ -229,6 +283,19 @@ def iris(positive: str = "virginica", negative: str = "versicolor") -> Sample:
     -------
     tuple (X, y)
         Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Raises
+    ------
+    BadInput
+        If a species is unknown.
+
+    See Also
+    --------
+    sklearn.datasets.load_iris : All three species.
+
+    References
+    ----------
+    Fisher, The use of multiple measurements in taxonomic problems, Annals of Eugenics 7, 1936.
 
     Examples
     --------
@@ -256,6 +323,19 @@ def digits(positive: int = 8, negative: int = 3) -> Sample:
     -------
     tuple (X, y)
         Rows (n, d) as float64, and labels -1 and +1 as int64.
+
+    Raises
+    ------
+    BadInput
+        If a digit is not between 0 and 9.
+
+    See Also
+    --------
+    sklearn.datasets.load_digits : All ten digits.
+
+    References
+    ----------
+    Alpaydin and Kaynak, Cascading classifiers, Kybernetika 34, 1998.
 
     Examples
     --------

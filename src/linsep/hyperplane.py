@@ -36,6 +36,10 @@ class Hyperplane:
     --------
     separate : A separating hyperplane, or a proof that there is none.
 
+    Notes
+    -----
+    The distance of x is ``|w.x + b| / |w|``, its projection ``x - (w.x + b) w / |w|^2``.
+
     Examples
     --------
     >>> from linsep import Hyperplane

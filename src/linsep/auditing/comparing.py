@@ -83,6 +83,15 @@ def audit(  # noqa: PLR0913
     verify : Recompute the certificate of a model of linsep.
     linsep.accel : Run a program written for scikit-learn with linsep.
 
+    Notes
+    -----
+    The excess is P(w, b) of the model minus the minimum, which lies between the objective and the lower bound of a
+    certified fit of the same problem.
+
+    References
+    ----------
+    Boyd and Vandenberghe, Convex Optimization, 2004, chapter 5.
+
     Examples
     --------
     >>> from sklearn.linear_model import Ridge

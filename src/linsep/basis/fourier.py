@@ -32,6 +32,25 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     period_ : ndarray (d,)
     n_features_in_, feature_names_in_
 
+    Raises
+    ------
+    BadInput
+        In ``fit``, if ``n_frequencies`` or ``period`` is out of range.
+
+    See Also
+    --------
+    HaarWavelet : Steps instead of waves.
+    Polynomial : Powers.
+
+    Notes
+    -----
+    2 n_frequencies columns for each feature. With the intercept of the learner they span the trigonometric
+    polynomials of that degree.
+
+    References
+    ----------
+    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009, chapter 5.
+
     Examples
     --------
     >>> from linsep.basis import FourierBasis

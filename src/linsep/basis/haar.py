@@ -33,6 +33,19 @@ class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Range seen in ``fit``. Values outside it, and constant features, are mapped to 0.
     n_features_in_, feature_names_in_
 
+    Raises
+    ------
+    BadInput
+        In ``fit``, if ``levels`` is not between 1 and 20.
+
+    See Also
+    --------
+    FourierBasis : Waves instead of steps.
+
+    References
+    ----------
+    Haar, Zur Theorie der orthogonalen Funktionensysteme, Mathematische Annalen 69, 1910.
+
     Examples
     --------
     >>> from linsep.basis import HaarWavelet

@@ -81,9 +81,23 @@ class Polynomial(Monomials):
     n_output_features_ : int
     n_features_in_, feature_names_in_
 
+    Raises
+    ------
+    BadInput
+        In ``fit``, if ``degree`` is not a whole number, or a pair of them.
+
+    See Also
+    --------
+    Interactions : Degree 2, with the choice to leave out squares.
+    sklearn.preprocessing.PolynomialFeatures : The same columns.
+
     Notes
     -----
     CSR in, CSR out. Polynomial regression is ``Polynomial`` followed by ``LinearRegressor``.
+
+    References
+    ----------
+    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009, chapter 5.
 
     Examples
     --------
@@ -126,6 +140,19 @@ class Interactions(Monomials):
     powers_ : ndarray (columns, d)
     n_output_features_ : int
     n_features_in_, feature_names_in_
+
+    Raises
+    ------
+    ValueError
+        In ``fit``, if X is not finite numbers.
+
+    See Also
+    --------
+    Polynomial : Higher degrees.
+
+    References
+    ----------
+    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009, chapter 5.
 
     Examples
     --------

@@ -66,9 +66,24 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     width_ : float
     n_features_in_, feature_names_in_
 
+    Raises
+    ------
+    BadInput
+        In ``fit``, if ``width``, ``n_centres`` or ``centres`` is not usable.
+
+    See Also
+    --------
+    RectifiedBasis : Ramps instead of bumps.
+
     Notes
     -----
     Distances compare features with each other: scale them first if their units differ.
+
+    References
+    ----------
+    Broomhead and Lowe, Multivariable functional interpolation and adaptive networks, Complex Systems 2, 1988.
+
+    Gonzalez, Clustering to minimize the maximum intercluster distance, Theoretical Computer Science 38, 1985.
 
     Examples
     --------

@@ -37,6 +37,23 @@ class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     b_ : ndarray (k,)
     n_features_in_, feature_names_in_
 
+    Raises
+    ------
+    BadInput
+        In ``fit``, if ``b`` is given without ``a``, or their shapes do not match.
+
+    See Also
+    --------
+    RadialBasis : Bumps instead of ramps.
+
+    Notes
+    -----
+    With random a and b this is a random feature expansion: only the weights of the functions are learned.
+
+    References
+    ----------
+    Rahimi and Recht, Weighted sums of random kitchen sinks, NIPS 2008.
+
     Examples
     --------
     >>> from linsep.basis import RectifiedBasis

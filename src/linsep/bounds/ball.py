@@ -76,6 +76,20 @@ def minimum_enclosing_ball(X: Any, tol: float = 1e-9) -> Ball:
     BadInput
         If X is not a finite array (n, d) with at least one row.
 
+    See Also
+    --------
+    margin_dimension : Uses the radius.
+
+    Notes
+    -----
+    For weights ``lambda_i >= 0`` of sum 1, ``sum_i lambda_i |x_i|^2 - |sum_i lambda_i x_i|^2`` is at most the square
+    of the
+    smallest radius: that is the lower bound.
+
+    References
+    ----------
+    Fischer, Gaertner and Kutz, Fast smallest-enclosing-ball computation in high dimensions, ESA 2003.
+
     Examples
     --------
     >>> from linsep.bounds import minimum_enclosing_ball

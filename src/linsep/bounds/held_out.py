@@ -46,6 +46,10 @@ def clopper_pearson(
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
 
+    See Also
+    --------
+    sample_compression : Without held-out rows, from the number of support vectors.
+
     References
     ----------
     Clopper and Pearson, The use of confidence or fiducial limits illustrated in the case of the binomial, Biometrika
@@ -114,6 +118,10 @@ def sample_compression(
     ------
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
+
+    See Also
+    --------
+    clopper_pearson : From held-out rows.
 
     References
     ----------

@@ -51,6 +51,11 @@ def mistake_bounds(w: Any, b: float | None, X: Any, y: Any) -> dict[str, Bound]:
     BadInput
         If (w, b) does not separate the rows, or X or y is not usable.
 
+    See Also
+    --------
+    best_mistake_bounds : From the best hyperplane.
+    linsep.Perceptron : Makes the mistakes.
+
     References
     ----------
     Novikoff, On convergence proofs for perceptrons, 1962.
@@ -203,6 +208,15 @@ def best_mistake_bounds(X: Any, sign: FloatArray, fit_intercept: bool) -> Mistak
     ------
     Refused
         If no hyperplane separates the rows, or rounding hides by how much; the message says which.
+
+    See Also
+    --------
+    mistake_bounds : From a given hyperplane.
+    linsep.Perceptron : Makes the mistakes.
+
+    References
+    ----------
+    Novikoff, On convergence proofs for perceptrons, 1962.
 
     Examples
     --------

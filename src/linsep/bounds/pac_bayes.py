@@ -50,6 +50,14 @@ def kl_inverse(q: float, budget: float) -> float:
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
 
+    See Also
+    --------
+    pac_bayes_margin : Uses it.
+
+    References
+    ----------
+    Langford, Tutorial on practical prediction theory for classification, Journal of Machine Learning Research 6, 2005.
+
     Examples
     --------
     >>> from linsep.bounds import kl_inverse
@@ -110,6 +118,11 @@ def pac_bayes_margin(
     ------
     BadInput
         If X, y, w or a parameter is not usable; the message says why.
+
+    See Also
+    --------
+    clopper_pearson : From held-out rows; tighter.
+    kl_inverse : Solves for the bound.
 
     Notes
     -----

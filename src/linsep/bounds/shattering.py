@@ -164,6 +164,20 @@ def shatters(points: Any, homogeneous: bool = False) -> Shattered | NotShattered
     BadInput
         If the points are not a finite array (n, d).
 
+    See Also
+    --------
+    shattering_witness : Points that are shattered.
+    linsep.separate : Decides one labelling.
+
+    Notes
+    -----
+    n points in general position have ``2 sum_{k <= d} binom(n - 1, k)`` labellings by halfspaces.
+
+    References
+    ----------
+    Cover, Geometrical and statistical properties of systems of linear inequalities with applications in pattern
+    recognition, IEEE Transactions on Electronic Computers 14, 1965.
+
     Examples
     --------
     >>> from linsep.bounds import shatters
@@ -207,6 +221,16 @@ def shattering_witness(d: int, homogeneous: bool = False) -> Shattered:
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
 
+    See Also
+    --------
+    shatters : For any points.
+    vc_dimension : What it proves.
+
+    References
+    ----------
+    Vapnik and Chervonenkis, On the uniform convergence of relative frequencies of events to their probabilities, Theory
+    of Probability and its Applications 16, 1971.
+
     Examples
     --------
     >>> from linsep.bounds import shattering_witness
@@ -239,6 +263,14 @@ def radon(points: Any, exact: bool = False) -> RadonPartition:
     ------
     BadInput
         If there are fewer than d + 2 points.
+
+    See Also
+    --------
+    vc_dimension : Radon's theorem bounds it from above.
+
+    References
+    ----------
+    Radon, Mengen konvexer Koerper, die einen gemeinsamen Punkt enthalten, Mathematische Annalen 83, 1921.
 
     Examples
     --------

@@ -49,6 +49,16 @@ def vc_dimension(d: int, homogeneous: bool = False) -> int:
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
 
+    See Also
+    --------
+    shattering_witness : Proves the lower bound.
+    radon : Proves the upper bound.
+
+    References
+    ----------
+    Vapnik and Chervonenkis, On the uniform convergence of relative frequencies of events to their probabilities, Theory
+    of Probability and its Applications 16, 1971.
+
     Examples
     --------
     >>> from linsep.bounds import vc_dimension
@@ -91,6 +101,18 @@ def rows_needed(
     ------
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
+
+    See Also
+    --------
+    vc_bound : The error for a given number of rows.
+
+    References
+    ----------
+    Blumer, Ehrenfeucht, Haussler and Warmuth, Learnability and the Vapnik-Chervonenkis dimension, Journal of the ACM
+    36, 1989.
+
+    Vapnik and Chervonenkis, On the uniform convergence of relative frequencies of events to their probabilities, Theory
+    of Probability and its Applications 16, 1971.
 
     Examples
     --------
@@ -149,6 +171,11 @@ def vc_bound(
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
 
+    See Also
+    --------
+    vc_dimension : D of halfspaces.
+    clopper_pearson : From held-out rows; tighter.
+
     References
     ----------
     Vapnik, Statistical Learning Theory, 1998.
@@ -192,6 +219,15 @@ def margin_dimension(d: int, radius: float, margin: float) -> int:
     ------
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
+
+    See Also
+    --------
+    minimum_enclosing_ball : The radius.
+    margin_bound : Uses it.
+
+    References
+    ----------
+    Vapnik, Statistical Learning Theory, 1998.
 
     Examples
     --------
@@ -247,6 +283,15 @@ def margin_bound(
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
 
+    See Also
+    --------
+    margin_dimension : The dimension it uses.
+    pac_bayes_margin : A guarantee from margins.
+
+    References
+    ----------
+    Vapnik, Statistical Learning Theory, 1998.
+
     Examples
     --------
     >>> from linsep.bounds import margin_bound
@@ -295,6 +340,14 @@ def discretisation_bound(
     ------
     BadInput
         If an argument is out of range or of the wrong type; the message names it.
+
+    See Also
+    --------
+    vc_bound : For classes with infinitely many members.
+
+    References
+    ----------
+    Shalev-Shwartz and Ben-David, Understanding Machine Learning, 2014, remark 4.1.
 
     Examples
     --------

@@ -92,6 +92,17 @@ def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
     path : Models for rising C.
     verify : Recompute the certificate.
 
+    Notes
+    -----
+    For a loss of curvature at most L, the gap bounds the distance of the dual point from its optimum. Coefficient j is
+    proven zero if ``|v_j| + sqrt(2 L gap sum_i s_i x_ij^2) < l1``, where ``v_j`` is the correlation of feature j with
+    the dual point, ``s_i`` the sample weights and l1 the L1 penalty. It is proven nonzero if it exceeds ``coef_error``.
+
+    References
+    ----------
+    Ndiaye, Fercoq, Gramfort and Salmon, Gap safe screening rules for sparsity enforcing penalties, Journal of Machine
+    Learning Research 18, 2017.
+
     Examples
     --------
     >>> import numpy as np

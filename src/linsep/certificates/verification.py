@@ -112,6 +112,17 @@ def verify(
     audit : How far is a model of another library from its optimum?
     screen : Which coefficients are proven to be zero?
 
+    Notes
+    -----
+    With P the objective and D(u) the dual function at the stored dual point u, D(u) <= minimum <= P(w, b), rounding
+    included. The relative gap is (P - D)/P.
+
+    References
+    ----------
+    Boyd and Vandenberghe, Convex Optimization, 2004, chapter 5.
+
+    Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 3.
+
     Examples
     --------
     >>> from linsep import LogisticRegression, datasets, verify

@@ -34,6 +34,11 @@ def to_sklearn(model: Any) -> Any:
     Refused
         If scikit-learn has no such model.
 
+    See Also
+    --------
+    python : Without dependencies.
+    onnx : An ONNX graph.
+
     Examples
     --------
     >>> import linsep

@@ -62,6 +62,10 @@ def summary(
     intervals, exact for normal errors of equal variance. Penalised models, collinear columns and losses that are not
     likelihoods have no intervals; ``inference`` says why.
 
+    References
+    ----------
+    McCullagh and Nelder, Generalized Linear Models, 1989.
+
     Examples
     --------
     >>> import numpy as np

@@ -127,6 +127,10 @@ def names_with(fact: str) -> tuple[str, ...]:
     -------
     list of str
 
+    See Also
+    --------
+    get : A loss by its name.
+
     Examples
     --------
     >>> from linsep import losses
@@ -152,6 +156,10 @@ def get(loss: str | Loss) -> Loss:
     ------
     BadInput
         If there is no such loss; the message lists them.
+
+    See Also
+    --------
+    names_with : Names of the losses with a property.
 
     Examples
     --------

@@ -93,6 +93,14 @@ def is_convex(
     ConvexityCheck
         True or false in a condition; a failure holds a witness.
 
+    See Also
+    --------
+    dominates_zero_one : Does a loss lie above the 0-1 loss?
+
+    Notes
+    -----
+    Jensen's inequality is ``l(t a + (1 - t) b) <= t l(a) + (1 - t) l(b)`` for ``0 <= t <= 1``.
+
     Examples
     --------
     >>> import numpy as np
@@ -151,6 +159,21 @@ def dominates_zero_one(
     -------
     DominationCheck
         True or false in a condition; a failure holds the margin and the shortfall.
+
+    Raises
+    ------
+    BadInput
+        If ``ties`` is neither of the two.
+
+    See Also
+    --------
+    is_convex : Is a loss convex?
+    ZeroOne : The loss to compare with.
+
+    References
+    ----------
+    Bartlett, Jordan and McAuliffe, Convexity, classification, and risk bounds, Journal of the American Statistical
+    Association 101, 2006.
 
     Examples
     --------

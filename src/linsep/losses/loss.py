@@ -231,6 +231,10 @@ def zero_margin(loss: Loss) -> float:
     -------
     float
 
+    See Also
+    --------
+    get : A loss by its name.
+
     Examples
     --------
     >>> from linsep import losses

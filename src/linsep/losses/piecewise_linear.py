@@ -16,6 +16,21 @@ from linsep.losses.loss import FloatArray, Loss, ResidualLoss, inside
 class Hinge(Loss):
     """max(0, 1 - m), the loss of the support vector machine.
 
+    See Also
+    --------
+    SquaredHinge : Smooth.
+    HuberisedHinge : Smooth, and linear far from the margin.
+    linsep.LinearSVC : The support vector machine.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = -u``, ``0 <= u <= 1``.
+    At an optimum u is 0 for rows beyond the margin, 1 for rows inside it, and between for rows on it.
+
+    References
+    ----------
+    Cortes and Vapnik, Support-vector networks, Machine Learning 20, 1995.
+
     Examples
     --------
     >>> from linsep import losses
@@ -53,6 +68,20 @@ class Hinge(Loss):
 @dataclass(frozen=True, repr=False)
 class Absolute(ResidualLoss):
     """|centre - m|, by default |1 - m|; the absolute residual in regression.
+
+    See Also
+    --------
+    Pinball : Other quantiles than the median.
+    Huber : Smooth.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = -centre u``, ``-1 <= u <= 1``.
+    In regression it fits the conditional median.
+
+    References
+    ----------
+    Koenker and Bassett, Regression quantiles, Econometrica 46, 1978.
 
     Examples
     --------
@@ -96,6 +125,23 @@ class Pinball(ResidualLoss):
     ----------
     quantile : float, default 0.5
         In (0, 1).
+
+    Raises
+    ------
+    BadInput
+        If ``quantile`` is not in (0, 1).
+
+    See Also
+    --------
+    Absolute : Twice the loss of the median.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = -centre u``, ``quantile - 1 <= u <= quantile``.
+
+    References
+    ----------
+    Koenker and Bassett, Regression quantiles, Econometrica 46, 1978.
 
     Examples
     --------
@@ -156,6 +202,24 @@ class EpsilonInsensitive(ResidualLoss):
     ----------
     epsilon : float, default 0.1
         Half width of the zone without loss, in units of the target.
+
+    Raises
+    ------
+    BadInput
+        If ``epsilon`` is negative or not finite.
+
+    See Also
+    --------
+    Absolute : The case epsilon = 0.
+    SquaredEpsilonInsensitive : Smooth.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = epsilon |u| - centre u``, ``-1 <= u <= 1``.
+
+    References
+    ----------
+    Smola and Schoelkopf, A tutorial on support vector regression, Statistics and Computing 14, 2004.
 
     Examples
     --------
@@ -220,6 +284,20 @@ class EpsilonInsensitive(ResidualLoss):
 class Perceptron(Loss):
     """max(0, -m), the risk that perceptron updates descend.
 
+    See Also
+    --------
+    linsep.Perceptron : The learning rule.
+    Hinge : The same with a margin.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = 0``, ``0 <= u <= 1``.
+
+    References
+    ----------
+    Rosenblatt, The perceptron: a probabilistic model for information storage and organization in the brain,
+    Psychological Review 65, 1958.
+
     Examples
     --------
     >>> from linsep import losses
@@ -265,6 +343,25 @@ class ZeroOne(Loss):
     ----------
     ties : {"correct", "error"}
         What a zero margin counts as.
+
+    Raises
+    ------
+    BadInput
+        If ``ties`` is neither of the two.
+
+    See Also
+    --------
+    linsep.ZeroOneClassifier : Minimises it.
+    dominates_zero_one : Does a loss lie above it?
+
+    Notes
+    -----
+    A convex loss above the 0-1 loss bounds the number of errors: ``errors <= sum_i l(m_i)``.
+
+    References
+    ----------
+    Bartlett, Jordan and McAuliffe, Convexity, classification, and risk bounds, Journal of the American Statistical
+    Association 101, 2006.
 
     Examples
     --------

@@ -26,6 +26,19 @@ def _check_width(loss: str, width: float) -> None:
 class Squared(ResidualLoss):
     """(centre - m)^2, by default (1 - m)^2; the squared residual in regression.
 
+    See Also
+    --------
+    Huber : Robust to outliers.
+    Absolute : The median instead of the mean.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = u^2/4 - centre u`` for every u.
+
+    References
+    ----------
+    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009, chapter 3.
+
     Examples
     --------
     >>> from linsep import losses
@@ -71,6 +84,20 @@ class Squared(ResidualLoss):
 @dataclass(frozen=True)
 class SquaredHinge(Loss):
     """max(0, 1 - m)^2.
+
+    See Also
+    --------
+    Hinge : Its square root; robust to outliers.
+    HuberisedHinge : Linear far from the margin.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = u^2/4 - u``, ``u >= 0``.
+
+    References
+    ----------
+    Hsieh, Chang, Lin, Keerthi and Sundararajan, A dual coordinate descent method for large-scale linear SVM, ICML
+    2008.
 
     Examples
     --------
@@ -129,6 +156,24 @@ class HuberisedHinge(Loss):
     width : float, default 1.0
         Width over which the kink is rounded.
 
+    Raises
+    ------
+    BadInput
+        If ``width`` is not positive and finite.
+
+    See Also
+    --------
+    Hinge : The limit of width 0.
+    SquaredHinge : Quadratic throughout.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = width u^2/2 - u``, ``0 <= u <= 1``.
+
+    References
+    ----------
+    Wang, Zhu and Zou, Hybrid huberized support vector machines for microarray classification, Bioinformatics 24, 2008.
+
     Examples
     --------
     >>> from linsep import losses
@@ -186,6 +231,25 @@ class Huber(ResidualLoss):
     ----------
     width : float, default 1.345
         Residual beyond which the loss is linear, in units of the target.
+
+    Raises
+    ------
+    BadInput
+        If ``width`` is not positive and finite.
+
+    See Also
+    --------
+    Squared : The limit of a large width.
+    Absolute : The limit of a small width, divided by it.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = u^2/2 - centre u``, ``|u| <= width``.
+    At width 1.345 standard deviations it is 95 % efficient for normal errors.
+
+    References
+    ----------
+    Huber, Robust estimation of a location parameter, Annals of Mathematical Statistics 35, 1964.
 
     Examples
     --------
@@ -248,6 +312,24 @@ class SquaredEpsilonInsensitive(ResidualLoss):
     ----------
     epsilon : float, default 0.1
         Half width of the zone without loss, in units of the target.
+
+    Raises
+    ------
+    BadInput
+        If ``epsilon`` is negative or not finite.
+
+    See Also
+    --------
+    Squared : The case epsilon = 0.
+    EpsilonInsensitive : Robust to outliers.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = u^2/4 + epsilon |u| - centre u`` for every u.
+
+    References
+    ----------
+    Ho and Lin, Large-scale linear support vector regression, Journal of Machine Learning Research 13, 2012.
 
     Examples
     --------

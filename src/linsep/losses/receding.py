@@ -15,6 +15,21 @@ from linsep.losses.loss import FloatArray, Loss, inside
 class Logistic(Loss):
     """log(1 + e^-m), natural logarithm: 0.693 at 0, so it does not dominate the 0-1 loss.
 
+    See Also
+    --------
+    linsep.LogisticRegression : Fits it.
+    Exponential : Steeper on errors.
+    Multinomial : Several classes.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = u log u + (1 - u) log(1 - u)``, ``0 <= u <= 1``.
+    It is the negative log-likelihood of a label with log-odds m.
+
+    References
+    ----------
+    Cox, The regression analysis of binary sequences, Journal of the Royal Statistical Society B 20, 1958.
+
     Examples
     --------
     >>> import numpy as np
@@ -69,6 +84,19 @@ class Logistic(Loss):
 @dataclass(frozen=True)
 class Exponential(Loss):
     """e^-m. Its population minimiser is half the log-odds, hence ``proba(z) = 1/(1 + e^-2z)``.
+
+    See Also
+    --------
+    Logistic : The same log-odds, robust to outliers.
+
+    Notes
+    -----
+    Certificates use the conjugate ``l*(-u) = u log u - u``, ``u >= 0``.
+
+    References
+    ----------
+    Friedman, Hastie and Tibshirani, Additive logistic regression: a statistical view of boosting, Annals of Statistics
+    28, 2000.
 
     Examples
     --------

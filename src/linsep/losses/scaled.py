@@ -28,6 +28,19 @@ class Scaled(Loss):
     factor : float
         Positive factor.
 
+    Raises
+    ------
+    BadInput
+        If ``factor`` is not positive and finite.
+
+    See Also
+    --------
+    get : A loss by its name.
+
+    Notes
+    -----
+    Its conjugate is ``factor l*(q / factor)``.
+
     Examples
     --------
     >>> from linsep import losses

@@ -58,6 +58,10 @@ def perceptron_animation(
     ImportError
         If matplotlib is not installed.
 
+    See Also
+    --------
+    linsep.Perceptron : The learner.
+
     Examples
     --------
     >>> from linsep import datasets, plot

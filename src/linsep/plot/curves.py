@@ -43,6 +43,10 @@ def validation_curve(
     ImportError
         If matplotlib is not installed.
 
+    See Also
+    --------
+    linsep.tune : Computes the curve.
+
     Examples
     --------
     >>> from linsep import plot
@@ -97,6 +101,11 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
     ImportError
         If matplotlib is not installed.
 
+    See Also
+    --------
+    step_sizes : What the step size does.
+    linsep.SGDClassifier : Records the risks in ``history_``.
+
     Examples
     --------
     >>> from linsep import plot
@@ -139,6 +148,10 @@ def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
         If the data or a parameter is not usable; the message says why.
     ImportError
         If matplotlib is not installed.
+
+    See Also
+    --------
+    linsep.bounds.mistake_bounds : The bounds.
 
     Examples
     --------
@@ -196,6 +209,10 @@ def coefficients(
         If the data or a parameter is not usable; the message says why.
     ImportError
         If matplotlib is not installed.
+
+    See Also
+    --------
+    linsep.summary : Coefficients with standard errors.
 
     Examples
     --------

@@ -40,6 +40,10 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
     ImportError
         If matplotlib is not installed.
 
+    See Also
+    --------
+    linsep.separate : Decides it, with a proof, in any dimension.
+
     Examples
     --------
     >>> from linsep import datasets, plot
@@ -84,6 +88,11 @@ def separators(X: Any, y: Any, lines: Sequence[Any] | None = None, ax: Any = Non
     ------
     BadInput
         If no line separates the classes.
+
+    See Also
+    --------
+    separability : The convex hulls.
+    linsep.LinearSVC : With ``C=inf``, the widest margin.
 
     Examples
     --------
@@ -147,6 +156,10 @@ def boundary(
         If the data or a parameter is not usable; the message says why.
     ImportError
         If matplotlib is not installed.
+
+    See Also
+    --------
+    effect_of_strength : Several C side by side.
 
     Examples
     --------
@@ -259,6 +272,10 @@ def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) 
         If the data or a parameter is not usable; the message says why.
     ImportError
         If matplotlib is not installed.
+
+    See Also
+    --------
+    boundary : One model.
 
     Examples
     --------

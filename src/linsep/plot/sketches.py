@@ -45,6 +45,17 @@ def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
     Axes
         The axes drawn on.
 
+    Raises
+    ------
+    BadInput
+        If a loss is unknown.
+    ImportError
+        If matplotlib is not installed.
+
+    See Also
+    --------
+    linsep.losses.dominates_zero_one : Does a loss lie above the 0-1 loss?
+
     Examples
     --------
     >>> from linsep import plot
@@ -130,6 +141,10 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
         If the data or a parameter is not usable; the message says why.
     ImportError
         If matplotlib is not installed.
+
+    See Also
+    --------
+    linsep.Hyperplane : Scores, distances and projections.
 
     Examples
     --------
@@ -229,6 +244,15 @@ def step_sizes(axes: Any = None, count: int = 12) -> Any:
     Returns
     -------
     array of three Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
+    See Also
+    --------
+    linsep.check_schedule : Does a schedule converge?
 
     Examples
     --------

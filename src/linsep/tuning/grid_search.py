@@ -112,6 +112,18 @@ def tune(  # noqa: PLR0913
     path : The models themselves, for rising C.
     LogisticRegressionCV : The same choice inside ``fit``.
 
+    Notes
+    -----
+    For each C the models of all folds share their passes over the data. Rule "one_standard_error" takes the smallest C
+    whose mean is within one standard error of the best [2]_.
+
+    References
+    ----------
+    .. [1] Stone, Cross-validatory choice and assessment of statistical predictions, Journal of the Royal Statistical
+    Society
+       B 36, 1974.
+    .. [2] Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer

@@ -50,6 +50,11 @@ def path(
     --------
     tune : Choose C by cross-validation.
 
+    References
+    ----------
+    Friedman, Hastie and Tibshirani, Regularization paths for generalized linear models via coordinate descent, Journal
+    of Statistical Software 33, 2010.
+
     Examples
     --------
     >>> from linsep import LogisticRegression, path
