@@ -1,7 +1,15 @@
 """Sphinx settings: MyST pages, numpy docstrings."""
 
 import importlib.metadata
+import sys
 import warnings
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from external import write_inventory  # noqa: E402
+from formulas import typeset  # noqa: E402
 
 project = "linsep"
 author = "The linsep developers"
@@ -12,12 +20,16 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx-mathjax-offline",  # formulas need no network
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
+INVENTORY = HERE / "sklearn.inv"  # no network: external.py lists the names
+write_inventory(INVENTORY)
+intersphinx_mapping = {"sklearn": ("https://scikit-learn.org/stable", str(INVENTORY))}
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
@@ -65,9 +77,9 @@ copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 
 
-def keep_bars(app, what, name, obj, options, lines):
-    """In docstrings |w| is a norm, not a substitution."""
-    lines[:] = [line.replace("|", r"\|") for line in lines]
+def typeset_formulas(app, what, name, obj, options, lines):
+    """Formulas in LaTeX."""
+    lines[:] = [new for line in lines for new in typeset(line)]
 
 
 def skip_sklearn(app, what, name, obj, skip, options):
@@ -76,5 +88,5 @@ def skip_sklearn(app, what, name, obj, skip, options):
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", keep_bars, priority=400)
+    app.connect("autodoc-process-docstring", typeset_formulas, priority=400)
     app.connect("autodoc-skip-member", skip_sklearn)

@@ -6,6 +6,7 @@ below 1e-2 (gaps, errors), whose size depends on the machine.
 """
 
 import contextlib
+import importlib
 import inspect
 import io
 import json
@@ -172,3 +173,33 @@ def test_every_public_name_is_in_the_reference():
         members = home.__all__ if inspect.ismodule(home) else [name]
         missing = {m for m in members if callable(getattr(home, m, home))} - listed
         assert not missing, f"{name}: {missing} have no reference page"
+
+
+def test_every_drop_in_class_is_in_the_reference():
+    import linsep.sklearn
+
+    entries = (ROOT / "docs" / "reference.md").read_text()
+    assert all(f"   sklearn.{name}\n" in entries for name in linsep.sklearn.__all__)
+
+
+def sources():
+    return [path.read_text() for path in (ROOT / "src" / "linsep").rglob("*.py")]
+
+
+def test_links_to_scikit_learn_name_what_it_has():
+    external = runpy.run_path(str(ROOT / "docs" / "external.py"))["SKLEARN"]
+    known = {name for names in external.values() for name in names}
+    for name in known:
+        module, _, member = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), member)
+    linked = re.findall(r"^ +(sklearn\.[\w.]+) : ", "\n".join(sources()), re.MULTILINE)
+    assert set(linked) == known
+
+
+def test_every_typeset_formula_is_in_a_docstring():
+    formulas = runpy.run_path(str(ROOT / "docs" / "formulas.py"))
+    text = "\n".join(sources())
+    for line in formulas["DISPLAYED"]:
+        assert f"    {line}\n" in text
+    for span in formulas["INLINE"]:
+        assert f"``{span}``" in text

@@ -94,6 +94,7 @@ class LogisticRegression(Classification):
     LinearClassifier : Other losses.
     linsep.sklearn.LogisticRegression : scikit-learn's signature and objective.
     summary : Standard errors and p-values (C=inf).
+    sklearn.linear_model.LogisticRegression : Without a proof.
 
     Notes
     -----

@@ -106,6 +106,7 @@ class Perceptron(ByScores):
     SGDClassifier : Stochastic descent on other losses.
     bounds.mistake_bounds : All forms of the mistake bound.
     linsep.sklearn.Perceptron : scikit-learn's signature.
+    sklearn.linear_model.Perceptron : Without the bound on the number of updates.
 
     Notes
     -----

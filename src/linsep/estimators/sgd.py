@@ -173,6 +173,7 @@ class SGDClassifier(ByScores):
     LinearClassifier : The same objective, solved to the optimum.
     check_schedule : Do step sizes satisfy the conditions of Robbins and Monro?
     linsep.sklearn.SGDClassifier : scikit-learn's signature.
+    sklearn.linear_model.SGDClassifier : Without a proof.
 
     Notes
     -----

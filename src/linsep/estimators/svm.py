@@ -127,6 +127,7 @@ class LinearSVC(Classification):
     LinearSVCCV : Choose C by cross-validation.
     LinearClassifier : Squared hinge with L1 or elastic net.
     linsep.sklearn.LinearSVC : scikit-learn's signature and objective.
+    sklearn.svm.LinearSVC : Penalises the intercept.
 
     Notes
     -----

@@ -28,6 +28,11 @@ class SGDClassifier(linear_model.SGDClassifier):  # type: ignore[misc]
     ``early_stopping``, another ``learning_rate`` than "optimal", ``tol=None``, fewer than 10 epochs, and the losses
     "perceptron" and those that linsep does not have.
 
+    See Also
+    --------
+    sklearn.linear_model.SGDClassifier : Parameters and attributes.
+    linsep.SGDClassifier : With linsep's own parameters.
+
     Examples
     --------
     >>> from linsep.sklearn import SGDClassifier
@@ -95,6 +100,11 @@ class Perceptron(linear_model.Perceptron):  # type: ignore[misc]
     ``fit`` and ``partial_fit`` are scikit-learn's. After ``fit``, if every training row of positive weight is on the
     right side by more than rounding can move it, the loss is exactly 0 and ``certificate_`` says so; if not, there is
     no ``certificate_``.
+
+    See Also
+    --------
+    sklearn.linear_model.Perceptron : Parameters and attributes.
+    linsep.Perceptron : With linsep's own parameters.
 
     Examples
     --------

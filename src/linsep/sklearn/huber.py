@@ -52,6 +52,11 @@ class HuberRegressor(Minimised, linear_model.HuberRegressor):  # type: ignore[mi
     coefficients and scale together. ``max_iter``, ``tol`` and ``warm_start`` make no difference. Targets that the
     coefficients fit exactly, so that the scale tends to 0, are left to scikit-learn.
 
+    See Also
+    --------
+    sklearn.linear_model.HuberRegressor : Parameters and attributes.
+    linsep.LinearRegressor : With linsep's own parameters.
+
     Examples
     --------
     >>> from linsep.sklearn import HuberRegressor

@@ -30,6 +30,11 @@ class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
     decides about the objective: "liblinear" penalises the intercept, the others do not. ``max_iter`` is not reached,
     and the proven relative gap is at most 100 ``tol`` squared.
 
+    See Also
+    --------
+    sklearn.linear_model.LogisticRegression : Parameters and attributes.
+    linsep.LogisticRegression : With linsep's own parameters.
+
     Examples
     --------
     >>> from linsep.sklearn import LogisticRegression
@@ -99,6 +104,11 @@ class LogisticRegressionCV(LogisticRegression, linear_model.LogisticRegressionCV
     Parameters and attributes are those of ``sklearn.linear_model.LogisticRegressionCV``. Every model of the grid is
     fitted to the minimum of its objective. With ``refit=False`` the coefficients are a mean over the folds, which
     minimises nothing, and there is no certificate.
+
+    See Also
+    --------
+    sklearn.linear_model.LogisticRegressionCV : Parameters and attributes.
+    linsep.LogisticRegressionCV : With linsep's own parameters.
 
     Examples
     --------

@@ -122,6 +122,11 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
     minimum on ill-conditioned data; here ``tol`` decides about ``rank_`` alone. ``positive=True`` is left to
     scikit-learn.
 
+    See Also
+    --------
+    sklearn.linear_model.LinearRegression : Parameters and attributes.
+    linsep.LinearRegressor : With linsep's own parameters.
+
     Examples
     --------
     >>> from linsep.sklearn import LinearRegression
@@ -188,6 +193,11 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
     Parameters and attributes are those of ``sklearn.linear_model.ElasticNet``. ``max_iter`` is not reached and
     ``selection``, ``random_state`` and ``warm_start`` make no difference: the minimum is the same. ``positive=True``,
     ``alpha=0`` and ``check_input=False`` are left to scikit-learn.
+
+    See Also
+    --------
+    sklearn.linear_model.ElasticNet : Parameters and attributes.
+    linsep.LinearRegressor : With linsep's own parameters.
 
     Examples
     --------
@@ -309,6 +319,11 @@ class Lasso(ElasticNet, linear_model.Lasso):  # type: ignore[misc]
     Parameters and attributes are those of ``sklearn.linear_model.Lasso``; what is left to scikit-learn is said in
     ``linsep.sklearn.ElasticNet``.
 
+    See Also
+    --------
+    sklearn.linear_model.Lasso : Parameters and attributes.
+    linsep.LinearRegressor : With linsep's own parameters.
+
     Examples
     --------
     >>> from linsep.sklearn import Lasso
@@ -326,6 +341,11 @@ class QuantileRegressor(Minimised, linear_model.QuantileRegressor):  # type: ign
 
     Parameters and attributes are those of ``sklearn.linear_model.QuantileRegressor``; ``solver`` makes no difference.
     ``solver_options`` and more than 6,000 features are left to scikit-learn.
+
+    See Also
+    --------
+    sklearn.linear_model.QuantileRegressor : Parameters and attributes.
+    linsep.LinearRegressor : With linsep's own parameters.
 
     Examples
     --------
@@ -370,6 +390,11 @@ class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
     ``fit`` minimises alpha penalty(w) + mean_i s_i loss(t_i - x_i.w - b), to which stochastic descent tends. Whoever
     asks for the descent itself gets scikit-learn's: ``partial_fit``, ``average``, ``early_stopping``, ``tol=None``,
     fewer than 10 epochs, and other learning rates than "invscaling" and "optimal".
+
+    See Also
+    --------
+    sklearn.linear_model.SGDRegressor : Parameters and attributes.
+    linsep.LinearRegressor : With linsep's own parameters.
 
     Examples
     --------

@@ -123,6 +123,11 @@ class Ridge(linear_model.Ridge, MinimisedRidge):  # type: ignore[misc]
     Parameters and attributes are those of ``sklearn.linear_model.Ridge``. ``positive=True`` is left to scikit-learn;
     ``solver``, ``max_iter`` and ``random_state`` make no difference otherwise.
 
+    See Also
+    --------
+    sklearn.linear_model.Ridge : Parameters and attributes.
+    linsep.LinearRegressor : With linsep's own parameters.
+
     Examples
     --------
     >>> from linsep.sklearn import Ridge
@@ -161,6 +166,11 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
 
     Parameters and attributes are those of ``sklearn.linear_model.RidgeClassifier``. ``positive=True`` is left to
     scikit-learn; ``solver`` makes no difference otherwise.
+
+    See Also
+    --------
+    sklearn.linear_model.RidgeClassifier : Parameters and attributes.
+    linsep.LinearClassifier : With linsep's own parameters.
 
     Examples
     --------

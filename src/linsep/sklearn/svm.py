@@ -49,6 +49,11 @@ class LinearSVC(_ByLiblinear, svm.LinearSVC):  # type: ignore[misc]
     Singer. ``dual`` and ``random_state`` make no difference and ``max_iter`` is not reached. The proven relative gap is
     at most 100 ``tol`` squared.
 
+    See Also
+    --------
+    sklearn.svm.LinearSVC : Parameters and attributes.
+    linsep.LinearSVC : With linsep's own parameters.
+
     Examples
     --------
     >>> from linsep.sklearn import LinearSVC
@@ -74,6 +79,11 @@ class LinearSVR(_ByLiblinear, svm.LinearSVR):  # type: ignore[misc]
 
     Parameters and attributes are those of ``sklearn.svm.LinearSVR``. The intercept is penalised, as LIBLINEAR does
     it; ``dual``, ``random_state`` and ``max_iter`` make no difference.
+
+    See Also
+    --------
+    sklearn.svm.LinearSVR : Parameters and attributes.
+    linsep.LinearRegressor : With linsep's own parameters.
 
     Examples
     --------
