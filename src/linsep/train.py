@@ -281,6 +281,7 @@ def _refuse_without_minimiser(problem: Problem | CoupledProblem | GroupProblem) 
     if_in_time(refuse, lambda: None)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a step that overflows is not taken
 def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:
     """Fit, certify, and warn only if a limit or working precision left the gap above tol."""
     began = time.perf_counter()

@@ -554,3 +554,16 @@ class TestSolveRational:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_numbers_beyond_the_floats_are_infinite(sign):
     assert nearest(sign * Fraction(10) ** 400) == sign * math.inf
+
+
+@pytest.mark.parametrize(
+    ("loss", "C"), [("squared", 1e-2), ("logistic", 1e-10), ("squared_hinge", 1e-2)]
+)
+def test_powers_of_years_to_the_twelfth_are_proven(loss, C):
+    # Columns from 2e3 to 5e39: in float64 one step towards v = lam w moves v away from it by rounding alone.
+    rng = np.random.default_rng(3)
+    X = rng.uniform(2000.0, 2024.0, 40)[:, None] ** np.arange(1, 13)
+    y = (np.arange(40) % 2).astype(float)
+    model = linsep.LinearClassifier(loss=loss, C=C).fit(X, y)
+    assert model.certificate_.certified
+    assert linsep.verify(model, X, y, exact=True).relative_gap <= 1e-6

@@ -59,10 +59,35 @@ def test_certified_means_certified(block):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("seed", [81381, 90680, 91911])
+@pytest.mark.parametrize("seed", [81381, 90680, 91911, 803245, 803967, 807040])
 def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     """Where the stored point is far from feasible, or columns are nearly dependent."""
     assert not complaints(seed)
+
+
+def first_label_changed(case):
+    y = case.y.copy()
+    y[0] = y[1]
+    return y, case.weight
+
+
+def weights_doubled(case):
+    weight = np.ones(len(case.y)) if case.weight is None else case.weight
+    return case.y, 2.0 * weight
+
+
+@pytest.mark.parametrize(
+    ("seed", "change"),
+    [(805320, first_label_changed), (806168, weights_doubled), (807960, weights_doubled)],
+)
+def test_small_differences_of_the_objective_are_noticed(seed, change):
+    """Other rows with an optimum so near that the gap claimed hides the difference, but not the rounding claimed."""
+    case = draw(seed)
+    model, _ = answers(case)
+    verify(model, case.X, case.y, case.weight)
+    y, weight = change(case)
+    with pytest.raises(CertificateError):
+        verify(model, case.X, y, weight)
 
 
 def claim_instead(model, claim):

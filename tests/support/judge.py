@@ -564,7 +564,7 @@ def _compare(
     found = []
     facts = f"true objective {float(truth):.17g}, attained {float(best.value):.17g} by {best.how}"
     if math.isfinite(claim.primal) and not math.isinf(claim.rounding):
-        off = (abs(arb(claim.primal) - truth.low)).lower()
+        off = max(truth.low - arb(claim.primal), arb(claim.primal) - truth.high)
         allowed = arb(claim.rounding) + abs(arb(claim.primal)) * _ULP / 2 + arb(2) ** -1074
         if off > allowed:
             text = f"primal {claim.primal!r} +- {claim.rounding:.3g}, {facts}"

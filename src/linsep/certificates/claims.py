@@ -185,9 +185,7 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
     if not math.isfinite(claim.gap) or not math.isfinite(found.primal):
         return None
     scale = max(abs(claim.primal), abs(found.primal))
-    slack, short = _slack(claim, part, found), claim.gap
-    if not claim.kind == found.kind == "exact":
-        short = 2.0 * found.rounding + _SHORT * min(part.tol, 1e-3) * scale
+    slack = _slack(claim, part, found)
     if math.isnan(slack):
         return None if not claim.certified or found.certified else "The claim is not finite."
     unknown = math.isinf(claim.coef_error) and math.isfinite(found.coef_error)
@@ -195,14 +193,17 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
         return "The claim knows no bound on the error of w, but there is one."
     near = slack
     if claim.certified and not hard_margin(part.loss, part.penalty):  # rounding is part of its gap
-        near = min(slack, claim.gap + found.rounding + 64 * ROUNDOFF * scale)
+        near = min(slack, claim.rounding + found.rounding + 64 * ROUNDOFF * scale)
     if abs(claim.primal - found.primal) > near:
         return "The objective at the coefficients of the model is not the one claimed."
     if claim.dual > found.primal + slack:
         return "The lower bound claimed lies above an objective that is attained."
     if claim.kind != "local" or found.kind == "local":
         # found may fall short of the claim by rounding, and where the dual point is unfolded in other bits
-        if claim.dual > found.dual + slack + short:
+        short = slack + 2.0 * found.rounding + _SHORT * min(part.tol, 1e-3) * scale
+        if claim.kind == found.kind == "exact":
+            short = 0.0
+        if claim.dual > found.dual + short:
             return "The gap claimed is smaller than the one that can be proven."
     if claim.relative_gap == 0.0 < claim.gap and found.relative_gap != 0.0:
         return "The objective is not zero to working precision."

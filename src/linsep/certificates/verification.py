@@ -19,7 +19,7 @@ from sklearn.pipeline import Pipeline
 from linsep.arguments import flag
 from linsep.certificates.claims import altered, another_objective, contradiction, inconsistency
 from linsep.certificates.closing import from_sums
-from linsep.certificates.exact import exact_certificate
+from linsep.certificates.exact import ANY, Goal, exact_certificate
 from linsep.certificates.group import cleared_dual, group_certificate
 from linsep.certificates.local import LARGEST, local_certificate
 from linsep.certificates.loss_factor import loss_factor
@@ -179,8 +179,8 @@ def verify(
     return found
 
 
-def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.inf) -> Optimality:
-    """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the gap claimed."""
+def recheck_part(part: Part, *, exact: bool = False, goal: Goal = ANY) -> Optimality:
+    """Certificate of one subproblem, from numpy alone; exact proofs are improved to reach the goal."""
     if exact:  # rows are read to memory, and every weight is multiplied by the factor of the loss
         part = in_memory(part)
     else:
@@ -189,7 +189,8 @@ def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.i
             return factor.certificate(recheck_part(factor.part(part)), part.tol)
     units = target_units(part.loss, part.penalty, part.offset)
     if not units.plain:
-        return units.certificate(recheck_part(units.part(part), exact=exact))
+        goal = goal.times_power_of_two(-units.objective)
+        return units.certificate(recheck_part(units.part(part), exact=exact, goal=goal))
     if not part.loss.convex:
         raise Refused(f"The {part.loss.name} loss is not convex: duality proves nothing about it.")
     if not np.isfinite(part.W).all():
@@ -217,7 +218,7 @@ def recheck_part(part: Part, *, exact: bool = False, claimed_gap: float = math.i
             fit_intercept=part.fit_intercept,
             tol=part.tol,
             labels=part.labels,
-            claimed_gap=claimed_gap,
+            goal=goal,
         )
         # Where no exact dual point is found, a simpler problem may still prove it, with its rounding bounded.
         return proven if proven.certified else min([proven, *_by_relaxation(given)], key=preference)
@@ -232,7 +233,7 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
 
     If floating-point numbers do not hold a dual point that proves a claim, exact arithmetic may find one.
     """
-    found = recheck_part(part, exact=exact, claimed_gap=claim.gap)
+    found = recheck_part(part, exact=exact, goal=Goal.of(claim))
     reached = found.certified and found.gap <= claim.gap
     if exact or reached or not claim.certified:
         return found
@@ -241,7 +242,7 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     if another_objective(claim, part, found):
         return found
     with contextlib.suppress(Refused):
-        best = recheck_part(part, exact=True, claimed_gap=claim.gap)
+        best = recheck_part(part, exact=True, goal=Goal.of(claim))
         return min(found, best, key=preference)
     return found
 

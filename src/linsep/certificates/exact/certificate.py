@@ -18,7 +18,7 @@ import math
 import sys
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,28 @@ from linsep.penalties import ElasticNet
 FloatArray = npt.NDArray[np.float64]
 
 
+class Goal(NamedTuple):
+    """What a claim has already: the gap to reach, and the lower bound."""
+
+    gap: Fraction | float
+    bound: Fraction | float
+
+    @classmethod
+    def of(cls, claim: Optimality) -> Goal:
+        """The numbers of a claim; a bound that was computed in floats need not be reached to the last digit."""
+        if not math.isfinite(claim.gap):
+            return ANY
+        return cls(Fraction(claim.gap), Fraction(claim.dual if claim.kind == "exact" else 0.0))
+
+    def times_power_of_two(self, exponent: int) -> Goal:
+        """The goal of a problem whose objective is 2**exponent times as large."""
+        return Goal(*(x * Fraction(2) ** exponent if math.isfinite(x) else x for x in self))
+
+
+#: Every bound will do.
+ANY = Goal(math.inf, 0.0)
+
+
 def exact_certificate(  # noqa: PLR0913
     loss: Loss | CoupledLoss,
     X: Any,
@@ -51,12 +73,12 @@ def exact_certificate(  # noqa: PLR0913
     fit_intercept: bool,
     tol: float,
     labels: Any = None,
-    claimed_gap: float = math.inf,
+    goal: Goal = ANY,
 ) -> Optimality:
     """Primal, dual and gap without rounding, compared with tol exactly; W is (d+1, k).
 
-    Dual points are improved until the relative gap is at most ``tol`` and the gap at most ``claimed_gap``, or
-    no better point is known.
+    Dual points are improved until the relative gap is at most ``tol`` and the ``goal`` is reached, or no better point
+    is known.
     """
     rows: Rows
     if isinstance(loss, CoupledLoss):
@@ -67,17 +89,13 @@ def exact_certificate(  # noqa: PLR0913
     primal = terms.primal(rows)
     bound = Fraction(0)  # every loss has minimum 0
     small = math.isinf(penalty.C) and _exact_fit(rows, primal.high, tol, fit_intercept)
-    if primal.high > 0 and not (small and primal.high <= _ceiling(claimed_gap)):
+    if primal.high > 0 and not (small and primal.high <= goal.gap):
         for found in terms.bounds(rows, dual, fit_intercept):
             bound = max(bound, found)
             gap = primal.high - bound
-            if gap <= Fraction(tol) * primal.low and gap <= _ceiling(claimed_gap):
+            if gap <= Fraction(tol) * primal.low and gap <= goal.gap and bound >= goal.bound:
                 break
     return _conclude(primal, bound, tol, strength=terms.strength, exact_fit=small)
-
-
-def _ceiling(claimed_gap: float) -> Fraction | float:
-    return Fraction(claimed_gap) if math.isfinite(claimed_gap) else math.inf
 
 
 class _Terms:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -24,9 +25,12 @@ import numpy.typing as npt
 import scipy.linalg as sl
 
 from linsep.certificates.exact.coupled import ClassSums, CoupledRows
+from linsep.certificates.exact.losses import Parabola
 from linsep.certificates.exact.points import Point
 from linsep.certificates.exact.pointwise import PointwiseRows, SideSums
 from linsep.exact.decimals import (
+    DIGITS,
+    ZERO,
     backward,
     cholesky,
     decimals,
@@ -34,6 +38,7 @@ from linsep.exact.decimals import (
     forward,
     gram,
     many_digits,
+    only,
     powers_of_two,
     worthwhile,
 )
@@ -45,6 +50,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Most corrections of a dual point, each worth about 15 digits.
 _STEPS = 12
+#: Float64 arrays that hold the digits of a step in decimals.
+_PIECES = 4
 #: Numbers in the matrix of directions up to which points are corrected.
 _LARGEST = 4e7
 #: Singular values below this share of the largest are rounding; 0 comes second, for columns that are nearly dependent.
@@ -84,6 +91,11 @@ class Target:
         wanted = np.flatnonzero(self.active.ravel()).tolist()
         return np.array([nearest(self.v[j] - gradient[j]) for j in wanted])
 
+    def decimals(self) -> Any:
+        """The target, the active entries."""
+        wanted = [self.v[j] for j in np.flatnonzero(self.active.ravel()).tolist()]
+        return np.array([Decimal(v.numerator) / v.denominator for v in wanted], dtype=object)
+
     def ridge(self) -> FloatArray:
         """lam for the active coefficients, 0 for the intercepts."""
         return np.asarray(self._strength[self.active])
@@ -99,11 +111,15 @@ def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, A
     yield stored, rows.evaluate(stored)
     if rows.n * rows.k * float(target.active.sum()) > _LARGEST:
         return
-    pointwise = isinstance(rows, PointwiseRows)
     starts = [stored, *rows.slopes()]
     for start in starts:
         yield from _corrected(rows, start, target, _step)
-    if pointwise and worthwhile(rows.n, int(target.active.sum())):
+    if isinstance(rows, CoupledRows) or not worthwhile(rows.n, int(target.active.sum())):
+        return
+    if isinstance(rows.formula, Parabola) and rows.formula.quadratic:
+        for point in _newton(rows, rows.formula, target):
+            yield point, rows.evaluate(point)
+    else:
         for start in starts:
             yield from _corrected(rows, start, target, _step_in_decimals)
 
@@ -148,10 +164,10 @@ def _step(rows: Rows, point: Point, target: Target, miss: FloatArray) -> Point |
 def _step_in_decimals(
     rows: PointwiseRows, point: Point, target: Target, miss: FloatArray
 ) -> Point | None:
-    """Make the step of ``_step`` with 70 digits, for columns that float64 cannot tell apart."""
+    """Make the step of ``_step`` with 140 digits, for columns that float64 cannot tell apart."""
     h, s = rows.room(point), rows.s * rows.factor
     dense = rows.dense()[:, target.active[:, 0]]
-    with many_digits():
+    with many_digits(2 * DIGITS):
         units = powers_of_two(np.abs(dense).max(axis=0, initial=0.0))
         X = decimals(dense) * units
         H = gram(X, decimals(h) * decimals(s))
@@ -160,8 +176,56 @@ def _step_in_decimals(
         L = cholesky(H)
         y = X @ backward(L, forward(L, decimals(miss) * units))
         moved = decimals(h) * decimals(rows.sigma) * y
-    change = floats(moved)
-    return point.moved(change) if np.isfinite(change).all() else None
+        pieces = list(_pieces(moved))
+    return point.moved(*pieces) if all(np.isfinite(piece).all() for piece in pieces) else None
+
+
+def _newton(rows: PointwiseRows, formula: Parabola, target: Target) -> Iterator[Point]:
+    """Minus the slopes of the losses at the iterates of Newton's method from the answer, with 140 digits.
+
+    Next to the end of a piece of the loss, a step from one dual point to the next may leave the domain of the
+    conjugate; slopes never do.
+    """
+    active = target.active[:, 0]
+    with many_digits(2 * DIGITS):
+        X = decimals(rows.dense()) * decimals(rows.sigma)[:, None]
+        r = decimals(formula.centre) - decimals(rows.offset) - X @ decimals(rows.W[:, 0])
+        units = powers_of_two(np.abs(rows.dense()[:, active]).max(axis=0, initial=0.0))
+        X, s = X[:, active] * units, decimals(rows.s) * decimals(rows.factor)
+        ridge = decimals(target.ridge()) * units * units
+        slope = target.decimals() * units  # of the penalty
+    for _ in range(_STEPS):
+        with many_digits(2 * DIGITS):
+            u, h = _slopes(formula, r)
+            pieces = list(_pieces(u))
+        if not all(np.isfinite(piece).all() for piece in pieces):
+            return
+        yield Point(pieces)
+        with many_digits(2 * DIGITS):
+            L = cholesky(gram(X, h * s) + np.diag(ridge))
+            step = backward(L, forward(L, X.T @ (s * u) - slope))
+            r, slope = r - X @ step, slope + ridge * step
+
+
+def _slopes(formula: Parabola, r: Any) -> tuple[Any, Any]:
+    """Minus the slope of the loss, and its curvature, at these distances of the margins from the centre."""
+    zone, double = Decimal(formula.epsilon), 2 * Decimal(formula.quadratic)
+    free = [(max(x - zone, ZERO) + min(x + zone, ZERO)) / double for x in r]
+    low, high = Decimal(formula.low), Decimal(formula.high)
+    u = np.array([min(max(x, low), high) for x in free], dtype=object)
+    return u, only((u == free) & (np.abs(r) >= zone), np.full(r.shape, 1 / double))
+
+
+def _pieces(values: Any) -> Iterator[FloatArray]:
+    """Decimal numbers as float64 arrays that add up to them, but for what is below the last digit of the last one.
+
+    One array would not do where columns have very different sizes: its rounding alone may move v by more than the step
+    was to correct.
+    """
+    for _ in range(_PIECES):
+        piece = floats(values)
+        yield piece
+        values = values - decimals(piece)
 
 
 def cleared(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:

@@ -36,9 +36,9 @@ class Point:
         """The sum of the pieces, rounded."""
         return np.asarray(sum(reversed(self.pieces)))
 
-    def moved(self, by: FloatArray) -> Point:
-        """The point plus one more piece."""
-        return Point([*self.pieces, by])
+    def moved(self, *by: FloatArray) -> Point:
+        """The point plus more pieces."""
+        return Point([*self.pieces, *by])
 
 
 def dense_blocks(X: Any) -> Iterator[tuple[slice, FloatArray, Any]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -148,17 +150,20 @@ class PointwiseRows(ExactRows):
 
     def _cut(self, point: Point, rows: slice) -> Dyadic:
         """u of a block inside the domain of the conjugate; 0 in the rows that are fixed."""
-        u = Dyadic.of(point.pieces[0][rows])
-        for piece in point.pieces[1:]:
-            u = u + Dyadic.of(piece[rows])
+        u = self._inside(piece[rows] for piece in point.pieces)
+        for i in point.fixed:
+            if rows.start <= i < rows.stop:
+                u.num[i - rows.start] = 0
+        return u
+
+    def _inside(self, pieces: Iterable[FloatArray]) -> Dyadic:
+        """The sum of the pieces, moved into the domain of the conjugate."""
+        u = functools.reduce(operator.add, map(Dyadic.of, pieces))
         low, high = self.formula.low, self.formula.high
         if np.isfinite(low):
             u = (u - Dyadic.of(low)).positive() + Dyadic.of(low)
         if np.isfinite(high):
             u = u.at_most(Dyadic.of(high))
-        for i in point.fixed:
-            if rows.start <= i < rows.stop:
-                u.num[i - rows.start] = 0
         return u
 
     def snapped(self, point: Point) -> Point:
@@ -206,9 +211,9 @@ class PointwiseRows(ExactRows):
     def corrected(self, point: Point, rows: dict[int, Fraction]) -> Point | None:
         """The point with s sigma u of some rows changed exactly, or None where that leaves the domain."""
         fixed = {}
-        for i, change in rows.items():
-            u = self._cut(point, slice(i, i + 1)).fractions()[0]
-            u += change / (self.weight_at(i) * Fraction(float(self.sigma[i])))
+        before = self._inside(piece[list(rows)] for piece in point.pieces).fractions()
+        for (i, change), old in zip(rows.items(), before, strict=True):
+            u = old + change / (self.weight_at(i) * Fraction(float(self.sigma[i])))
             if not self.formula.low <= u <= self.formula.high:
                 return None
             fixed[i] = [u]
