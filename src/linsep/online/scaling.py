@@ -11,7 +11,7 @@ neither copied nor changed. Sparse rows are scaled, not centred: that would fill
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data import Block, Memory
-from linsep.losses import Loss
 from linsep.online.schedules import StepSizes
 from linsep.online.steps import Steps
 
@@ -75,34 +74,18 @@ class Scaling:
         return np.ascontiguousarray((x - self.mean) / self.size)
 
 
+@dataclass(frozen=True, eq=False)
 class ScaledSteps:
-    """What ``Steps`` does, in the variables of a ``Scaling``."""
+    """Steps in the variables of a ``Scaling``: of the loss by ``plain``, and of the penalty lam between them."""
 
-    def __init__(  # noqa: PLR0913
-        self,
-        scaling: Scaling,
-        loss: Loss,
-        X: Any,
-        rows: _kernels.Rows,
-        labels: IntArray,
-        k: int,
-        *,
-        weight: FloatArray | None,
-        lam: float,
-        batch: int,
-        total: float,
-        fit_intercept: bool,
-    ) -> None:
-        self._scaling, self._loss, self._X, self._labels, self._k = scaling, loss, X, labels, k
-        self._weight, self._lam, self._batch = weight, lam, batch
-        self._with: dict[str, Any] = {
-            "lam": 0.0,
-            "batch": batch,
-            "total": total,
-            "fit_intercept": fit_intercept,
-        }
-        self._plain = Steps(loss, X, rows, labels, k, weight=weight, **self._with)
-        self.in_a_call = self._plain.in_a_call
+    scaling: Scaling
+    plain: Steps
+    lam: float
+
+    @property
+    def in_a_call(self) -> int:
+        """Steps that one call makes."""
+        return self.plain.in_a_call
 
     def run(
         self,
@@ -113,19 +96,21 @@ class ScaledSteps:
         sums: FloatArray | None,
     ) -> None:
         """Steps first, first + 1, ... at the rows drawn; moves W and sums."""
-        entries = getattr(self._X, "nnz", self._X.size) / max(1, self._X.shape[0])
-        steps = self._some_rows if self._batch * entries <= _COPIED else self._large_batches
+        X = self.plain.X
+        entries = getattr(X, "nnz", X.size) / max(1, X.shape[0])
+        small = self.plain.batch * entries <= _COPIED
+        steps = self._some_rows if small else self._large_batches
         with np.errstate(all="ignore"):  # a step too large ends in inf, which descend notices
-            V = self._scaling.enter(W)
-            collected = None if sums is None else self._scaling.enter(sums)
+            V = self.scaling.enter(W)
+            collected = None if sums is None else self.scaling.enter(sums)
             steps(step_sizes, first, draws, V, collected)
-            W[:] = self._scaling.leave(V)
+            W[:] = self.scaling.leave(V)
             if sums is not None and collected is not None:
-                sums[:] = self._scaling.leave(collected)
+                sums[:] = self.scaling.leave(collected)
 
     def _shrink(self, V: FloatArray, eta: FloatArray) -> None:
         """The flow of the penalty during steps of total length eta."""
-        V[:, :-1] *= np.exp(-self._lam * eta[:, None] / self._scaling.size**2)
+        V[:, :-1] *= np.exp(-self.lam * eta[:, None] / self.scaling.size**2)
 
     def _some_rows(
         self,
@@ -135,18 +120,17 @@ class ScaledSteps:
         V: FloatArray,
         sums: FloatArray | None,
     ) -> None:
-        together = max(1, _ROWS // self._batch)  # steps
-        for at in range(0, len(draws) // self._batch, together):
-            some = draws[at * self._batch : (at + together) * self._batch]
-            part = Memory(self._scaling.rows(self._X[some]), n_threads=1)
+        plain, batch = self.plain, self.plain.batch
+        together = max(1, _ROWS // batch)  # steps
+        for at in range(0, len(draws) // batch, together):
+            some = draws[at * batch : (at + together) * batch]
+            part = Memory(self.scaling.rows(plain.X[some]), n_threads=1)
             assert part.whole is not None
-            steps = Steps(
-                *(self._loss, part.X, part.whole.rows, self._labels[some], self._k),
-                weight=None if self._weight is None else self._weight[some],
-                **self._with,
-            )
+            weight = None if plain.weight is None else plain.weight[some]
+            own = {"X": part.X, "rows": part.whole.rows, "labels": plain.labels[some]}
+            steps = replace(plain, **own, weight=weight)
             steps.run(step_sizes, first + at, np.arange(len(some)), V, None)
-            numbers = np.arange(first + at, first + at + len(some) // self._batch)
+            numbers = np.arange(first + at, first + at + len(some) // batch)
             self._shrink(V, step_sizes.listed(first + at, len(numbers)).sum(axis=0))
             if sums is not None:  # the last of these points stands for all
                 sums += float((numbers + 1).sum()) * V
@@ -160,11 +144,11 @@ class ScaledSteps:
         sums: FloatArray | None,
     ) -> None:
         """A step in (w, b) shows the gradient there, and so the one by (v, c)."""
-        scaling = self._scaling
-        for k, rows in enumerate(draws.reshape(-1, self._batch), first):
+        scaling = self.scaling
+        for k, rows in enumerate(draws.reshape(-1, self.plain.batch), first):
             before = scaling.leave(V)
             after = before.copy()
-            self._plain.run(step_sizes, k, np.ascontiguousarray(rows), after, None)
+            self.plain.run(step_sizes, k, np.ascontiguousarray(rows), after, None)
             move = after - before
             V[:, :-1] += (move[:, :-1] - move[:, -1:] * scaling.mean) / scaling.size
             V[:, -1] += move[:, -1]
@@ -173,6 +157,8 @@ class ScaledSteps:
                 sums += (k + 1) * V
 
 
-def make_steps(scaling: Scaling | None, *rows: Any, **job: Any) -> Steps | ScaledSteps:
+def make_steps(scaling: Scaling | None, *rows: Any, lam: float, **job: Any) -> Steps | ScaledSteps:
     """Steps in the variables asked for."""
-    return Steps(*rows, **job) if scaling is None else ScaledSteps(scaling, *rows, **job)
+    if scaling is None:
+        return Steps(*rows, lam=lam, **job)
+    return ScaledSteps(scaling, Steps(*rows, lam=0.0, **job), lam)

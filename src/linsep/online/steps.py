@@ -9,6 +9,8 @@ One step at the rows of a batch, eta = eta_k, t the total weight that the batch 
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,31 +25,38 @@ IntArray = npt.NDArray[np.int64]
 _CALL = 1 << 20  # entries that one call reads: about a millisecond
 
 
+@dataclass(frozen=True, eq=False)
 class Steps:
     """Steps on rows with classes 0 .. k-1; W is (columns, d+1), a column for class 1 or for each."""
 
-    def __init__(  # noqa: PLR0913
-        self,
-        loss: Loss,
-        X: Any,
-        rows: _kernels.Rows,
-        labels: IntArray,
-        k: int,
-        *,
-        weight: FloatArray | None,
-        lam: float,
-        batch: int,
-        total: float,
-        fit_intercept: bool,
-    ) -> None:
-        self._loss, self._X, self._rows, self._labels = loss, X, rows, labels
-        self._weight, self._lam, self._batch, self._total = weight, lam, batch, total
-        self._intercept = fit_intercept
-        self._positive = np.array([1] if k == 2 else range(k))
-        self._classes = _kernels.Classes(labels, weight, k)
-        entries = getattr(X, "nnz", rows.n * rows.d) / max(1, rows.n)
-        work = max(_CALL, 4 * rows.d)  # a call ends with a look at all d columns
-        self.in_a_call = max(1, int(work / (max(1.0, entries) * len(self._positive) * batch)))
+    loss: Loss
+    X: Any
+    rows: _kernels.Rows
+    labels: IntArray
+    k: int
+    _: KW_ONLY
+    weight: FloatArray | None
+    lam: float
+    batch: int
+    total: float
+    fit_intercept: bool
+
+    @cached_property
+    def _positive(self) -> IntArray:
+        """The class of each column."""
+        return np.array([1] if self.k == 2 else range(self.k))
+
+    @cached_property
+    def _classes(self) -> _kernels.Classes:
+        return _kernels.Classes(self.labels, self.weight, self.k)
+
+    @cached_property
+    def in_a_call(self) -> int:
+        """Steps that one call makes."""
+        n, d = self.rows.n, self.rows.d
+        entries = getattr(self.X, "nnz", n * d) / max(1, n)
+        work = max(_CALL, 4 * d)  # a call ends with a look at all d columns
+        return max(1, int(work / (max(1.0, entries) * len(self._positive) * self.batch)))
 
     def run(
         self,
@@ -58,23 +67,23 @@ class Steps:
         sums: FloatArray | None,
     ) -> None:
         """Steps first, first + 1, ... at the rows drawn; moves W and sums."""
-        if self._loss.native is None:
+        if self.loss.native is None:
             with np.errstate(all="ignore"):  # a step too large ends in inf, which descend notices
                 self._composed(step_sizes, first, draws, W, sums)
             return
-        name, eta0, decay = step_sizes.for_kernel(first, len(draws) // self._batch)
+        name, eta0, decay = step_sizes.for_kernel(first, len(draws) // self.batch)
         _kernels.sgd(
-            self._rows,
+            self.rows,
             self._classes,
-            _kernels.Loss(self._loss.native, *self._loss.params),
+            _kernels.Loss(self.loss.native, *self.loss.params),
             name,
             eta0,
             decay,
-            self._lam,
-            self._total,
-            self._batch,
+            self.lam,
+            self.total,
+            self.batch,
             first,
-            self._intercept,
+            self.fit_intercept,
             draws,
             W,
             sums,
@@ -88,19 +97,19 @@ class Steps:
         W: FloatArray,
         sums: FloatArray | None,
     ) -> None:
-        batches = draws.reshape(-1, self._batch)
+        batches = draws.reshape(-1, self.batch)
         for k, (rows, eta) in enumerate(
             zip(batches, step_sizes.listed(first, len(batches)), strict=True), first + 1
         ):
-            x = self._X[rows]
+            x = self.X[rows]
             z = np.asarray(x @ W[:, :-1].T) + W[:, -1]
-            sign = np.where(self._labels[rows, None] == self._positive, 1.0, -1.0)
-            a = -eta / self._total * sign * self._loss.slope(sign * z)
-            if self._weight is not None:
-                a *= self._weight[rows, None]
-            W[:, :-1] *= (1.0 - eta * self._lam)[:, None]
+            sign = np.where(self.labels[rows, None] == self._positive, 1.0, -1.0)
+            a = -eta / self.total * sign * self.loss.slope(sign * z)
+            if self.weight is not None:
+                a *= self.weight[rows, None]
+            W[:, :-1] *= (1.0 - eta * self.lam)[:, None]
             W[:, :-1] += np.asarray((x.T @ a).T)
-            if self._intercept:
+            if self.fit_intercept:
                 W[:, -1] += a.sum(axis=0)
             if sums is not None:
                 sums += k * W
