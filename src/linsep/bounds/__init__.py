@@ -11,6 +11,7 @@ Geometry
     ``minimum_enclosing_ball``
 
 Every bound is a :class:`Bound`: a number with its assumptions, its confidence level, and whether it is vacuous.
+``BadInput`` names an argument that is out of range or of the wrong type.
 
 >>> from linsep import bounds
 >>> print(bounds.clopper_pearson(errors=45, n=1000))

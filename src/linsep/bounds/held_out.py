@@ -39,12 +39,6 @@ def clopper_pearson(
     Returns
     -------
     Bound
-        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
-
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
 
     See Also
     --------
@@ -112,12 +106,6 @@ def sample_compression(
     Returns
     -------
     Bound
-        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
-
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
 
     See Also
     --------

@@ -45,11 +45,6 @@ def kl_inverse(q: float, budget: float) -> float:
     -------
     float
 
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
-
     See Also
     --------
     pac_bayes_margin : Uses it.
@@ -112,7 +107,6 @@ def pac_bayes_margin(
     Returns
     -------
     Bound
-        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
 
     Raises
     ------

@@ -216,11 +216,6 @@ def shattering_witness(d: int, homogeneous: bool = False) -> Shattered:
     Shattered
         The points, and a separator for every labelling; ``check()`` verifies them in rational arithmetic.
 
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
-
     See Also
     --------
     shatters : For any points.

@@ -44,11 +44,6 @@ def vc_dimension(d: int, homogeneous: bool = False) -> int:
     -------
     int
 
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
-
     See Also
     --------
     shattering_witness : Proves the lower bound.
@@ -96,11 +91,6 @@ def rows_needed(
     -------
     Bound
         A number of rows.
-
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
 
     See Also
     --------
@@ -164,12 +154,6 @@ def vc_bound(
     Returns
     -------
     Bound
-        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
-
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
 
     See Also
     --------
@@ -214,11 +198,6 @@ def margin_dimension(d: int, radius: float, margin: float) -> int:
     Returns
     -------
     int
-
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
 
     See Also
     --------
@@ -276,12 +255,6 @@ def margin_bound(
     Returns
     -------
     Bound
-        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
-
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
 
     See Also
     --------
@@ -334,12 +307,6 @@ def discretisation_bound(
     Returns
     -------
     Bound
-        A number with its assumptions, its confidence level, and a flag for vacuous bounds.
-
-    Raises
-    ------
-    BadInput
-        If an argument is out of range or of the wrong type; the message names it.
 
     See Also
     --------

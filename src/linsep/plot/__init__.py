@@ -10,8 +10,8 @@ Animation
     ``perceptron_animation``, a page with a player or a GIF
 
 Functions with one panel take ``ax=None`` and return the matplotlib Axes; those with several return an array of
-them. Where two things must be told apart, marker or line style differ, never the colour alone. Needs
-matplotlib: ``pip install 'linsep[plot]'``.
+them. ``BadInput`` says which argument cannot be drawn, and why. Where two things must be told apart, marker or line
+style differ, never the colour alone. Needs matplotlib: ``pip install 'linsep[plot]'``.
 """
 
 from linsep.plot.animation import perceptron_animation

@@ -51,13 +51,6 @@ def perceptron_animation(
     -------
     Path, or str if no path is given
 
-    Raises
-    ------
-    BadInput
-        If the data or a parameter is not usable; the message says why.
-    ImportError
-        If matplotlib is not installed.
-
     See Also
     --------
     linsep.Perceptron : The learner.

@@ -34,14 +34,6 @@ def validation_curve(
     Returns
     -------
     Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    BadInput
-        If the data or a parameter is not usable; the message says why.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
@@ -92,14 +84,6 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
     Returns
     -------
     Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    BadInput
-        If the data or a parameter is not usable; the message says why.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
@@ -140,14 +124,6 @@ def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
     Returns
     -------
     Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    BadInput
-        If the data or a parameter is not usable; the message says why.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
@@ -201,14 +177,6 @@ def coefficients(
     Returns
     -------
     Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    BadInput
-        If the data or a parameter is not usable; the message says why.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------

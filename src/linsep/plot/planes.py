@@ -33,13 +33,6 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
     Axes
         Its title says "linearly separable" or "not linearly separable", decided by linear programming.
 
-    Raises
-    ------
-    BadInput
-        If the data or a parameter is not usable; the message says why.
-    ImportError
-        If matplotlib is not installed.
-
     See Also
     --------
     linsep.separate : Decides it, with a proof, in any dimension.
@@ -82,7 +75,6 @@ def separators(X: Any, y: Any, lines: Sequence[Any] | None = None, ax: Any = Non
     Returns
     -------
     Axes
-        The axes drawn on.
 
     Raises
     ------
@@ -148,14 +140,6 @@ def boundary(
     Returns
     -------
     Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    BadInput
-        If the data or a parameter is not usable; the message says why.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
@@ -265,13 +249,6 @@ def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) 
     Returns
     -------
     array of Axes
-
-    Raises
-    ------
-    BadInput
-        If the data or a parameter is not usable; the message says why.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------

@@ -43,7 +43,6 @@ def losses(names: Sequence[Any] | None = None, ax: Any = None) -> Any:
     Returns
     -------
     Axes
-        The axes drawn on.
 
     Raises
     ------
@@ -133,14 +132,6 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
     Returns
     -------
     Axes
-        The axes drawn on.
-
-    Raises
-    ------
-    BadInput
-        If the data or a parameter is not usable; the message says why.
-    ImportError
-        If matplotlib is not installed.
 
     See Also
     --------
