@@ -16,7 +16,7 @@ from linsep.certificates import loss_factor
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.inputs import FloatArray
-from linsep.errors import BadInput, LinsepError, Refused
+from linsep.errors import BadInput, LinsepError
 from linsep.estimators import fitting, judging, parameters, streaming
 from linsep.estimators.classification import ByScores, subproblems
 from linsep.estimators.keywords import explain_keywords
@@ -363,7 +363,7 @@ class SGDClassifier(ByScores):
 
     def _recipe(self) -> Recipe:
         return Recipe(
-            loss=self._convex_loss(),
+            loss=self._asked_loss(),
             penalty=ElasticNet(parameters.number("C", self.C)),
             fit_intercept=parameters.flag("fit_intercept", self.fit_intercept),
             tol=parameters.tolerance(self.tol),
@@ -372,16 +372,7 @@ class SGDClassifier(ByScores):
 
     def _asked_loss(self) -> Loss:
         """The loss that the parameters ask for now."""
-        return self._convex_loss()
-
-    def _convex_loss(self) -> Loss:
-        loss = parameters.classification_loss(self.loss)
-        if not loss.convex:
-            raise Refused(
-                f"The {loss.name} loss is flat wherever it has a slope: descent would not move. Use a "
-                "convex loss, for instance 'hinge', which lies above it."
-            )
-        return loss
+        return parameters.classification_loss(self.loss)
 
     def _plan(self) -> Plan:
         automatic = isinstance(self.eta0, str) and isinstance(self.decay, str)
@@ -395,7 +386,7 @@ class SGDClassifier(ByScores):
                 "it by eta0 there, and leave both at 'auto'."
             )
         whole = isinstance(self.batch_size, str) and self.batch_size == "all"
-        factor = loss_factor(self._convex_loss(), ElasticNet(parameters.number("C", self.C)))
+        factor = loss_factor(self._asked_loss(), ElasticNet(parameters.number("C", self.C)))
         assert not isinstance(factor.loss, CoupledLoss)
         return Plan(
             loss=factor.loss,

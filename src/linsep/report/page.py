@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -15,16 +16,15 @@ from linsep.report.ranking import Thresholds
 LARGEST = 2_000_000
 
 
-def render(facts: dict[str, Any]) -> str:
-    """The page as text."""
+@cache
+def _files() -> tuple[Any, str, str]:
+    """The compiled templates, the style sheet and the script."""
     from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415
-    from markupsafe import Markup  # noqa: PLC0415
 
     folder = files("linsep.report") / "templates"
-    names = [item.name for item in folder.iterdir() if item.name.endswith(".html")]
-    texts = {name: (folder / name).read_text(encoding="utf-8") for name in names}
-    css = (folder / "report.css").read_text(encoding="utf-8")
-    script = (folder / "report.js").read_text(encoding="utf-8")
+    texts = {
+        item.name: item.read_text(encoding="utf-8") for item in folder.iterdir() if item.is_file()
+    }
     environment = Environment(
         loader=DictLoader(texts),
         autoescape=True,
@@ -35,12 +35,19 @@ def render(facts: dict[str, Any]) -> str:
     environment.filters.update(
         number=words.number, percent=words.percent, count=words.count, tiny=words.tiny
     )
-    # Only what linsep itself wrote passes unescaped: the two files above and the serialised figures.
-    figures = {key: Markup(svg) for key, svg in facts["figures"].items()}
-    page = environment.get_template("page.html").render(
+    return environment.get_template("page.html"), texts["report.css"], texts["report.js"]
+
+
+def render(facts: dict[str, Any]) -> str:
+    """The page as text."""
+    from markupsafe import Markup  # noqa: PLC0415
+
+    template, css, script = _files()
+    # Only what linsep itself wrote passes unescaped: the style sheet, the script and the serialised figures.
+    page = template.render(
         {
             **facts,
-            "figures": figures,
+            "figures": {key: Markup(svg) for key, svg in facts["figures"].items()},
             "css": Markup(css),
             "script": Markup(script),
             "policy": policy(css, script),
