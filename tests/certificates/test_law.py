@@ -65,6 +65,11 @@ def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     assert not complaints(seed)
 
 
+def test_a_hard_margin_that_rounding_left_a_little_short_passes():
+    """|w|^2/2 may then be below the lower bound."""
+    assert not complaints(809395)
+
+
 def first_label_changed(case):
     y = case.y.copy()
     y[0] = y[1]
