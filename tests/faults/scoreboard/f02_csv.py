@@ -425,6 +425,10 @@ def targets() -> Iterator[Case]:
         "leave the row out",
     )
     yield rejected("target NA in a row", labelled("n", "NA"), "the target 'y'", "rows.csv:5:5")
+    for word in ("inf", "-Infinity", "1e400", "-1e309"):
+        yield rejected(
+            f"target {word}", labelled("1.5", word), "the target 'y'", "rows.csv:5:5", "infinite"
+        )
     yield rejected("target also ignored", PLAIN, "also in ignore", ignore=["y"])
     yield rejected("ignore as a string", PLAIN, "ignore=['b']", ignore="b")
     yield rejected("ignore not there", PLAIN, "no column 'c'", ignore=["c"])

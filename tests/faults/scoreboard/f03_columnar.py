@@ -179,6 +179,11 @@ def bad_columns() -> Iterator[Case]:
         partial(_table, {"a": A, "y": pa.array([NAN, *A[1:]])}),
         ("the target 'y' is missing in data row 1",),
     )
+    yield Case(
+        "target inf",
+        partial(_table, {"a": A, "y": pa.array([*A[1:], float("inf")])}),
+        ("the target 'y' is infinite", f"data row {N}"),
+    )
     yield Case("no rows", partial(_table, {"a": A[:0], "y": Y[:0]}), ("no rows",))
     yield Case("names twice", _names_twice, ("called 'a'", "rename"))
     yield Case("no row groups", _no_row_groups, ("no rows",))

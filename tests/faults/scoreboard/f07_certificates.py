@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -105,7 +106,46 @@ def _confirms(name: str, exact: bool, make: Any, library: Any) -> None:
     check(linsep.verify(model, make(X), target_of(model), exact=exact).certified, "not confirmed")
 
 
+def _alpha_proves(loss: str, outlier: float, library: Any) -> None:
+    """The bound that ``alpha_`` gives, in rational numbers, is the one that the certificate states."""
+    given = X.copy()
+    given[3, 1] = outlier
+    model = linsep.LinearSVC(loss=loss).fit(given, Y)
+    certificate = model.certificate_
+    check(certificate.certified, certificate)
+    alpha = [Fraction(a) for a in model.alpha_.tolist()]
+    signed = [a if y else -a for a, y in zip(alpha, Y, strict=True)]
+    columns = [map(Fraction, column) for column in given.T.tolist()]
+    v = [sum(s * x for s, x in zip(signed, column, strict=True)) for column in columns]
+    curved = sum(a * a for a in alpha) / 4 if loss == "squared_hinge" else 0
+    bound = sum(alpha) - curved - sum(one * one for one in v) / 2
+    check(min(alpha) >= 0 and (loss == "squared_hinge" or max(alpha) <= 1), "infeasible")
+    check(abs(sum(signed)) <= 1e-12 * float(sum(alpha)), f"classes of weight {float(sum(signed))}")
+    check(bound >= certificate.primal * (1 - certificate.tol), f"{float(bound)}: {certificate}")
+
+
+def _separate(rows: Any, kind: str, library: Any) -> None:
+    found = linsep.separate(np.array(rows), [0, 0, 1, 1])
+    check(found.separable == (kind == "separable") and not found.quasi, f"{found}, not {kind}")
+
+
+def tiny_numbers() -> Iterator[Case]:
+    for outlier in (1e6, 1e10, 1e14):
+        for loss in ("hinge", "squared_hinge"):
+            yield Case(
+                f"alpha_ of the {loss} proves the bound, one entry {outlier:g}",
+                partial(_alpha_proves, loss, outlier),
+            )
+    for size in (1e-100, 1e-300, 1e-308, 5e-324):
+        for kind, rows in {
+            "overlap": [[-1.0], [size], [0.0], [1.0]],
+            "separable": [[-1.0, 0.0], [0.0, size], [0.0, 0.0], [1.0, 0.0]],
+        }.items():
+            yield Case(f"{kind} by {size:g}", partial(_separate, rows, kind))
+
+
 def cases() -> Iterator[Case]:
+    yield from tiny_numbers()
     for name in MODELS:
         for title, change in changes().items():
             if name == "L1" and title == "a column negated":

@@ -82,6 +82,7 @@ def labelled(no: bytes, yes: bytes) -> bytes:
     return head + b"\n" + rows.replace(b",n\n", b",%b\n" % no).replace(b",y\n", b",%b\n" % yes)
 
 
+FRACTIONS = b"a,y\n" + b"".join(b"%d,%d.25\n" % (i % 5, i) for i in range(12))
 NAMES = b"a,y\n" + b"".join(b"%d,u%d\n" % (i % 5, i) for i in range(12))
 CAFE = column("b", lambda i: "xy"[i % 2]).replace(b"x", b"caf\xe9")
 
@@ -121,6 +122,14 @@ CSV = {
     "target 01 and 1": (labelled(b"01", b"1"), [], DONE, ""),
     "target of booleans": (labelled(b"true", b"false"), [], DONE, ""),
     "target of one class": (labelled(b"y", b"y"), [], BAD_DATA, "one class only"),
+    "target of fractions": (labelled(b"0.25", b"1.5"), [], DONE, "b       number"),
+    "target different in every row, of fractions": (FRACTIONS, [], DONE, "a       number"),
+    "target of fractions, nothing left": (FRACTIONS, ["--ignore", "a"], BAD_DATA, "there is only the target"),
+    "target inf": (labelled(b"1.5", b"inf"), [], BAD_DATA, "data.csv:5:5: the target 'y' is infinite"),
+    "target 1e400": (labelled(b"1.5", b"1e400"), [], BAD_DATA, "data.csv:5:5: the target 'y' is infinite"),
+    "no target": (PLAIN, [None], BAD_DATA, "--target NAME; there are 'a', 'b', 'y'"),
+    "no target, times": (column("b", lambda i: f"2024-01-{i + 1:02}"), [None], BAD_DATA, "--target NAME"),
+    "no target, numbers alone": (labelled(b"0.25", b"1.5"), [None], BAD_DATA, "--target NAME"),
     "target missing in a row": (labelled(b"n", b""), [], BAD_DATA, "data.csv:5:5: the target 'y'"),
     "target alone": (b"y\nn\ny\nn\ny\n", [], BAD_DATA, "there is only the target"),
     "target different in every row": (NAMES, ["--test", "0.25"], BAD_DATA, "12 of 12 classes have one row only"),
@@ -212,7 +221,7 @@ def cases() -> Iterator[Case]:
         yield case(at, f"fit LIBSVM, {name}", act, code, words, apart=name == "index 2^31 - 2")
     for at, (name, (content, more, code, words)) in enumerate(CSV.items()):
         target = [] if "--target" in more else ["--target", "y"]
-        act = partial(command.fit, "data.csv", content, *target, *more)
+        act = partial(command.fit, "data.csv", content, *([] if more == [None] else target + more))
         yield case(at, f"fit CSV, {name}", act, code, words)
     for at, (name, (columns, code, words)) in enumerate(PARQUET.items()):
         yield case(at, f"fit Parquet, {name}", partial(_parquet, columns), code, words)

@@ -73,8 +73,9 @@ class Target:
         self._levels = Levels(missing)
         self._chunks: list[npt.NDArray[Any]] = []
         self._text: bool | None = None
-        self._absent: list[int] = []
+        self._absent: list[int] = []  # rows of this file without a value
         self._rows = 0  # of this file
+        self._files = 0  # chunks of the files before
 
     def add(self, values: Any) -> None:
         """Append an arrow array."""
@@ -111,7 +112,7 @@ class Target:
         )
 
     def end_file(self, path: str, locate: Locate) -> None:
-        """Refuse missing values of the file that was read."""
+        """Refuse missing and infinite values of the file that was read."""
         if self._absent:
             rows = ", ".join(str(row + 1) for row in self._absent[:10])
             refuse(
@@ -120,7 +121,30 @@ class Target:
                 "row needs one: fill it in or leave the row out.",
                 *locate(self._absent[0], self.name),
             )
+        infinite = self._first_infinite()
+        if infinite is not None:
+            refuse(
+                path,
+                f"the target {self.name!r} is infinite or too large for float64 in data row "
+                f"{infinite + 1} (counting from 1); correct it or leave the row out.",
+                *locate(infinite, self.name),
+            )
+        self._files = len(self._chunks)
         self._rows = 0
+
+    def _first_infinite(self) -> int | None:
+        """Row of this file whose target is infinite, None if there is none or targets are names."""
+        y = np.concatenate(self._chunks[self._files :] or [np.empty(0)])
+        if self._text:
+            try:
+                of_level = np.array(self._levels.names, np.float64)
+            except ValueError:
+                return None
+            if not np.isinf(of_level).any() or not all(map(is_number, self._levels.names)):
+                return None
+            y = of_level[y]
+        infinite = np.flatnonzero(np.isinf(y)) if y.dtype.kind == "f" else []
+        return int(infinite[0]) if len(infinite) else None
 
     def values(self) -> npt.NDArray[Any]:
         """All values: integers if every label is written as one, else numbers, else strings."""
