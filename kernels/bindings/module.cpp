@@ -10,6 +10,7 @@ NB_MODULE(_kernels, m) {
         "written in place: an array of another type is refused, never converted.";
     bind_instruction_sets(m);
     bind_interrupt(m);
+    bind_mapped_files(m);
     bind_types(m);
     bind_io(m);
     bind_sums(m);

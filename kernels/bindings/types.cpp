@@ -22,6 +22,8 @@ struct NoMemory : std::bad_alloc {
     const char* what() const noexcept override { return words; }
 };
 
+PyObject* no_memory = nullptr;  // the exception as Python knows it
+
 }  // namespace
 
 namespace python {
@@ -168,6 +170,20 @@ PyClasses::PyClasses(Ids l, std::optional<In> w, int64_t k) : label(l), weight(w
 
 void bind_types(nb::module_& m) {
     using namespace nb::literals;
+    no_memory = PyErr_NewExceptionWithDoc(
+        "linsep._kernels.NoMemory", "Scratch memory that a kernel cannot have; the words say how much, not for what.",
+        PyExc_MemoryError, nullptr);
+    if (!no_memory) nb::raise_python_error();
+    m.attr("NoMemory") = nb::borrow(no_memory);
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const NoMemory& error) {
+            PyErr_SetString(no_memory, error.what());
+        } catch (const std::bad_alloc&) {
+            PyErr_SetString(no_memory, "Unable to allocate working memory");
+        }
+    });
     nb::class_<PyRows>(m, "Rows", "Rows of data: a dense array, or the three arrays of a CSR matrix, which it holds.")
         .def(nb::init<AnyArray>(), "x"_a)
         .def(nb::init<AnyArray, AnyArray, AnyArray, int64_t>(), "data"_a, "indices"_a, "indptr"_a, "n_columns"_a)

@@ -165,6 +165,7 @@ void some_classes(int64_t k);
 // One function for each folder of kernels.
 void bind_instruction_sets(nb::module_& m);
 void bind_interrupt(nb::module_& m);
+void bind_mapped_files(nb::module_& m);
 void bind_types(nb::module_& m);
 void bind_io(nb::module_& m);
 void bind_sums(nb::module_& m);

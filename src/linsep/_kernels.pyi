@@ -26,6 +26,22 @@ def poll_every(seconds: float) -> None:
     Time between two calls of `linsep.interrupts.check` from long loops of a thread; 0.05 s at first.
     """
 
+class MappedFile:
+    """
+    Bytes of a memory-mapped file. While the object lives, a page that the file has lost reads as NaN instead of ending the process.
+    """
+
+    def __init__(self, mapped: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def cut(self) -> bool:
+        """Whether a lost page was read."""
+
+class NoMemory(MemoryError):
+    """
+    Scratch memory that a kernel cannot have; the words say how much, not for what.
+    """
+
 class Rows:
     """
     Rows of data: a dense array, or the three arrays of a CSR matrix, which it holds.

@@ -17,6 +17,7 @@ from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Dataset, PassNotes, Sum
 from linsep.data.layout import Edges, dense_edges, longest_sum, sparse_edges
 from linsep.data.location import Location
+from linsep.data.mapped_files import refuse_cut
 from linsep.data.ordered_sum import add_up
 from linsep.data.targets import IntArray, Targets
 from linsep.data.threads import usable_threads
@@ -47,7 +48,9 @@ def _converted(X: Any) -> Any:
     kind = np.float32 if X.dtype.name in (*_EXACT_IN_SINGLE, "float32") else np.float64
     if sp.issparse(X):
         return X.tocsr().astype(kind, copy=False)
-    return np.ascontiguousarray(X, dtype=kind)
+    found = np.ascontiguousarray(X, dtype=kind)
+    refuse_cut(X)
+    return found
 
 
 def filled(X: Any) -> Any:

@@ -19,13 +19,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep import certificates
+from linsep import _kernels, certificates
 from linsep.certificates import LossFactor, TargetUnits
 from linsep.certificates.dependence import describe_near_dependence
 from linsep.data import Dataset, Location, Opened, dataset, location_of, recorded
 from linsep.data.entrance.dataframes import Names
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.data.entrance.inputs import FloatArray
+from linsep.data.mapped_files import refuse_cut
 from linsep.errors import (
     BadInput,
     ConvergenceWarning,
@@ -100,6 +101,7 @@ def solve(
                 fits = _train(recipe, subproblems, count, X, weight, start)
         else:
             fits = _train(recipe, subproblems, count, X, weight, start)
+        refuse_cut(X)
     except NonFinite:
         if not looked_at:
             refuse_nonfinite(X, names)
@@ -124,14 +126,11 @@ def solve(
 
 
 def _explained(error: MemoryError, X: Any) -> MemoryError:
-    """The error itself if it says how much memory was asked for, else one with words."""
-    asked = str(error)
-    if asked.endswith("of working memory"):  # says a kernel, which does not know what for
-        asked += ". "
-    elif asked not in ("", "std::bad_alloc"):
+    """The error itself if it says what the memory was for, else one that names the rows."""
+    kernel = isinstance(error, _kernels.NoMemory)
+    if str(error) and not kernel:
         return error
-    else:
-        asked = ""
+    asked = f"{error}. " if kernel else ""
     n, d = X.shape
     return MemoryError(
         f"{asked}Not enough memory to fit {n:,} rows of {d:,} features; with very many classes multiclass='ovr' needs "

@@ -16,6 +16,7 @@ from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs
 from linsep.data.entrance.finite import refuse_nonfinite
 from linsep.data.entrance.inputs import FloatArray
+from linsep.data.mapped_files import refuse_cut, watch
 from linsep.data.row_access import row_blocks
 from linsep.data.threads import in_parallel
 from linsep.errors import BadInput, NonFinite
@@ -110,7 +111,9 @@ def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
 def _by_blocks(work: Callable[[Any, Any, int], FloatArray], model: Any, X: Any) -> FloatArray:
     """``work(model, rows, number of the first row)``: of X in memory at once, of rows on disk by block."""
     if location_of(X) is not Location.DISK:
-        return work(model, X, 0)
+        found = work(model, X, 0)
+        refuse_cut(X)
+        return found
     try:
         return np.concatenate([work(model, block, at.start) for at, block in row_blocks(X)])
     except NonFinite:  # say which row of all it is
@@ -129,8 +132,7 @@ def _ready(model: Any, X: Any) -> Any:
         or not X.shape[0]
     ):
         return inputs.rows_again(model, X)
-    inputs.refuse_cut_map(X)
-    return X
+    return watch(X)
 
 
 def native_rows(X: Any) -> _kernels.Rows | None:

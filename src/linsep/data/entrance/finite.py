@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from linsep import _kernels
 from linsep.data.location import Location, location_of
+from linsep.data.mapped_files import refuse_cut
 from linsep.errors import NonFinite
 
 _BLOCK = 1 << 18  # elements looked at together: the scratch stays in cache
@@ -31,6 +32,7 @@ def refuse_nonfinite(X: Any, names: npt.NDArray[np.object_] | None = None) -> No
             return  # looked at when they were decoded
     elif _surely_finite(X):
         return
+    refuse_cut(X)  # what is missing reads as NaN
     if sp.issparse(X):
         at = _first(X.data[: X.nnz])
         if at >= 0:

@@ -7,7 +7,6 @@ refusal says what was given, where, and what to do.
 from __future__ import annotations
 
 import math
-import mmap
 import sys
 from numbers import Real
 from typing import Any, TypeGuard
@@ -22,6 +21,7 @@ from linsep.data.entrance.dataframes import Names, open_frame
 from linsep.data.entrance.finite import refuse_nonfinite_vector
 from linsep.data.entrance.sparse_rows import to_csr
 from linsep.data.location import Location, location_of
+from linsep.data.mapped_files import watch
 from linsep.errors import BadInput, NotNumbers
 
 FloatArray = npt.NDArray[np.float64]
@@ -68,7 +68,7 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
 
     Float32 stays float32, integers stay integers. Whether all are finite is not looked at here.
     """
-    refuse_cut_map(X)
+    X = watch(X)
     if (is_plain(X) or is_bfloat16(X)) and X.size:
         return X, None
     if location_of(X) is Location.DISK:
@@ -104,24 +104,6 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
         with np.errstate(over="ignore"):
             X = X.astype(np.float64)
     return X if sp.issparse(X) or X.flags.aligned else X.copy(), names
-
-
-def refuse_cut_map(X: object) -> None:
-    """Raise if X is mapped from a file that is shorter now: what is missing reads as zeros, or ends the process."""
-    base: Any = X
-    while isinstance(base, np.ndarray):
-        base = base.base
-    if not isinstance(base, mmap.mmap):
-        return
-    try:
-        size = base.size()
-    except (OSError, ValueError):  # mapped from no file
-        return
-    if size < len(base):
-        raise BadInput(
-            f"X is mapped from a file that is shorter now than when it was mapped ({size:,} bytes, not {len(base):,}); "
-            "write the file again, or open it with linsep.scan, which reads it safely while others write."
-        )
 
 
 def stored_or_rows(X: Any, owner: str) -> tuple[Any, Names | None]:

@@ -1,0 +1,82 @@
+"""Arrays in memory-mapped files that another program may cut short while they are read."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from linsep import _kernels
+from linsep.errors import BadInput
+
+
+class _Watched:
+    """Memory of an array that NumPy reads through a view; a page that its file loses reads as NaN."""
+
+    def __init__(self, X: Any, mapped: mmap.mmap) -> None:
+        self._X = X  # keeps the memory
+        self._watch = _kernels.MappedFile(np.frombuffer(mapped, np.uint8))
+        self.__array_interface__ = X.__array_interface__
+        self.mapped = mapped
+
+    @property
+    def cut(self) -> bool:
+        return self._watch.cut
+
+
+def watch(X: Any) -> Any:
+    """X, or a view of it that is safe to read if X is mapped from a file. Raise if the file is shorter than X already.
+
+    NaN is no integer: who reads integers calls :func:`refuse_cut` afterwards.
+    """
+    if sp.issparse(X):
+        return _watch_sparse(X)
+    owner = _owner(X)
+    if owner is None:
+        return X
+    refuse_cut(X)
+    if isinstance(owner, _Watched):
+        return X
+    view = np.asarray(_Watched(X, owner))
+    return view if view.dtype == X.dtype else view.view(X.dtype)
+
+
+def _watch_sparse(X: Any) -> Any:
+    """X, or one whose indices are copied, because kernels follow them, and whose values are watched."""
+    parts = (X.data, X.indices, X.indptr) if X.format in ("csr", "csc") else ()
+    if not any(_owner(part) is not None for part in parts):
+        return X
+    data, indices, indptr = map(watch, parts)
+    copies = indices.copy(), indptr.copy()
+    refuse_cut(indices)
+    refuse_cut(indptr)
+    return type(X)((data, *copies), shape=X.shape)
+
+
+def refuse_cut(X: Any) -> None:
+    """Raise if X is mapped from a file that is shorter now, or was when it was read."""
+    owner = _owner(X.data if sp.issparse(X) else X)
+    if owner is None:
+        return
+    watched = isinstance(owner, _Watched)
+    mapped = owner.mapped if watched else owner
+    try:
+        size = mapped.size()
+    except (OSError, ValueError):  # mapped from no file
+        return
+    if size < len(mapped) or (watched and owner.cut):
+        now = f"{size:,} bytes, not {len(mapped):,}" if size < len(mapped) else "for a while"
+        raise BadInput(
+            f"X is mapped from a file that is shorter now than when it was mapped ({now}); "
+            "write the file again and map it again, or open it with linsep.scan, which reads it safely while others write."
+        )
+
+
+def _owner(X: Any) -> Any:
+    """The map of a file that X is part of, None if there is none."""
+    base = X
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, mmap.mmap | _Watched) else None
