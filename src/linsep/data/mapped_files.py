@@ -70,7 +70,8 @@ def refuse_cut(X: Any) -> None:
         now = f"{size:,} bytes, not {len(mapped):,}" if size < len(mapped) else "for a while"
         raise BadInput(
             f"X is mapped from a file that is shorter now than when it was mapped ({now}); "
-            "write the file again and map it again, or open it with linsep.scan, which reads it safely while others write."
+            "write the file again and map it again, or open it with linsep.scan, which reads it safely "
+            "while others write."
         )
 
 
