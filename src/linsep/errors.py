@@ -164,7 +164,7 @@ def require_fitted(model: Any, caller: str) -> None:
     """Raise unless ``model`` is a fitted estimator of linsep; ``caller`` is the function that needs one."""
     if hasattr(model, "certificate_"):
         return
-    kind = type(model)
+    kind = model if isinstance(model, type) else type(model)
     if any(base.__module__.startswith("linsep.") for base in kind.__mro__):
         raise sklearn.exceptions.NotFittedError(
             f"This {kind.__name__} is not fitted: call fit before {caller}."

@@ -12,6 +12,7 @@ import pytest
 
 from linsep import (
     Encoder,
+    LinearClassifier,
     LinearSVCCV,
     LogisticRegression,
     LogisticRegressionCV,
@@ -73,6 +74,9 @@ def raises_nan(model, X, y):
             "both classes",
         ),
         (lambda: SGDClassifier(schedule=lambda k: 1 / 0).fit(X, y), "fails at step k = 0"),
+        (lambda: tune(LogisticRegression, X, y, [1]), r"the class LogisticRegression; give Logis"),
+        (lambda: LogisticRegression().fit(X, np.eye(2)[y]), r"argmax\(axis=1\)"),
+        (lambda: LogisticRegression().fit([[1, 2], [3]], [0, 1]), r"inhomogeneous part; give"),
         (lambda: Encoder(types=[1]).fit(pa.table({"a": X[:, 0]})), "types must be a dict"),
     ],
     ids=lambda one: one if isinstance(one, str) else "call",
@@ -80,6 +84,15 @@ def raises_nan(model, X, y):
 def test_arguments_are_refused_by_name(call, words):
     with pytest.raises(BadInput, match=words):
         call()
+
+
+@pytest.mark.parametrize("kind", [LinearClassifier, SGDClassifier])
+def test_a_loss_without_probabilities_says_what_has_them(kind):
+    model = kind(loss="hinge").fit(X, y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError) as caught:
+        model.predict_proba(X)
+    assert "use loss='logistic'" in str(caught.value.__cause__)
 
 
 @pytest.mark.parametrize("count", [1e30, 4.0, 0, -1, 2**70])

@@ -66,13 +66,17 @@ def refuse_cut(X: Any) -> None:
         size = mapped.size()
     except (OSError, ValueError):  # mapped from no file
         return
-    if size < len(mapped) or (watched and owner.cut):
-        now = f"{size:,} bytes, not {len(mapped):,}" if size < len(mapped) else "for a while"
-        raise BadInput(
-            f"X is mapped from a file that is shorter now than when it was mapped ({now}); "
-            "write the file again and map it again, or open it with linsep.scan, which reads it safely "
-            "while others write."
-        )
+    if size >= len(mapped) and not (watched and owner.cut):
+        return
+    what = (
+        f"is shorter now than when it was mapped ({size:,} bytes, not {len(mapped):,})"
+        if size < len(mapped)
+        else "was cut short while it was read"
+    )
+    raise BadInput(
+        f"X is mapped from a file that {what}; write the file again and map it again, or open it with linsep.scan, "
+        "which reads it safely while others write."
+    )
 
 
 def _owner(X: Any) -> Any:

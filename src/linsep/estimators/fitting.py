@@ -110,6 +110,9 @@ def solve(
         raise _explained(error, X) from error
     except SeparableData as error:
         raise SeparableData(_name_features(error, names), error.direction, error.rows) from None
+    except Exception:
+        refuse_cut(X)  # what is missing reads as NaN, and may be the cause
+        raise
     if penalty is not asked:
         fits = [replace(fit, recipe=replace(fit.recipe, penalty=asked)) for fit in fits]
     short = [fit for fit in fits if not fit.certificate.certified]

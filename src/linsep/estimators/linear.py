@@ -16,7 +16,6 @@ from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs, partitions
 from linsep.data.entrance.inputs import FloatArray
-from linsep.errors import LinsepError
 from linsep.estimators import fitting, parameters
 from linsep.estimators.classification import Classification
 from linsep.estimators.fitting import Subproblem
@@ -26,13 +25,6 @@ from linsep.losses import Loss, zero_margin
 from linsep.notebook import ShowsCertificate
 from linsep.solvers.grid.problem import GridProblem
 from linsep.train import Fit
-
-
-def _has_probabilities(model: LinearClassifier) -> bool:
-    try:
-        return parameters.classification_loss(model.loss).probabilistic
-    except LinsepError:
-        return False
 
 
 class LinearClassifier(Classification):
@@ -177,12 +169,12 @@ class LinearClassifier(Classification):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(parameters.has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """P(class | x), one column for each of ``classes_``; only if the loss has a link."""
         return predicted_probabilities(self, X)
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(parameters.has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``."""
         if location_of(X) is Location.CLUSTER:

@@ -74,6 +74,16 @@ def classification_loss(given: Any) -> Loss:
     return _loss_for("classification", "class labels", given)
 
 
+def has_probabilities(model: Any) -> bool:
+    """True; raise if the loss of the classifier gives no probabilities."""
+    if not classification_loss(model.loss).probabilistic:
+        raise Refused(
+            f"loss={model.loss!r} gives no probabilities; use loss='logistic', or "
+            "sklearn.calibration.CalibratedClassifierCV around this model."
+        )
+    return True
+
+
 def regression_loss(given: Any) -> Loss:
     """The loss of that name, if it is one for real targets, as a function of their residuals."""
     return _loss_for("regression", "real targets", given).for_targets()

@@ -16,7 +16,7 @@ from linsep.certificates import loss_factor
 from linsep.data import Memory, readable
 from linsep.data.entrance import inputs, labels
 from linsep.data.entrance.inputs import FloatArray
-from linsep.errors import BadInput, LinsepError
+from linsep.errors import BadInput
 from linsep.estimators import fitting, judging, parameters, streaming
 from linsep.estimators.classification import ByScores, subproblems
 from linsep.estimators.keywords import explain_keywords
@@ -58,13 +58,6 @@ def without_rows(
     left = np.ones(n) if weight is None else weight.copy()
     left[rows] = 0.0
     return left
-
-
-def _has_probabilities(model: SGDClassifier) -> bool:
-    try:
-        return parameters.classification_loss(model.loss).probabilistic
-    except LinsepError:
-        return False
 
 
 @accept_american
@@ -334,13 +327,13 @@ class SGDClassifier(ByScores):
         streaming.advance(self, plan, X, y, classes, sample_weight)
         return self
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(parameters.has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """P(class | x), one column for each of ``classes_``; only if the loss has a link."""
         check_is_fitted(self, "coef_")
         return probabilities(parameters.classification_loss(self.loss), scores(self, X))
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(parameters.has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithm of ``predict_proba``."""
         check_is_fitted(self, "coef_")

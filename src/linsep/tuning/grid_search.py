@@ -235,6 +235,10 @@ def _tune_ratios(
 
 def tunable_parts(estimator: Any, caller: str) -> Parts:
     """Steps and model of a pipeline or an estimator; refused if the model has no parameter C."""
+    if isinstance(estimator, type):
+        raise BadInput(
+            f"{caller} needs an estimator, got the class {estimator.__name__}; give {estimator.__name__}()."
+        )
     parts = taken_apart(estimator)
     model = parts.model
     if not hasattr(model, "get_params") or "C" not in model.get_params(deep=False):

@@ -9,10 +9,16 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
+import scipy.sparse as sp
 
 import linsep
+from linsep.data import mapped_files
+from linsep.data.entrance import inputs
+from linsep.data.memory import Memory
+from linsep.estimators import scoring
 from scoreboard.f04_arrays import X, Y
 from scoreboard.harness import Case, check, same
 
@@ -143,7 +149,113 @@ def _source_changed(library: Any) -> None:
     check(first[0, 0] > 0 > second[0, 0], "the old rows were used")
 
 
+def _mapped(dtype: str, order: str) -> Any:
+    """ROWS in a file, mapped."""
+    np.save("rows.npy", np.asarray(10 * ROWS, dtype=dtype, order=order))
+    return np.load("rows.npy", mmap_mode="r")
+
+
+def _cut(size: int) -> None:
+    with open("rows.npy", "r+b") as file:
+        file.truncate(size)
+
+
+def _cut_during_fit(dtype: str, order: str, again: bool, library: Any) -> None:
+    """The file loses most of its pages in the second pass of a fit; ``again``: and is written anew at once."""
+    given = _mapped(dtype, order)
+    whole = os.path.getsize("rows.npy")
+    passes = Memory.sums
+    count = 0
+
+    def cutting(self: Any, *wanted: Any, **notes: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 2:
+            _cut(1000)
+        try:
+            return passes(self, *wanted, **notes)
+        finally:
+            if again:
+                _cut(whole)
+
+    model = linsep.LogisticRegression(solver="newton")
+    with mock.patch.object(Memory, "sums", cutting):
+        try:
+            model.fit(given, SIDE)
+        finally:
+            check(count >= 2, "one pass only")
+            check(not hasattr(model, "coef_"), "fitted")
+
+
+def _cut_during_prediction(dtype: str, library: Any) -> None:
+    """The file is cut between the check of its size and the product."""
+    given = _mapped(dtype, "C")
+    model = linsep.LogisticRegression().fit(10 * ROWS[:1000], SIDE[:1000])
+
+    def cutting(X: Any) -> Any:
+        found = mapped_files.watch(X)
+        _cut(1000)
+        return found
+
+    with mock.patch.object(inputs, "watch", cutting), mock.patch.object(scoring, "watch", cutting):
+        model.predict(given)
+
+
+def _cut_sparse(library: Any) -> None:
+    """The values of a CSR matrix are in a file that is cut."""
+    rows = sp.csr_matrix(ROWS)
+    np.save("rows.npy", rows.data)
+    values = np.load("rows.npy", mmap_mode="r")
+    given = mapped_files.watch(sp.csr_matrix((values, rows.indices, rows.indptr), rows.shape))
+    _cut(1000)
+    check(np.isnan(given.data[-70_000:]).any(), "no mark")
+    mapped_files.refuse_cut(given)
+
+
+def _cut_elsewhere(library: Any) -> None:
+    """A map that no fit reads is left alone: its reader gets the signal, as without linsep."""
+    watched = _mapped("f8", "C")
+    linsep.LogisticRegression().fit(watched[:100], SIDE[:100])
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        _cut(1000)
+        float(watched[-1, -1])
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    check(os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGBUS, f"status {status}")
+
+
+def cut_maps() -> Iterator[Case]:
+    words = ("mapped from a file", "short", "linsep.scan")
+    for dtype in ("f8", "f4", "i4", "u1", "f2"):
+        for order in "CF":
+            yield Case(
+                f"map of {dtype} in {order} order cut during a fit",
+                partial(_cut_during_fit, dtype, order, False),
+                words,
+                apart=True,
+                slow=(dtype, order) not in (("f8", "C"), ("i4", "C")),
+            )
+        yield Case(
+            f"map of {dtype} cut during a prediction",
+            partial(_cut_during_prediction, dtype),
+            words,
+            apart=True,
+            slow=dtype != "f8",
+        )
+    yield Case(
+        "map cut and written again during a fit",
+        partial(_cut_during_fit, "f8", "C", True),
+        words,
+        apart=True,
+    )
+    yield Case("map of a sparse matrix cut", _cut_sparse, words, apart=True)
+    yield Case("map cut when no fit reads it", _cut_elsewhere, apart=True)
+
+
 def cases() -> Iterator[Case]:
+    yield from cut_maps()
     for seconds in (0.02, 0.05, 0.1, 0.2, 0.4):
         yield Case(
             f"save killed after {seconds:g} s",

@@ -237,8 +237,8 @@ def _as_column(y: Any, owner: str) -> npt.NDArray[Any]:
         values: npt.NDArray[Any] = column_or_1d(y, warn=True)
     except ValueError as error:
         raise BadInput(
-            f"{error}\n{owner} learns one target: y needs one entry for each row of X; for "
-            "several targets fit one model each."
+            f"{error}\n{owner} learns one target: y needs one entry for each row of X. For several targets fit one "
+            "model each; one-hot labels become one column by y.argmax(axis=1)."
         ) from error
     return values
 
@@ -263,7 +263,7 @@ def _refuse_text(X: Any, names: Names | None) -> Any:
             X = np.asarray(X)
         except ValueError as error:
             raise BadInput(
-                f"X could not be read as a table: {error}; give every row the same number of "
+                f"X could not be read as a table: {str(error).rstrip('.')}; give every row the same number of "
                 "columns."
             ) from error
     if not isinstance(X, np.ndarray):
