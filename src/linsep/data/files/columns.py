@@ -143,8 +143,8 @@ class Target:
             if not np.isinf(of_level).any() or not all(map(is_number, self._levels.names)):
                 return None
             y = of_level[y]
-        infinite = np.flatnonzero(np.isinf(y)) if y.dtype.kind == "f" else []
-        return int(infinite[0]) if len(infinite) else None
+        infinite = y.dtype.kind == "f" and np.isinf(y)
+        return int(np.argmax(infinite)) if np.any(infinite) else None
 
     def values(self) -> npt.NDArray[Any]:
         """All values: integers if every label is written as one, else numbers, else strings."""
