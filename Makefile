@@ -42,12 +42,14 @@ demo: $(if $(wildcard $(BUILT)),$(BUILT),$(DEMO_READY)) ## train, tune, certify 
 	$(BIN)/linsep demo build/demo
 	@echo "open build/demo/penguins.html"
 
-# The tests run in as many processes as there are cores: threads of BLAS would only wait for each other.
+# The tests run in as many processes as there are cores: threads of BLAS would only wait for each other. Bytecode is
+# kept even where the environment forbids it: compiling all tests again takes each process 11 seconds.
+TESTS := PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 test: $(BUILT) ## run the fast tests
-	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n auto --dist worksteal
+	$(TESTS) -m "not slow"
 
 test-slow: $(BUILT) ## run the slow tests
-	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n auto --dist worksteal
+	$(TESTS) -m slow
 
 # Each case in a process of its own, with limits of time and memory; one that does not end as it says is an error.
 .PHONY: faults faults-peers

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 from hypothesis import settings
-from tuned import tune
+from tuned import tune, tuning
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -51,10 +51,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def _rows_on_disk_stay_there(monkeypatch):
-    """Tests fit small files as if they were large; what is true of small ones is tested in test_same_answer.py."""
-    tune(monkeypatch, few_on_disk=0)
+@pytest.fixture(autouse=True, scope="session")
+def _rows_on_disk_stay_there():
+    """Tests fit small files as if they were large; what is true of small ones is tested in test_auto_at_any_size.py."""
+    with tuning(few_on_disk=0):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 import linsep.accel
 import linsep.sklearn
+from linsep.accel.__main__ import main
 
 SOURCE = str(Path(linsep.accel.__file__).parents[2])
 THEIRS = sklearn.linear_model.LogisticRegression
@@ -74,11 +75,20 @@ PROGRAM = """
 """
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "say which script or module to run"),
+        (["--audit", "absent.py"], "there is no file absent.py"),
+    ],
+)
+def test_without_a_program_it_says_what_is_missing(words, said, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert said in capsys.readouterr().err
+
+
 def test_a_script_with_its_arguments(tmp_path):
-    out, err = run(tmp_path, PROGRAM, script=None, code=2)
-    assert "say which script or module to run" in err
-    out, err = run(tmp_path, PROGRAM, "absent.py", script=None, code=2)
-    assert "there is no file absent.py" in err
     out, err = run(tmp_path, PROGRAM, "train.py", "--C", "3", script=None)
     assert out == "linsep.sklearn.logistic ['train.py', '--C', '3'] __main__\n"
     assert "linsep.accel: 1 fit in linsep, all certified; 1 left to scikit-learn" in err
