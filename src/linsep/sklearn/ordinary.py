@@ -72,9 +72,9 @@ def minimise_targets(
         return None
 
 
-def targets(model: Any, kind: Any, X: Any, y: Any, also: str = "") -> bool:
+def targets(model: Any, kind: Any, X: Any, y: Any, also: str = "", largest: float = SMALL) -> bool:
     """Whether rows, targets and parameters are ordinary; the numbers of X may be infinite or NaN."""
-    rows = _ordinary_rows(model, kind, X, y, also)
+    rows = _ordinary_rows(model, kind, X, y, also, largest)
     return rows and y.dtype.char == "d" and len(y) > 1 and math.isfinite(y.sum())
 
 
@@ -93,11 +93,13 @@ def store(model: Any, X: Any, found: Minimum, **others: Any) -> None:
     )
 
 
-def _ordinary_rows(model: Any, kind: Any, X: Any, y: Any, also: str) -> bool:
-    """Whether a small dense array, a vector of its length and the parameters need no check."""
+def _ordinary_rows(
+    model: Any, kind: Any, X: Any, y: Any, also: str, largest: float = SMALL
+) -> bool:
+    """Whether a dense array of ``largest`` entries at most, a vector of its length and the parameters need no check."""
     if not (type(model) is kind and type(X) is np.ndarray and type(y) is np.ndarray):
         return False
-    if X.ndim != 2 or y.ndim != 1 or len(y) != len(X) or not 0 < X.size <= SMALL:
+    if X.ndim != 2 or y.ndim != 1 or len(y) != len(X) or not 0 < X.size <= largest:
         return False
     if X.dtype.char != "d" or not X.flags.c_contiguous:
         return False

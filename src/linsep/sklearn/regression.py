@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
@@ -233,6 +234,8 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
             return False
         tol = fitting.gap_tolerance(self.tol)
         found = ordinary.minimise_targets(self, kind, X, y, tol, "l1_ratio")
+        if found is None and ordinary.targets(self, kind, X, y, "l1_ratio", math.inf):
+            found = self._on_working_set(X, y, tol)
         if found is None:
             return False
         ordinary.store(
@@ -291,17 +294,12 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
         self.dual_gap_ = gaps[0] if k == 1 else gaps
 
     def _found(self, X: Any, Y: FloatArray, weight: FloatArray | None, tol: float) -> Minimum:
-        """The minimum: of a ridge penalty and of many rows from their Gram matrix."""
+        """The minimum, on dense rows by least squares' own methods."""
         found = None
-        if self.l1_ratio > 0.0 and isinstance(X, np.ndarray) and weight is None and Y.shape[1] == 1:
-            problem = objective(self, Y[:, 0].astype(np.float64), None)
-            penalty = ElasticNetPenalty(problem.C, problem.l1_ratio)
-            target = Y[:, 0].astype(np.float64)
-            found = least_squares.elastic_net(X, target, penalty, problem.fit_intercept, tol)
-            if found is not None:
-                proof = fitting.in_units(found.certificate, problem.unit)
-                found = found._replace(certificate=proof)
-        if self.l1_ratio == 0.0 and isinstance(X, np.ndarray):
+        dense = isinstance(X, np.ndarray)
+        if self.l1_ratio > 0.0 and dense and weight is None and Y.shape[1] == 1:
+            found = self._on_working_set(X, Y[:, 0].astype(np.float64), tol)
+        if self.l1_ratio == 0.0 and dense:
             mass = float(len(X)) if weight is None else float(weight.sum())
             alphas = np.full(Y.shape[1], self.alpha * mass)
             T = Y.astype(np.float64)
@@ -311,6 +309,15 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
             if found is not None:
                 found = found._replace(certificate=fitting.in_units(found.certificate, unit))
         return minimise_each(self, X, Y, weight, tol) if found is None else found
+
+    def _on_working_set(self, X: Any, target: FloatArray, tol: float) -> Minimum | None:
+        """The minimum by coordinate descent on a working set of dense columns; None if that proves too little."""
+        problem = objective(self, target, None)
+        penalty = ElasticNetPenalty(problem.C, problem.l1_ratio)
+        found = least_squares.elastic_net(X, target, penalty, problem.fit_intercept, tol)
+        if found is None:
+            return None
+        return found._replace(certificate=fitting.in_units(found.certificate, problem.unit))
 
 
 class Lasso(ElasticNet, linear_model.Lasso):  # type: ignore[misc]
