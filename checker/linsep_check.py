@@ -43,6 +43,8 @@ ROUNDOFF = Fraction(1, 2**53)
 EXACT_FIT = Fraction(1, 10**6)
 #: Newton steps on the dual of a smooth loss, as long as each improves the bound.
 STEPS = 30
+#: Powers of 10 up to which the pivot of a column means that it depends on those before it.
+PIVOTS = (-190, -24)
 
 
 class Unusable(Exception):
@@ -74,10 +76,10 @@ class Precision:
     variables, ``kinked`` those of kinked losses, where tiny targets need more.
     """
 
-    def set(self, extra):
-        """Prepare for weights of up to 2^extra; extra is at most 2^14."""
+    def set(self, extra, wide=0):
+        """Prepare for weights of up to 2^extra, at most 2^14, and for features of up to 2^wide."""
         self.bits, self.grid = 320 + extra, 264 + extra
-        self.digits, self.kinked = 220 + extra, 500 + extra
+        self.digits, self.kinked = 220 + extra + wide, 500 + extra + wide
         self.ln2 = 2 * _atanh((1 << self.bits) // 3, self.bits)  # errs by less than 2^15 units
 
 
@@ -467,27 +469,29 @@ class Problem:
         if self.C is not None:
             yield self.bound(stored)
         starts = [stored, self.slopes()] if self.curved else [self.snapped(stored)]
-        for start in starts:
-            best, point = None, self.newton(start)
-            for _ in range(STEPS if self.curved and self.C is not None else 1):
-                bound = self.bound(point)
-                if bound is None or (best is not None and bound <= best):
-                    break
-                yield bound
-                best, point = bound, self.newton(point)
+        # columns that depend on others up to their last digits may demand too much of the dual point
+        for pivot in PIVOTS if self.curved and self.C is not None else PIVOTS[:1]:
+            for start in starts:
+                best, point = None, self.newton(start, pivot=pivot)
+                for _ in range(STEPS if self.curved and self.C is not None else 1):
+                    bound = self.bound(point)
+                    if bound is None or (best is not None and bound <= best):
+                        break
+                    yield bound
+                    best, point = bound, self.newton(point, pivot=pivot)
         for start in self.loosened(stored):
             for free in {self.C is None, True}:  # v = 0 proves something at every C
                 yield self.bound(self.newton(start, free))
 
-    def newton(self, point, free=False):
+    def newton(self, point, free=False, pivot=-190):
         """The dual point after Newton's step: v meets its value at an optimum as nearly as the losses allow.
 
         If ``free``, or without a penalty, v = 0 without any error; None if that leaves the domain.
         """
         free = free or self.C is None
-        return self.step(point, self.active(free), free)
+        return self.step(point, self.active(free), free, pivot)
 
-    def step(self, point, columns, exactly):
+    def step(self, point, columns, exactly, pivot=-190):
         """The dual point moved so that v, in these columns, meets its targets less what the ridge gives way."""
         if not columns:
             return None
@@ -507,7 +511,7 @@ class Problem:
             matrix = [[factor * x for x in row] for row in matrix]
         for a, lam in enumerate(ridge):
             matrix[a][a] += lam
-        step = solve_exactly(matrix, miss) if exactly else solve_nearly(matrix, miss)
+        step = solve_exactly(matrix, miss) if exactly else solve_nearly(matrix, miss, pivot)
         if step is None:
             return None
         along = [{} for _ in self.W]
@@ -549,8 +553,11 @@ def solve_exactly(matrix, rhs):
     return solution
 
 
-def solve_nearly(matrix, rhs):
-    """The same to some 100 digits, after columns are scaled to length 1; what depends on others stays 0."""
+def solve_nearly(matrix, rhs, pivot):
+    """The same to some 100 digits, after columns are scaled to length 1.
+
+    What depends on others stays 0: columns whose pivot is at most 10^pivot.
+    """
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = 220, 10**15, -(10**15)
         k = len(rhs)
@@ -562,7 +569,7 @@ def solve_nearly(matrix, rhs):
         b = [decimal(x) / scale[i] for i, x in enumerate(rhs)]
         kept = []
         for at in range(k):
-            if a[at][at] <= Decimal(10) ** -190:
+            if a[at][at] <= Decimal(10) ** pivot:
                 continue
             kept.append(at)
             for i in range(at + 1, k):
@@ -616,7 +623,10 @@ class Margins(Problem):
             z, dz = (self.row_dot(i, dict(enumerate(a))) for a in (base, step))
             m = sigma * z + self.offset[i]
             u = self.loss.slope(m) - self.loss.curvature(m) * sigma * dz
-            found.append(clip(rounded(u), *self.loss.domain))
+            inside = u == clip(u, *self.loss.domain)  # the slope at the solution takes its place
+            found.append(
+                clip(rounded(u if inside else self.loss.slope(self.m[i])), *self.loss.domain)
+            )
         return found
 
     def explicit(self, dual):
@@ -1199,6 +1209,8 @@ def problems(model, table):
         (Fraction(x).denominator.bit_length() - 1 for row in table.rows for _, x in row), default=0
     )
     rows = [[(j, int(Fraction(x) * (1 << unit))) for j, x in row] for row in table.rows]
+    wide = max((math.frexp(x)[1] for row in table.rows for _, x in row), default=0)
+    wide = max(wide, 0)  # sums of u x cancel to numbers near 1
     weight, labels = table.weight, None
     if "classes_" in fitted:
         classes = fitted["classes_"]
@@ -1223,7 +1235,7 @@ def problems(model, table):
         at += width
         s = [factor * Fraction(x) for x in weight]
         largest = max(s, default=ONE) * (ONE if penalty.C is None else penalty.C)
-        precision.set(bits_for(largest, fit["certificate"]["primal"]))
+        precision.set(bits_for(largest, fit["certificate"]["primal"]), wide)
         common = (rows, unit, table.d, s, W, penalty, recipe["fit_intercept"])
         if not recipe["fit_intercept"] and any(w[-1] for w in W):
             raise Rejected("the model has an intercept, and its recipe has none")
@@ -1418,10 +1430,10 @@ def exact_fit(problem, high, tol):
     """A lower bound on the losses of constant models, if those of this one are nothing beside it; else 0.
 
     They must be no more than what the rounding of scores makes of 0, and at most tol times EXACT_FIT of every constant
-    model's. That asks for a loss that can be 0, and no penalty. A score of d + 1 products errs in float64 by up to
-    (d + 8) 2^-53 (|x|.|w| + |b| + |offset|). Around the mean b of the targets the losses of some rows rise with b, and
-    those of the others fall: no constant loses less than the smaller of the two sums. Without an intercept there is
-    one constant model, 0.
+    model's. That asks for a loss that can be 0, and no penalty. The scores that linsep computes err by up to
+    (d + 16) 2^-53 (|x|.|w| + |b| + |offset|), and four times that is taken for 0. Around the mean b of the targets the
+    losses of some rows rise with b, and those of the others fall: no constant loses less than the smaller of the two
+    sums. Without an intercept there is one constant model, 0.
     """
     if isinstance(problem, Classes) or problem.loss.transcendental or problem.C is not None:
         return ZERO
@@ -1432,7 +1444,7 @@ def exact_fit(problem, high, tol):
         b = -sum(s * g * o for s, g, o in zip(problem.s, problem.sigma, problem.offset)) / total
     for i, s in enumerate(problem.s):
         reach = problem.scale * sum(abs(x * w[j]) for j, x in problem.rows[i])
-        error = (problem.d + 8) * ROUNDOFF * (reach + abs(w[-1]) + abs(problem.offset[i]))
+        error = 4 * (problem.d + 17) * ROUNDOFF * (reach + abs(w[-1]) + abs(problem.offset[i]))
         most += s * max(loss.value(loss.centre - error)[1], loss.value(loss.centre + error)[1])
         m = problem.sigma[i] * b + problem.offset[i]
         sides[(m > loss.centre) == (problem.sigma[i] > 0)] += s * loss.value(m)[1]

@@ -157,6 +157,32 @@ def test_rows_on_a_kink_that_decide_the_bound(loss, C, scale, tiny, tmp_path):
     assert run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, t, weight))[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("model", "kind"), [("LinearClassifier", "two"), ("LinearRegressor", "number")]
+)
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.01])
+def test_large_features_need_long_dual_variables(model, kind, l1_ratio, tmp_path):
+    X, y, weight = make_rows(kind, n=20, d=4)
+    X *= 1e121
+    fit = getattr(linsep, model)("squared", C=1.0, l1_ratio=l1_ratio).fit(X, y, weight)
+    assert fit.certificate_.certified
+    linsep.save(fit, tmp_path / "model.linsep")
+    assert run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, y, weight))[0] == 0
+
+
+def test_columns_that_depend_on_others_up_to_rounding(tmp_path):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(17, 5))
+    X = np.column_stack([X, X.sum(axis=1)])
+    y, weight = rng.random(17) < 0.5, 10.0 ** rng.uniform(-12, 12, 17)
+    groups = [2, 0, 0, 0, 0, 2]
+    model = linsep.LinearClassifier("squared_hinge", l1_ratio=1.0, feature_groups=groups)
+    model.fit(X, y, weight)
+    assert model.certificate_.certified
+    linsep.save(model, tmp_path / "model.linsep")
+    assert run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, y, weight))[0] == 0
+
+
 def test_an_exact_fit(tmp_path):
     X, y, _ = make_rows("number", n=4, d=6)
     linsep.save(linsep.LinearRegressor().fit(X, y), tmp_path / "model.linsep")

@@ -21,6 +21,7 @@ from linsep import (
     LogisticRegression,
     LogisticRegressionCV,
     ZeroOneClassifier,
+    losses,
     path,
     separate,
     tune,
@@ -468,3 +469,56 @@ class TestTampering:
             y = np.where(y == altered.model.classes_[1], 1, -1)
         task = task_of(altered.model, altered.X, y, altered.weight)
         return bool(judge(task, coefficients(altered.model), altered.model.certificate_)[0])
+
+
+class TestExactFits:
+    """An objective that is small beside that of the zero model is zero only where rounding hides it."""
+
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    t = 1e6 + X @ [1.0, 2.0, 3.0] + 1e-3 * np.random.default_rng(1).normal(size=30)
+
+    @pytest.mark.parametrize("exact", [False, True])
+    @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+    def test_small_residuals_far_from_zero_need_a_proof(self, loss, exact):
+        model = LinearRegressor(loss).fit(self.X, self.t)
+        assert verify(model, self.X, self.t, exact=exact).relative_gap > 0.0
+        fit = model._fits[0]
+        worse = fit.W + 1e-3
+        value = float(fit.recipe.loss.value(self.X @ worse[:-1, 0] + worse[-1, 0] - self.t).sum())
+        claim = replace(fit.certificate, primal=value, dual=0.0, gap=value, relative_gap=0.0)
+        claim = replace(claim, kind="exact", rounding=0.0, coef_error=math.inf)
+        forged = copy.deepcopy(model)
+        forged.coef_, forged.intercept_ = worse[:-1, 0].copy(), float(worse[-1, 0])
+        forged._fits = [replace(fit, W=worse, certificate=claim)]
+        forged.certificate_ = claim
+        with pytest.raises(CertificateError):
+            verify(forged, self.X, self.t, exact=exact)
+
+
+@pytest.mark.parametrize(("C", "penalty_factor"), [(1.0, None), (1.0, [1e-3]), (math.inf, None)])
+@pytest.mark.parametrize("name", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_targets_inside_the_dead_zone_leave_nothing_to_fit(name, C, penalty_factor):
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(20, 1)), rng.uniform(-3.0, 3.0, 20)
+    loss = replace(losses.get(name), epsilon=float(np.abs(t).max()))
+    model = LinearRegressor(loss, C=C, penalty_factor=penalty_factor, fit_intercept=False)
+    model.fit(X, t)
+    assert model.certificate_.certified and model.certificate_.primal == 0.0
+    for exact in (False, True):
+        assert verify(model, X, t, exact=exact).certified
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_exact_proof_of_a_scaled_loss_is_rounded_with_its_factor(seed):
+    """c C is rounded, so a certificate that is exact for c C is not exact for the loss that was asked for."""
+    rng = np.random.default_rng(seed)
+    stamp = 1.7e18 + rng.integers(0, 10**9, 31) * 1e6
+    X = np.column_stack([stamp, stamp + rng.integers(0, 10**6, 31) * 256.0, rng.normal(size=31)])
+    y, weight = rng.random(31) < 0.5, 10.0 ** rng.uniform(-12, 12, 31)
+    loss = losses.Scaled(losses.Squared(), 3e4)
+    model = LinearClassifier(loss, C=0.0017413817873696256, l1_ratio=0.5, tol=1e-3).fit(
+        X, y, weight
+    )
+    assert model.certificate_.certified
+    for exact in (False, True):
+        assert verify(model, X, y, weight, exact=exact).certified

@@ -114,3 +114,9 @@ def test_it_is_needed_again(tmp_path):
 def test_refusals(model, y, offset, message):
     with pytest.raises(BadInput, match=message):
         model.fit(X, y, offset=offset)
+
+
+@pytest.mark.parametrize("loss", ["hinge", losses.Scaled(losses.Hinge(), 2.0)])
+def test_the_hard_margin_takes_no_offset(loss):
+    with pytest.raises(BadInput, match="hard margin"):
+        LinearClassifier(loss, C=np.inf).fit(X + 5 * Y[:, None], Y, offset=OFFSET)

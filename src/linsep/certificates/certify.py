@@ -98,13 +98,13 @@ def certify(
     """
     if isinstance(problem, CoupledProblem):
         return _certify_coupled(problem, solution, tol)
-    if isinstance(problem, GroupProblem):
-        return group_certificate(_part(problem, solution, tol))
     if hard_margin(problem.loss, problem.penalty):
         return _certify_margin(problem, solution, tol)
     here = problem.data.location is not Location.CLUSTER
     if here and nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
         return exact_zero(tol)
+    if isinstance(problem, GroupProblem):
+        return group_certificate(_part(problem, solution, tol))
     found = _by_duality_or_curvature(problem, solution, tol)
     if not _doubled(solution) or (found.certified and not problem.penalty.absent):
         return found

@@ -87,13 +87,18 @@ class LossFactor:
         assert not isinstance(self.loss, CoupledLoss)
         if isinstance(dual, Linearised) or not self._scales_dual:
             return dual
-        return Explicit(np.clip(dual.u / self.factor, *self.loss.domain))
+        rest = None if dual.rest is None else dual.rest / self.factor
+        return Explicit(np.clip(dual.u / self.factor, *self.loss.domain), rest)
 
     def user_dual(self, dual: Linearised | Explicit) -> Linearised | Explicit:
         """A dual point of the plain problem as one of the user's: slopes are c times as steep."""
         if isinstance(dual, Linearised) or not self._scales_dual:
             return dual
-        return Explicit(self.factor * dual.u)
+        scaled = Explicit(self.factor * dual.u)
+        if dual.rest is None:
+            return scaled
+        lost = dual.u - self._plain_dual(scaled).u  # exact: neighbouring numbers
+        return Explicit(scaled.u, self.factor * (lost + dual.rest))
 
     def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
         """The lines of a trace in the units of the user."""
@@ -137,9 +142,8 @@ class LossFactor:
         error = found.coef_error
         if math.isfinite(error) and modulus > 0.0:
             apart = 2.0 * lost / modulus
-            error = (
-                math.sqrt(error**2 + apart) if found.kind == "dual" else error + math.sqrt(apart)
-            )
+            local = found.kind == "local"
+            error = error + math.sqrt(apart) if local else math.sqrt(error**2 + apart)
         return replace(
             found,
             dual=dual,
@@ -147,6 +151,7 @@ class LossFactor:
             relative_gap=relative(gap, found.primal, dual),
             coef_error=error * _UP if modulus > 0.0 else math.inf,
             rounding=(found.rounding + lost) * _UP,
+            kind="dual" if found.kind == "exact" else found.kind,  # exact for c C rounded alone
         )
 
 

@@ -136,8 +136,9 @@ def weigh(s: FloatArray, values: FloatArray) -> FloatArray:
 def nothing_to_fit(loss: Loss, sigma: Any, offset: Any, W: FloatArray) -> bool:
     """Whether the objective is exactly zero at weights that are, so that no rounding takes part.
 
-    With w = 0 the margins are sigma b + offset, and whether such a sum is rounded can be told exactly. The loss is zero
-    at its zero margin, and beyond it if it does not grow with the margin (its dual variables are not negative).
+    With w = 0 the margins are sigma b + offset. Whether such a sum m is rounded can be told exactly, and rounding never
+    moves it across a float64 number. The loss is zero at its zero margin, in its dead zone around it, and beyond
+    it if it does not grow with the margin (its dual variables are not negative).
     """
     kink, b = zero_margin(loss), float(W[-1, 0])
     if W[:-1].any() or loss.value(np.array([kink]))[0] != 0.0:
@@ -149,8 +150,17 @@ def nothing_to_fit(loss: Loss, sigma: Any, offset: Any, W: FloatArray) -> bool:
     m = shift + offsets
     part = m - shift
     exact = (shift - (m - part)) + (offsets - part) == 0.0  # Knuth
-    there = (m == kink) | ((m > kink) & (loss.domain[0] == 0.0))
-    return bool((exact & there).all())
+    low, high = _zero_interval(loss, kink)
+    return bool(np.where(exact, (low <= m) & (m <= high), (low < m) & (m < high)).all())
+
+
+def _zero_interval(loss: Loss, kink: float) -> tuple[float, float]:
+    """The margins around the zero margin for which the loss is exactly 0, rounded inwards."""
+    low = high = kink
+    if loss.dead_zone is not None and loss.dead_zone[1] > 0.0:
+        ends = kink - loss.dead_zone[1], kink + loss.dead_zone[1]
+        low, high = ends if kink == 0.0 else (np.nextafter(e, kink) for e in ends)
+    return low, math.inf if loss.domain[0] == 0.0 else high
 
 
 def dual_point(

@@ -6,6 +6,7 @@ couples them (multinomial, Crammer-Singer), or one problem for each class agains
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ from linsep.data import Location, location_of
 from linsep.data.cluster import predict_lazily
 from linsep.data.entrance import inputs, labels, partitions
 from linsep.data.entrance.inputs import FloatArray
+from linsep.errors import BadInput
 from linsep.estimators import fitting, parameters
 from linsep.estimators.fitting import Subproblem
 from linsep.estimators.scoring import dense_coef, scores
@@ -212,6 +214,10 @@ class Classification(ByScores):
         if offset is None:
             return subproblems(loss, known)
         fitting.refuse_offset(self, opened, len(known.classes))
+        if isinstance(loss, Loss) and loss.soft_margin and math.isinf(self.C):
+            raise BadInput(
+                "offset has no meaning for the hard margin (hinge losses with C=inf): use a finite C."
+            )
         sigma = known.signs()
         o = inputs.offsets(offset, opened.rows.shape[0])
         return iter([Subproblem(loss, sigma=sigma, offset=sigma * o)])

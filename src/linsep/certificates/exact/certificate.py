@@ -150,11 +150,16 @@ class _Terms:
 
 
 def _exact_fit(rows: Rows, primal: Fraction, tol: float, fit_intercept: bool) -> bool:
-    """Whether the objective is at most tol times a tiny share of every constant model's, as in ``local.exact_fit``."""
+    """Whether the objective is zero to working precision, as in ``local.exact_fit``.
+
+    It is no more than what the rounding of scores makes of 0, and at most tol times a tiny share of what every constant
+    model loses.
+    """
     if isinstance(rows, CoupledRows) or rows.loss.recedes:
         return False
     vectors = rows.sigma, rows.offset, rows.s * rows.factor
-    return nearest(primal) <= tol * EXACT_FIT * constant_loss(rows.loss, *vectors, fit_intercept)
+    null = constant_loss(rows.loss, *vectors, fit_intercept)
+    return nearest(primal) <= min(rows.rounded_zero(), tol * EXACT_FIT * null)
 
 
 def _conclude(

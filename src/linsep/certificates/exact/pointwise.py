@@ -87,6 +87,14 @@ class PointwiseRows(ExactRows):
             total += self.formula.value(m.take(kept), self.weights(rows).take(kept))
         return total
 
+    def rounded_zero(self) -> float:
+        """Sum of s l that the rounding errors of the scores, up to 4 (d + 16) 2^-53 q, make of 0."""
+        q = score(abs(self.X.astype(np.float64)), np.abs(self.W))[:, 0] + np.abs(self.offset)
+        error, centre = 4.0 * score_share(self.d) * q, zero_margin(self.loss)
+        with np.errstate(over="ignore"):
+            most = np.maximum(self.loss.value(centre - error), self.loss.value(centre + error))
+            return float((self.s * self.factor * most).sum())
+
     def _margins(self) -> Iterator[tuple[slice, Dyadic]]:
         """Yield the margins of one block of rows after another, without rounding."""
         theta = self.W[:, 0]
