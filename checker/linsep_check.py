@@ -43,6 +43,8 @@ ROUNDOFF = Fraction(1, 2**53)
 EXACT_FIT = Fraction(1, 10**6)
 #: Newton steps on the dual of a smooth loss, as long as each improves the bound.
 STEPS = 30
+#: Shares by which all dual variables are moved towards 0; the bound loses no more than that.
+SHRINK = (Fraction(1, 1 << 34), Fraction(1, 1 << 25))
 #: Powers of 10 up to which the pivot of a column means that it depends on those before it.
 PIVOTS = (-190, -24)
 
@@ -683,7 +685,7 @@ class Margins(Problem):
         return [next((end for end in ends if abs(x - end) <= near), x) for x in u]
 
     def loosened(self, u):
-        """Yield u at the slopes of the losses with rows on a kink inside the domain, then with all rows.
+        """Yield u at the slopes of the losses with rows on a kink inside the domain, then with all rows, then shrunk.
 
         A row whose score may err across a kink, or across the short parabola in its place, may have any u there.
         """
@@ -709,6 +711,8 @@ class Margins(Problem):
         yield tight
         if not self.loss.square and not self.loss.epsilon:
             yield loose  # a parabola lets its rows move as if they were all in the middle of it
+        if low < 0 < high:  # at a degenerate vertex too few u are inside the domain to be moved
+            yield from ([x * (1 - share) for x in u] for share in SHRINK)
 
     def room(self, u):
         """How freely each u may move; not at all at an end of the domain or a kink of l*."""
@@ -1445,6 +1449,7 @@ def exact_fit(problem, high, tol):
     for i, s in enumerate(problem.s):
         reach = problem.scale * sum(abs(x * w[j]) for j, x in problem.rows[i])
         error = 4 * (problem.d + 17) * ROUNDOFF * (reach + abs(w[-1]) + abs(problem.offset[i]))
+        error += loss.epsilon
         most += s * max(loss.value(loss.centre - error)[1], loss.value(loss.centre + error)[1])
         m = problem.sigma[i] * b + problem.offset[i]
         sides[(m > loss.centre) == (problem.sigma[i] > 0)] += s * loss.value(m)[1]

@@ -567,3 +567,29 @@ def test_powers_of_years_to_the_twelfth_are_proven(loss, C):
     model = linsep.LinearClassifier(loss=loss, C=C).fit(X, y)
     assert model.certificate_.certified
     assert linsep.verify(model, X, y, exact=True).relative_gap <= 1e-6
+
+
+def test_weights_over_many_decades_do_not_hide_independent_columns():
+    rng = np.random.default_rng(3)
+    X, t = np.eye(5)[rng.integers(0, 5, 15)], rng.normal(size=15)
+    t[0] = 1e8
+    weight = 10.0 ** rng.uniform(-12, 12, 15)
+    model = linsep.LinearRegressor(losses.Huber(1e8)).fit(X, t, weight)
+    assert model.certificate_.certified
+    assert linsep.verify(model, X, t, weight, exact=True).certified
+
+
+def test_tiny_dual_variables_beside_an_unpenalised_feature():
+    rng = np.random.default_rng(0)
+    X = 100.0 * rng.random((28, 1)) ** np.arange(1, 4)
+    y = rng.random(28) < 0.5
+    X, y = np.vstack([X, [[1e4, 1e4, 1e4]]]), np.append(y, True)
+    model = linsep.LinearClassifier("logistic", C=30.0, penalty_factor=[1.0, 0.0, 1.0]).fit(X, y)
+    assert model.certificate_.certified
+    assert linsep.verify(model, X, y, exact=True).certified
+
+
+def test_independent_columns_are_told_exactly():
+    X = [[1, 2, 0, 3], [0, 0, 1, 1], [2, 4, 0, 6]]
+    gram = [[sum(r[a] * r[b] for r in X) for b in range(4)] for a in range(4)]
+    assert rational.independent_columns(gram) == [0, 2]

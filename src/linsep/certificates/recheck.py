@@ -150,11 +150,11 @@ def nothing_to_fit(loss: Loss, sigma: Any, offset: Any, W: FloatArray) -> bool:
     m = shift + offsets
     part = m - shift
     exact = (shift - (m - part)) + (offsets - part) == 0.0  # Knuth
-    low, high = _zero_interval(loss, kink)
+    low, high = zero_interval(loss, kink)
     return bool(np.where(exact, (low <= m) & (m <= high), (low < m) & (m < high)).all())
 
 
-def _zero_interval(loss: Loss, kink: float) -> tuple[float, float]:
+def zero_interval(loss: Loss, kink: float) -> tuple[float, float]:
     """The margins around the zero margin for which the loss is exactly 0, rounded inwards."""
     low = high = kink
     if loss.dead_zone is not None and loss.dead_zone[1] > 0.0:

@@ -24,6 +24,22 @@ def solve_rational(
     return _by_elimination(whole)
 
 
+def independent_columns(gram: Sequence[Sequence[int]]) -> list[int]:
+    """The columns whose Gram matrix is given that do not depend on those before them, by Bareiss's elimination."""
+    rows, kept, before = [list(row) for row in gram], [], 1
+    for at, top in enumerate(rows):
+        check()
+        if top[at] == 0:  # positive semidefinite: nothing is left of this column
+            continue
+        kept.append(at)
+        for i in range(at + 1, len(rows)):
+            lead = rows[i][at]
+            pairs = zip(rows[i], top, strict=True)
+            rows[i] = [(top[at] * x - lead * t) // before for x, t in pairs]
+        before = top[at]
+    return kept
+
+
 def _integers(row: list[Fraction]) -> list[int]:
     common = math.lcm(*(x.denominator for x in row))
     return [x.numerator * (common // x.denominator) for x in row]

@@ -43,7 +43,7 @@ from linsep.exact.decimals import (
     worthwhile,
 )
 from linsep.exact.dyadic import Dyadic, DyadicRows, nearest, rational
-from linsep.exact.rational import solve_rational
+from linsep.exact.rational import independent_columns, solve_rational
 from linsep.interrupts import lapack
 
 FloatArray = npt.NDArray[np.float64]
@@ -54,8 +54,9 @@ _STEPS = 12
 _PIECES = 4
 #: Numbers in the matrix of directions up to which points are corrected.
 _LARGEST = 4e7
-#: Singular values below this share of the largest are rounding; 0 comes second, for columns that are nearly dependent.
-_RANKS = (1e-11, 0.0)
+#: Singular values below this share of the largest are rounding; 0 comes second, for columns that are nearly dependent,
+#: and last the columns that are independent in integers.
+_RANKS = (1e-11, 0.0, None)
 #: Corrected points whose v is made exactly 0; rationals are slow.
 _NEAREST = 3
 #: Shares by which a point at the ends of its domain is shrunk to make room.
@@ -269,17 +270,19 @@ def without_residual(
 
 
 def _clear(
-    rows: PointwiseRows, point: Point, sums: SideSums, columns: list[int], rank: float
+    rows: PointwiseRows, point: Point, sums: SideSums, columns: list[int], rank: float | None
 ) -> Point | None:
     gradient = sums.gradient()
-    room = np.sqrt(rows.room(point)) * rows.s * rows.factor  # of s u, which changes
+    u, h = point.floats(), np.sqrt(rows.room(point))
+    h = np.minimum(h, np.minimum(u - rows.formula.low, rows.formula.high - u))
+    room = h * rows.s * rows.factor  # of s u, which changes
     X = rows.dense()[:, columns]
     changes = _balance(X, room, [gradient[j] for j in columns], rank)
     return None if changes is None else rows.corrected(point, changes)
 
 
 def _clear_classes(
-    rows: CoupledRows, point: Point, sums: ClassSums, fit_intercept: bool, rank: float
+    rows: CoupledRows, point: Point, sums: ClassSums, fit_intercept: bool, rank: float | None
 ) -> Point | None:
     """Class by class, at the expense of the largest one; rows of U add up to 0, so that its sums vanish at last."""
     to = max(range(rows.k), key=lambda c: sums.mass[c])
@@ -297,12 +300,18 @@ def _clear_classes(
 
 
 def _balance(
-    X: FloatArray, room: FloatArray, residual: list[Fraction], rank: float
+    X: FloatArray, room: FloatArray, residual: list[Fraction], rank: float | None
 ) -> dict[int, Fraction] | None:
     """Changes t_i of all rows, or of few of many, with sum t_i x~_i = -residual in independent columns, exactly."""
     if not any(residual):
         return {}
     free = np.flatnonzero(room > 0.0)
+    if rank is None:  # weights over many decades hide from float64 which columns are independent
+        if not 0 < len(free) * float(X.shape[1]) ** 2 <= _SPREAD:
+            return None
+        whole = DyadicRows.of(X[free]).num
+        columns = np.array(independent_columns((whole.T @ whole).tolist()), dtype=int)
+        return _spread(X[np.ix_(free, columns)], free, room, [residual[j] for j in columns])
     scale = np.sqrt((X * X).sum(axis=0))
     scale[scale == 0.0] = 1.0
     weighted = room[free, None] * X[free] / scale

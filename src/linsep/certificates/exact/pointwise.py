@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from linsep.certificates.exact.losses import NOTHING, Interval, formula_of
 from linsep.certificates.exact.points import ExactRows, Point, dense_blocks, row_of
-from linsep.certificates.recheck import Dual, dual_point, given, score
+from linsep.certificates.recheck import Dual, dual_point, given, score, zero_interval
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.losses import Loss, Scaled, zero_margin
 from linsep.problem.closing_rows import score_share
@@ -90,9 +90,10 @@ class PointwiseRows(ExactRows):
     def rounded_zero(self) -> float:
         """Sum of s l that the rounding errors of the scores, up to 4 (d + 16) 2^-53 q, make of 0."""
         q = score(abs(self.X.astype(np.float64)), np.abs(self.W))[:, 0] + np.abs(self.offset)
-        error, centre = 4.0 * score_share(self.d) * q, zero_margin(self.loss)
+        error = 4.0 * score_share(self.d) * q
+        low, high = zero_interval(self.loss, zero_margin(self.loss))
         with np.errstate(over="ignore"):
-            most = np.maximum(self.loss.value(centre - error), self.loss.value(centre + error))
+            most = np.maximum(self.loss.value(low - error), self.loss.value(high + error))
             return float((self.s * self.factor * most).sum())
 
     def _margins(self) -> Iterator[tuple[slice, Dyadic]]:
