@@ -98,7 +98,7 @@ def certify(
     """
     if isinstance(problem, CoupledProblem):
         return _certify_coupled(problem, solution, tol)
-    if hard_margin(problem.loss, problem.penalty):
+    if not isinstance(problem, GroupProblem) and hard_margin(problem.loss, problem.penalty):
         return _certify_margin(problem, solution, tol)
     here = problem.data.location is not Location.CLUSTER
     if here and nothing_to_fit(problem.loss, problem.data.sign, problem.data.offset, solution.W):
