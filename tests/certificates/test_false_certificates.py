@@ -3,6 +3,7 @@
 import copy
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -27,7 +28,10 @@ from linsep import (
     tune,
     verify,
 )
+from linsep.certificates.loss_factor import loss_factor
 from linsep.errors import CertificateError, LinsepError, SeparableData
+from linsep.penalties import ElasticNet
+from linsep.solution import Explicit
 
 pytestmark = pytest.mark.filterwarnings("ignore::linsep.errors.ConvergenceWarning")
 
@@ -522,3 +526,17 @@ def test_an_exact_proof_of_a_scaled_loss_is_rounded_with_its_factor(seed):
     assert model.certificate_.certified
     for exact in (False, True):
         assert verify(model, X, y, weight, exact=exact).certified
+
+
+def test_the_digits_of_a_dual_point_survive_the_factor_of_a_scaled_loss():
+    """u + rest of the plain loss, stored as the dual point of c times that loss, and read again."""
+    rng = np.random.default_rng(0)
+    u = rng.uniform(-1.0, 1.0, 50)
+    stored = Explicit(u, u * 2.0**-54 * rng.uniform(-1.0, 1.0, 50))
+    factor = loss_factor(losses.Scaled(losses.Absolute(), 0.1), ElasticNet(1.0, 0.0))
+    again = factor._plain_dual(factor.user_dual(stored))
+    apart = [
+        Fraction(a) + Fraction(b) - Fraction(c) - Fraction(d)
+        for a, b, c, d in zip(stored.u, stored.rest, again.u, again.rest, strict=True)
+    ]
+    assert max(map(abs, apart)) < 2.0**-100
