@@ -23,6 +23,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep.certificates.optimality import relative
 from linsep.errors import BadInput
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from linsep.losses import Loss
     from linsep.penalties import ElasticNet
     from linsep.solution import TraceRecord
+
+FloatArray = npt.NDArray[np.float64]
 
 #: More than a few roundings take.
 _UP = 1.0 + 8.0 * ROUNDOFF
@@ -84,21 +87,25 @@ class LossFactor:
         return not hard_margin(self.loss, self.penalty)
 
     def _plain_dual(self, dual: Linearised | Explicit) -> Linearised | Explicit:
-        assert not isinstance(self.loss, CoupledLoss)
         if isinstance(dual, Linearised) or not self._scales_dual:
             return dual
-        rest = None if dual.rest is None else dual.rest / self.factor
-        return Explicit(np.clip(dual.u / self.factor, *self.loss.domain), rest)
+        return Explicit(
+            self._divided(dual.u), None if dual.rest is None else dual.rest / self.factor
+        )
+
+    def _divided(self, u: FloatArray) -> FloatArray:
+        assert not isinstance(self.loss, CoupledLoss)
+        return np.clip(u / self.factor, *self.loss.domain)
 
     def user_dual(self, dual: Linearised | Explicit) -> Linearised | Explicit:
         """A dual point of the plain problem as one of the user's: slopes are c times as steep."""
         if isinstance(dual, Linearised) or not self._scales_dual:
             return dual
-        scaled = Explicit(self.factor * dual.u)
+        u = self.factor * dual.u
         if dual.rest is None:
-            return scaled
-        lost = dual.u - self._plain_dual(scaled).u  # exact: neighbouring numbers
-        return Explicit(scaled.u, self.factor * (lost + dual.rest))
+            return Explicit(u)
+        lost = dual.u - self._divided(u)  # exact: neighbouring numbers
+        return Explicit(u, self.factor * (lost + dual.rest))
 
     def user_trace(self, lines: Sequence[TraceRecord]) -> tuple[TraceRecord, ...]:
         """The lines of a trace in the units of the user."""
