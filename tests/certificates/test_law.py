@@ -65,6 +65,11 @@ def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     assert not complaints(seed)
 
 
+def test_an_objective_that_underflows_in_a_simpler_problem_is_not_called_zero():
+    """Weights of 3e-321 times a width of 9e-4."""
+    assert not complaints(820936)
+
+
 def test_a_hard_margin_that_rounding_left_a_little_short_passes():
     """|w|^2/2 may then be below the lower bound."""
     assert not complaints(809395)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep.certificates.optimality import Optimality, enclose
+from linsep.certificates.rows import UNDERFLOW
 from linsep.losses import Absolute, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
 
     Dual = Linearised | Explicit
+
+#: At least the products below, each of which may underflow.
+_PRODUCTS = 16
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,8 @@ class Relaxation:
     def certificate(self, found: Optimality, W: FloatArray, mass: float) -> Optimality:
         """What the certificate of the simpler problem says about W in the original; ``mass`` is sum s.
 
-        Sums of d terms and quotients of a few factors err by (d + 16) roundoffs of what they are; ``found.dual`` is
-        free of its own rounding error already.
+        Sums of d terms and quotients of a few factors err by (d + 16) roundoffs of what they are, or underflow;
+        ``found.dual`` is free of its own rounding error already.
         """
         w, inner = W[:-1, 0], self.penalty.scale
         doubt = (len(w) + 16) * ROUNDOFF
@@ -82,10 +86,12 @@ class Relaxation:
         if math.isinf(self.penalty.C):
             penalty = self.original_penalty.value(w)
         primal = self._width * (found.primal / inner) + penalty
+        zero = found.primal == 0.0 == found.rounding and not w.any()
+        underflow = 0.0 if zero else _PRODUCTS * UNDERFLOW
         return enclose(
             primal,
             self._width * (found.dual / inner) * (1.0 - doubt) - slack,
-            self._width * (found.rounding / inner) + slack + doubt * primal,
+            self._width * (found.rounding / inner) + slack + doubt * primal + underflow,
             scale=self.original_penalty.scale,
             tol=found.tol,
             distance=math.inf,
