@@ -18,7 +18,8 @@ from versions import needs_sklearn
 
 import linsep.sklearn as ours
 from linsep import audit
-from linsep.sklearn import huber, huber_newton
+from linsep.penalties import ElasticNet as ElasticNetPenalty
+from linsep.sklearn import huber, huber_newton, least_squares, ordinary
 from linsep.sklearn.fitting import Delegated
 
 X, Y = load_diabetes(return_X_y=True)
@@ -271,6 +272,23 @@ def test_a_gram_matrix_and_a_warm_start_make_no_difference():
     plain.set_params(warm_start=True).fit(X, Y)
     assert plain.n_iter_ == 0
     np.testing.assert_array_equal(plain.coef_, given.coef_)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-3])
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+def test_working_sets_of_dense_columns(alpha, ratio):
+    rng = np.random.default_rng(1)
+    Z = rng.normal(size=(300, 400)) + 0.5 * rng.normal(size=(300, 1)) + 3.0
+    t = Z[:, :9] @ rng.normal(size=9) + rng.normal(size=300)
+    assert Z.size > ordinary.SMALL
+    mine = ours.ElasticNet(alpha=alpha, l1_ratio=ratio).fit(Z, t)
+    proof, audited = mine.certificate_, audit(mine, Z, t)
+    assert proof.certified and audited.optimal
+    assert proof.primal == pytest.approx(audited.objective, rel=1e-10)
+    other = fitted(linear_model.ElasticNet(alpha=alpha, l1_ratio=ratio, tol=1e-6), Z, t)
+    assert proof.dual <= audit(other, Z, t).objective * (1 + 1e-12)
+    penalty, none = ElasticNetPenalty(1 / (600 * alpha), ratio), np.where(Z == Z.max(), np.nan, Z)
+    assert least_squares.elastic_net(none, t, penalty, True, 1e-6) is None
 
 
 def test_descent_goes_on_from_the_minimum():

@@ -37,7 +37,7 @@ _LEAST_RESIDUAL, _LARGEST_RESIDUAL, _MAX_CG = 1e-11, 1e-6, 1000
 #: features of it, and rounds of growing it.
 _FIRST, _SHARE, _MOST_FEATURES, _ROUNDS = 20, 8, 1000, 40
 #: Sweeps of coordinate descent, moves at which it ends in units of the gap, and the share of the gap to reach.
-_SWEEPS, _MOVE, _SAFE = 2000, 0.3, 0.3
+_SWEEPS, _MOVE, _SAFE = 100, 0.3, 0.3
 #: Reading the rows for means, factorisation and certificate counts as this many passes.
 _PASSES = 3
 #: Relative gap to prove: the coefficients are as precise as the factorisation.
@@ -236,7 +236,7 @@ def elastic_net(
     """Least squares with an absolute penalty on dense rows: coordinate descent on the Gram matrix of a working set.
 
     One product X'r a round finds the features that join and estimates the gap. None where the table is small, the
-    working set grows too large, or the proof falls short.
+    working set grows too large, coordinate descent is slow, or the proof falls short.
 
     References: Friedman, Hastie and Tibshirani, 2010 (covariance updates); Johnson and Guestrin, Blitz, 2015.
     """
@@ -262,7 +262,8 @@ def elastic_net(
                 return None
             move, before = 0.1 * move, gap
         work.add(joining)
-        work.descend(move * math.sqrt(tol * primal / len(work.chosen)))
+        if not work.descend(move * math.sqrt(tol * primal / len(work.chosen))):
+            return None
     else:
         return None
     theta = np.append(work.w, t_mean - mean @ work.w)
@@ -325,14 +326,15 @@ class _WorkingSet:
         S.flat[k * (m + 1) :: m + 1] += self.lam
         self.S, self.chosen = S, np.append(self.chosen, columns)
 
-    def descend(self, move: float) -> None:
-        """Coordinate descent until no coordinate moves by more than ``move``, in roots of the objective."""
+    def descend(self, move: float) -> bool:
+        """Coordinate descent until no coordinate moves by more than ``move``, in roots of the objective; if it ends."""
         x = self.w[self.chosen]
         slope = self.S @ x - self.pull[self.chosen]
-        _kernels.quadratic_cd(self.S, self.l1, move, _SWEEPS, x, slope)
+        ended = _kernels.quadratic_cd(self.S, self.l1, move, _SWEEPS, x, slope) > 0
         self.w[self.chosen] = x
         self.r = self.t - x @ self.A[: len(x)]
         self.v = 2.0 * (self.X.T @ self.r)
+        return ended
 
 
 def _moments(
