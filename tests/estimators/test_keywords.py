@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import linsep
+import linsep.sklearn
 from linsep.errors import BadInput
 from linsep.estimators.keywords import REPLACEMENTS
 
@@ -32,6 +33,8 @@ def test_a_keyword_of_scikit_learn_names_its_replacement(kind, word):
         kind(**{word: 1})
     assert str(error.value).startswith(f"{kind.__name__} has no parameter {word!r} ({word}: ")
     assert REPLACEMENTS[word] in str(error.value)
+    drop_in = f"linsep.sklearn.{kind.__name__} takes" in str(error.value)
+    assert drop_in == (kind.__name__ in linsep.sklearn.__all__)
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)

@@ -301,7 +301,7 @@ def test_what_has_no_export():
     texts = make_pipeline(Encoder(types={"ci'ty": "text"}, hash_size=16), LogisticRegression()).fit(
         FRAME, LABELS
     )
-    with pytest.raises(Refused, match="encoded as text, which SQL cannot say portably"):
+    with pytest.raises(Refused, match="encoded as text, which portable SQL cannot express"):
         export.sql(texts, "t")
     with pytest.raises(Refused, match="A StandardScaler cannot be exported"):
         export.sql(StandardScaler().fit(X), "t")

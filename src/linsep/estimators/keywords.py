@@ -31,6 +31,8 @@ REPLACEMENTS = {
     "refit": "leave it out: the chosen model is always fitted to all rows",
     "random_state": "leave it out: this estimator draws no random numbers",
 }
+#: Classes that ``linsep.sklearn`` has, too, with all parameters of scikit-learn.
+DROP_IN = ("LogisticRegression", "LogisticRegressionCV", "LinearSVC", "Perceptron", "SGDClassifier")
 
 
 def explain_keywords(init: Init) -> Init:
@@ -46,8 +48,14 @@ def explain_keywords(init: Init) -> Init:
             if not unknown:
                 raise
             hints = [f"{name}: {REPLACEMENTS[name]}" for name in unknown if name in REPLACEMENTS]
-            text = f"{type(self).__name__} has no parameter {', '.join(map(repr, unknown))}"
+            name = type(self).__name__
+            text = f"{name} has no parameter {', '.join(map(repr, unknown))}"
             hint = f" ({'; '.join(hints)})" if hints else f". It has {', '.join(accepted[1:])}"
-            raise TypeError(f"{text}{hint}.") from error
+            other = (
+                f" linsep.sklearn.{name} takes scikit-learn's parameters."
+                if hints and name in DROP_IN
+                else ""
+            )
+            raise TypeError(f"{text}{hint}.{other}") from error
 
     return wrapped  # type: ignore[return-value]

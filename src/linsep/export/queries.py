@@ -230,8 +230,8 @@ def _encoded(encoding: Encoding) -> list[str]:
     if isinstance(encoding, Category):
         return _categories(encoding, column, absent)
     raise Refused(
-        f"The column {encoding.name!r} is encoded as {encoding.type}, which SQL cannot say portably; "
-        "export a model of numbers, booleans and categories, or score the rows with linsep."
+        f"The column {encoding.name!r} is encoded as {encoding.type}, which portable SQL cannot express: "
+        "fit without that column (linsep fit --ignore), or score the rows with linsep predict."
     )
 
 

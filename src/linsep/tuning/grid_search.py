@@ -114,14 +114,13 @@ def tune(  # noqa: PLR0913
 
     Notes
     -----
-    For each C the models of all folds share their passes over the data. Rule "one_standard_error" takes the smallest C
-    whose mean is within one standard error of the best [2]_.
+    Cross-validation [1]_ fits each C once without each fold; the models of all folds share their passes over the data.
+    Rule "one_standard_error" takes the smallest C whose mean is within one standard error of the best [2]_.
 
     References
     ----------
     .. [1] Stone, Cross-validatory choice and assessment of statistical predictions, Journal of the Royal Statistical
-    Society
-       B 36, 1974.
+       Society B 36, 1974.
     .. [2] Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984.
 
     Examples
