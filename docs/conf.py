@@ -41,6 +41,7 @@ highlight_language = "none"  # unless a block names its language
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings name the types
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True  # one page per public name, into docs/reference
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",

@@ -6,18 +6,18 @@ r"""Formulas of docstrings, which are plain text for a terminal or a tooltip, in
 from __future__ import annotations
 
 _PENALTY = (
-    r"\frac{1 - \mathtt{l1\_ratio}}{2} \lVert w\rVert^2 + \mathtt{l1\_ratio}\,\lVert w\rVert_1"
+    r"&\frac{1 - \mathtt{l1\_ratio}}{2} \lVert w\rVert^2 + \mathtt{l1\_ratio}\,\lVert w\rVert_1"
 )
 _MARGIN = r"y_i (x_i^\top w + b)"
 DISPLAYED = {
     "(1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(y_i (x_i.w + b))": (
-        rf"{_PENALTY} + C \sum_i s_i\, \ell\bigl({_MARGIN}\bigr)"
+        rf"{_PENALTY} \\ &\quad + C \sum_i s_i\, \ell\bigl({_MARGIN}\bigr)"
     ),
     "(1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i loss(t_i - x_i.w - b)": (
-        rf"{_PENALTY} + C \sum_i s_i\, \ell(t_i - x_i^\top w - b)"
+        rf"{_PENALTY} \\ &\quad + C \sum_i s_i\, \ell(t_i - x_i^\top w - b)"
     ),
     "(1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i log(1 + exp(-y_i (x_i.w + b)))": (
-        rf"{_PENALTY} + C \sum_i s_i \log\bigl(1 + e^{{-{_MARGIN}}}\bigr)"
+        rf"{_PENALTY} \\ &\quad + C \sum_i s_i \log\bigl(1 + e^{{-{_MARGIN}}}\bigr)"
     ),
     "1/2 |w|^2 + C sum_i s_i max(0, 1 - y_i (x_i.w + b))        (or its square)": (
         rf"\tfrac12 \lVert w\rVert^2 + C \sum_i s_i \max\bigl(0, 1 - {_MARGIN}\bigr) \quad\text{{(or its square)}}"
