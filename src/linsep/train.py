@@ -172,6 +172,8 @@ def _solve(
     stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
     seed = recipe.seed or 0
     if isinstance(recipe.penalty, GroupElasticNet):
+        if data.location is not Location.MEMORY and data.fits_memory(data.n):
+            data = data.sample(np.arange(data.n))
         return _solve_group(recipe, recipe.penalty, data, start, job, stop)
     chosen = occurring_columns(data)
     if chosen is not None:

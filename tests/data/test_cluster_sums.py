@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from partitioned import Partitioned
 
 import linsep
-from linsep import LinearClassifier, LinearRegressor, LogisticRegression
+from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression, separate
+from linsep.errors import Refused
 from linsep.losses import Huber, get
 from linsep.penalties import ElasticNet
 from linsep.train import Recipe, train
@@ -75,3 +76,76 @@ def test_more_features_than_rows(client, sparse, tuned):
     assert (model.coef_[0] == here.W[:-1, 0]).all()
     assert linsep.verify(model, X, z > 0).certified
     assert model.traffic_.received < 8 * X.shape[0] * X.shape[1] / 2  # vectors, and no rows
+
+
+SEVERAL = {
+    "lasso": (LogisticRegression(C=0.02, l1_ratio=1.0), 12, False, N, 20),
+    "wide": (LogisticRegression(C=0.01), 330, False, 300, 60),
+    "sparse": (LogisticRegression(C=0.1), 400, True, 300, 150),
+}
+
+
+@pytest.mark.parametrize(
+    "kind", ["lasso", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("wide", "sparse"))]
+)
+def test_several_classes_on_the_workers(client, kind, tuned):
+    """Softmax with an L1 penalty, or with more features than rows."""
+    model, d, sparse, n, most = SEVERAL[kind]
+    X, z = table(d, sparse, n)
+    y, cuts = np.digitize(z, [-1.5, 1.5]), (n // 2, n - n // 2)
+    tuned(memory_entries=1000)
+    model.fit(pieces(X, cuts), pieces(y, cuts))
+    assert model.certificate_.certified and model.traffic_.rounds <= most
+    assert linsep.verify(model, X, y).certified
+
+
+GROUPS = np.arange(6) // 2
+AT_THE_CLIENT = {
+    "hinge with L1": (LinearClassifier("hinge", C=0.1, l1_ratio=1.0), False),
+    "hinge, wide": (LinearSVC(), True),
+    "hinge, several classes": (LinearSVC(multiclass="crammer_singer"), False),
+    "hard margin": (LinearSVC(C=np.inf), False),
+    "no penalty": (LogisticRegression(C=np.inf), False),
+    "no penalty, numbers": (LinearRegressor("squared", C=np.inf), False),
+    "no penalty, several classes": (LogisticRegression(C=np.inf), False),
+    "groups": (LogisticRegression(C=0.1, l1_ratio=1.0, feature_groups=GROUPS), False),
+    "factors": (LinearRegressor("squared", C=0.1, penalty_factor=1.0 + GROUPS), False),
+    "separate": (None, True),
+}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("kind", AT_THE_CLIENT)
+def test_what_the_client_must_hold_is_refused_above_a_stated_size(client, kind, tuned):
+    """Rows that fit are copied to the client; more of them are refused with the number allowed and a remedy."""
+    model, wide = AT_THE_CLIENT[kind]
+    X, z = table(400 if wide else 6, sparse=wide, n=200)
+    if "several" in kind:
+        y = np.digitize(z, [-1.5, 1.5])
+    elif kind == "hard margin":
+        y = X[:, 0] > 0
+    else:
+        y = z if isinstance(model, LinearRegressor) else z > 0
+    cuts = (120, 80)
+    rows = pieces(X, cuts), pieces(y, cuts)
+    answer = separate(*rows) if model is None else model.fit(*rows)
+    assert answer.separable if model is None else answer.certificate_.certified
+    tuned(memory_entries=1000)
+    with pytest.raises(Refused, match=r"entries are too many .*at most .*(Let them|Load them)"):
+        separate(*rows) if model is None else model.fit(*rows)
+
+
+@pytest.mark.parametrize("kind", ["groups", "factors"])
+def test_groups_from_disk(kind, tuned, tmp_path):
+    """Rows on disk are copied to memory, as those of a cluster are."""
+    model, _ = AT_THE_CLIENT[kind]
+    X, z = table(6, sparse=False)
+    y = z if kind == "factors" else z > 0
+    np.save(tmp_path / "rows.npy", X)
+    tuned(few_on_disk=0)
+    with linsep.scan(tmp_path / "rows.npy", target=y) as rows:
+        coef = model.fit(rows).coef_.copy()
+        assert (coef == model.fit(X, y).coef_).all()
+        tuned(memory_entries=1000)
+        with pytest.raises(Refused, match="18,000 entries are too many"):
+            model.fit(rows)

@@ -13,6 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 from linsep.data import Location
+from linsep.data.dataset import MEMORY_ENTRIES
 from linsep.errors import Refused
 from linsep.penalties import ElasticNet, GroupElasticNet
 from linsep.problem.pointwise import Problem
@@ -30,8 +31,9 @@ class GroupProblem:
     ) -> None:
         if data.location is not Location.MEMORY:
             raise Refused(
-                "penalty_factor and feature_groups need the rows in memory; these are on disk or on a cluster. Load "
-                "them, or fit without penalty factors and groups."
+                f"penalty_factor and feature_groups need the rows in memory, and {data.n_entries:,} entries are too "
+                f"many to copy from a disk or a cluster (at most {MEMORY_ENTRIES:,}). Load them, fit fewer rows or "
+                "columns, or fit without penalty factors and groups."
             )
         self.loss, self.penalty, self.data = loss, penalty, data
         self.fit_intercept = fit_intercept

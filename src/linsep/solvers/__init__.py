@@ -197,11 +197,11 @@ def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
 
 def _made_of_sums(problem: Problem | CoupledProblem, name: str) -> bool:
     """Whether L1 penalties, or more features than rows, can be fitted by sums over rows, in more rounds."""
-    if isinstance(problem, CoupledProblem) or not problem.loss.smooth:
+    if not problem.loss.smooth or problem.lam == problem.penalty.l1 == 0.0:
         return False
     if problem.penalty.l1 > 0.0:
         return name in ("auto", "working-set")
-    return problem.lam > 0.0 and name in ("auto", "newton-cg")
+    return name in ("auto", "newton-rounds" if isinstance(problem, CoupledProblem) else "newton-cg")
 
 
 _SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cholesky", "sag", "saga")
