@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from typing import Any, Final, TypeVar
 
@@ -68,6 +68,11 @@ class _Deadline(threading.local):
 _DEADLINE = _Deadline()
 
 
+def time_limit(seconds: float | None) -> AbstractContextManager[None]:
+    """``until`` so many seconds from now; no limit if None."""
+    return until(math.inf if seconds is None else time.perf_counter() + seconds)
+
+
 @contextmanager
 def until(deadline: float) -> Iterator[None]:
     """End the calls of ``if_in_time`` inside at ``deadline`` [time.perf_counter()], or earlier if they do already."""
@@ -77,6 +82,12 @@ def until(deadline: float) -> Iterator[None]:
         yield
     finally:
         _DEADLINE.at = before
+
+
+def seconds_left() -> float | None:
+    """Seconds until the user's time ends, a token at least; None if there is no limit."""
+    end = _DEADLINE.at
+    return None if end == math.inf else max(1e-9, end - time.perf_counter())
 
 
 def if_in_time(call: Callable[[], T], otherwise: Callable[[], T]) -> T:
@@ -156,11 +167,11 @@ class Workers(ThreadPoolExecutor):
         self._over = False
 
     def submit(self, task: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
-        """Begin a task, which checks what its caller does."""
-        inherited = _CHECKS.all
+        """Begin a task, which checks what its caller does, and has as much time."""
+        inherited, deadline = _CHECKS.all, _DEADLINE.at
 
         def run() -> T:
-            with checking(*inherited, self._check):
+            with checking(*inherited, self._check), until(deadline):
                 return task(*args, **named)
 
         return super().submit(run)

@@ -18,7 +18,7 @@ import numpy as np
 from linsep.certificates import LossFactor, Optimality, explain, prove
 from linsep.data import Dataset, Location
 from linsep.errors import BadInput, ConvergenceWarning, Refused
-from linsep.interrupts import if_in_time, until
+from linsep.interrupts import if_in_time, seconds_left, until
 from linsep.losses import CoupledLoss
 from linsep.monitoring import Job, note
 from linsep.penalties import GroupElasticNet
@@ -27,7 +27,6 @@ from linsep.problem import (
     GroupProblem,
     MaxMarginProblem,
     Problem,
-    hard_margin,
 )
 from linsep.problem.recipe import Recipe, reproducible_fields
 from linsep.refinement import refine
@@ -147,10 +146,7 @@ def _start(data: Dataset, k: int, start: FloatArray | None, fit_intercept: bool)
 
 
 def _run(solver: Solver, problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """The solution of a solver, or the start if the user's time ends before it has a point of its own.
-
-    A hard margin has no point before the classes are separated: it takes that time. So do rounds on a cluster.
-    """
+    """The solution of a solver, or the start if the user's time ends before it has a point of its own."""
 
     def run() -> Solution:
         return solver.run(problem, theta, stop, seed)
@@ -160,16 +156,14 @@ def _run(solver: Solver, problem: Problem, theta: FloatArray, stop: Stop, seed: 
         W = theta.reshape(-1, 1).copy()
         return Solution(W, dual, Status.TIME_LIMIT, problem.passes, 0.0)
 
-    here = problem.data.location is not Location.CLUSTER
-    whole = not here or hard_margin(problem.loss, problem.penalty)
-    return run() if whole else if_in_time(run, start)
+    return if_in_time(run, start)
 
 
 def _solve(
     recipe: Recipe, data: Dataset, start: FloatArray | None, job: Job
 ) -> tuple[Problem | CoupledProblem | GroupProblem, Solution, str]:
     """Build the problem, choose a solver, run it."""
-    stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
+    stop = Stop(recipe.tol, seconds_left(), recipe.max_passes)
     seed = recipe.seed or 0
     if isinstance(recipe.penalty, GroupElasticNet):
         if data.location is not Location.MEMORY and data.fits_memory(data.n):

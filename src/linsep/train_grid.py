@@ -16,8 +16,9 @@ import numpy.typing as npt
 from linsep.certificates import fragile, loss_factor
 from linsep.certificates.closing import ridge_certificate
 from linsep.certificates.gram import Spanned, from_gram
-from linsep.data import recorded
+from linsep.data import Dataset, recorded
 from linsep.data.row_access import row_blocks
+from linsep.interrupts import if_in_time
 from linsep.problem.recipe import reproducible_fields
 from linsep.solution import Explicit, Solution, Status
 from linsep.solvers.grid import ENGINES
@@ -66,22 +67,28 @@ def fit_by_engine(problem: GridProblem, engine: GridEngine, held: HeldOut) -> Fi
     fits: Fits = {}
     starts: dict[tuple[int, int], FloatArray] = {}
     spanned: list[SpanProposal] = []
-    for proposal in engine.solve(problem, held):
-        if isinstance(proposal, SpanProposal):
-            spanned.append(proposal)
-            continue
-        fit = _concluded(problem, proposal, engine.NAME, perf_counter() - began)
-        key = proposal.c, proposal.f
-        if fit.certificate.certified and not fragile(fit.certificate):
-            fits[key] = fit
-        else:
-            starts[key] = fit.W
-    if spanned:
-        fits = _concluded_in_span(problem, spanned, engine.NAME, held)
+
+    def conclude_proposals() -> None:
+        for proposal in engine.solve(problem, held):
+            if isinstance(proposal, SpanProposal):
+                spanned.append(proposal)
+                continue
+            fit = _concluded(problem, proposal, engine.NAME, perf_counter() - began)
+            key = proposal.c, proposal.f
+            if fit.certificate.certified and not fragile(fit.certificate):
+                fits[key] = fit
+            else:
+                starts[key] = fit.W
+        if spanned:
+            fits.update(_concluded_in_span(problem, spanned, engine.NAME, held))
+
+    if_in_time(conclude_proposals, lambda: None)
     for f in problem.folds:
-        for c in range(len(problem.Cs)):
-            if (c, f) not in fits:
-                fits[c, f] = _fit_alone(problem, c, f, starts.get((c, f)), held)
+        left = [c for c in range(len(problem.Cs)) if (c, f) not in fits]
+        if left:
+            with closing(problem.training_data(f)) as data:
+                for c in left:
+                    fits[c, f] = _fit_alone(problem, data, c, f, starts.get((c, f)), held)
     return fits
 
 
@@ -150,13 +157,12 @@ def _certified_in_span(problem: GridProblem, proposal: SpanProposal) -> Spanned:
 
 
 def _fit_alone(
-    problem: GridProblem, c: int, f: int, start: FloatArray | None, held: HeldOut
+    problem: GridProblem, data: Dataset, c: int, f: int, start: FloatArray | None, held: HeldOut
 ) -> Fit:
-    """A model of its own."""
+    """A model of its own, on the rows outside of part f."""
     recipe = problem.recipe_of(c)
-    with closing(problem.training_data(f)) as data:
-        rows = recorded(data, reproducible_fields(recipe), start)
-        fit = train(recipe, rows, start, warn=False)
+    rows = recorded(data, reproducible_fields(recipe), start)
+    fit = train(recipe, rows, start, warn=False)
     if f >= 0 and held.wanted:
         inside = np.flatnonzero(problem.part == f)
         held.record(problem, c, f, inside, _held_out_scores(problem, f, fit.W))

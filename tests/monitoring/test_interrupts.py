@@ -20,7 +20,10 @@ from linsep import (
     ConvergenceWarning,
     LinearRegressor,
     LinearSVC,
+    LinearSVCCV,
     LogisticRegression,
+    LogisticRegressionCV,
+    ZeroOneClassifier,
     _kernels,
     interrupts,
 )
@@ -394,3 +397,57 @@ def test_a_limit_in_the_middle_leaves_a_true_certificate(name, after, monkeypatc
     slack = 1e-9 * abs(exact.primal)
     assert found.dual <= exact.primal + slack and exact.dual <= found.primal + slack
     assert found.primal - found.dual >= -slack
+
+
+SLOW = {
+    "hard margin": (LinearSVC(np.inf), draw(60, 80)),
+    "one against the rest": (LinearSVC(multiclass="ovr", time_limit=60.0), draw(300, 5, 4)),
+    "cross-validation, smooth grid": (
+        LogisticRegressionCV(Cs=3, cv=3, time_limit=60.0),
+        draw(600, 5),
+    ),
+    "cross-validation, hinge grid": (LinearSVCCV(Cs=3, cv=3, time_limit=60.0), draw(300, 5)),
+    "fewest errors": (ZeroOneClassifier(), draw(300, 5)),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_a_limit_of_what_a_fit_is_part_of_holds_for_the_fit(name):
+    """The time was over long ago: what is left to do is to prove what there is."""
+    model, (X, y) = SLOW[name]
+    with interrupts.until(time.perf_counter() - 60.0), pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    certificate = model.certificate_
+    assert not getattr(certificate, "certified", getattr(certificate, "proven", None))
+    assert np.isfinite(model.coef_).all()
+
+
+def test_time_left_is_that_of_the_nearest_limit_in_every_thread():
+    assert interrupts.seconds_left() is None
+    with interrupts.time_limit(1000.0), interrupts.time_limit(None), interrupts.Workers(1) as pool:
+        here, there = interrupts.seconds_left(), pool.submit(interrupts.seconds_left).result()
+        with interrupts.time_limit(1.0):
+            assert interrupts.seconds_left() <= 1.0
+    assert 900.0 < there <= here <= 1000.0
+
+
+def test_helpers_of_a_sum_end_at_their_next_check():
+    """A long native call of a second thread ends with the sum, not with its block."""
+    data = Memory(np.ones((200_000, 20)), np.ones(200_000), n_threads=2)
+    main, helping, ended = threading.current_thread(), threading.Event(), []
+
+    def add(block, out):
+        if threading.current_thread() is main:
+            assert helping.wait(60.0)
+            raise KeyboardInterrupt
+        helping.set()
+        try:
+            while True:
+                interrupts.check()
+        except interrupts.Cancelled:
+            ended.append(True)
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        data.sum(add, 1)
+    assert ended

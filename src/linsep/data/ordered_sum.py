@@ -13,7 +13,7 @@ import numpy as np
 from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Sum
 from linsep.data.layout import spans
-from linsep.interrupts import check, slices
+from linsep.interrupts import Cancelled, check, checking, slices
 
 
 class _Total:
@@ -68,23 +68,29 @@ def add_up(
                 [np.zeros(size) for _ in own] for own, (_, size) in zip(firsts, wanted, strict=True)
             ]
             for k in span:
-                if not running:
-                    return
                 check()
                 block = opened(k)
                 for (fn, _), part, first in zip(wanted, parts, firsts, strict=True):
                     fn(block, part[bisect_right(first, k) - 1])
             total.add(turn, parts)
 
+    def still_wanted() -> None:
+        if not running:
+            raise Cancelled
+
+    def help_with(opened: Callable[[int], Block]) -> None:
+        with checking(still_wanted):
+            walk(opened)
+
     others = openers[1 : len(turns)]
     tasks: list[Future[None]] = []
     try:
-        tasks += [helpers().submit(walk, opened) for opened in others]
+        tasks += [helpers().submit(help_with, opened) for opened in others]
         walk(openers[0])
         for task in tasks:
             if not task.cancel():
                 task.result()
     finally:
-        running = False  # after an error or Ctrl-C the others stop at their next block
+        running = False  # after an error or Ctrl-C the others stop at their next check
         wait([task for task in tasks if not task.cancel()])
     return total.sums

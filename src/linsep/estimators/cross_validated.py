@@ -9,10 +9,12 @@ import numpy as np
 
 from linsep.data.entrance.inputs import FloatArray
 from linsep.errors import BadInput
+from linsep.estimators import parameters
 from linsep.estimators.classification import Classification
 from linsep.estimators.keywords import explain_keywords
 from linsep.estimators.logistic import LogisticRegression
 from linsep.estimators.svm import LinearSVC
+from linsep.interrupts import time_limit
 from linsep.losses import CoupledLoss, Loss
 from linsep.tuning import Tuning, tune
 from linsep.tuning.results import cv_results
@@ -57,20 +59,21 @@ class _Choosing(Classification):
             raise BadInput(
                 f"{type(self).__name__} has no offset: fit {self._plain.__name__}(C=...) with it, for each C."
             )
-        tuning = tune(
-            self._unchosen(),
-            X,
-            y,
-            self.Cs,
-            l1_ratios=getattr(self, "l1_ratios", None),
-            cv=self.cv,
-            scoring=self.scoring,
-            rule=self.rule,
-            sample_weight=sample_weight,
-            groups=groups,
-            random_state=self.random_state,
-            keep=True,
-        )
+        with time_limit(parameters.limit("time_limit", self.time_limit, "seconds")):
+            tuning = tune(
+                self._unchosen(),
+                X,
+                y,
+                self.Cs,
+                l1_ratios=getattr(self, "l1_ratios", None),
+                cv=self.cv,
+                scoring=self.scoring,
+                rule=self.rule,
+                sample_weight=sample_weight,
+                groups=groups,
+                random_state=self.random_state,
+                keep=True,
+            )
         fitted = vars(tuning.best_estimator_)
         state: dict[str, Any] = self.__dict__
         state.pop("feature_names_in_", None)
@@ -171,8 +174,8 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
     solver : str, default "auto"
         "auto" picks the method that is predicted to be fastest. The page "How to choose a loss and a solver" lists all.
     time_limit, max_passes : float, optional
-        Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
-        gap it has reached and a ``ConvergenceWarning``.
+        Budget in seconds for the whole grid, and in passes over the data for each of its models. When it is spent, the
+        fit ends with valid certificates of the gaps it has reached and a ``ConvergenceWarning``.
     n_threads : int, optional
         Number of threads; all processors by default. Results are bit-identical for any number.
     warm_start : bool, default False
@@ -322,8 +325,8 @@ class LinearSVCCV(_Choosing, LinearSVC):
     solver : str, default "auto"
         "auto" picks the method that is predicted to be fastest. The page "How to choose a loss and a solver" lists all.
     time_limit, max_passes : float, optional
-        Budget in seconds and in passes over the data. When it is spent, the fit ends with a valid certificate of the
-        gap it has reached and a ``ConvergenceWarning``.
+        Budget in seconds for the whole grid, and in passes over the data for each of its models. When it is spent, the
+        fit ends with valid certificates of the gaps it has reached and a ``ConvergenceWarning``.
     n_threads : int, optional
         Number of threads; all processors by default. Results are bit-identical for any number.
     warm_start : bool, default False

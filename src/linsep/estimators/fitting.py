@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from linsep.errors import (
     SeparableData,
 )
 from linsep.estimators.scoring import dense_coef
+from linsep.interrupts import seconds_left, time_limit
 from linsep.losses import CoupledLoss, Loss
 from linsep.monitoring import Job, advance
 from linsep.penalties import ElasticNet
@@ -97,7 +97,7 @@ def solve(
         refuse_nonfinite(X, names)
     try:
         if count > 1:
-            with Job("one-vs-rest", total=count):
+            with Job("one-vs-rest", total=count), time_limit(recipe.time_limit):
                 fits = _train(recipe, subproblems, count, X, weight, start)
         else:
             fits = _train(recipe, subproblems, count, X, weight, start)
@@ -174,12 +174,11 @@ def _train(
     start: FloatArray | None,
 ) -> list[Fit]:
     fits: list[Fit] = []
-    began = perf_counter()
     at = 0
     for done, part in enumerate(subproblems):
         share = recipe
         if count > 1 and (recipe.time_limit or recipe.max_passes):
-            share = _share_limits(recipe, fits, perf_counter() - began, count - done)
+            share = _share_limits(recipe, fits, count - done)
         columns = slice(at, at + part.width)
         at = columns.stop
         factor = certificates.loss_factor(part.loss, recipe.penalty)
@@ -375,14 +374,14 @@ def verification_parts(
         at = columns.stop
 
 
-def _share_limits(recipe: Recipe, fits: list[Fit], seconds: float, left: int) -> Recipe:
+def _share_limits(recipe: Recipe, fits: list[Fit], left: int) -> Recipe:
     """Equal shares of the remaining time and passes; at least a token of each."""
-    time_limit, max_passes = recipe.time_limit, recipe.max_passes
-    if time_limit is not None:
-        time_limit = max(time_limit - seconds, 1e-9) / left
+    seconds, max_passes = seconds_left(), recipe.max_passes
+    if seconds is not None:
+        seconds /= left
     if max_passes is not None:
         max_passes = max((max_passes - sum(fit.n_passes for fit in fits)) / left, 1.0)
-    return replace(recipe, time_limit=time_limit, max_passes=max_passes)
+    return replace(recipe, time_limit=seconds, max_passes=max_passes)
 
 
 def _joined_trace(fits: list[Fit]) -> tuple[TraceRecord, ...]:

@@ -20,6 +20,7 @@ from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refuse
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
 from linsep.estimators.scoring import dense_coef, scores
+from linsep.interrupts import until
 from linsep.losses import get
 from linsep.monitoring import Job
 from linsep.penalties import ElasticNet
@@ -188,7 +189,7 @@ class ZeroOneClassifier(ByScores):
         given = inputs.weights(sample_weight, rows.shape[0])
         weight = labels.weigh(known, given, self.class_weight, owner)
         points = distinct(_dense(rows, owner), known.signs(), weight)
-        with Job("fewest errors"):
+        with Job("fewest errors"), until(began + limit):
             found = minimise(
                 points,
                 _Starts(points, limit),

@@ -88,6 +88,7 @@ class _Best:
         sums = solution.sums
         if sums is None:
             sums = problem.closing(self.theta, self.dual)
+            self.solution = replace(solution, sums=sums)
         self.primal, self.lower = problem.values(self.theta, sums)
         self.mixed = False  # point and dual point have not met in a closing pass
 

@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from linsep.data import Memory
+from linsep.interrupts import if_in_time
 from linsep.monitoring import note
 from linsep.separability import Separable, decide
 from linsep.separability.witness import Witness
@@ -66,8 +67,7 @@ def minimise(
             if not search.best.keep(swept.positive == (points.sign > 0)):
                 search.begin(starts)  # as near as coefficients in floats come
             return search.best.centred(swept.errors, (), "sweep")
-    search.begin(starts)
-    search.run(rounds)
+    if_in_time(lambda: search.cover(starts, rounds), lambda: None)
     return search.best.centred(search.bound, search.proof, "cover")
 
 
@@ -105,7 +105,11 @@ class Attempt:
         return isinstance(answer, Separable) and self.offer(answer.hyperplane.homogeneous())
 
     def centred(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
-        """The result, the hyperplane moved away from the points on either side if there is room."""
+        """The result, the hyperplane moved away from the points on either side if there is room and time."""
+        if_in_time(self._centre, lambda: None)
+        return self.found(bound, witnesses, method)
+
+    def _centre(self) -> None:
         side = np.where(self.wrong, -self.points.sign, self.points.sign)
         if side.min() < side.max():
             answer = decide(Memory(self.points.X, side, n_threads=1))
@@ -114,7 +118,6 @@ class Attempt:
                 same = np.array_equal(self.points.wrong(theta), self.wrong)
                 if same and _clearance(self.points, theta) > _clearance(self.points, self.theta):
                     self.theta = theta
-        return self.found(bound, witnesses, method)
 
     def found(self, bound: int, witnesses: tuple[Witness, ...], method: str) -> Found:
         """The result."""
@@ -156,16 +159,25 @@ class Search:
         return met or self.stuck or perf_counter() > self.deadline
 
     def separable(self) -> bool:
-        """Whether no error is needed at all."""
-        return self.best.errors == 0 or self.best.keep(np.ones(len(self.points), dtype=bool))
+        """Whether no error is needed at all; False if there is no time to tell."""
+        if self.best.errors == 0:
+            return True
+        everything = np.ones(len(self.points), dtype=bool)
+        return if_in_time(lambda: self.best.keep(everything), lambda: False)
+
+    def cover(self, starts: Iterable[FloatArray], rounds: int | None) -> None:
+        """Bounds and hyperplanes, better and better; what was found stays if time ends it."""
+        self.begin(starts)
+        self.run(rounds)
 
     def begin(self, starts: Iterable[FloatArray]) -> None:
         """Line searches from the given hyperplanes, and a few packings of disjoint witnesses."""
         everything = np.arange(len(self.points))
-        A, _ = self.points.vectors
         for theta in starts:
             self.best.offer(theta)
-            self._improve(self._inside(theta), patience=40 + 4 * A.shape[1])
+            if perf_counter() > self.deadline:
+                return
+            self._improve(self._inside(theta), patience=44 + 4 * self.points.X.shape[1])
         for _ in range(_PACKINGS):
             if self.over():
                 return

@@ -8,6 +8,7 @@ from time import perf_counter
 
 from linsep.data import dataset, recorded
 from linsep.data.row_access import is_sparse
+from linsep.interrupts import seconds_left
 from linsep.losses import CoupledLoss
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -38,7 +39,7 @@ def solve(problem: GridProblem, held: HeldOut) -> Iterator[Proposal]:
     with closing(dataset(problem.rows, *vectors, None, recipe.n_threads)) as data:
         rows = recorded(data, reproducible_fields(recipe), list(Cs), part)
         shared = Problem(problem.loss, ElasticNet(Cs[0]), rows, recipe.fit_intercept)
-        stop = Stop(recipe.tol, recipe.time_limit, recipe.max_passes)
+        stop = Stop(recipe.tol, seconds_left(), recipe.max_passes)
         models = newton.Grid(shared, part, Cs)
         found = walk.solve(models, stop, held.scores, recipe.seed or 0)
         passes = shared.passes / max(1, len(found))

@@ -19,6 +19,7 @@ from linsep.data.cluster.engine import Column, Engine, Source, cut, lengths, pic
 from linsep.data.layout import FAN, one_after_another
 from linsep.data.location import Location, location_of
 from linsep.errors import BadInput, ClusterError, LinsepError
+from linsep.interrupts import check
 
 LARGE = 4096  # bytes of a function beyond which it is sent once and not in every task
 POLL = 0.5  # seconds between two looks at the workers
@@ -117,19 +118,20 @@ class DaskEngine(Engine):
 
         idle_since = None
         pending = self._compute(list(column)) if any(map(_lazy, column)) else list(column)
-        try:
-            while True:
+        while True:
+            check()
+            try:
                 self._refuse_closed()
                 try:
                     wait(pending, timeout=POLL)  # type: ignore[no-untyped-call]
-                    break
                 except TimeoutError:
                     idle_since = self._still_idle(idle_since)
-            return list(self.client.gather(pending))
-        except LinsepError:
-            raise
-        except Exception as error:
-            raise self._explained(error, pending) from error
+                    continue
+                return list(self.client.gather(pending))
+            except LinsepError:
+                raise
+            except Exception as error:
+                raise self._explained(error, pending) from error
 
     def dumps(self, fn: Any) -> bytes:
         import cloudpickle  # type: ignore[import-untyped] # noqa: PLC0415 - comes with Dask
