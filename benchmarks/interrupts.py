@@ -32,6 +32,7 @@ import generators
 import numpy as np
 
 import linsep
+import linsep.solvers
 
 Case = Callable[[], tuple[Callable[[], Any], Any]]
 CASES: dict[str, Case] = {}
@@ -188,6 +189,39 @@ def _() -> Any:
     return _fit(linsep.LinearRegressor(loss="absolute", C=np.inf, solver="interior"), X[:, 1:], t)
 
 
+@case("absolute-rows, absolute loss with L1: 2,000 x 300")
+def _() -> Any:
+    X, y = generators.tall(2_000, 300)
+    t = X[:, 0] + y
+    model = linsep.LinearRegressor("absolute", C=1.0, l1_ratio=1.0, solver="absolute-rows")
+    return _fit(model, X[:, 1:], t)
+
+
+@case("working-set, lasso: 2,000 x 10,000")
+def _() -> Any:
+    X, y = generators.wide(2_000, 10_000)
+    return _fit(linsep.LinearRegressor(C=1.0, l1_ratio=1.0), X, X[:, 0] + y)
+
+
+@case("least squares, C = inf: 3,000 x 1,500")
+def _() -> Any:
+    X, y = generators.tall(3_000, 1_500)
+    return _fit(linsep.LinearRegressor(), X, X[:, 0] + y)
+
+
+@case("least squares, C = inf: 1,500 x 6,000")
+def _() -> Any:
+    X, y = generators.wide(1_500, 6_000)
+    return _fit(linsep.LinearRegressor(), X, X[:, 0] + y)
+
+
+@case("decimal arithmetic: 150 x 10, columns far from zero, C = inf")
+def _() -> Any:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 10)) * 10.0 ** rng.integers(-8, 8, 10) + 1e9
+    return _fit(linsep.LogisticRegression(C=np.inf), X, rng.integers(0, 2, 150))
+
+
 @case("globbing: 600,000 x 60")
 def _() -> Any:
     return _fit(linsep.LinearSVC(solver="globbing"), *generators.tall(600_000, 60))
@@ -202,6 +236,16 @@ def _() -> Any:
 @case("softmax: 40,000 x 200, 10 classes")
 def _() -> Any:
     return _fit(linsep.LogisticRegression(C=10.0), *_several(40_000, 200, 10))
+
+
+@case("softmax, C = inf: 4,000 x 60, 6 classes")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(C=np.inf), *_several(4_000, 60, 6))
+
+
+@case("softmax, wide: 1,000 x 10,000, 8 classes")
+def _() -> Any:
+    return _fit(linsep.LogisticRegression(C=1e4), *_several(1_000, 10_000, 8))
 
 
 @case("softmax, l1: 10,000 x 150, 6 classes")
@@ -220,6 +264,12 @@ def _() -> Any:
     X, y = _text()
     y = 2 * (y > 0) + (np.arange(len(y)) % 2)
     return _fit(linsep.LinearSVC(multiclass="ovr", n_threads=2), X, y)
+
+
+@case("one against the rest, C = inf: 20,000 x 100, 30 classes")
+def _() -> Any:
+    model = linsep.LogisticRegression(C=np.inf, multiclass="ovr")
+    return _fit(model, *_several(20_000, 100, 30))
 
 
 @case("large means: 40,000 x 200")
@@ -242,6 +292,21 @@ def _() -> Any:
 @case("ZeroOneClassifier: 400 x 5")
 def _() -> Any:
     return _fit(linsep.ZeroOneClassifier(time_limit=8.0), *generators.tall(400, 5))
+
+
+@case("ZeroOneClassifier: 100,000 x 60")
+def _() -> Any:
+    return _fit(linsep.ZeroOneClassifier(time_limit=8.0), *generators.tall(100_000, 60))
+
+
+@case("LogisticRegressionCV: 40,000 x 200")
+def _() -> Any:
+    return _fit(linsep.LogisticRegressionCV(), *generators.tall(40_000, 200))
+
+
+@case("LinearSVCCV: 20,000 x 100")
+def _() -> Any:
+    return _fit(linsep.LinearSVCCV(), *generators.tall(20_000, 100))
 
 
 @case("separate: 4,000 x 500, separable")
@@ -537,6 +602,10 @@ def main() -> None:
     )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    missing = [
+        name for name in linsep.solvers.SOLVERS if not any(c.startswith(name) for c in CASES)
+    ]
+    assert not missing, f"no case for the solvers {missing}"
     chosen = [n for n in CASES if not options.names or n.startswith(tuple(options.names))]
     sender = None if options.stalls else Sender()
     lines = []
