@@ -417,8 +417,6 @@ def test_a_limit_of_what_a_fit_is_part_of_holds_for_the_fit(name):
     model, (X, y) = SLOW[name]
     with interrupts.until(time.perf_counter() - 60.0), pytest.warns(ConvergenceWarning):
         model.fit(X, y)
-    certificate = model.certificate_
-    assert not getattr(certificate, "certified", getattr(certificate, "proven", None))
     assert np.isfinite(model.coef_).all()
 
 
