@@ -106,7 +106,9 @@ def write_report(  # noqa: PLR0913
     size = len(text.encode())
     if size > page.LARGEST:
         raise AssertionError(f"the report has {size} bytes, more than it ever should")
-    return _write(Path(path), text)
+    written = Path(path)
+    write_file(written, text.encode())
+    return written
 
 
 def require() -> None:
@@ -228,8 +230,3 @@ def _support(subject: Subject) -> list[tuple[str, str]]:
         if value is not None and np.ndim(value) == 0:
             lines.append((text, words.number(float(value), 6)))
     return lines
-
-
-def _write(path: Path, text: str) -> Path:
-    write_file(path, text.encode())
-    return path

@@ -130,9 +130,6 @@ class PersistedRows:
 
     def send(self, what: str, which: Any, vector: Callable[[], Any]) -> SentVector:
         """The vector cut as the rows are, and sent unless ``which`` of its kind was the last to be."""
-        return self._send(what, which, vector)
-
-    def _send(self, what: str, which: Any, vector: Callable[[], Any]) -> SentVector:
         found = self._sent.get(what)
         if found is None or found[0] is not which:
             self._sent.pop(what, None)
@@ -151,7 +148,7 @@ class PersistedRows:
         return Source(self._engine.restart(), self._x, self._count, target, weights)
 
     def _once(self, v: Any, name: str) -> Column | None:
-        return None if v is None else self._send(name, v, lambda: v).column
+        return None if v is None else self.send(name, v, lambda: v).column
 
     def predict(self, model: Any, method: str, encode: Encode | None) -> npt.NDArray[Any]:
         """``model.method`` of all rows, at the client."""
