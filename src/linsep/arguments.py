@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from linsep.errors import BadInput
 
@@ -41,6 +43,14 @@ def number(name: str, given: Any) -> float:
         raise BadInput(f"{name} is too large for a float64; use inf.") from error
 
 
+def positive(name: str, given: Any, other: str = "") -> float:
+    """A positive finite number; ``other`` is what the message offers beside it."""
+    value = number(name, given)
+    if not 0 < value < np.inf:
+        raise BadInput(f"{name} must be a positive finite number{other}, got {given!r}.")
+    return value
+
+
 def is_whole(given: object, least: int, most: int) -> bool:
     """Whether a whole number of that range was given, and not a truth value."""
     if isinstance(given, bool | np.bool_) or not isinstance(given, Integral):
@@ -56,6 +66,22 @@ def count(name: str, given: Any, what: str, most: int = 2**63 - 1) -> int:
             f"{name} must be a whole number of {what}, at least 1{upper}, got {given!r:.80}."
         )
     return int(given)
+
+
+def seed(given: Any, most: int | None = None) -> int | None:
+    """A whole number from whatever ``random_state`` is; None stays None."""
+    if given is None:
+        return None
+    if isinstance(given, Integral):
+        if 0 <= int(given) <= (int(given) if most is None else most):
+            return int(given)
+    else:
+        with suppress(ValueError):
+            return int(check_random_state(given).randint(2**31 - 1))
+    upper = "" if most is None else f" and at most {most:,}"
+    raise BadInput(
+        f"random_state must be None, a whole number >= 0{upper} or a numpy RandomState, got {given!r:.80}."
+    )
 
 
 def threads(given: Any) -> int | None:

@@ -292,9 +292,15 @@ class TestHaar:
     [
         (RadialBasis("centre"), "one of 'farthest', 'quantiles', got 'centre'"),
         (RadialBasis([[1.0]]), "1 coordinates, X has 2 features"),
-        (RadialBasis(n_centres=0), "n_centres must be a whole number of at least 1, got 0"),
+        (
+            RadialBasis(n_centres=0),
+            "n_centres must be a whole number of centres, at least 1, got 0",
+        ),
         (RadialBasis(width=-1.0), "width must be a positive finite number, got -1.0"),
-        (RectifiedBasis(2.5), "n_functions must be a whole number of at least 1, got 2.5"),
+        (
+            RectifiedBasis(2.5),
+            "n_functions must be a whole number of functions, at least 1, got 2.5",
+        ),
         (RectifiedBasis(b=[1.0]), "b is given without a"),
         (RectifiedBasis(a=[[1.0]]), "a has 1 columns, X has 2 features"),
         (RectifiedBasis(a=[[1.0, 2.0]], b=[1.0, 2.0]), "one offset for each of 1 rows"),
@@ -302,7 +308,10 @@ class TestHaar:
         (FourierBasis(period=0.0), "period must be a positive number"),
         (FourierBasis(True), "n_frequencies must be a whole number"),
         (Polynomial(-1), "of Polynomial must be an int"),
-        (HaarWavelet(21), "levels must be at most 20, got 21"),
+        (
+            HaarWavelet(21),
+            "levels must be a whole number of levels, at least 1 and at most 20, got 21",
+        ),
     ],
     ids=lambda value: repr(value)[:40],
 )

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from linsep.basis import parameters
+from linsep import arguments
 from linsep.errors import BadInput
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -65,7 +65,7 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> FourierBasis:
         """Find where each feature begins and how long it is."""
-        parameters.positive_int("n_frequencies", self.n_frequencies)
+        arguments.count("n_frequencies", self.n_frequencies, "frequencies")
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.start_ = X.min(axis=0).astype(np.float64)
         self.period_ = self._period(X.max(axis=0) - self.start_)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from linsep.basis import parameters
+from linsep import arguments
 
 
 class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -62,7 +62,7 @@ class HaarWavelet(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> HaarWavelet:
         """Find the range of each feature."""
-        parameters.positive_int("levels", self.levels, limit=20)
+        arguments.count("levels", self.levels, "levels", most=20)
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.low_ = X.min(axis=0).astype(np.float64)
         self.high_ = X.max(axis=0).astype(np.float64)

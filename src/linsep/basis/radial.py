@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from linsep.basis import parameters
+from linsep import arguments
 from linsep.errors import BadInput
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -102,9 +102,9 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> RadialBasis:
         """Place the centres and set the width."""
-        count = parameters.positive_int("n_centres", self.n_centres)
+        count = arguments.count("n_centres", self.n_centres, "centres")
         if self.width is not None:
-            parameters.positive("width", self.width)
+            arguments.positive("width", self.width)
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         if isinstance(self.centres, str):
             if self.centres not in PLACEMENTS:

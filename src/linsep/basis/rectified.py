@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from linsep.basis import parameters
+from linsep import arguments
 from linsep.errors import BadInput
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -72,7 +72,7 @@ class RectifiedBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> RectifiedBasis:
         """Draw the directions and offsets, or check those given."""
-        count = parameters.positive_int("n_functions", self.n_functions)
+        count = arguments.count("n_functions", self.n_functions, "functions")
         if self.b is not None and self.a is None:
             raise BadInput("b is given without a: an offset belongs to a direction; give both.")
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from linsep import arguments, losses
 from linsep.errors import BadInput, Refused, require_tolerance
@@ -18,6 +16,7 @@ from linsep.train import Recipe
 # Checks that other layers share.
 one_of, flag, number = arguments.one_of, arguments.flag, arguments.number
 count, threads = arguments.count, arguments.threads
+positive, seed = arguments.positive, arguments.seed
 
 #: Parameters with a value for each feature.
 _BY_FEATURE = ("penalty_factor", "feature_groups")
@@ -89,14 +88,6 @@ def regression_loss(given: Any) -> Loss:
     return _loss_for("regression", "real targets", given).for_targets()
 
 
-def positive(name: str, given: Any, other: str = "") -> float:
-    """A positive finite number; ``other`` is what the message offers beside it."""
-    value = number(name, given)
-    if not 0 < value < np.inf:
-        raise BadInput(f"{name} must be a positive finite number{other}, got {given!r}.")
-    return value
-
-
 def positive_or(name: str, given: Any, word: str) -> float | None:
     """A positive finite number, or None for the word."""
     if isinstance(given, str) and given == word:
@@ -133,17 +124,3 @@ def _limit(name: str, given: Any, unit: str) -> float | None:
     if not limit > 0:
         raise BadInput(f"{name} must be a positive number of {unit}, or None, got {given!r}.")
     return limit
-
-
-def seed(given: Any) -> int | None:
-    """A whole number from whatever random_state is."""
-    if given is None:
-        return None
-    if isinstance(given, Integral) and int(given) >= 0:
-        return int(given)
-    try:
-        return int(check_random_state(given).randint(2**31 - 1))
-    except ValueError as error:
-        raise BadInput(
-            f"random_state must be None, a whole number >= 0 or a numpy RandomState, got {given!r}."
-        ) from error

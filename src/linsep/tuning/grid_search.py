@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
-from linsep.arguments import flag, one_of
+from linsep.arguments import flag, one_of, seed
 from linsep.bounds import clopper_pearson
 from linsep.certificates import Optimality
 from linsep.data import Location, location_of
@@ -139,7 +138,7 @@ def tune(  # noqa: PLR0913
     if l1_ratios is not None:
         how: dict[str, Any] = {"cv": cv, "validation": validation, "test": test, "groups": groups}
         how |= {"scoring": scoring, "rule": rule, "reject": reject, "refit": refit, "keep": keep}
-        how |= {"sample_weight": sample_weight, "random_state": _seed(random_state)}
+        how |= {"sample_weight": sample_weight, "random_state": seed(random_state, most=2**32 - 1)}
         return _tune_ratios(estimator, X, y, Cs, l1_ratios, how)
     parts_of = tunable_parts(estimator, "tune")
     grid = grid_of(Cs)
@@ -157,7 +156,7 @@ def tune(  # noqa: PLR0913
         test=test,
         groups=groups,
         classifier=classifier,
-        seed=_seed(random_state),
+        seed=seed(random_state, most=2**32 - 1),
     )
     in_memory = data.location is Location.MEMORY
     if reject and not in_memory:
@@ -276,21 +275,6 @@ def read(parts: Parts, X: Any, y: Any, weight: Any) -> LabelledRows:
         rows, names, target = asked._read_targets(X, y)
         X = rows if names is None and not on_disk else X
     return LabelledRows(X, target, weights(weight, len(target)))
-
-
-def _seed(random_state: Any) -> int | None:
-    if random_state is None:
-        return None
-    if isinstance(random_state, int | np.integer):
-        if not 0 <= random_state < 2**32:
-            raise BadInput(
-                f"random_state must be a whole number from 0 to 2**32 - 1, got {random_state!r:.40}."
-            )
-        return int(random_state)
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except ValueError as error:
-        raise BadInput(f"random_state: {error}") from error
 
 
 def _refuse_with_steps(X: Any, cv: Any, reject: bool) -> None:
