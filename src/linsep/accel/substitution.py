@@ -12,9 +12,6 @@ from types import ModuleType
 
 Pairs = dict[str, tuple[type, type]]
 
-#: Packages whose names programs import.
-PACKAGES = ("sklearn.linear_model", "sklearn.svm")
-
 
 def pairs() -> Pairs:
     """Name -> (class of scikit-learn, class of linsep)."""

@@ -185,10 +185,10 @@ def test_a_judged_point_has_the_sums_of_its_closing_pass(loss):
         abs(excess) <= 1e-9 or moved == 0.0
     )  # balanced, or more was needed than the band can give
     np.testing.assert_array_equal(sums, problem.closing(other, band.dual()))
-    expected, found = band.contradicted(other)
-    assert primal == expected and (wrong.rows == found.rows).all() and len(wrong.rows)
-    kink = 0.0 if loss.name == "perceptron" else 1.0
-    v = sample.sign * (sample.X @ other[:-1] + other[-1]) + sample.offset - kink
+    margins = sample.sign * (sample.X @ other[:-1] + other[-1]) + sample.offset
+    assert np.isclose(primal, 0.5 * other[:-1] @ other[:-1] + sample.weight @ loss.value(margins))
+    v = margins - (0.0 if loss.name == "perceptron" else 1.0)
+    assert len(wrong.rows)
     against = np.where(v < 0, fixed == low, fixed == high) & (sample.weight > 0)
     assert (wrong.rows == np.flatnonzero(against)).all()
 

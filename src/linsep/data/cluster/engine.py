@@ -41,8 +41,6 @@ class Engine(ABC):
     on the workers are released when nothing refers to their column any more.
     """
 
-    library: str  #: name of the library, for messages
-
     def __init__(self) -> None:
         self.traffic = Traffic()
 

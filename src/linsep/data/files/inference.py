@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-NUMBER, BOOLEAN, STRING, TIME = KINDS = ("number", "boolean", "string", "time")
+NUMBER, BOOLEAN, STRING, TIME = ("number", "boolean", "string", "time")
 
 #: Read as missing in text files, unless the caller gives a list of his own.
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "-", "#N/A")

@@ -94,12 +94,6 @@ class Band:
         """How far the rows of the band are from the kink, as a rule."""
         return 2.0 * float(np.median(np.abs(self.v))) if len(self.rows) else 1.0
 
-    def contradicted(self, theta: FloatArray) -> tuple[float, Wrong]:
-        """One pass: the objective at theta, and the fixed rows whose side is not the one they were fixed for."""
-        self.problem.passes += 1
-        sums, wrong = self._against(self._sides(theta), 1, reads=(SORTED,))
-        return float(sums[0]) + self.problem.penalty_value(theta), wrong
-
     def judged(self, theta: FloatArray, part: FloatArray) -> tuple[float, Wrong, FloatArray]:
         """Objective at theta, fixed rows on the wrong side, closing sums; ``part``: dual variables of the band.
 

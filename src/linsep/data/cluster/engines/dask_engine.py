@@ -30,8 +30,6 @@ NO_WORKERS_SECONDS = 30.0
 class DaskEngine(Engine):
     """Tasks of a Dask client."""
 
-    library = "Dask"
-
     def __init__(self, client: Any, count: int) -> None:
         super().__init__()
         self.client, self.numbers = client, list(range(count))

@@ -72,8 +72,6 @@ class Shared:
 class SparkEngine(Engine):
     """Jobs of a Spark session."""
 
-    library = "Spark"
-
     def __init__(self, session: Any, count: int) -> None:
         super().__init__()
         self.session, self.context, self.count = session, session.sparkContext, count
