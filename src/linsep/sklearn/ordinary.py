@@ -19,7 +19,7 @@ from linsep.data.entrance import labels
 from linsep.errors import LinsepError
 from linsep.sklearn import fitting
 from linsep.sklearn.fitting import Delegated, Minimum
-from linsep.sklearn_objectives import Given, objective_of
+from linsep.sklearn_objectives import Given, Objective, objective_of
 
 #: Numbers of X up to which scikit-learn's checks take as long as the fit.
 SMALL = 100_000
@@ -41,22 +41,32 @@ _ORDINARY: dict[str, Callable[[Any], bool]] = {
 
 
 def minimise_classes(
-    model: Any, kind: Any, X: Any, y: Any, tol: float, also: str = "", most: int | None = None
+    model: Any,
+    kind: Any,
+    X: Any,
+    y: Any,
+    tol: float,
+    also: str = "",
+    most: int | None = None,
+    large: Callable[[Objective], Minimum | None] | None = None,
 ) -> tuple[Minimum, Any] | None:
     """The minimum for ordinary labels, and the classes; None if the rows, labels or parameters are not ordinary.
 
-    ``also`` names a parameter that the caller has checked, ``most`` bounds the number of classes.
+    ``also`` names a parameter that the caller has checked, ``most`` bounds the number of classes, and ``large`` solves
+    for an X of any size, of which it returns None where some number is not finite.
     """
-    if not (_ordinary_rows(model, kind, X, y, also) and y.dtype.kind in "iub"):
+    size = SMALL if large is None else math.inf
+    if not (_ordinary_rows(model, kind, X, y, also, size) and y.dtype.kind in "iub"):
         return None
     known = labels.known(y, len(y), kind.__name__)
     if not 2 <= len(known.classes) <= (most or len(y) // 2):
         return None
     problem = objective_of(model, Given(len(y), y, None, known.classes))
     try:
-        return fitting.minimise(problem, X, tol), known.classes
+        found = fitting.minimise(problem, X, tol) if large is None else large(problem)
     except LinsepError:
         return None
+    return None if found is None else (found, known.classes)
 
 
 def minimise_targets(

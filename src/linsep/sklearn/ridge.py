@@ -55,6 +55,7 @@ class MinimisedRidge(_BaseRidge):  # type: ignore[misc]
             raise Delegated("scikit-learn has a warning for solver='sag' on sparse rows")
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
+            sample_weight = None if (sample_weight == 1.0).all() else sample_weight
         targets = np.asarray(y, dtype=float).reshape(len(y), -1)
         problem = ridge(targets, sample_weight, self.alpha, bool(self.fit_intercept))
         alphas = np.broadcast_to(np.ravel(np.asarray(self.alpha, float)), targets.shape[1:])
@@ -193,14 +194,20 @@ class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ig
         -------
         self
         """
-        small = sample_weight is None and _small(X)
-        if not (small and self._fit_ordinary(X, y)):
+        if not (sample_weight is None and self._fit_ordinary(X, y)):
             super().fit(X, y, sample_weight)
         return self
 
     def _fit_ordinary(self, X: Any, y: Any) -> bool:
-        """Fit small data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
-        made = ordinary.minimise_classes(self, RidgeClassifier, X, y, _GAP)
+        """Fit data that need none of scikit-learn's checks; False if these do, or cannot be fitted."""
+
+        def factorised(problem: Objective) -> Minimum | None:
+            Y = np.column_stack([np.asarray(part.sign) for part in problem.parts])
+            alphas = np.full(Y.shape[1], float(self.alpha))
+            return least_squares.minimise_ridge(X, Y, None, alphas, problem.fit_intercept)
+
+        large = None if _small(X) else factorised
+        made = ordinary.minimise_classes(self, RidgeClassifier, X, y, _GAP, large=large)
         if made is None:
             return False
         found, classes = made
