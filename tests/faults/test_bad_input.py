@@ -49,8 +49,12 @@ def damaged(tmp_path):
     return path
 
 
-def raises_nan(model, X, y):
+def gives_nan(model, X, y):
     return float("nan")
+
+
+def fails(model, X, y):
+    return 1 / 0
 
 
 @pytest.mark.parametrize(
@@ -61,7 +65,11 @@ def raises_nan(model, X, y):
         (lambda: LogisticRegression().fit(X, np.array([10**400, 1] * 30)), "beyond 64 bits"),
         (lambda: LogisticRegression().fit(np.array([[10**400], [1]] * 30), y), "beyond float64"),
         (lambda: tune(LogisticRegression(), X, y, ["1", "2"]), "list of numbers"),
-        (lambda: tune(LogisticRegression(), X, y, [1, 2], scoring=raises_nan), "gave nan"),
+        (lambda: tune(LogisticRegression(), X, y, [1, 2], scoring=gives_nan), "gave nan"),
+        (
+            lambda: tune(LogisticRegression(), X, y, [1, 2], scoring=fails),
+            "scoring=fails failed on a held-out part .ZeroDivisionError",
+        ),
         (
             lambda: tune(
                 LogisticRegression(),
@@ -93,6 +101,12 @@ def test_a_loss_without_probabilities_says_what_has_them(kind):
     with pytest.raises(AttributeError) as caught:
         model.predict_proba(X)
     assert "use loss='logistic'" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("count", [-3, 0, 10**9, 10**30, 2.0, "2"])
+def test_number_of_threads_must_be_whole(count):
+    with pytest.raises(BadInput, match=r"n_threads must be a whole number >= 1"):
+        LogisticRegression(n_threads=count).fit(X, y)
 
 
 @pytest.mark.parametrize("count", [1e30, 4.0, 0, -1, 2**70])
