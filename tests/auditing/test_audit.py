@@ -218,6 +218,12 @@ def test_three_classes(model):
     assert found.relative_excess[1] < (0.01 if not isinstance(model, SGDClassifier) else math.inf)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_the_default_of_logistic_regression_cv_has_no_mixing():
+    X, y = WINE
+    assert_consistent(audit(fitted(LogisticRegressionCV(Cs=2, cv=2), X, y), X, y))
+
+
 @pytest.mark.parametrize(
     "model",
     [
