@@ -284,6 +284,14 @@ class Problem:
             out[-1] = 0.0
         return out
 
+    def curvature_sum(self) -> float:
+        """Sum of the kept curvatures (no pass over X)."""
+
+        def add(block: Block, out: FloatArray) -> None:
+            out[0] += block.row_state(CURVATURE)[block.lo : block.hi].sum()
+
+        return float(self.data.sum(add, 1, reads=(CURVATURE,), features=False)[0])
+
     def moments(self, weighted: bool = True) -> tuple[FloatArray, FloatArray, float]:
         """Sums of h x^2, h x and h, with h the kept curvatures (or 1)."""
         self.passes += 1

@@ -31,6 +31,7 @@ from linsep.solvers.newton import continuation, gram_reduction, subsampled
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
+from linsep.solvers.newton.quasi_newton import QuasiNewton
 from linsep.solvers.prediction import predict
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 Method = Callable[[Problem, "FloatArray", Stop, int], Solution]
 
 MAX_SHORT_STEPS = 6  # of Newton's method, where an interior point method can take over
+LONGEST = (
+    60.0  # quasi-Newton steps that may be left, above which conjugate gradients need fewer passes
+)
 GOOD_START = 0.3  # relative gap below which Newton's method gains by a start, above which it loses
 
 
@@ -144,7 +148,7 @@ def _cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Sol
 
 
 def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    return newton.solve(problem, theta, stop, ConjugateGradients())
+    return newton.solve(problem, theta, stop, QuasiNewton(ConjugateGradients(), seed, LONGEST))
 
 
 def _rescued(method: Method) -> Method:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -134,6 +135,22 @@ class Preconditioning(Protocol):
         ...
 
 
+def _divided(diagonal: FloatArray, r: FloatArray) -> FloatArray:
+    out: FloatArray = r / diagonal
+    return out
+
+
+def diagonal_of(
+    problem: Problem, intercept: bool, moments: tuple[FloatArray, FloatArray, float]
+) -> FloatArray:
+    """Diagonal preconditioner of the weights, from sums of h x^2, h x and h; an intercept is eliminated."""
+    squares, hx, h = moments
+    spread = np.maximum(squares - hx * hx / h, 0.0) if intercept else squares
+    diagonal: FloatArray = problem.lam + (SPARSE_SHARE * spread if problem.data.sparse else spread)
+    diagonal[diagonal <= 0] = 1.0
+    return diagonal
+
+
 class ConjugateGradients:
     """Truncated Newton, preconditioned by the diagonal of H or as asked for."""
 
@@ -143,15 +160,6 @@ class ConjugateGradients:
         self.products = 0  # Hessian products of the last step
         self.stalled = False  # whether the last step ended at the limit, or for want of curvature
 
-    def _diagonal(
-        self, problem: Problem, intercept: bool, moments: tuple[FloatArray, FloatArray, float]
-    ) -> Preconditioner:
-        squares, hx, h = moments
-        spread = np.maximum(squares - hx * hx / h, 0.0) if intercept else squares
-        diagonal = problem.lam + (SPARSE_SHARE * spread if problem.data.sparse else spread)
-        diagonal[diagonal <= 0] = 1.0
-        return lambda r: r / diagonal
-
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
         problem, ask = run.problem, self._preconditioning
         apply = ask(problem) if ask is not None else None
@@ -160,7 +168,8 @@ class ConjugateGradients:
         intercept = problem.fit_intercept and h > 0
         mean = hx / h if intercept else np.zeros_like(hx)
         if apply is None:
-            apply = self._diagonal(problem, intercept, moments)
+            diagonal = diagonal_of(problem, intercept, moments)
+            apply = partial(_divided, diagonal)
         rhs = -(g[:-1] - mean * g[-1]) if intercept else -g[:-1]
 
         direction, count = np.zeros(problem.order), itertools.count()

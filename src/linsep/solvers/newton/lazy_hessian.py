@@ -50,15 +50,20 @@ def _factor_work(shape: Shape) -> Work:
     return {"calls": 3.0, "factors": shape.d**3 / 3.0}
 
 
+def prices_of(problem: Problem) -> tuple[float, float]:
+    """Prices of one row of a Gram matrix and of a factorisation, in products with the Hessian of all rows."""
+    shape, known = Shape(problem.data.n, problem.data.d, problem.data.n_entries), prices()
+    product = known.iteration(truncated_work, shape)
+    row, factored = known.iteration(_row_work, shape), known.iteration(_factor_work, shape)
+    return row / product, factored / product
+
+
 class LazyHessian:
     """M^-1 for conjugate gradients, intercept eliminated: see above."""
 
     def __init__(self, problem: Problem) -> None:
-        shape, known = Shape(problem.data.n, problem.data.d, problem.data.n_entries), prices()
-        product = known.iteration(truncated_work, shape)
-        self._row = known.iteration(_row_work, shape) / product  # prices in products
-        self._factored = known.iteration(_factor_work, shape) / product
-        self.price = self._factored + self._row * shape.n
+        self._row, self._factored = prices_of(problem)
+        self.price = self._factored + self._row * problem.data.n
         self._mu: FloatArray | None = None
         self._sums = self._weights = np.zeros(0)
         self._factor: Factor | None = None

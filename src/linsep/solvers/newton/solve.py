@@ -22,7 +22,6 @@ from linsep.solvers.newton import recession
 from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run, linearised
 
 if TYPE_CHECKING:
-    from linsep.data import Block
     from linsep.problem import Problem
     from linsep.solution import FloatArray
 
@@ -33,6 +32,7 @@ SEARCHES = 12  # passes of a line search, at most
 MAX_STEPS = 500
 HALVINGS = 2.0 ** -np.arange(8.0)[::-1]  # lengths of steps that are tried first
 
+Step = tuple["FloatArray", float, float]  # delta, the squared decrement, |r|^2
 Known = tuple["FloatArray", "FloatArray"]  # P and its derivative at some steps
 
 
@@ -49,10 +49,8 @@ class Attempt(Protocol):
 class Direction(Protocol):
     """Solves H delta = -g at theta, where the last sweep was made."""
 
-    def __call__(
-        self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray
-    ) -> tuple[FloatArray, float, float]:
-        """Return the step, the squared decrement -g.delta, and |r|^2 of its residual r = H delta + g."""
+    def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
+        """Return the step, the squared decrement -g.delta, and |r|^2 of r = H delta + g (inf: unknown)."""
         ...
 
 
@@ -131,12 +129,7 @@ def _no_curvature(problem: Problem, g: FloatArray) -> bool:
     """Whether the intercept has a gradient but no row has curvature (no pass over X)."""
     if not problem.loss.straight_tails or not problem.fit_intercept or g[-1] == 0.0:
         return False
-
-    def add(block: Block, out: FloatArray) -> None:
-        out[0] += block.row_state("curvature")[block.lo : block.hi].sum()
-
-    found = problem.data.sum(add, 1, reads=("curvature",), features=False)
-    return bool(found[0] == 0.0)
+    return problem.curvature_sum() == 0.0
 
 
 def solve(
@@ -161,7 +154,8 @@ def solve(
                 run.check_limits()
                 if not curvatures.blend and _no_curvature(problem, g) and curvatures.to_secant():
                     value, g = problem.value_gradient(theta, curvatures.blend)
-                delta, decrement, left = direction(run, theta, value, g)
+                found = direction(run, theta, value, g)
+                delta, decrement, left = found
                 tried = None
                 if not curvatures.blend:
                     dual = linearised(theta, delta)
@@ -173,7 +167,7 @@ def solve(
                 run.check_limits()
                 tiny = decrement <= FINE * value
                 length, trial, new_value, g = _advance(
-                    run, theta, value, g, delta, decrement, curvatures, tried
+                    run, theta, value, g, found, curvatures, tried
                 )
                 if tiny or new_value < value:
                     theta, value = trial, new_value
@@ -229,15 +223,16 @@ def _advance(
     theta: FloatArray,
     value: float,
     g: FloatArray,
-    delta: FloatArray,
-    decrement: float,
+    step: Step,
     curvatures: _Curvatures,
     tried: Tried | None,
 ) -> tuple[float, FloatArray, float, FloatArray]:
     """The unit step, or the exact one when P would rise: length, point, value and gradient there.
 
-    Another point may have been ``tried`` in its place already.
+    Another point may have been ``tried`` in its place already. If the step is not Newton's (its residual is unknown),
+    the zero of the secant of the derivative is tried before the exact step.
     """
+    delta, decrement, left = step
     length, trial, known = 1.0, theta + delta, None
     if tried is not None:
         trial, new_value, new_g, known = tried.at, tried.value, tried.g, tried.along
@@ -245,8 +240,15 @@ def _advance(
         decrement = -dot(g, delta)
     else:
         new_value, new_g = run.problem.value_gradient(trial, curvatures.blend)
-    if decrement > FINE * value and not new_value <= value - 1e-4 * decrement:
-        length = exact_step(run, theta, delta, -decrement, known)
-        trial = theta + length * delta
-        new_value, new_g = run.problem.value_gradient(trial, curvatures.blend)
+    enough = 1e-4 * decrement
+    if decrement > FINE * value and not new_value <= value - enough:
+        rise = dot(new_g, delta)
+        if left == np.inf and 0.0 < rise < np.inf:
+            length = decrement / (decrement + rise)
+            trial = theta + length * delta
+            new_value, new_g = run.problem.value_gradient(trial, curvatures.blend)
+        if length == 1.0 or not new_value <= value - length * enough:
+            length = exact_step(run, theta, delta, -decrement, known)
+            trial = theta + length * delta
+            new_value, new_g = run.problem.value_gradient(trial, curvatures.blend)
     return length, trial, new_value, new_g

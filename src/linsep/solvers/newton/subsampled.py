@@ -1,13 +1,13 @@
 """Dense rows: the measured recipes.
 
-Few features: a pilot by the native Newton method, then Newton-Cholesky on all rows. More features and many rows: a
-pilot by truncated Newton, whose Hessian serves all rows, corrected by the gradients (multisecant; no n d^2 work
-there). Where that is slow it preconditions conjugate gradients, and where these cost more than a factorisation,
-Cholesky factors follow.
+Few features: a pilot by the native Newton method, then Newton-Cholesky on all rows. More features: quasi-Newton steps,
+with the Hessian of a pilot if they are slow and there are many rows. Where that is slow too, it preconditions conjugate
+gradients, and where these cost more than a factorisation, Cholesky factors follow.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,22 +26,27 @@ from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
-from linsep.solvers.newton.lazy_hessian import LazyHessian
-from linsep.solvers.newton.multisecant import Multisecant
+from linsep.solvers.newton.lazy_hessian import LazyHessian, prices_of
+from linsep.solvers.newton.quasi_newton import REST, QuasiNewton
 from linsep.solvers.run import Run, linearised
 
 if TYPE_CHECKING:
     from linsep.solution import FloatArray
     from linsep.solvers.newton.directions import Preconditioner, Step
 
-MANY = 50  # rows per feature from which a pilot's Hessian is a good preconditioner
+MANY = 25  # rows per feature from which a pilot's Hessian is a good preconditioner
 PILOT_PART = 0.1  # the share of the rows that makes it
 GRAM_PASSES = 20  # features per pass: a Hessian of d features costs about d/20 products
 HARD = 12  # products in a step after which the pilot's Hessian is made anew
 MAX_PRODUCTS = (
     100  # in a step with a Hessian that is up to date, after which single precision is to blame
 )
-_PILOT_TOL = 1e-3
+PILOT_ROWS, PILOT_MOST = (
+    10,
+    40,
+)  # rows for each feature that make it at least; more only if they are a small share
+PILOT_PRICE = 1.5  # products that its Gram matrix may cost in any case
+LONGEST = 30.0  # quasi-Newton steps that may be left with the Hessian of a pilot
 INTERPOLATED = 1e-16  # share of the objective of the zero model that is rounding
 
 
@@ -123,19 +128,28 @@ def _in_span(problem: Problem, stop: Stop, seed: int) -> FloatArray:
 class PilotHessian:
     """M^-1 from the Hessian of a pilot, intercept eliminated; every pilot row stands for several."""
 
-    def __init__(self, sub: Problem) -> None:
-        self.sub = sub
-        self.mu = sub.centre()
+    def __init__(self, problem: Problem, seed: int) -> None:
+        row, factored = prices_of(problem)
+        n, d = problem.data.n, problem.data.d
+        enough = min(max(PILOT_ROWS * d, PILOT_PRICE / row), PILOT_MOST * d)
+        rows = int(min(max(PILOT_PART * n, enough), n // 2))
+        self.price = factored + row * rows  # in products with the Hessian of all rows
+        self._draw = partial(sampling.sub_problem, problem, rows, seed)
+        self._sub: tuple[Problem, FloatArray] | None = None  # the pilot and its centre
         self._factor: Factor | None = None
 
     def refresh(self, theta: FloatArray) -> None:
         """Factorise at theta."""
-        self.sub.value_gradient(theta)
-        H = self.sub.hessian(self.mu, single=True)
+        if self._sub is None:
+            sub = self._draw()
+            self._sub = sub, sub.centre()
+        sub, mu = self._sub
+        sub.value_gradient(theta)
+        H = sub.hessian(mu, single=True)
         if not np.isfinite(H).all():
-            H = self.sub.hessian(self.mu)
+            H = sub.hessian(mu)
         S = H[:-1, :-1]
-        if self.sub.fit_intercept and H[-1, -1] > 0:
+        if sub.fit_intercept and H[-1, -1] > 0:
             S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
         self._factor = Factor(S, definite=True)
 
@@ -154,13 +168,14 @@ class Adaptive:
     """
 
     def __init__(self, problem: Problem, hessian: PilotHessian | None) -> None:
-        d = problem.data.d
         self._hessian = hessian
-        if hessian is None and not problem.data.sparse and problem.lam > 0.0:
+        if hessian is None:
             lazy = LazyHessian(problem)
+            self.price = lazy.price
             self._gradients = ConjugateGradients(lazy, MAX_PRODUCTS + int(lazy.price))
         else:
-            self._gradients = ConjugateGradients(hessian, max(20, d // GRAM_PASSES))
+            self.price = hessian.price
+            self._gradients = ConjugateGradients(hessian, max(20, problem.data.d // GRAM_PASSES))
         self._cholesky: Cholesky | None = None
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
@@ -177,18 +192,12 @@ class Adaptive:
 def solve_preconditioned(
     problem: Problem, theta: FloatArray, stop: Stop, seed: int = 0
 ) -> Solution:
-    """Multisecant steps with the Hessian of a pilot; conjugate gradients where these are slow, then Cholesky."""
+    """Quasi-Newton steps; where these are slow with the Hessian of a pilot too, conjugate gradients, then Cholesky."""
     data = problem.data
     if data.n < MANY * data.d:
-        return newton.solve(problem, theta, stop, Adaptive(problem, None))
-    if theta.any():
-        theta, _, _ = problem.start(theta)
-    sub = sampling.sub_problem(problem, int(PILOT_PART * data.n), seed)
-    hessian = PilotHessian(sub)
-    hessian.refresh(theta)
-    if not theta.any():
-        theta = newton.solve(sub, theta, Stop(tol=_PILOT_TOL), Adaptive(sub, hessian)).W[:, 0]
-        theta = np.ascontiguousarray(theta)
-        hessian.refresh(theta)
-    direction = Multisecant(sub, theta, fallback=Adaptive(problem, hessian))
+        fallback = Adaptive(problem, None)
+        direction = QuasiNewton(fallback, seed, fallback.price + REST)
+        return newton.solve(problem, theta, stop, direction)
+    hessian = PilotHessian(problem, seed)
+    direction = QuasiNewton(Adaptive(problem, hessian), seed, LONGEST, hessian)
     return newton.solve(problem, theta, stop, direction)

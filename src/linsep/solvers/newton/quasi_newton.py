@@ -1,0 +1,260 @@
+"""Limited-memory quasi-Newton steps (L-BFGS): one sweep each, no products with the Hessian.
+
+Problem: min lam/2 |w|^2 + sum s l(m), lam > 0. With the last changes S of the point and Y of the gradient, and M an
+approximation of the Hessian, the step is -B g where B is the BFGS update of gamma M^-1 by all pairs of S and Y. M is
+the diagonal of the Hessian of some rows. Where the gradient falls so slowly that the Hessian of a larger sample is paid
+back, M becomes that; where the sample does not help either, another direction takes over for good.
+
+A Newton step by conjugate gradients has to be solved accurately before the next one begins. L-BFGS does not begin anew
+at every step, so it needs about half as many passes where the Hessian is well conditioned.
+
+References: Liu and Nocedal, On the limited memory BFGS method, 1989. Byrd, Nocedal and Schnabel, Representations of
+quasi-Newton matrices, 1994 (compact form).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from linsep.problem import dot
+from linsep.solvers import sampling
+from linsep.solvers.newton.directions import diagonal_of
+
+if TYPE_CHECKING:
+    from linsep.problem import Problem
+    from linsep.solution import FloatArray
+    from linsep.solvers.newton.directions import Preconditioner, Step
+    from linsep.solvers.newton.solve import Direction
+    from linsep.solvers.run import Run
+
+MEMORY, LEAST_MEMORY = 20, 5  # pairs; fewer if products with them would cost as much as a sweep
+SAMPLE = 256  # rows that show the diagonal and the first step
+WINDOW = 5  # steps over which the decrease of the gradient is measured, at least
+REST = 12.0  # steps that are left, about, with the Hessian of a sample
+CHEAP = 3.0  # price of a Hessian that is made at once
+PATIENCE = 2  # predictions in a row that steps take too long
+CLOSED = 0.85  # gap that the gradient leaves, as a part of tol, at which the fit ends
+
+
+class Sampled(Protocol):
+    """Hessian of a sample of the rows."""
+
+    price: float  #: of making it [sweeps]
+
+    def refresh(self, theta: FloatArray) -> None:
+        """Make it at theta."""
+        ...
+
+    def __call__(self, problem: Problem) -> Preconditioner:
+        """Its inverse among the weights, the intercept eliminated."""
+        ...
+
+
+class _Start(NamedTuple):
+    """Centre mu of the rows, diagonal of M for (w, c), c = b + mu.w, and the first gamma."""
+
+    mu: FloatArray
+    diagonal: FloatArray
+    gamma: float
+
+
+def _start(problem: Problem, theta: FloatArray, g: FloatArray, seed: int) -> _Start:
+    """From the moments of some rows; of all rows if they are few or sparse, where columns may be rare."""
+    some = problem
+    if problem.data.n > 2 * SAMPLE:
+        some = sampling.sub_problem(problem, SAMPLE, seed)
+        some.value_gradient(theta)
+    moments = (problem if problem.data.sparse else some).moments()
+    _, hx, h = moments
+    intercept = problem.fit_intercept and h > 0.0
+    mu = hx / h if intercept else np.zeros_like(hx)
+    diagonal = np.append(diagonal_of(problem, intercept, moments), h if intercept else 1.0)
+    step = _centred(g, mu) / diagonal
+    slope = dot(_centred(g, mu), step)
+    step[-1] -= dot(mu, step[:-1])
+    curvature = dot(step, some.hess_vec(step))
+    return _Start(mu, diagonal, slope / curvature if curvature > 0.0 else 1.0)
+
+
+def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
+    """Gradient in the coordinates (w, c)."""
+    out = g.copy()
+    out[:-1] -= mu * g[-1]
+    return out
+
+
+class _Pairs:
+    """The last changes S of the point and Y of the gradient, with Z = M^-1 Y and their products."""
+
+    def __init__(self, order: int, most: int) -> None:
+        self.count = 0
+        self.S, self.Y, self.Z = (np.empty((most, order)) for _ in range(3))
+        self._D = np.zeros(most)  # s.y
+        self._R = np.zeros((most, most))  # inverse of the upper triangle of S'Y
+        self._YZ = np.zeros((most, most))
+
+    def add(self, s: FloatArray, y: FloatArray, z: FloatArray) -> None:
+        """Append a pair; the oldest one makes room."""
+        if self.count == len(self.S):
+            for some in (self.S, self.Y, self.Z, self._D):
+                some[:-1] = some[1:]
+            for products in (self._R, self._YZ):
+                products[:-1, :-1] = products[1:, 1:].copy()
+            self.count -= 1
+        k = self.count
+        self.S[k], self.Y[k], self.Z[k] = s, y, z
+        self.count = k + 1
+        along = _rows_times(self.S[: k + 1], y)
+        self._D[k] = along[k]
+        self._R[k, : k + 1] = 0.0
+        self._R[:k, k] = self._R[:k, :k] @ along[:k] / -along[k]
+        self._R[k, k] = 1.0 / along[k]
+        self._YZ[: k + 1, k] = self._YZ[k, : k + 1] = _rows_times(self.Y[: k + 1], z)
+
+    @property
+    def gamma(self) -> float:
+        """s.y / y.M^-1 y of the last pair."""
+        k = self.count - 1
+        return float(self._D[k] / self._YZ[k, k])
+
+    def times(self, g: FloatArray, z: FloatArray, gamma: float) -> FloatArray:
+        """B g for z = M^-1 g, in compact form."""
+        k = self.count
+        if not k:
+            return gamma * z
+        S, Z, R = self.S[:k], self.Z[:k], self._R[:k, :k]
+        last = R @ _rows_times(S, g)
+        middle = self._D[:k] * last + gamma * (self._YZ[:k, :k] @ last - _rows_times(Z, g))
+        out: FloatArray = _combined(R.T @ middle, S) + gamma * (z - _combined(last, Z))
+        return out
+
+
+_BLAS = (
+    9_000  # entries up to which BLAS multiplies by one thread; its bits depend on how many it uses
+)
+
+
+def _rows_times(rows: FloatArray, v: FloatArray) -> FloatArray:
+    """Products of rows and a vector."""
+    out: FloatArray = rows @ v if rows.size <= _BLAS else np.einsum("kj,j->k", rows, v)
+    return out
+
+
+def _combined(v: FloatArray, rows: FloatArray) -> FloatArray:
+    """Sum of rows with the weights v."""
+    out: FloatArray = v @ rows if rows.size <= _BLAS else np.einsum("k,kj->j", v, rows)
+    return out
+
+
+def _last_step(problem: Problem, g: FloatArray, size: float) -> Step:
+    """The intercept's Newton step alone: its dual point is feasible, and its gap is that of the weights' gradient."""
+    step = np.zeros(problem.order)
+    h = problem.curvature_sum() if problem.fit_intercept else 0.0
+    step[-1] = -g[-1] / h if h > 0.0 else 0.0
+    return step, -g[-1] * float(step[-1]), size * size
+
+
+class QuasiNewton:
+    """The step above; ``fallback`` takes over when more than ``longest`` steps seem to be left."""
+
+    def __init__(
+        self, fallback: Direction, seed: int, longest: float, sampled: Sampled | None = None
+    ) -> None:
+        self._fallback, self._seed, self._longest = fallback, seed, longest
+        self._sampled = sampled
+        self._inverse: Preconditioner | None = None  # of the sample's Hessian
+        self._start: _Start | None = None
+        self._pairs = _Pairs(0, 0)
+        self._last: tuple[FloatArray, FloatArray] | None = None
+        self._sizes: list[float] = []  # |g| so far
+        self._slow = 0
+        self.steps = 0
+
+    def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
+        problem = run.problem
+        if problem.lam == 0.0 or self.steps < 0:
+            return self._fallback(run, theta, value, g)
+        if self._start is None:
+            data = problem.data
+            self._start = _start(problem, theta, g, self._seed)
+            most = min(MEMORY, max(LEAST_MEMORY, data.n_entries // (20 * data.d)))
+            self._pairs = _Pairs(problem.order, most)
+        self.steps += 1
+        mu = self._start.mu
+        slope = _centred(g, mu)
+        size = math.sqrt(dot(slope[:-1], slope[:-1]))
+        self._sizes.append(size)
+        goal = math.sqrt(2.0 * problem.lam * run.stop.tol * abs(value))
+        if self._too_slow(size, goal) and not self._improve(problem, theta):
+            self.steps = -1
+            return self._fallback(run, theta, value, g)
+        self._remember(theta, slope)
+        if size * size <= CLOSED * goal * goal:
+            return _last_step(problem, g, size)
+        step, decrement = self._step(slope)
+        step[-1] -= dot(mu, step[:-1])
+        return step, decrement, math.inf
+
+    def _too_slow(self, size: float, goal: float) -> bool:
+        """Whether too many steps are left, twice in a row, or a better M costs next to nothing."""
+        better = self._sampled if self._inverse is None else None
+        if better is not None and better.price <= CHEAP:
+            return True
+        steps = max(WINDOW, len(self._sizes) // 2)
+        if len(self._sizes) <= steps or size <= goal:
+            return False
+        rate = math.log(self._sizes[-1 - steps] / size) / steps
+        left = math.log(size / goal) / rate if rate > 0.0 else math.inf
+        allowed = self._longest if better is None else better.price + REST
+        self._slow = self._slow + 1 if left > allowed else 0
+        return self._slow >= PATIENCE
+
+    def _improve(self, problem: Problem, theta: FloatArray) -> bool:
+        """Take the Hessian of the sample; whether there is one, not yet taken."""
+        if self._sampled is None or self._inverse is not None:
+            return False
+        self._sampled.refresh(theta)
+        self._inverse = self._sampled(problem)
+        self._sizes, self._slow = self._sizes[-1:], 0
+        old, self._pairs = self._pairs, _Pairs(*self._pairs.S.T.shape)
+        for s, y in zip(old.S[: old.count], old.Y[: old.count], strict=True):
+            self._pairs.add(s, y, self._solve(y))
+        return True
+
+    def _solve(self, v: FloatArray) -> FloatArray:
+        """M^-1 v."""
+        assert self._start is not None
+        out: FloatArray = v / self._start.diagonal
+        if self._inverse is not None:
+            out[:-1] = self._inverse(np.ascontiguousarray(v[:-1]))
+        return out
+
+    def _remember(self, theta: FloatArray, slope: FloatArray) -> None:
+        """Add the last change, if P is convex along it beyond rounding."""
+        assert self._start is not None
+        here = theta.copy()
+        here[-1] += dot(self._start.mu, theta[:-1])
+        if self._last is not None:
+            s, y = here - self._last[0], slope - self._last[1]
+            if dot(s, y) > 1e-12 * math.sqrt(dot(s, s) * dot(y, y)):
+                self._pairs.add(s, y, self._solve(y))
+        self._last = here, slope
+
+    def _step(self, slope: FloatArray) -> tuple[FloatArray, float]:
+        """-B g and the squared decrement g.B g."""
+        assert self._start is not None
+        z = self._solve(slope)
+        if self._pairs.count:
+            gamma = self._pairs.gamma
+        else:
+            gamma = 1.0 if self._inverse else self._start.gamma
+        step = -self._pairs.times(slope, z, gamma)
+        decrement = -dot(slope, step)
+        if not (decrement > 0.0 and math.isfinite(decrement)):
+            self._pairs.count = 0
+            step = -gamma * z
+            decrement = -dot(slope, step)
+        return step, decrement

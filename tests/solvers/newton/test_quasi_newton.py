@@ -1,0 +1,85 @@
+"""L-BFGS steps: the compact form is the recursion, and well-conditioned tables take few passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linsep import LinearClassifier
+from linsep.solvers.newton.quasi_newton import _Pairs
+
+
+def _recursion(pairs, M, g, gamma):
+    """B g by the two loops of Liu and Nocedal."""
+    q, weights = g.copy(), []
+    for s, y in reversed(pairs):
+        weights.append((s @ q) / (s @ y))
+        q = q - weights[-1] * y
+    q = gamma * q / M
+    for (s, y), a in zip(pairs, reversed(weights), strict=True):
+        q = q + s * (a - (y @ q) / (s @ y))
+    return q
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 11])
+def test_compact_form_is_the_two_loop_recursion(count):
+    rng = np.random.default_rng(count)
+    d, most = 30, 6
+    A = rng.standard_normal((d, d))
+    A = A @ A.T / d + np.eye(d)
+    M = np.diag(A).copy()
+    pairs, kept = _Pairs(d, most), []
+    for s in rng.standard_normal((count, d)):
+        y = A @ s
+        pairs.add(s, y, y / M)
+        kept.append((s, y))
+    g = rng.standard_normal(d)
+    gamma = pairs.gamma if count else 0.7
+    want = _recursion(kept[-most:], M, g, gamma)
+    np.testing.assert_allclose(pairs.times(g, g / M, gamma), want, rtol=1e-8, atol=1e-10)
+
+
+def _table(n, d, power, seed=0):
+    rng = np.random.default_rng(seed)
+    turned = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    X = (rng.standard_normal((n, d)) * np.arange(1.0, d + 1.0) ** -power) @ turned
+    z = X @ rng.standard_normal(d)
+    return X, z / z.std() + 0.5 * rng.standard_normal(n) > 0
+
+
+@pytest.mark.parametrize("solver", ["newton-cg", "newton-pilot"])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huberised_hinge"])
+def test_independent_columns_take_few_passes(solver, loss):
+    X, y = _table(3_000, 60, 0.0)
+    for C in (0.01, 1.0):
+        model = LinearClassifier(loss, C=C, solver=solver, tol=1e-6).fit(X, y)
+        assert model.certificate_.certified
+        assert model.n_passes_ <= 25
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_hessian_of_a_pilot_serves_correlated_columns(loss):
+    X, y = _table(4_000, 40, 1.0)
+    plain = LinearClassifier(loss, C=100.0, solver="newton-cg").fit(X, y)
+    pilot = LinearClassifier(loss, C=100.0, solver="newton-pilot").fit(X, y)
+    assert plain.certificate_.certified
+    assert pilot.certificate_.certified
+    assert pilot.n_passes_ <= 30 < plain.n_passes_
+
+
+@pytest.mark.parametrize("solver", ["newton-cg", "newton-pilot"])
+def test_bits_do_not_depend_on_threads(solver):
+    X, y = _table(1_500, 500, 0.3)
+    one = LinearClassifier("logistic", solver=solver, n_threads=1).fit(X, y)
+    two = LinearClassifier("logistic", solver=solver, n_threads=2).fit(X, y)
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_shifted_columns_of_all_sizes(fit_intercept):
+    X, y = _table(2_000, 80, 0.5)
+    X = (X + 30.0) * 10.0 ** np.linspace(-3, 3, 80)
+    model = LinearClassifier("logistic", solver="newton-cg", fit_intercept=fit_intercept).fit(X, y)
+    other = LinearClassifier("logistic", solver="newton", fit_intercept=fit_intercept).fit(X, y)
+    assert model.certificate_.certified
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-6)
