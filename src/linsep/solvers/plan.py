@@ -126,12 +126,12 @@ def newton_cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) 
 
 
 def newton_preconditioned(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Newton's method with conjugate gradients, preconditioned by the Hessian of a pilot."""
+    """Quasi-Newton steps, then conjugate gradients, preconditioned by the Hessian of a pilot."""
     return _rescued(subsampled.solve_preconditioned)(problem, theta, stop, seed)
 
 
 def newton_truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    """Newton's method with conjugate gradients and a diagonal preconditioner."""
+    """Quasi-Newton steps, then Newton's method by conjugate gradients, with a diagonal preconditioner."""
     return _rescued(_truncated)(problem, theta, stop, seed)
 
 

@@ -61,14 +61,15 @@ def prices_of(problem: Problem) -> tuple[float, float]:
 class LazyHessian:
     """M^-1 for conjugate gradients, intercept eliminated: see above."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, products: float = 0.0) -> None:
+        """With ``products`` made before: at its price or beyond, M is made after the first one."""
         self._row, self._factored = prices_of(problem)
         self.price = self._factored + self._row * problem.data.n
         self._mu: FloatArray | None = None
         self._sums = self._weights = np.zeros(0)
         self._factor: Factor | None = None
         self._single = True
-        self._products = 0  # since M was last made or brought up to date
+        self._products = products  # since M was last made or brought up to date
 
     def __call__(self, problem: Problem) -> Preconditioner | None:
         """The factor as it is; None while there is none."""

@@ -170,7 +170,7 @@ class Adaptive:
     def __init__(self, problem: Problem, hessian: PilotHessian | None) -> None:
         self._hessian = hessian
         if hessian is None:
-            lazy = LazyHessian(problem)
+            lazy = LazyHessian(problem, np.inf)  # quasi-Newton steps have shown that it pays
             self.price = lazy.price
             self._gradients = ConjugateGradients(lazy, MAX_PRODUCTS + int(lazy.price))
         else:
