@@ -5,7 +5,7 @@ small            whole fit in one native call: one block in memory, few features
 newton           Newton-Cholesky on all rows, from a pilot when there are many rows per feature
 newton-pilot     quasi-Newton steps (L-BFGS), then conjugate gradients, preconditioned by the Hessian of a pilot
 newton-rounds    newton from a larger pilot, doing more in each pass: for rows on a cluster
-newton-cg        quasi-Newton steps, then truncated Newton with a diagonal preconditioner: many features, dense or sparse
+newton-cg        quasi-Newton steps, then truncated Newton with a diagonal preconditioner: many features
 dual-cd          dual coordinate ascent with an exact intercept, conjugate gradients on the free rows;
                  hands over to Newton's method, in the span of the rows if these are dense and few,
                  or to interior if the loss has a kink
