@@ -3,6 +3,7 @@
 import itertools
 import multiprocessing
 import os
+import pickle
 import threading
 import time
 import tracemalloc
@@ -15,6 +16,7 @@ from catalogue import KINDS, LAYOUTS, STORAGES, dense, plain
 
 from linsep import _kernels
 from linsep.data import Memory, layout, threads
+from linsep.data.cluster.partition import Partition
 from linsep.losses import get
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
@@ -393,3 +395,12 @@ def test_rows_at_any_address(sparse):
         for rows in (given, odd)
     )
     assert one[0] == other[0] and (one[1] == other[1]).all()
+    buffers = []
+    message = pickle.dumps(
+        Partition(given, None, None, None, None), protocol=5, buffer_callback=buffers.append
+    )
+    moved = [memoryview(b"h" + buffer.raw())[1:] for buffer in buffers]
+    here = pickle.loads(message, buffers=moved)
+    parts = (here.X.data, here.X.indices) if sparse else (here.X,)
+    assert buffers and all(part.flags.aligned for part in parts)
+    assert (sp.csr_array(here.X) != sp.csr_array(given)).nnz == 0

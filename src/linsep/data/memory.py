@@ -72,15 +72,16 @@ def kernel_rows(X: Any) -> _kernels.Rows:
             f"The rows have {X.shape[1]:,} columns; at most {MAX_COLUMNS:,} are possible. Number those that occur "
             "from 1 on, or hash them to fewer."
         )
-    if not isinstance(X, np.ndarray):
-        data, indices, indptr = map(_aligned, (X.data, X.indices, X.indptr))
-        return _kernels.Rows(data, indices, indptr, X.shape[1])
-    return _kernels.Rows(_aligned(X))
+    X = aligned(X)
+    if isinstance(X, np.ndarray):
+        return _kernels.Rows(X)
+    return _kernels.Rows(X.data, X.indices, X.indptr, X.shape[1])
 
 
-def _aligned(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array, or a copy if its address is no multiple of its item size, as behind the header of a message."""
-    return a if a.flags.aligned else a.copy()
+def aligned(X: Any) -> Any:
+    """X, dense or CSR, copied where its address is no multiple of its item size, as behind the header of a message."""
+    parts = (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr)
+    return X if all(part.flags.aligned for part in parts) else X.copy()
 
 
 def _taken(X: npt.NDArray[Any], rows: IntArray) -> npt.NDArray[Any]:

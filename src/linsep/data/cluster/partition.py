@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.data.block import FloatArray
-from linsep.data.memory import Memory, readable
+from linsep.data.memory import Memory, aligned, readable
 from linsep.errors import ClusterError, LinsepError
 
 IntArray = npt.NDArray[np.int64]
@@ -32,6 +32,10 @@ class Partition:
     classes: npt.NDArray[Any] | None
     target: FloatArray | None
     weight: FloatArray | None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copy rows that a message has put at any address once, here, and not in every pass."""
+        vars(self).update(state, X=aligned(state["X"]))
 
     def __sizeof__(self) -> int:
         """Bytes, so that the scheduler knows what moving it would cost."""
