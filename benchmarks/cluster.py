@@ -1,6 +1,7 @@
 """Fits on a cluster: linsep against dask-ml on the same Dask workers, and against Spark's MLlib in local mode.
 
-    python benchmarks/cluster.py [--rows 400000] [--features 28] [--workers 2] [--without labels,spark] [--scaling]
+    python benchmarks/cluster.py [--rows 400000] [--features 28] [--workers 2] [--without labels,spark]
+    python benchmarks/cluster.py --scaling | --classes
 
 One table of normal numbers with noisy labels, cut into partitions that the workers hold before any clock starts.
 The objective is ``1/2 |w|^2 + C sum loss`` with C = 1. linsep stops at its certificate; the others have none, so their
@@ -16,14 +17,16 @@ import csv
 import tempfile
 import time
 import warnings
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import machine
 import numpy as np
 
-from linsep import LinearSVC, LogisticRegression
+from linsep import LinearClassifier, LinearRegressor, LinearSVC, LogisticRegression
 
 PARTITIONS = 8
 AGAIN = 15  # seconds of fits after which none is repeated: the whole takes five minutes, half of them dask-ml's default
@@ -223,6 +226,93 @@ def scaling(options: Any) -> None:
                 )
 
 
+def problems() -> dict[str, tuple[Any, Any, Any]]:
+    """Small examples of every class of problem: model, rows and targets."""
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+
+    def sparse(n: int, d: int, k: int = 20) -> Any:
+        columns = np.minimum((d * rng.random((n, k)) ** 3).astype(np.int32), d - 1)
+        X = sp.csr_matrix((rng.normal(size=n * k), columns.ravel(), np.arange(n + 1) * k), (n, d))
+        X.sum_duplicates()
+        return X
+
+    def scored(X: Any) -> tuple[Any, Any]:
+        z = X @ (rng.normal(size=X.shape[1]) * (rng.random(X.shape[1]) < 0.3))
+        return X, z / z.std() + 0.7 * rng.logistic(size=len(z))
+
+    def three(z: Any) -> Any:
+        return np.digitize(z, [-0.7, 0.7])
+
+    T, t = scored(rng.normal(size=(20_000, 20)))
+    W, w = scored(rng.normal(size=(300, 900)))
+    S, s = scored(sparse(20_000, 100_000))
+    M, m = scored(sparse(20_000, 1_000_000))
+    side = T[:, 0] > 0
+    apart = T + np.outer(np.where(side, 0.2, -0.2), np.eye(20)[0])
+    lasso = {"l1_ratio": 1.0, "C": 0.01}
+    return {
+        "logistic": (LogisticRegression(), T, t > 0),
+        "squared hinge": (LinearClassifier("squared_hinge"), T, t > 0),
+        "softmax": (LogisticRegression(), T, three(t)),
+        "L1 logistic": (LogisticRegression(**lasso), T, t > 0),
+        "L1 squared": (LinearRegressor("squared", **lasso), T, t),
+        "L1 softmax": (LogisticRegression(**lasso), T, three(t)),
+        "L1 logistic, sparse": (LogisticRegression(l1_ratio=1.0, C=0.1), S, s > 0),
+        "wide logistic": (LogisticRegression(C=0.1), W, w > 0),
+        "wide softmax": (LogisticRegression(C=0.1), W, three(w)),
+        "sparse logistic": (LogisticRegression(), S, s > 0),
+        "sparse squared hinge": (LinearClassifier("squared_hinge"), S, s > 0),
+        "sparse softmax": (LogisticRegression(), S, three(s)),
+        "sparse logistic, 10^6 features": (LogisticRegression(), M, m > 0),
+        "C=inf logistic": (LogisticRegression(C=np.inf), T, t > 0),
+        "C=inf softmax": (LogisticRegression(C=np.inf), T, three(t)),
+        "C=inf squared": (LinearRegressor("squared", C=np.inf), T, t),
+        "hard margin": (LinearSVC(C=np.inf), apart, side),
+        "L1 hinge": (LinearClassifier("hinge", **lasso), T, t > 0),
+        "wide hinge": (LinearSVC(C=0.1), W, w > 0),
+        "sparse hinge": (LinearSVC(), S, s > 0),
+        "Crammer and Singer": (LinearSVC(multiclass="crammer_singer"), T, three(t)),
+        "groups": (LogisticRegression(feature_groups=np.arange(20) // 4, **lasso), T, t > 0),
+    }
+
+
+def classes() -> None:
+    """Where each class of problem is fitted, if the client has memory for its rows and if it has none."""
+    from dask.delayed import delayed
+    from dask.distributed import Client
+
+    from linsep.errors import Refused
+
+    dataset: Any = import_module("linsep.data.dataset")
+    fields = ["problem", "client", "rows", "features", "solver", "rounds", "sent", "received"]
+    facts = machine.facts(2)
+    found = []
+    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"):
+        for name, (model, X, y) in problems().items():
+            edges = np.linspace(0, len(y), 6).astype(int)
+            parts = [[delayed(a[lo:hi]) for lo, hi in pairwise(edges)] for a in (X, y)]
+            for client, room in (("has memory", 1 << 27), ("has none", 1000)):
+                dataset.MEMORY_ENTRIES = room
+                row = {"problem": name, "client": client, "rows": len(y), "features": X.shape[1]}
+                try:
+                    model.fit(*parts)
+                    traffic = model.traffic_
+                    row |= {"solver": model.solver_, "rounds": traffic.rounds}
+                    row |= {"sent": traffic.sent, "received": traffic.received}
+                    assert model.certificate_.certified, name
+                except Refused:
+                    row["solver"] = "refused"
+                found.append(row)
+                print(" | ".join(str(row.get(field, "")) for field in fields), flush=True)
+    with RESULTS.with_name("cluster_classes.csv").open("w", newline="") as out:
+        out.writelines(f"# {name}: {fact}\n" for name, fact in facts.items())
+        writer = csv.DictWriter(out, fields)
+        writer.writeheader()
+        writer.writerows(found)
+
+
 def save(options: Any, rows: list[Row], facts: dict[str, str]) -> None:
     """The table with the facts it means nothing without."""
     for name in ("dask", "distributed", "dask-ml", "pyspark"):
@@ -250,9 +340,14 @@ def main() -> None:
     parser.add_argument(
         "--scaling", action="store_true", help="rounds and memory for 1 to 8 workers"
     )
+    parser.add_argument(
+        "--classes", action="store_true", help="rounds and bytes of each class of problem"
+    )
     options = parser.parse_args()
     if options.scaling:
         return scaling(options)
+    if options.classes:
+        return classes()
     left_out = options.without.split(",")
     facts = machine.facts(options.workers)
     X, z = table(options.rows, options.features)

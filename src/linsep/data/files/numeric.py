@@ -137,7 +137,8 @@ def _refuse_text(records: Records) -> None:
             refuse(
                 records.path,
                 f"column {name!r} holds values of kind {kind}, and a scan takes numbers; encode it first "
-                f"(linsep.Encoder, linsep convert), or leave it out with ignore=[{name!r}].",
+                "(linsep.Encoder().fit(table).to_disk(table) of a linsep.read_table, in bounded memory; on the command "
+                f"line linsep fit or linsep convert), or leave it out with ignore=[{name!r}].",
                 *records.locate(0, name),
             )
 
@@ -151,7 +152,7 @@ def _known(records: Records, values: Any, name: str, row: int) -> npt.NDArray[np
         refuse(
             records.path,
             f"column {name!r} is missing in data row {at + 1} (counting from 1), and a scan takes complete "
-            "rows; fill it in, or leave those rows out.",
+            "rows; fill it in, leave those rows out, or encode the table (linsep.read_table, linsep.Encoder.to_disk).",
             *records.locate(at, name),
         )
     return found
