@@ -1399,7 +1399,7 @@ def prove(problem, recipe, dual, claim):
     for bound in problem.bounds(problem.unfolded(dual)):
         proof.bound = max(proof.bound, bound or ZERO)
         wanted = min(tol * low, claim["gap"], gap_for(claim, strength))
-        if proof.gap <= wanted:
+        if proof.gap <= wanted and proof.bound >= claim["dual"]:
             break
     return proof
 
@@ -1497,6 +1497,8 @@ def check_claim(claim, proof, tol):
         raise Rejected(
             f"only a relative gap of {show(proof.gap / proof.high)} is proven, tol is {tol:g}"
         )
+    if dual > proof.bound + 64 * ROUNDOFF * proof.high:
+        raise Rejected(f"a lower bound of {show(dual)} is claimed, {show(proof.bound)} is proven")
     if proof.gap > gap + slack:
         raise Rejected(f"a gap of {show(gap)} is claimed, {show(proof.gap)} is proven")
     if min(proof.gap, gap) * (1 - Fraction(1, 10**9)) > gap_for(claim, proof.strength):

@@ -540,3 +540,28 @@ def test_the_digits_of_a_dual_point_survive_the_factor_of_a_scaled_loss():
         for a, b, c, d in zip(stored.u, stored.rest, again.u, again.rest, strict=True)
     ]
     assert max(map(abs, apart)) < 2.0**-100
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "huber", "absolute"])
+def test_a_lower_bound_above_the_minimum_is_refused_however_loose_tol_is(loss, exact):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(22, 3))
+    t = X @ rng.normal(size=3) + rng.normal(size=22)
+    least = LinearRegressor(loss, C=1.0, tol=1e-12).fit(X, t).certificate_.primal
+    model = LinearRegressor(loss, C=1.0, tol=0.05).fit(X, t)
+    fit = model._fits[0]
+    W = 1.001 * fit.W  # not quite optimal
+    model.coef_, model.intercept_ = W[:-1, 0].copy(), float(W[-1, 0])
+    w = model.coef_
+    primal = 0.5 * w @ w + float(fit.recipe.loss.value(X @ w + W[-1, 0] - t).sum())
+    dual = least + 0.5 * (primal - least)
+    gap = (primal - dual) * (1.0 + 1e-12) + 1e-12 * primal
+    claim = replace(
+        fit.certificate,
+        **{"primal": primal, "dual": dual, "gap": gap, "relative_gap": gap / primal},
+        **{"coef_error": math.sqrt(2.0 * gap), "rounding": 1e-12 * primal, "kind": "dual"},
+    )
+    model._fits, model.certificate_ = [replace(fit, W=W, certificate=claim)], claim
+    with pytest.raises(CertificateError, match="smaller than the one that can be proven"):
+        verify(model, X, t, exact=exact)

@@ -235,6 +235,7 @@ def _recheck_claim(part: Part, claim: Optimality, exact: bool) -> Optimality:
     """
     found = recheck_part(part, exact=exact, goal=Goal.of(claim))
     reached = found.certified and found.gap <= claim.gap
+    reached = reached and claim.dual <= found.dual + 2.0 * found.rounding
     if exact or reached or not claim.certified:
         return found
     if math.prod(part.X.shape) > _EXACT_SIZE or inconsistency(claim, part):

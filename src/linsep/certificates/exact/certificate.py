@@ -46,10 +46,10 @@ class Goal(NamedTuple):
 
     @classmethod
     def of(cls, claim: Optimality) -> Goal:
-        """The numbers of a claim; a bound that was computed in floats need not be reached to the last digit."""
+        """The numbers of a claim."""
         if not math.isfinite(claim.gap):
             return ANY
-        return cls(Fraction(claim.gap), Fraction(claim.dual if claim.kind == "exact" else 0.0))
+        return cls(Fraction(claim.gap), Fraction(claim.dual))
 
     def times_power_of_two(self, exponent: int) -> Goal:
         """The goal of a problem whose objective is 2**exponent times as large."""
