@@ -485,7 +485,7 @@ class Problem:
             for free in {self.C is None, True}:  # v = 0 proves something at every C
                 yield self.bound(self.newton(start, free))
 
-    def newton(self, point, free=False, pivot=-190):
+    def newton(self, point, free=False, pivot=PIVOTS[0]):
         """The dual point after Newton's step: v meets its value at an optimum as nearly as the losses allow.
 
         If ``free``, or without a penalty, v = 0 without any error; None if that leaves the domain.
@@ -493,7 +493,7 @@ class Problem:
         free = free or self.C is None
         return self.step(point, self.active(free), free, pivot)
 
-    def step(self, point, columns, exactly, pivot=-190):
+    def step(self, point, columns, exactly, pivot=PIVOTS[0]):
         """The dual point moved so that v, in these columns, meets its targets less what the ridge gives way."""
         if not columns:
             return None
@@ -555,7 +555,7 @@ def solve_exactly(matrix, rhs):
     return solution
 
 
-def solve_nearly(matrix, rhs, pivot):
+def solve_nearly(matrix, rhs, pivot=PIVOTS[0]):
     """The same to some 100 digits, after columns are scaled to length 1.
 
     What depends on others stays 0: columns whose pivot is at most 10^pivot.

@@ -19,6 +19,7 @@ from linsep.certificates import (
     from_sums,
     recheck,
 )
+from linsep.certificates.exact.certificate import ANY, Goal
 from linsep.errors import CertificateError, Refused
 from linsep.exact import rational
 from linsep.exact.dyadic import Dyadic, DyadicRows, nearest
@@ -593,3 +594,11 @@ def test_independent_columns_are_told_exactly():
     X = [[1, 2, 0, 3], [0, 0, 1, 1], [2, 4, 0, 6]]
     gram = [[sum(r[a] * r[b] for r in X) for b in range(4)] for a in range(4)]
     assert rational.independent_columns(gram) == [0, 2]
+
+
+@pytest.mark.parametrize("exponent", [-3000, 3000])
+def test_goals_of_targets_beyond_the_floats(exponent):
+    large = Fraction(2) ** 2000
+    assert ANY.times_power_of_two(exponent) == ANY
+    found = Goal(large, large).times_power_of_two(exponent)
+    assert found == (large * Fraction(2) ** exponent,) * 2

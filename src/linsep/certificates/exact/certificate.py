@@ -53,7 +53,8 @@ class Goal(NamedTuple):
 
     def times_power_of_two(self, exponent: int) -> Goal:
         """The goal of a problem whose objective is 2**exponent times as large."""
-        return Goal(*(x * Fraction(2) ** exponent if math.isfinite(x) else x for x in self))
+        power = Fraction(2) ** exponent
+        return Goal(*(x if x == math.inf else Fraction(x) * power for x in self))
 
 
 #: Every bound will do.
