@@ -80,7 +80,7 @@ class Precision:
 
     def set(self, extra, wide=0):
         """Prepare for weights of up to 2^extra, at most 2^14, and for features of up to 2^wide."""
-        self.bits, self.grid = 320 + extra, 264 + extra
+        self.bits, self.grid = 322 + extra, 264 + extra
         self.digits, self.kinked = 220 + extra + wide, 500 + extra + wide
         self.ln2 = 2 * _atanh((1 << self.bits) // 3, self.bits)  # errs by less than 2^15 units
 
