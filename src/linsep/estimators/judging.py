@@ -34,11 +34,10 @@ class SgdCertifier:
         self._positive = [1] if k == 2 else list(range(k))
         self.passes = 0.0
         self.total = float(data.n if data.weight is None else data.weight.sum())
-        self._judged = 0
         self._before = np.inf
 
     def enough(self, curves: Curves) -> bool:
-        """Whether the best point is optimal to tol; asked in earnest only once progress is below tol."""
+        """Whether the best point is optimal to tol; certified only once progress is below tol."""
         now = float(curves.P.sum())
         slow = self._before - now <= self._recipe.tol * abs(now)
         self._before = now

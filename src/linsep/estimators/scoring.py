@@ -54,14 +54,8 @@ def _scores(model: Any, X: Any, first: int) -> FloatArray:
     if coef.ndim == 1 or len(coef) == 1:
         rows = native_rows(X)
         if rows is not None:
-            z, theta = np.empty(rows.n), _theta(model)
-            score = _kernels.scores
-            if by_pieces(
-                getattr(model, "n_threads", None),
-                X,
-                rows.n,
-                lambda lo, hi: score(rows, lo, hi, theta, z[lo:hi]),
-            ):
+            z = _filled(_kernels.scores, model, X, rows, _theta(model), np.empty(rows.n))
+            if z is not None:
                 return z[:, np.newaxis]
     with np.errstate(all="ignore"):  # what overflows is refused below
         Z = product(X, coef.T if coef.ndim == 2 else coef[:, np.newaxis])
@@ -84,28 +78,28 @@ def _probabilities(model: Any, X: Any, first: int) -> FloatArray:
     rows = native_rows(X)
     coef = dense_coef(model)
     k = len(coef)
+    P: FloatArray | None = None
     if rows is not None and k == 1 and isinstance(loss, Logistic):
-        P, theta = np.empty((rows.n, 2)), _theta(model)
-        pair = _kernels.sigmoids
-        if by_pieces(
-            getattr(model, "n_threads", None),
-            X,
-            rows.n,
-            lambda lo, hi: pair(rows, lo, hi, theta, P[lo:hi]),
-        ):
-            return P
+        P = _filled(_kernels.sigmoids, model, X, rows, _theta(model), np.empty((rows.n, 2)))
     elif rows is not None and isinstance(loss, Multinomial):
-        P, W = np.empty((rows.n, k)), np.zeros((rows.d + 1, -(-k // 8) * 8))
+        W = np.zeros((rows.d + 1, -(-k // 8) * 8))
         W[:-1, :k], W[-1, :k] = coef.T, model.intercept_
-        soft = _kernels.softmaxes
-        if by_pieces(
-            getattr(model, "n_threads", None),
-            X,
-            rows.n,
-            lambda lo, hi: soft(rows, lo, hi, W, P[lo:hi]),
-        ):
-            return P
-    return probabilities(loss, _scores(model, X, first))
+        P = _filled(_kernels.softmaxes, model, X, rows, W, np.empty((rows.n, k)))
+    return probabilities(loss, _scores(model, X, first)) if P is None else P
+
+
+def _filled(
+    kernel: Callable[..., bool],
+    model: Any,
+    X: Any,
+    rows: _kernels.Rows,
+    W: FloatArray,
+    out: FloatArray,
+) -> FloatArray | None:
+    """``out``, filled by a kernel for all rows; None if the kernel met a number that is not finite."""
+    n_threads = getattr(model, "n_threads", None)
+    finite = by_pieces(n_threads, X, rows.n, lambda lo, hi: kernel(rows, lo, hi, W, out[lo:hi]))
+    return out if finite else None
 
 
 def _by_blocks(work: Callable[[Any, Any, int], FloatArray], model: Any, X: Any) -> FloatArray:
