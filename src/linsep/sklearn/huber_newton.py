@@ -252,7 +252,7 @@ class _Factored:
 
 
 class _Conjugate:
-    """The same by conjugate gradients, preconditioned by the diagonal."""
+    """Newton steps by conjugate gradients, preconditioned by the diagonal."""
 
     def __init__(self, problem: Regression) -> None:
         self.problem = problem
