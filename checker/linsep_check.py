@@ -1431,10 +1431,10 @@ def prove_margin(problem, dual):
 
 
 def exact_fit(problem, high, tol):
-    """A lower bound on the losses of constant models, if those of this one are nothing beside it; else 0.
+    """At most twice the losses of any constant model, if those of this one are nothing beside it; else 0.
 
-    They must be no more than what the rounding of scores makes of 0, and at most tol times EXACT_FIT of every constant
-    model's. That asks for a loss that can be 0, and no penalty. The scores that linsep computes err by up to
+    They must be no more than what the rounding of scores makes of 0, and at most tol times EXACT_FIT of that bound.
+    That asks for a loss that can be 0, and no penalty. The scores that linsep computes err by up to
     (d + 16) 2^-53 (|x|.|w| + |b| + |offset|), and four times that is taken for 0. Around the mean b of the targets the
     losses of some rows rise with b, and those of the others fall: no constant loses less than the smaller of the two
     sums. Without an intercept there is one constant model, 0.
@@ -1453,7 +1453,7 @@ def exact_fit(problem, high, tol):
         most += s * max(loss.value(loss.centre - error)[1], loss.value(loss.centre + error)[1])
         m = problem.sigma[i] * b + problem.offset[i]
         sides[(m > loss.centre) == (problem.sigma[i] > 0)] += s * loss.value(m)[1]
-    null = min(sides) if problem.fit_intercept else sum(sides)
+    null = 2 * min(sides) if problem.fit_intercept else sum(sides)
     return null if high <= min(most, tol * EXACT_FIT * null) else ZERO
 
 

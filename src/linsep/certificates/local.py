@@ -99,21 +99,29 @@ def judged(
 ) -> Optimality:
     """The certificate of an answer that was visited; in doubled precision if float64 does not prove enough."""
     settings = {"scale": scale, "tol": tol}
-    found = _argued(loss, part, at, dual, **settings)
+    found = _argued(loss, part, at, dual, at.rounding, **settings)
     finer = None if found.certified or part.size > LARGEST else DoubledRows.of(part)
     if finer is None or not math.isfinite(at.primal):
         return found
     again = if_in_time(
-        lambda: _argued(loss, finer, visit(loss, finer, at.theta), dual, **settings), lambda: found
+        lambda: _argued(loss, finer, visit(loss, finer, at.theta), dual, at.rounding, **settings),
+        lambda: found,
     )
     return min(found, again, key=preference)
 
 
 def _argued(
-    loss: Loss, part: Rows, at: Answer, dual: Dual | None, *, scale: float, tol: float
+    loss: Loss,
+    part: Rows,
+    at: Answer,
+    dual: Dual | None,
+    float64_rounding: float,
+    *,
+    scale: float,
+    tol: float,
 ) -> Optimality:
     """The certificate by curvature, or where that does not suffice without a penalty, by a repaired dual point."""
-    interpolates = exact_fit(loss, part, at, tol)
+    interpolates = at.primal <= float64_rounding and exact_fit(loss, part, at, tol)
     settings: dict[str, Any] = {"scale": scale, "tol": tol, "exact_fit": interpolates}
     drop, distance = math.inf, math.inf
     if loss.smooth and part.size <= LARGEST and np.isfinite(at.g).all() and not interpolates:
@@ -141,10 +149,10 @@ def _argued(
 def exact_fit(loss: Loss, part: Rows, at: Answer, tol: float) -> bool:
     """Whether the objective is zero to working precision, so that there is nothing for a gap to be relative to.
 
-    Only without a penalty, only for losses that can be 0, only if the objective is below its own rounding allowance,
-    and only if both together are at most tol / 10^6 of what every constant model loses.
+    Only without a penalty, only for losses that can be 0, and only if the objective with its rounding allowance is at
+    most tol / 10^6 of what constant models lose. Callers ask for one that is below its rounding error in float64, too.
     """
-    if part.lam > 0.0 or loss.recedes or not at.primal <= at.rounding:
+    if part.lam > 0.0 or loss.recedes:
         return False
     vectors = part.sigma, part.offset, part.weight
     most = tol * EXACT_FIT * constant_loss(loss, *vectors, part.fit_intercept)
@@ -154,10 +162,10 @@ def exact_fit(loss: Loss, part: Rows, at: Answer, tol: float) -> bool:
 def constant_loss(
     loss: Loss, sigma: FloatArray, offset: FloatArray, weight: FloatArray, fit_intercept: bool
 ) -> float:
-    """Lower bound on the losses of every constant model; without an intercept, the losses of the zero model.
+    """At most twice the losses of any constant model; without an intercept, the losses of the zero model.
 
     At the mean b of the targets, the losses of some rows rise with b, and those of the others fall. As they are convex,
-    a larger b leaves the former no smaller, and a smaller b the latter.
+    a larger b leaves the former no smaller, and a smaller b the latter. Twice the smaller sum is at most their total.
     """
     total = float(weight.sum())
     b = -float(weigh(weight, sigma * offset).sum()) / total if fit_intercept and total else 0.0
@@ -165,7 +173,7 @@ def constant_loss(
     values, slope = weigh(weight, loss.value(m)), sigma * loss.slope(m)
     if not fit_intercept:
         return float(values.sum())
-    return float(min(values[slope > 0.0].sum(), values[slope < 0.0].sum()))
+    return 2.0 * float(min(values[slope > 0.0].sum(), values[slope < 0.0].sum()))
 
 
 def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]:
