@@ -31,6 +31,8 @@ def watch(X: Any) -> Any:
 
     NaN is no integer: who reads integers calls :func:`refuse_cut` afterwards.
     """
+    if type(X) is np.ndarray and X.base is None:
+        return X
     if sp.issparse(X):
         return _watch_sparse(X)
     owner = _owner(X)
@@ -57,6 +59,8 @@ def _watch_sparse(X: Any) -> Any:
 
 def refuse_cut(X: Any) -> None:
     """Raise if X is mapped from a file that is shorter now, or was when it was read."""
+    if type(X) is np.ndarray and X.base is None:
+        return
     owner = _owner(X.data if sp.issparse(X) else X)
     if owner is None:
         return
