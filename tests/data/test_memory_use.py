@@ -158,6 +158,6 @@ def test_the_command_line_fits_a_mixed_table_eight_times_its_memory_limit(tmp_pa
     limit = path.stat().st_size // 8
     facts = any_size.fit(path, limit, "--C", "0.1")
     print(f"\n{facts['peak'] / 1e6:.0f} MB with a limit of {limit / 1e6:.1f} MB")
-    assert facts["rows"] == n and facts["certificate"]["certified"] and facts["reads"] > 3
+    assert facts["rows"] == n and facts["certificate"]["certified"] and facts["reads"] > 0
     assert Path(facts["model_file"]).exists() and Path(facts["report"]).stat().st_size > 10_000
     assert facts["peak"] <= limit + 300e6
