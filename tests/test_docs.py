@@ -1,4 +1,4 @@
-"""Run every Python block of the README and the docs, and every example.
+"""Run every Python block and every command of the README and the docs, and every example.
 
 The blocks of a page run in order in one namespace. Where a ``text`` block follows a Python block
 directly, it is what the block prints: words must agree exactly, numbers to six digits, except numbers
@@ -13,16 +13,22 @@ import json
 import os
 import re
 import runpy
+import shlex
+import shutil
 import subprocess
 import sys
 import warnings
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression as Other
 
 import linsep
 from linsep import LogisticRegression
+from linsep.cli import main
 from linsep.solvers import SOLVERS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -203,3 +209,107 @@ def test_every_typeset_formula_is_in_a_docstring():
         assert f"    {line}\n" in text
     for span in formulas["INLINE"]:
         assert f"``{span}``" in text
+
+
+# Commands: lines of ``sh`` blocks that call linsep run on files of these names; others name what exists.
+SHELL_BLOCK = re.compile(
+    r"^```sh\n(.*?)^```\n(?:\n*```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL
+)
+COMMANDS = [
+    page for page in [*PAGES, ROOT / "CONTRIBUTING.md"] if SHELL_BLOCK.search(page.read_text())
+]
+FAST = ("CONTRIBUTING.md", "docs/benchmarks.md")
+MAKEFILE = (ROOT / "Makefile").read_text()
+EXTRAS = (ROOT / "pyproject.toml").read_text()
+
+
+def write_files(folder):
+    """Write all files that the commands read."""
+    penguins = pd.read_csv(files("linsep.cli") / "data" / "penguins.csv")
+    penguins.to_csv(folder / "penguins.csv", index=False)
+    penguins.rename(columns={"species": "churn"}).to_csv(folder / "customers.csv", index=False)
+    penguins.drop(columns="species").head().to_csv(folder / "new.csv", index=False)
+    shutil.copy(ROOT / "examples" / "accel" / "train.py", folder)
+    (folder / "package").mkdir()
+    (folder / "package" / "__init__.py").touch()
+    shutil.copy(ROOT / "examples" / "accel" / "train.py", folder / "package")
+    X, y = linsep.datasets.overlapping(60)
+    lines = [f"{int(label)} 1:{a!r} 2:{b!r}\n" for label, (a, b) in zip(y, X.tolist(), strict=True)]
+    for name in ("rows.libsvm", "data.svm"):
+        (folder / name).write_text("".join(lines))
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}).to_csv(folder / "data.csv", index=False)
+    fitted = Other().fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    ours = LogisticRegression().fit(X, y)
+    linsep.save(ours, folder / "model.linsep", data=(X, y))
+    np.savez(folder / "rows.npz", X=X, y=y)
+    rows = [("a", fitted.coef_[0, 0]), ("b", fitted.coef_[0, 1]), ("intercept", *fitted.intercept_)]
+    pd.DataFrame(rows, columns=["name", "coefficient"]).to_csv(folder / "coef.csv", index=False)
+    return fitted, ours
+
+
+def write_models(folder, fitted, ours):
+    """Write model files of other libraries."""
+    import skops.io
+    from liblinear.liblinearutil import save_model, svm_read_problem, train
+
+    skops.io.dump(fitted, folder / "model.skops")
+    (folder / "model.onnx").write_bytes(linsep.export.onnx(ours))
+    labels, rows = svm_read_problem(str(folder / "data.svm"))
+    save_model(str(folder / "liblinear-model.txt"), train(labels, rows, "-s 0 -c 1 -e 1e-8 -q"))
+
+
+def call(line, folder):
+    """Run a line that calls linsep, or find what another one calls; returns what it prints, or None."""
+    command = line.partition(" #")[0].partition(" > ")[0].partition(" | ")[0]
+    command = command.replace("source <(", "").replace(")", "")
+    words = shlex.split(command)
+    if words[0] == "linsep":
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            code = main(words[1:])
+        # 3: an audited model of another library may be short of its optimum
+        assert code == 0 or (words[1] == "audit" and code == 3), printed.getvalue()
+        return printed.getvalue()
+    if words[0] == "python":
+        if words[1].endswith(".py"):
+            words[1] = str(ROOT / words[1])
+        done = subprocess.run(
+            [sys.executable, *words[1:]],
+            cwd=folder,
+            env=os.environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    elif words[0] == "make":
+        assert re.search(rf"^{words[1]}:", MAKEFILE, re.MULTILINE), line
+    elif words[0] == "pip":
+        extra = re.search(r"\[(\w+)\]", command)
+        assert extra is None or f"\n{extra[1]} = [" in EXTRAS
+    elif words[0] == ".venv-bench/bin/python" or words[0].startswith(".ci/"):
+        assert (ROOT / (words[1] if "python" in words[0] else words[0])).exists()
+    else:
+        assert words[0] in ("git", "train"), f"neither run nor checked: {line}"
+    return None
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[] if relative(page) in FAST else [pytest.mark.slow])
+        for page in COMMANDS
+    ],
+    ids=relative,
+)
+def test_the_commands_of(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    models = write_files(tmp_path)
+    if "model.skops" in page.read_text():
+        write_models(tmp_path, *models)
+    for block in SHELL_BLOCK.finditer(page.read_text()):
+        printed = [call(line, tmp_path) for line in block[1].splitlines() if line.strip()]
+        if block[2] is not None:
+            assert same_output("".join(filter(None, printed)), block[2]), printed

@@ -115,7 +115,7 @@ def verify(
     Notes
     -----
     With P the objective and D(u) the dual function at the stored dual point u, D(u) <= minimum <= P(w, b), rounding
-    included. The relative gap is (P - D)/P.
+    included. The relative gap is the gap divided by the larger of |P| and |D|.
 
     References
     ----------
