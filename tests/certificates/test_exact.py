@@ -602,3 +602,14 @@ def test_goals_of_targets_beyond_the_floats(exponent):
     assert ANY.times_power_of_two(exponent) == ANY
     found = Goal(large, large).times_power_of_two(exponent)
     assert found == (large * Fraction(2) ** exponent,) * 2
+
+
+def test_a_model_of_astronomical_objective_is_rejected_in_little_memory():
+    # exp(1e16) has as many binary digits before the point as a rational number would need bytes.
+    pytest.importorskip("flint")
+    X, y = np.array([[1e16], [-1e16], [1.0], [-1.0]]), np.array([1, 0, 1, 0])
+    model = linsep.LinearClassifier(loss="exponential", C=1e-3).fit(X / 1e16, y)
+    with pytest.raises(Refused, match="beyond what ball arithmetic"):
+        linsep.verify(model, -X, y, exact=True)
+    with pytest.raises(CertificateError):
+        linsep.verify(model, -X, y)

@@ -151,7 +151,7 @@ def verify(
             f"this {type(model).__name__} has coefficients, but the fit they come from is missing: it was altered. "
             "Fit it again."
         )
-    with Job("verify"):
+    with Job("verify"), np.errstate(over="ignore", invalid="ignore"):
         given = (X, y, sample_weight) if offset is None else (X, y, sample_weight, offset)
         parts = [Part(*part) for part in model._verification_parts(*given)]
         claimed = model.certificate_

@@ -37,6 +37,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Bits of a ball's centre: far beyond what a gap of 1e-15 of the objective asks for.
 _BITS = 256
+#: Binary orders of magnitude beyond which a rational number would not fit in memory.
+_MOST_BITS = 1 << 14
 _ZERO, _ONE = Dyadic.of(0.0), Dyadic.of(1.0)
 
 
@@ -341,13 +343,25 @@ def _sum(terms: Iterable[Any]) -> Any:
 
 def _enclosed(terms: Iterable[Any]) -> Interval:
     total = _sum(terms)
-    if not total.is_finite():
+    if not (total.is_finite() and abs(total) < _power(_MOST_BITS)):
         raise Refused(
             "exact=True: the objective has values beyond what ball arithmetic can enclose."
         )
-    return Interval(_fraction(total.lower()), _fraction(total.upper()))
+    return Interval(-_above(-total), _above(total))
 
 
-def _fraction(exact_ball: Any) -> Fraction:
-    man, exp = (int(part) for part in exact_ball.man_exp())
+def _above(ball: Any) -> Fraction:
+    """A number that is not below the ball, and short if the ball is next to 0."""
+    if ball == 0:
+        return Fraction(0)
+    if abs(ball) < _power(-_MOST_BITS):
+        return Fraction(1, 1 << _MOST_BITS)
+    man, exp = (int(part) for part in ball.upper().man_exp())
     return Fraction(man << exp) if exp >= 0 else Fraction(man, 1 << -exp)
+
+
+def _power(exponent: int) -> Any:
+    """2^exponent."""
+    import flint  # noqa: PLC0415
+
+    return flint.arb((1, exponent))
