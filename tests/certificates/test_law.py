@@ -59,7 +59,7 @@ def test_certified_means_certified(block):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("seed", [81381, 90680, 91911, 803245, 803967, 807040])
+@pytest.mark.parametrize("seed", [81381, 90680, 91911, 803245, 803967, 807040, 824565])
 def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     """Where the stored point is far from feasible, or columns are nearly dependent."""
     assert not complaints(seed)
@@ -81,6 +81,12 @@ def first_label_changed(case):
     return y, case.weight
 
 
+def last_row_dropped(case):
+    weight = case.weight.copy()
+    weight[-1] = 0.0
+    return case.y, weight
+
+
 def weights_doubled(case):
     weight = np.ones(len(case.y)) if case.weight is None else case.weight
     return case.y, 2.0 * weight
@@ -88,7 +94,13 @@ def weights_doubled(case):
 
 @pytest.mark.parametrize(
     ("seed", "change"),
-    [(805320, first_label_changed), (806168, weights_doubled), (807960, weights_doubled)],
+    [
+        (805320, first_label_changed),
+        (806168, weights_doubled),
+        (807960, weights_doubled),
+        (824624, first_label_changed),
+        (824768, last_row_dropped),
+    ],
 )
 def test_small_differences_of_the_objective_are_noticed(seed, change):
     """Other rows with an optimum so near that the gap claimed hides the difference, but not the rounding claimed."""

@@ -226,6 +226,8 @@ def _pieces(values: Any) -> Iterator[FloatArray]:
     for _ in range(_PIECES):
         piece = floats(values)
         yield piece
+        if not np.isfinite(piece).all():
+            return
         values = values - decimals(piece)
 
 
