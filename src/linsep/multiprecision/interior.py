@@ -37,7 +37,7 @@ _SOLVED = Decimal("1e-6")
 #: Relative gap that rounding may add without further search, in units of tol.
 _ENOUGH = Decimal("1e-3")
 #: Objective of an exact fit, relative to that of the zero model. Targets of mean 1e15 and deviation 1 have 1e-30.
-_NOTHING = Decimal("1e-45")
+_NOTHING = Decimal("1e-31")
 #: Steps below which the second order does more harm than good.
 _SHORT = Decimal("0.1")
 #: Products that are aimed at then, in units of the mean product: larger ones leave room for longer steps.
