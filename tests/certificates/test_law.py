@@ -65,14 +65,21 @@ def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     assert not complaints(seed)
 
 
-def test_an_objective_that_underflows_in_a_simpler_problem_is_not_called_zero():
-    """Weights of 3e-321 times a width of 9e-4."""
-    assert not complaints(820936)
+@pytest.mark.parametrize("seed", [820936, 842102])
+def test_an_objective_that_underflows_is_not_called_zero(seed):
+    """Weights of 3e-321 times a width of 9e-4, of a simpler problem and of a grid."""
+    assert not complaints(seed)
 
 
-def test_a_hard_margin_that_rounding_left_a_little_short_passes():
-    """|w|^2/2 may then be below the lower bound."""
-    assert not complaints(809395)
+@pytest.mark.parametrize("seed", [809395, 843556])
+def test_a_hard_margin_that_rounding_left_a_little_short_passes(seed):
+    """|w|^2/2 may then be below the lower bound, or its distance from it below the gap."""
+    assert not complaints(seed)
+
+
+@pytest.mark.parametrize("seed", [840061, 840508, 840733, 843682])
+def test_exact_arithmetic_reaches_the_bound_of_a_proof_by_curvature(seed):
+    assert not complaints(seed)
 
 
 def first_label_changed(case):

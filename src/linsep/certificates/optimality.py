@@ -146,8 +146,6 @@ def enclose(  # noqa: PLR0913
     largest = scale * (abs(primal) + rounding)
     if not (math.isfinite(primal) and math.isfinite(scale * primal)):
         return Optimality(primal, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf, kind)
-    if primal == 0.0 == rounding:
-        return exact_zero(tol)
     if not bound > 0.0:  # also nan
         bound = 0.0
     if not math.isfinite(largest):  # also nan

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linsep.certificates.optimality import Optimality, enclose
+from linsep.certificates.optimality import Optimality, enclose, exact_zero
 from linsep.certificates.rows import UNDERFLOW
 from linsep.losses import Absolute, Loss
 from linsep.penalties import ElasticNet
@@ -86,12 +86,12 @@ class Relaxation:
         if math.isinf(self.penalty.C):
             penalty = self.original_penalty.value(w)
         primal = self._width * (found.primal / inner) + penalty
-        zero = found.primal == 0.0 == found.rounding and not w.any()
-        underflow = 0.0 if zero else _PRODUCTS * UNDERFLOW
+        if found.primal == 0.0 == found.gap and not w.any():
+            return exact_zero(found.tol)
         return enclose(
             primal,
             self._width * (found.dual / inner) * (1.0 - doubt) - slack,
-            self._width * (found.rounding / inner) + slack + doubt * primal + underflow,
+            self._width * (found.rounding / inner) + slack + doubt * primal + _PRODUCTS * UNDERFLOW,
             scale=self.original_penalty.scale,
             tol=found.tol,
             distance=math.inf,

@@ -25,12 +25,10 @@ import numpy.typing as npt
 import scipy.linalg as sl
 
 from linsep.certificates.exact.coupled import ClassSums, CoupledRows
-from linsep.certificates.exact.losses import Parabola
 from linsep.certificates.exact.points import Point
 from linsep.certificates.exact.pointwise import PointwiseRows, SideSums
 from linsep.exact.decimals import (
     DIGITS,
-    ZERO,
     backward,
     cholesky,
     decimals,
@@ -38,7 +36,6 @@ from linsep.exact.decimals import (
     forward,
     gram,
     many_digits,
-    only,
     powers_of_two,
     worthwhile,
 )
@@ -117,8 +114,8 @@ def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, A
         yield from _corrected(rows, start, target, _step)
     if isinstance(rows, CoupledRows) or not worthwhile(rows.n, int(target.active.sum())):
         return
-    if isinstance(rows.formula, Parabola) and rows.formula.quadratic:
-        for point in _newton(rows, rows.formula, target):
+    if rows.formula.curved:
+        for point in _newton(rows, target):
             yield point, rows.evaluate(point)
     else:
         for start in starts:
@@ -181,40 +178,36 @@ def _step_in_decimals(
     return point.moved(*pieces) if all(np.isfinite(piece).all() for piece in pieces) else None
 
 
-def _newton(rows: PointwiseRows, formula: Parabola, target: Target) -> Iterator[Point]:
+def _newton(rows: PointwiseRows, target: Target) -> Iterator[Point]:
     """Minus the slopes of the losses at the iterates of Newton's method from the answer, with 140 digits.
 
-    Next to the end of a piece of the loss, a step from one dual point to the next may leave the domain of the
-    conjugate; slopes never do.
+    They come as near to the optimal dual point as is wanted; a corrected one has the v of an answer that is not quite
+    optimal. And next to the end of a piece of the loss, a step from one dual point to the next may leave the domain of
+    the conjugate; slopes never do.
     """
     active = target.active[:, 0]
     with many_digits(2 * DIGITS):
         X = decimals(rows.dense()) * decimals(rows.sigma)[:, None]
-        r = decimals(formula.centre) - decimals(rows.offset) - X @ decimals(rows.W[:, 0])
+        m = X @ decimals(rows.W[:, 0]) + decimals(rows.offset)
         units = powers_of_two(np.abs(rows.dense()[:, active]).max(axis=0, initial=0.0))
         X, s = X[:, active] * units, decimals(rows.s) * decimals(rows.factor)
         ridge = decimals(target.ridge()) * units * units
         slope = target.decimals() * units  # of the penalty
+    before: list[FloatArray] = []
     for _ in range(_STEPS):
         with many_digits(2 * DIGITS):
-            u, h = _slopes(formula, r)
+            u, h = rows.formula.slopes(m)
             pieces = list(_pieces(u))
         if not all(np.isfinite(piece).all() for piece in pieces):
             return
+        if len(before) == len(pieces) and all(map(np.array_equal, before, pieces)):
+            return
         yield Point(pieces)
+        before = pieces
         with many_digits(2 * DIGITS):
             L = cholesky(gram(X, h * s) + np.diag(ridge))
             step = backward(L, forward(L, X.T @ (s * u) - slope))
-            r, slope = r - X @ step, slope + ridge * step
-
-
-def _slopes(formula: Parabola, r: Any) -> tuple[Any, Any]:
-    """Minus the slope of the loss, and its curvature, at these distances of the margins from the centre."""
-    zone, double = Decimal(formula.epsilon), 2 * Decimal(formula.quadratic)
-    free = [(max(x - zone, ZERO) + min(x + zone, ZERO)) / double for x in r]
-    low, high = Decimal(formula.low), Decimal(formula.high)
-    u = np.array([min(max(x, low), high) for x in free], dtype=object)
-    return u, only((u == free) & (np.abs(r) >= zone), np.full(r.shape, 1 / double))
+            m, slope = m + X @ step, slope + ridge * step
 
 
 def _pieces(values: Any) -> Iterator[FloatArray]:
@@ -241,7 +234,8 @@ def cleared(rows: Rows, dual: Any, fit_intercept: bool) -> Iterator[Any]:
     points = candidates(rows, dual, target)
     stored, sums = next(points)
     yield without_residual(rows, stored, sums, fit_intercept)
-    for point, sums in sorted(points, key=distance)[:_NEAREST]:
+    others = list(points)  # the last one is next to the optimum
+    for point, sums in others[-1:] + sorted(others[:-1], key=distance)[:_NEAREST]:
         yield without_residual(rows, point, sums, fit_intercept)
     for point in rows.shrunk(stored, _SHRINK):
         yield without_residual(rows, point, rows.evaluate(point), fit_intercept)

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.errors import Refused
+from linsep.exact.decimals import ZERO, Decimals, only
 from linsep.exact.dyadic import Dyadic
 from linsep.exact.rational import HAS_FLINT
 from linsep.losses import (
@@ -40,6 +42,7 @@ _BITS = 256
 #: Binary orders of magnitude beyond which a rational number would not fit in memory.
 _MOST_BITS = 1 << 14
 _ZERO, _ONE = Dyadic.of(0.0), Dyadic.of(1.0)
+_FARTHEST = Decimal(10) ** 4
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,15 @@ class Formula(Protocol):
 
     def freedom(self, u: FloatArray) -> FloatArray:
         """One over the curvature of l*, in floats; where l* is straight, the squared distance to the ends."""
+        ...
+
+    @property
+    def curved(self) -> bool:
+        """Whether the loss has a slope everywhere, and curvature somewhere."""
+        ...
+
+    def slopes(self, m: Decimals) -> tuple[Decimals, Decimals]:
+        """u = -l'(m) and the curvature l''(m), if the loss is curved."""
         ...
 
 
@@ -148,6 +160,20 @@ class Parabola:
             return np.where(kink > 0.0, 0.5 / self.quadratic, 0.0)
         return np.asarray(np.minimum(kink, np.minimum(u - self.low, self.high - u)) ** 2)
 
+    @property
+    def curved(self) -> bool:
+        """Whether the loss is made of parabolas and lines without a kink."""
+        return self.quadratic > 0.0
+
+    def slopes(self, m: Decimals) -> tuple[Decimals, Decimals]:
+        """u = -l'(m) and l''(m)."""
+        r = Decimal(self.centre) - m
+        zone, double = Decimal(self.epsilon), 2 * Decimal(self.quadratic)
+        free = [(max(x - zone, ZERO) + min(x + zone, ZERO)) / double for x in r]
+        low, high = Decimal(self.low), Decimal(self.high)
+        u = np.array([min(max(x, low), high) for x in free], dtype=object)
+        return u, only((u == free) & (np.abs(r) >= zone), np.full(r.shape, 1 / double))
+
 
 class _Balls(ABC):
     """Sums of balls, as intervals."""
@@ -175,6 +201,13 @@ class _Balls(ABC):
     def freedom(self, u: FloatArray) -> FloatArray:
         """One over the curvature of l*."""
 
+    #: Smooth and strictly convex.
+    curved = True
+
+    @abstractmethod
+    def slopes(self, m: Decimals) -> tuple[Decimals, Decimals]:
+        """u = -l'(m) and l''(m)."""
+
     @abstractmethod
     def _value(self, m: Any) -> Any:
         """Ball around l(m)."""
@@ -190,6 +223,10 @@ class _LogisticBalls(_Balls):
     def freedom(self, u: FloatArray) -> FloatArray:
         return np.asarray(u * (1.0 - u))
 
+    def slopes(self, m: Decimals) -> tuple[Decimals, Decimals]:
+        u = 1 / (1 + _exponentials(m))
+        return u, u * (1 - u)
+
     def _value(self, m: Any) -> Any:
         return (-m).exp().log1p() if m > 0 else m.exp().log1p() - m
 
@@ -203,11 +240,20 @@ class _ExponentialBalls(_Balls):
     def freedom(self, u: FloatArray) -> FloatArray:
         return u
 
+    def slopes(self, m: Decimals) -> tuple[Decimals, Decimals]:
+        u = _exponentials(-m)
+        return u, u
+
     def _value(self, m: Any) -> Any:
         return (-m).exp()
 
     def _conjugate(self, u: Any, rest: Any) -> Any:
         return _times_log(u) - u
+
+
+def _exponentials(x: Decimals) -> Decimals:
+    """e^x, for x up to 10^4 in absolute value; float64 numbers know none beyond."""
+    return np.array([min(max(v, -_FARTHEST), _FARTHEST).exp() for v in x], dtype=object)
 
 
 class CoupledFormula(Protocol):
