@@ -328,13 +328,15 @@ def test_refusals():
         linsep.tune(LogisticRegression(penalty_factor=FREE), X, y, [1.0], cv="loo-approximate")
 
 
-def test_rows_on_disk_are_refused(tmp_path):
+def test_few_rows_on_disk_are_fitted_as_in_memory(tmp_path):
     X, y, _ = rows()
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=y)
     frame.to_parquet(tmp_path / "rows.parquet")
     scan = linsep.scan(tmp_path / "rows.parquet", target="y")
-    with pytest.raises(Refused, match="in memory"):
-        LogisticRegression(penalty_factor=FREE).fit(scan)
+    on_disk = LogisticRegression(penalty_factor=FREE).fit(scan)
+    in_memory = LogisticRegression(penalty_factor=FREE).fit(X, y)
+    assert on_disk.certificate_.certified
+    np.testing.assert_array_equal(on_disk.coef_, in_memory.coef_)
 
 
 def test_limits_end_in_a_proven_gap():
