@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -59,6 +58,17 @@ def rows(n: int, first: int, rng: np.random.Generator) -> Any:
     return pa.table(columns)
 
 
+#: Runs a command and says the peak of its memory in KiB and its processor seconds. The peak counts what forks, too, so
+#: this process must be small.
+_MEASURED = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[1:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_maxrss, used.ru_utime, file=sys.stderr)
+sys.exit(code)
+"""
+
+
 def write(path: Path, size: float) -> int:
     """Write a table of about ``size`` bytes; the number of rows."""
     rng, n = np.random.default_rng(0), 0
@@ -75,16 +85,12 @@ def write(path: Path, size: float) -> int:
 def fit(path: Path, limit: int, *options: str) -> dict[str, Any]:
     """Facts of the command ``linsep fit`` with that limit, with its ``peak`` memory and processor seconds, ``cpu``."""
     words = ["fit", str(path), "-t", "y", "--memory-limit", str(limit), "--json", *options]
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as said:
-        command = [sys.executable, "-c", _FIT, str(limit), *words]
-        process = subprocess.Popen(command, stdout=out, stderr=said)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        said.seek(0)
-        if process.returncode:
-            raise RuntimeError(f"exit code {process.returncode}: {said.read()[-3000:]}")
-        return {**json.loads(out.read()), "peak": used.ru_maxrss * 1024, "cpu": used.ru_utime}
+    command = [sys.executable, "-c", _MEASURED, sys.executable, "-c", _FIT, str(limit), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"exit code {done.returncode}: {done.stderr[-3000:]}")
+    peak, cpu = done.stderr.split()[-2:]
+    return {**json.loads(done.stdout), "peak": int(peak) * 1024, "cpu": float(cpu)}
 
 
 def main() -> None:

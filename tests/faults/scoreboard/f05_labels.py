@@ -151,6 +151,7 @@ def classes() -> Iterator[Case]:
         apart=True,
         slow=True,
         limit=120,
+        memory=2 << 30,
     )
     yield Case("two rows", lambda library: library.fit(X[:2], [0, 1]))
     yield Case("one row", lambda library: library.fit(X[:1], [0]), ("one class only",))

@@ -352,3 +352,13 @@ def test_a_centrality_corrector_is_what_a_numpy_text_makes_of_it(loss, storage):
     _kernels.ipm_adopt(*where, goal, mu, state, 0)
     for plane, expected in zip(state[5:9], (dv + more, new_du, new_dp, new_dq), strict=True):
         np.testing.assert_allclose(plane, expected, rtol=1e-11, atol=1e-12)
+
+
+def test_an_exact_fit_without_a_penalty_is_short_and_does_not_depend_on_how_rows_are_counted():
+    rng = np.random.default_rng(0)
+    X, y, count = rng.normal(size=(12, 30)), rng.normal(size=12), rng.integers(1, 4, 12)
+    weighted = LinearRegressor("absolute").fit(X, y, sample_weight=count)
+    repeated = LinearRegressor("absolute").fit(X.repeat(count, axis=0), y.repeat(count))
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=0, atol=1e-9)
+    shortest = np.linalg.pinv(X - X.mean(axis=0)) @ (y - y.mean())
+    assert np.linalg.norm(weighted.coef_) < 1.5 * np.linalg.norm(shortest)

@@ -169,13 +169,14 @@ class Adaptive:
 
     def __init__(self, problem: Problem, hessian: PilotHessian | None) -> None:
         self._hessian = hessian
-        if hessian is None:
+        if hessian is None and not problem.data.sparse and problem.lam > 0.0:
             lazy = LazyHessian(problem, np.inf)  # quasi-Newton steps have shown that it pays
             self.price = lazy.price
             self._gradients = ConjugateGradients(lazy, MAX_PRODUCTS + int(lazy.price))
         else:
-            self.price = hessian.price
-            self._gradients = ConjugateGradients(hessian, max(20, problem.data.d // GRAM_PASSES))
+            most = max(20, problem.data.d // GRAM_PASSES)
+            self.price = float(most) if hessian is None else hessian.price
+            self._gradients = ConjugateGradients(hessian, most)
         self._cholesky: Cholesky | None = None
 
     def __call__(self, run: Run[Problem], theta: FloatArray, value: float, g: FloatArray) -> Step:
