@@ -31,13 +31,9 @@ def watch(X: Any) -> Any:
 
     NaN is no integer: who reads integers calls :func:`refuse_cut` afterwards.
     """
-    if type(X) is np.ndarray and X.base is None:
-        return X
-    if sp.issparse(X):
-        return _watch_sparse(X)
     owner = _owner(X)
     if owner is None:
-        return X
+        return X if isinstance(X, np.ndarray) or not sp.issparse(X) else _watch_sparse(X)
     refuse_cut(X)
     if isinstance(owner, _Watched):
         return X
@@ -59,9 +55,7 @@ def _watch_sparse(X: Any) -> Any:
 
 def refuse_cut(X: Any) -> None:
     """Raise if X is mapped from a file that is shorter now, or was when it was read."""
-    if type(X) is np.ndarray and X.base is None:
-        return
-    owner = _owner(X.data if sp.issparse(X) else X)
+    owner = _owner(X if isinstance(X, np.ndarray) or not sp.issparse(X) else X.data)
     if owner is None:
         return
     watched = isinstance(owner, _Watched)
@@ -88,4 +82,7 @@ def _owner(X: Any) -> Any:
     base = X
     while isinstance(base, np.ndarray):
         base = base.base
-    return base if isinstance(base, mmap.mmap | _Watched) else None
+    return base if isinstance(base, _MAPS) else None
+
+
+_MAPS = (mmap.mmap, _Watched)
