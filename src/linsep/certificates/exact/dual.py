@@ -114,12 +114,11 @@ def candidates(rows: Rows, dual: Any, target: Target) -> Iterator[tuple[Point, A
         yield from _corrected(rows, start, target, _step)
     if isinstance(rows, CoupledRows) or not worthwhile(rows.n, int(target.active.sum())):
         return
+    for start in starts:
+        yield from _corrected(rows, start, target, _step_in_decimals)
     if rows.formula.curved:
         for point in _newton(rows, target):
             yield point, rows.evaluate(point)
-    else:
-        for start in starts:
-            yield from _corrected(rows, start, target, _step_in_decimals)
 
 
 def _corrected(

@@ -42,7 +42,7 @@ _BITS = 256
 #: Binary orders of magnitude beyond which a rational number would not fit in memory.
 _MOST_BITS = 1 << 14
 _ZERO, _ONE = Dyadic.of(0.0), Dyadic.of(1.0)
-_FARTHEST = Decimal(10) ** 4
+_FARTHEST, _NEXT_TO = Decimal(10) ** 4, Decimal(10) ** -8
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Formula(Protocol):
         ...
 
     def slopes(self, m: Decimals) -> tuple[Decimals, Decimals]:
-        """u = -l'(m) and the curvature l''(m), if the loss is curved."""
+        """u = -l'(m), or what the piece next to m has, and the curvature l''(m), if the loss is curved."""
         ...
 
 
@@ -169,10 +169,12 @@ class Parabola:
         """u = -l'(m) and l''(m)."""
         r = Decimal(self.centre) - m
         zone, double = Decimal(self.epsilon), 2 * Decimal(self.quadratic)
-        free = [(max(x - zone, ZERO) + min(x + zone, ZERO)) / double for x in r]
+        free = np.array([(max(x - zone, ZERO) + min(x + zone, ZERO)) / double for x in r])
         low, high = Decimal(self.low), Decimal(self.high)
-        u = np.array([min(max(x, low), high) for x in free], dtype=object)
-        return u, only((u == free) & (np.abs(r) >= zone), np.full(r.shape, 1 / double))
+        cut = np.array([min(max(x, low), high) for x in free], dtype=object)
+        # Next to the end of a piece float64 margins do not tell on which side of it a row is: the piece goes on.
+        bent = (np.abs(free - cut) <= _NEXT_TO) & (np.abs(r) >= zone - _NEXT_TO)
+        return np.where(bent, free, cut), only(bent, np.full(r.shape, 1 / double))
 
 
 class _Balls(ABC):
