@@ -45,6 +45,8 @@ EXACT_FIT = Fraction(1, 10**6)
 STEPS = 30
 #: Shares by which all dual variables are moved towards 0; the bound loses no more than that.
 SHRINK = (Fraction(1, 1 << 34), Fraction(1, 1 << 25))
+#: Distance of a u from the end of its domain that lets it move.
+NEXT = Fraction(1, 1 << 200)
 #: Powers of 10 up to which the pivot of a column means that it depends on those before it.
 PIVOTS = (-190, -24)
 
@@ -470,7 +472,7 @@ class Problem:
         """Yield lower bounds of the minimum, from the dual point of the file and from better ones."""
         if self.C is not None:
             yield self.bound(stored)
-        starts = [stored, self.slopes()] if self.curved else [self.snapped(stored)]
+        starts = [stored, *self.slopes()] if self.curved else [self.snapped(stored)]
         # columns that depend on others up to their last digits may demand too much of the dual point
         for pivot in PIVOTS if self.curved and self.C is not None else PIVOTS[:1]:
             for start in starts:
@@ -612,8 +614,25 @@ class Margins(Problem):
         return self.loss.value(self.m[i])
 
     def slopes(self):
-        """Minus the slopes of the losses."""
-        return [self.loss.slope(m) for m in self.m]
+        """Minus the slopes of the losses; and again, with rows whose score may err across an end just inside it."""
+        found = [self.loss.slope(m) for m in self.m]
+        if not self.loss.square:
+            return [found]
+        low, high = self.loss.domain
+        first = None if low is None else low + NEXT
+        last = None if high is None else high - NEXT
+        inside = []
+        for i, u in enumerate(found):
+            free = (self.loss.centre - self.m[i]) / (2 * self.loss.square)
+            near = abs(free - u) <= self.score_error(i) / (2 * self.loss.square)
+            inside.append(clip(u, first, last) if near else u)
+        return [found] if inside == found else [found, inside]
+
+    def score_error(self, i):
+        """How far rounding may have moved the score of a row, and more."""
+        w = self.W[0]
+        reach = self.scale * sum(abs(a * w[j]) for j, a in self.rows[i])
+        return 64 * (self.d + 8) * ROUNDOFF * (reach + abs(w[-1]) + abs(self.offset[i]))
 
     def unfolded(self, dual):
         """The dual point of the file."""
@@ -697,10 +716,9 @@ class Margins(Problem):
             "Huber": (-self.loss.width, self.loss.width),
         }
         first, last = ends.get(self.loss.kind, (ZERO, ZERO))
-        w, tight, loose = self.W[0], [], []
-        for x, m, row, offset in zip(u, self.m, self.rows, self.offset):
-            reach = self.scale * sum(abs(a * w[j]) for j, a in row) + abs(w[-1]) + abs(offset)
-            error = 64 * (self.d + 8) * ROUNDOFF * reach
+        tight, loose = [], []
+        for i, (x, m) in enumerate(zip(u, self.m)):
+            error = self.score_error(i)
             r = self.loss.centre - m
             r = abs(r) - self.loss.epsilon if self.loss.epsilon else r
             bent = first - error <= r <= last + error and error > last - first
@@ -797,7 +815,11 @@ class Classes(Problem):
         return [rounded(x / total) for x in e]
 
     def slopes(self):
-        """The probabilities of the model."""
+        """The probabilities of the model, the only start next to the stored point."""
+        return [self.probabilities()]
+
+    def probabilities(self):
+        """The probabilities of the model off the labels."""
         if not self.curved:
             return [[ZERO] * self.k for _ in self.rows]
         return [
@@ -822,7 +844,7 @@ class Classes(Problem):
         elif self.curved:
             given = self._linearised(*(list(zip(*dual[name])) for name in ("base", "step")))
         else:
-            return self.slopes()
+            return self.probabilities()
         return [
             self.inside([ZERO if c == y else x for c, x in enumerate(row)])
             for row, y in zip(given, self.labels)

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from hostile import answers, draw
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -538,3 +539,12 @@ class TestFactorsAndGroups:
         assert run(tmp_path / "model.linsep", rows)[0] == 0
         linsep.save(model.set_params(penalty_factor={"age": 0.0}), tmp_path / "model.linsep")
         assert run(tmp_path / "model.linsep", rows)[0] == 1
+
+
+def test_a_row_at_the_end_of_its_piece_may_move(tmp_path):
+    """An entry of 5e15: its row has u = 3e-18, below the rounding of its margin."""
+    case = draw(861927)
+    model, _ = answers(case)
+    linsep.save(model, tmp_path / "model.linsep")
+    write_rows(tmp_path / "rows.npz", case.X, case.y, case.weight)
+    assert checker.check(tmp_path / "model.linsep", tmp_path / "rows.npz")
