@@ -59,7 +59,9 @@ def test_certified_means_certified(block):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("seed", [81381, 90680, 91911, 803245, 803967, 807040, 824565, 861927])
+@pytest.mark.parametrize(
+    "seed", [81381, 90680, 91911, 803245, 803967, 807040, 824565, 861927, 880626]
+)
 def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     """Where the stored point is far from feasible, or columns are nearly dependent."""
     assert not complaints(seed)

@@ -63,7 +63,9 @@ class ExactRows:
     """What pointwise and coupled losses share."""
 
     def __init__(self, X: Any, weight: FloatArray | None, W: FloatArray) -> None:
-        self.X, self.W = X, np.asarray(W, dtype=np.float64)
+        # in rows, so that what is found does not depend on the layout of X
+        self.X: Any = X if sp.issparse(X) else np.ascontiguousarray(X)
+        self.W = np.asarray(W, dtype=np.float64)
         self.n, self.d = X.shape
         self.k = self.W.shape[1]
         self.s = given(weight, slice(0, self.n), 1.0)

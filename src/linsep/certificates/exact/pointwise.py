@@ -76,7 +76,7 @@ class PointwiseRows(ExactRows):
         self.loss, self.formula = loss, formula_of(loss)
         self.sigma = np.asarray(sigma, dtype=np.float64)
         self.offset = given(offset, slice(0, self.n), 0.0)
-        block = X.astype(np.float64)
+        block = self.X.astype(np.float64)
         self.m = self.sigma * score(block, self.W)[:, 0] + self.offset
 
     def primal(self) -> Interval:
