@@ -82,13 +82,12 @@ def test_page(page, tmp_path, monkeypatch):
         assert (tmp_path / figure).exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("example", EXAMPLES, ids=relative)
-def test_example(example, tmp_path):
-    command = [sys.executable, "-W", "error", str(example), str(tmp_path)]
+def run_python(folder, *words):
+    """What a Python process prints that has to end well."""
+    command = [sys.executable, *words]
     done = subprocess.run(
         command,
-        cwd=tmp_path,
+        cwd=folder,
         env=os.environ,
         capture_output=True,
         text=True,
@@ -96,7 +95,13 @@ def test_example(example, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=relative)
+def test_example(example, tmp_path):
+    assert run_python(tmp_path, "-W", "error", str(example), str(tmp_path)).strip()
 
 
 @pytest.mark.slow  # `make docs` runs them too, in a kernel
@@ -273,16 +278,7 @@ def call(line, folder):
     if words[0] == "python":
         if words[1].endswith(".py"):
             words[1] = str(ROOT / words[1])
-        done = subprocess.run(
-            [sys.executable, *words[1:]],
-            cwd=folder,
-            env=os.environ,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+        run_python(folder, *words[1:])
     elif words[0] == "make":
         assert re.search(rf"^{words[1]}:", MAKEFILE, re.MULTILINE), line
     elif words[0] == "pip":
