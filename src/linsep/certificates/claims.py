@@ -193,10 +193,8 @@ def _denied(claim: Optimality, part: Part, found: Optimality) -> str | None:
     if unknown and claim.kind == "dual" and not _may_be_relaxed(part):
         return "The claim knows no bound on the error of w, but there is one."
     near, attained = slack, found.primal + slack
-    if hard_margin(
-        part.loss, part.penalty
-    ):  # rounding may leave the coefficients short of the margin
-        attained += found.gap
+    if hard_margin(part.loss, part.penalty):
+        attained += found.gap  # rounding may leave the coefficients short of the margin
     elif claim.certified:  # rounding is part of its gap
         near = min(slack, claim.rounding + found.rounding + 64 * ROUNDOFF * scale)
     if abs(claim.primal - found.primal) > near:
@@ -219,10 +217,8 @@ def _shortfall(claim: Optimality, part: Part, found: Optimality, slack: float) -
     scale = max(abs(claim.primal), abs(found.primal))
     if found.kind == "exact":
         return 0.0 if claim.kind == "exact" else 64 * ROUNDOFF * scale
-    if (
-        claim.kind == "local" != found.kind
-    ):  # a bound by curvature may be sharper than any dual point
-        return math.inf
+    if claim.kind == "local" != found.kind:
+        return math.inf  # a bound by curvature may be sharper than any dual point
     return slack + 2.0 * found.rounding + _SHORT * min(part.tol, 1e-3) * scale
 
 

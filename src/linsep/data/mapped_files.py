@@ -26,6 +26,9 @@ class _Watched:
         return self._watch.cut
 
 
+_MAPS = (mmap.mmap, _Watched)
+
+
 def watch(X: Any) -> Any:
     """X, or a view of it that is safe to read if X is mapped from a file. Raise if the file is shorter than X already.
 
@@ -83,6 +86,3 @@ def _owner(X: Any) -> Any:
     while isinstance(base, np.ndarray):
         base = base.base
     return base if isinstance(base, _MAPS) else None
-
-
-_MAPS = (mmap.mmap, _Watched)

@@ -38,13 +38,10 @@ MANY = 25  # rows per feature from which a pilot's Hessian is a good preconditio
 PILOT_PART = 0.1  # the share of the rows that makes it
 GRAM_PASSES = 20  # features per pass: a Hessian of d features costs about d/20 products
 HARD = 12  # products in a step after which the pilot's Hessian is made anew
-MAX_PRODUCTS = (
-    100  # in a step with a Hessian that is up to date, after which single precision is to blame
-)
-PILOT_ROWS, PILOT_MOST = (
-    10,
-    40,
-)  # rows for each feature that make it at least; more only if they are a small share
+#: Products in a step with a Hessian that is up to date, after which single precision is to blame.
+MAX_PRODUCTS = 100
+#: Rows for each feature that make a pilot at least, and at most unless they are a small share.
+PILOT_ROWS, PILOT_MOST = 10, 40
 PILOT_PRICE = 1.5  # products that its Gram matrix may cost in any case
 LONGEST = 30.0  # quasi-Newton steps that may be left with the Hessian of a pilot
 INTERPOLATED = 1e-16  # share of the objective of the zero model that is rounding
