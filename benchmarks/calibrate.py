@@ -68,6 +68,13 @@ def _problem(X: Any) -> Problem:
     return Problem(losses.get("logistic"), ElasticNet(1.0), Memory(X, sign, n_threads=1))
 
 
+def _sweep(problem: Problem) -> float:
+    """Processor time of a sweep: the mean of that of the gradient and of a product with the Hessian [ns]."""
+    theta = np.zeros(problem.order)
+    gradient = _least(lambda: problem.value_gradient(theta))
+    return 0.5 * (gradient + _least(lambda: problem.hess_vec(theta)))
+
+
 def _epoch(problem: Problem) -> float:
     """Processor time of an epoch [ns]."""
     ascent = Ascent(problem, np.zeros(problem.order), 0)
@@ -86,16 +93,17 @@ def measure_prices() -> dict[str, float]:
     out = {"native calls": 5_000.0}
     zero = np.zeros(3)
     out["calls"] = _least(lambda: tiny.value_gradient(zero), 200)
-    for name, problem in (("", dense), ("sparse ", wide)):
-        theta, entries = np.zeros(problem.order), problem.data.n_entries
-        sweep = _least(lambda p=problem, t=theta: p.value_gradient(t))
-        product = _least(lambda p=problem, t=theta: p.hess_vec(t))
-        out[name + "reads"] = 0.5 * (sweep + product) / entries
+    slim = _problem(rng.standard_normal((6_000, 2)))
+    out["rows"] = _sweep(slim) / 6_000
+    out["reads"] = (_sweep(dense) - _sweep(slim)) / (6_000 * 198)
+    out["sparse reads"] = (_sweep(wide) - 10_000 * out["rows"]) / wide.data.n_entries
+    pairs, v = rng.standard_normal((10, 10_000)), rng.standard_normal(10_000)
+    out["vectors"] = _least(lambda: pairs @ v) / pairs.size
     centre = np.zeros(200)
-    pairs = 0.5 * 6_000 * 200**2
+    multiplied = 0.5 * 6_000 * 200**2
     dense.value_gradient(np.zeros(dense.order))
-    out["gram"] = _least(lambda: dense.hessian(centre)) / pairs
-    out["single gram"] = _least(lambda: dense.hessian(centre, single=True)) / pairs
+    out["gram"] = _least(lambda: dense.hessian(centre)) / multiplied
+    out["single gram"] = _least(lambda: dense.hessian(centre, single=True)) / multiplied
     sparse.value_gradient(np.zeros(sparse.order))
     out["sparse gram"] = _least(lambda: sparse.hessian(np.zeros(400))) / (0.5 * 20.0**2 * 10_000)
     A = rng.standard_normal((600, 600))

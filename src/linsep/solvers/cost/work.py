@@ -22,15 +22,21 @@ from linsep.solvers.cost.shape import Shape
 if TYPE_CHECKING:
     from linsep.losses import Loss
 
-#: Counts by name: calls from Python, reads (entries of X in a sweep), visits (rows of an epoch of coordinate ascent),
-#: visited (their entries), gram (multiply-adds of a weighted Gram matrix), factors (of a Cholesky factor), products
-#: (of a matrix product). A prefix "sparse " or "single " names storage or precision.
+#: Counts by name: calls from Python, rows of a sweep (the loss at each), reads (entries of X in a sweep), vectors
+#: (numbers in products of vectors of d), visits (rows of an epoch of coordinate ascent), visited (their entries), gram
+#: (multiply-adds of a weighted Gram matrix), factors (of a Cholesky factor), products (of a matrix product). A prefix
+#: "sparse " or "single " names storage or precision.
 Work = Mapping[str, float]
 Declared = Callable[[Shape], Work]
 
 #: Quantities of which laws are made, logarithms decimal; ``terms`` lists the products of them that laws are linear in.
 FEATURES = ("hardness", "digits", "n", "d", "sparse")
 RECEDING, QUADRATIC, KINKED = "receding", "quadratic", "kinked"
+
+
+def sweeps(shape: Shape, count: float) -> Work:
+    """Counts of so many sweeps over the rows."""
+    return {"rows": count * shape.n, shape.storage + "reads": count * shape.entries}
 
 
 def kind_of(loss: Loss) -> str:

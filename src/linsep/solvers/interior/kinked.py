@@ -20,7 +20,7 @@ from linsep.losses import NAMES, Loss, get
 from linsep.problem import Problem
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
-from linsep.solvers.cost.work import Work
+from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.interior.central_path import LIMIT, Path, compiled, feasible
 from linsep.solvers.interior.crossover import crossable, exact
 from linsep.solvers.interior.start import exact_fit, flat_answer, null_directions, squared_start
@@ -65,7 +65,7 @@ def work(shape: Shape) -> Work:
     Inner products of rows that are fewer than features are made once, which counts as a dozenth in each iteration.
     """
     n, d, kind = float(shape.n), shape.d, shape.storage
-    reads = {"calls": 0.25, kind + "reads": 4.0 * shape.entries}
+    reads = {"calls": 0.25, **sweeps(shape, 4.0)}
     if n < d:
         once = 0.5 * n * shape.entries
         return {**reads, kind + "products": once / 12.0, "factors": 0.5 * n**3}

@@ -25,7 +25,7 @@ import numpy as np
 from linsep.data import Location
 from linsep.problem import dot
 from linsep.solvers.cost.shape import Shape
-from linsep.solvers.cost.work import Work
+from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, solve_spd
 from linsep.solvers.run import CLOSING_DECREMENT
@@ -43,6 +43,9 @@ SPARSE_SHARE = 0.1
 # as a share of P, from which the gap may show it, and how often a step is refined before double precision is cheaper.
 BLUR, SURE, SEEN, REFINEMENTS = 4e-14, 1e-4, 0.05, 2
 REPAIRABLE = 2e-6  # the smallest pivot that can stand it if the step is refined
+STEP_VECTORS = (
+    60.0  # of d numbers each that a step reads: six for each of about ten pairs (quasi_newton.py)
+)
 
 
 class Cholesky:
@@ -116,8 +119,8 @@ class Cholesky:
 
 
 def truncated_work(shape: Shape) -> Work:
-    """Counts of one product with the Hessian, or sweep, of conjugate gradients with a diagonal preconditioner."""
-    return {"calls": 1.0, shape.storage + "reads": float(shape.entries)}
+    """Counts of one sweep, or product with the Hessian, and of the vectors that make a step from it."""
+    return {"calls": 1.0, **sweeps(shape, 1.0), "vectors": STEP_VECTORS * shape.d}
 
 
 Preconditioner = Callable[["FloatArray"], "FloatArray"]

@@ -20,7 +20,7 @@ from linsep.interrupts import dense_product, lapack
 from linsep.problem import Problem, dot
 from linsep.solution import Explicit, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
-from linsep.solvers.cost.work import Work
+from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.newton import gram_space
 from linsep.solvers.run import LimitReached, Run, begin
 
@@ -46,7 +46,7 @@ def work(shape: Shape) -> Work:
     """Counts of a whole fit by inner products: all of them, and ten to fifteen factors of their order."""
     n = float(shape.n)
     return {
-        **{"calls": 20.0, shape.storage + "reads": 3.0 * shape.entries},
+        **{"calls": 20.0, **sweeps(shape, 3.0)},
         **{shape.storage + "products": 0.5 * n * shape.entries, "factors": 12.0 * n**3 / 3.0},
     }
 

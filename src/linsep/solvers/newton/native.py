@@ -19,7 +19,7 @@ from linsep.problem import Problem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape, hardness, sampled_mean
-from linsep.solvers.cost.work import Work
+from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.linalg import minimum_norm
 from linsep.solvers.newton import recession
 from linsep.solvers.newton import solve as newton
@@ -55,9 +55,8 @@ def fits(problem: Problem) -> bool:
 
 def work(shape: Shape) -> Work:
     """Counts of one iteration: two sweeps, a Gram matrix, a factorisation, and no return to Python."""
-    kind = shape.storage
     return {
-        **{"native calls": 1.0, kind + "reads": 2.0 * shape.entries, kind + "gram": shape.pairs},
+        **{"native calls": 1.0, **sweeps(shape, 2.0), shape.storage + "gram": shape.pairs},
         "factors": shape.d**3 / 3.0,
     }
 

@@ -19,13 +19,13 @@ from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape
-from linsep.solvers.cost.work import Work
+from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.linalg import minimum_norm
 from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
-from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
+from linsep.solvers.newton.directions import Cholesky, ConjugateGradients, truncated_work
 from linsep.solvers.newton.lazy_hessian import LazyHessian, prices_of
 from linsep.solvers.newton.quasi_newton import REST, QuasiNewton
 from linsep.solvers.run import Run, linearised
@@ -49,10 +49,9 @@ INTERPOLATED = 1e-16  # share of the objective of the zero model that is roundin
 
 def cholesky_work(shape: Shape) -> Work:
     """Counts of one iteration: two sweeps, a Gram matrix (in single precision if rows are dense), a factorisation."""
-    kind = shape.storage
     gram = "sparse gram" if shape.sparse else "single gram"
     return {
-        **{"calls": 3.0, kind + "reads": 2.0 * shape.entries, gram: shape.pairs},
+        **{"calls": 3.0, **sweeps(shape, 2.0), gram: shape.pairs},
         "factors": shape.d**3 / 3.0,
     }
 
@@ -61,7 +60,7 @@ def preconditioned_work(shape: Shape) -> Work:
     """Counts of one product or sweep, with its part of the Hessian of a pilot, or of all rows if these are few."""
     part = PILOT_PART if shape.n >= MANY * shape.d else 1.0
     return {
-        **{"calls": 1.0, shape.storage + "reads": float(shape.entries)},
+        **truncated_work(shape),
         **{
             "single gram": part * shape.pairs / GRAM_PASSES,
             "factors": shape.d**3 / (3.0 * GRAM_PASSES),
