@@ -333,7 +333,7 @@ class TestRefusals:
     @pytest.mark.parametrize("loss", [losses.Logistic(), losses.Exponential(), Multinomial(3)])
     def test_values_that_are_no_fractions_need_flint(self, loss, tuned):
         tuned(has_flint=False)
-        with pytest.raises(Refused, match=r"pip install 'linsep\[exact\]'"):
+        with pytest.raises(Refused, match=r"pip install python-flint"):
             self.certify(loss)
 
     def test_a_loss_of_the_user_has_no_exact_text(self):

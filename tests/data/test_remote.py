@@ -344,7 +344,7 @@ class TestErrors:
                 scan("s3://bucket/x.csv")
         with monkeypatch.context() as patch:
             patch.setitem(sys.modules, "fsspec.core", None)
-            with pytest.raises(Refused, match=r"fsspec: pip install 'linsep\[remote\]'"):
+            with pytest.raises(Refused, match=r"fsspec: pip install 'fsspec\[http\]'"):
                 scan("memory://x.csv")
 
     def test_options(self):

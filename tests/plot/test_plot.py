@@ -452,7 +452,7 @@ class TestAnimation:
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install 'linsep\[plot\]'"):
+    with pytest.raises(ImportError, match=r"pip install matplotlib"):
         plot.boundary((W, B), X, Y)
     assert "<svg" in plot.perceptron_animation(X, Y)  # the player needs no matplotlib
 

@@ -92,9 +92,7 @@ def _onnx(content: bytes, file: Path) -> OnnxModel:
     try:
         import onnx as library  # noqa: PLC0415
     except ImportError as error:
-        raise Refused(
-            f"Reading {file} needs the package onnx: pip install 'linsep[onnx]'."
-        ) from error
+        raise Refused(f"Reading {file} needs the package onnx: pip install onnx.") from error
     try:
         model = library.load_model_from_string(content)
         found = len(model.graph.node) > 0

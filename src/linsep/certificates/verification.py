@@ -93,7 +93,7 @@ def verify(
         The weights of the fit.
     exact : bool, default False
         Compute in rational and ball arithmetic, so that no rounding bound is needed, except where only a simpler
-        problem proves the claim. The logistic, exponential and multinomial losses need ``linsep[exact]``.
+        problem proves the claim. The logistic, exponential and multinomial losses need python-flint.
     offset : array (n,), optional
         The offset of the fit.
 

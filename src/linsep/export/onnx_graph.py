@@ -21,7 +21,7 @@ def onnx(model: Any) -> bytes:
 
     Of a regression the outputs are ``score`` alone. Standard operators (MatMul, Softmax, Sigmoid, ArgMax,
     Gather) in double precision, so that the answers agree with linsep to rounding. Needs the
-    package onnx: ``pip install 'linsep[onnx]'``.
+    package onnx.
 
     For a pipeline whose columns are numbers, ``X`` is what its first step reads, with NaN for a missing value. If some
     columns hold texts, each column that is used is an input (n, 1) of its own name, of doubles or of strings, in which
@@ -71,7 +71,7 @@ def _library() -> Any:
     try:
         import onnx as library  # noqa: PLC0415
     except ImportError as error:
-        raise Refused("Writing ONNX needs the package onnx: pip install 'linsep[onnx]'.") from error
+        raise Refused("Writing ONNX needs the package onnx: pip install onnx.") from error
     return library
 
 

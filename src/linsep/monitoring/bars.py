@@ -21,9 +21,9 @@ _LONGEST = 60.0  # seconds between two plain lines
 def progress(file: TextIO | None = None) -> Iterator[None]:
     """Show the progress of every fit, ``tune``, ``path`` and ``separate`` inside: passes, current gap, time.
 
-    On a terminal with rich installed (``pip install 'linsep[cli]'``) it is a bar, otherwise a plain line now and
-    then, 1, 2, 4, ... seconds after the beginning and at least once a minute. What takes less than a second shows
-    nothing. The results are the same bits with and without it. Fits in other threads are not shown.
+    On a terminal, if the package rich is installed, it is a bar; otherwise a plain line after 1, 2, 4, ... seconds and
+    at least once a minute. Fits that take less than a second show nothing, and fits in other threads are not shown.
+    Results are bit-identical with and without it.
 
     Parameters
     ----------

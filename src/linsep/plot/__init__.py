@@ -11,7 +11,7 @@ Animation
 
 Functions with one panel take ``ax=None`` and return the matplotlib Axes; those with several return an array of
 them. ``BadInput`` says which argument cannot be drawn, and why. Where two things must be told apart, marker or line
-style differ, never the colour alone. Needs matplotlib: ``pip install 'linsep[plot]'``.
+style differ, never the colour alone. Needs matplotlib.
 """
 
 from linsep.plot.animation import perceptron_animation

@@ -30,7 +30,7 @@ def pyplot() -> Any:
         import matplotlib.pyplot as plt  # noqa: PLC0415
     except ImportError as error:
         raise ImportError(
-            "linsep.plot draws with matplotlib, which is not installed: pip install 'linsep[plot]'."
+            "linsep.plot draws with matplotlib, which is not installed: pip install matplotlib."
         ) from error
     return plt
 

@@ -80,7 +80,7 @@ def write_report(  # noqa: PLR0913
     BadInput
         If the rows do not belong to the model.
     ImportError
-        If the extra ``linsep[cli]`` is not installed.
+        If jinja2 or matplotlib is not installed.
 
     See Also
     --------
@@ -116,7 +116,7 @@ def require() -> None:
     missing = [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]
     if missing:
         raise ImportError(
-            f"write_report needs {' and '.join(missing)}, not installed here: pip install 'linsep[cli]'."
+            f"write_report needs {' and '.join(missing)}: pip install {' '.join(missing)}."
         )
 
 

@@ -350,7 +350,7 @@ def _need_flint(name: str) -> None:
     if not HAS_FLINT:
         raise Refused(
             f"exact=True: the {name} loss takes values that are no fractions, and enclosing them needs "
-            "python-flint: pip install 'linsep[exact]'. Without it, use verify(model, X, y), whose gap includes a "
+            "python-flint: pip install python-flint. Without it, use verify(model, X, y), whose gap includes a "
             "guaranteed allowance for rounding, or checker/linsep_check.py."
         )
 

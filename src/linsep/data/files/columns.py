@@ -26,7 +26,7 @@ def arrow() -> Any:
         import pyarrow
     except ImportError as error:
         raise Refused(
-            "Reading CSV, Parquet and Arrow files needs pyarrow: pip install 'linsep[cli]'."
+            "Reading CSV, Parquet and Arrow files needs pyarrow: pip install pyarrow."
         ) from error
     return pyarrow
 

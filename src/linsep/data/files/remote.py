@@ -68,7 +68,7 @@ def file_system(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
         from fsspec.core import url_to_fs  # type: ignore[import-untyped]
     except ImportError as error:
         raise Refused(
-            f"{shown(url)}: files elsewhere are read through fsspec: pip install 'linsep[remote]'."
+            f"{shown(url)}: files elsewhere are read through fsspec: pip install 'fsspec[http]'."
         ) from error
     protocol = re.split(r"://|::", url, maxsplit=1)[0].lower()
     try:

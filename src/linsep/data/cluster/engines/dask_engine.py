@@ -208,7 +208,9 @@ def connected(address: str) -> Any:
     try:
         client: Any = importlib.import_module("distributed").Client
     except ImportError as error:
-        raise ClusterError('A cluster needs Dask: pip install "linsep[dask]".') from error
+        raise ClusterError(
+            'A cluster needs Dask: pip install "dask[array]" distributed.'
+        ) from error
     try:
         return client(address, timeout="10s")
     except (OSError, ValueError) as error:
