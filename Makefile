@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN)
 
 SOURCES := $(wildcard kernels/*/*.hpp kernels/*/*.cpp)
 KERNELS := $(SOURCES) $(wildcard kernels/*/*.def)
-BUILD_REQUIRES := "scikit-build-core>=0.10" "nanobind>=2.4" "cmake>=3.26" "ninja>=1.11"
+BUILD_REQUIRES := "scikit-build-core>=0.10" "nanobind>=2.4" "hatch-fancy-pypi-readme>=23.2" "cmake>=3.26" "ninja>=1.11"
 READY := $(VENV)/.ready
 BUILT := $(VENV)/.built
 DEMO_READY := $(VENV)/.demo-ready

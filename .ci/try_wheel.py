@@ -1,8 +1,10 @@
 """Use the installed wheel as a stranger would: fit, verify, the command line with its report and its bundled table."""
 
+import re
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import metadata
 from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer
@@ -14,6 +16,10 @@ model = linsep.LogisticRegression(C=10.0).fit(X, y)
 assert model.certificate_.certified, model.certificate_
 print(linsep.__file__)
 print(linsep.verify(model, X, y))
+
+page = metadata("linsep")["Description"] or metadata("linsep").get_payload()
+assert page.startswith("# linsep"), page[:80]
+assert not re.search(r"\]\((?!https?:)", page), "links that lead nowhere outside the repository"
 
 command = Path(sys.executable).with_name("linsep")
 with tempfile.TemporaryDirectory() as folder:

@@ -141,6 +141,21 @@ def test_links_lead_somewhere():
                 assert (page.parent / target).exists(), f"{page}: {target}"
 
 
+def test_the_page_of_a_package_index_has_no_relative_links():
+    settings = pytest.importorskip("tomllib").loads((ROOT / "pyproject.toml").read_text())
+    page = (ROOT / "README.md").read_text()
+    for rule in settings["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"][
+        "substitutions"
+    ]:
+        page = re.sub(rule["pattern"], rule["replacement"], page)
+    assert "*Figure: " in page and not re.search(r"\]\((?!https?:)", page)
+
+
+def test_advice_to_install_names_packages_that_an_index_has():
+    advice = re.findall(r"pip install ([^.`\n]+)", "\n".join(sources()))
+    assert advice and not any("linsep" in words for words in advice)
+
+
 def test_every_solver_is_on_its_page():
     page = (ROOT / "docs" / "how-to-choose-a-solver.md").read_text()
     assert all(f"| `{name}` |" in page for name in SOLVERS)
