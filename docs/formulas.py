@@ -30,6 +30,37 @@ DISPLAYED = {
         r"w \leftarrow \Bigl(1 - \frac{\eta_k}{C S}\Bigr) w - \eta_k\, y_i\, \ell'(m_i)\, x_i, \qquad"
         r" b \leftarrow b - \eta_k\, y_i\, \ell'(m_i)"
     ),
+    "1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i (x_i.w + b))^2": (
+        rf"\tfrac12 \bigl(\lVert w\rVert^2 + b^2\bigr) + C \sum_i s_i \max\bigl(0, 1 - {_MARGIN}\bigr)^2"
+    ),
+    "1/2 (|w|^2 + b^2) + C sum_i s_i max(0, |t_i - x_i.w - b| - epsilon)": (
+        r"\tfrac12 \bigl(\lVert w\rVert^2 + b^2\bigr)"
+        r" + C \sum_i s_i \max\bigl(0, \lvert t_i - x_i^\top w - b\rvert - \varepsilon\bigr)"
+    ),
+    "sum_i s_i (t_i - x_i.w - b)^2 + alpha |w|^2": (
+        r"\sum_i s_i (t_i - x_i^\top w - b)^2 + \alpha \lVert w\rVert^2"
+    ),
+    "sum_i s_i (t_i - x_i.w - b)^2": (r"\sum_i s_i (t_i - x_i^\top w - b)^2"),
+    "sum_i s_i (t_i - x_i.w - b)^2 / (2 S) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)": (
+        r"\frac{1}{2S} \sum_i s_i (t_i - x_i^\top w - b)^2"
+        r" + \alpha \Bigl(\mathtt{l1\_ratio}\,\lVert w\rVert_1"
+        r" + \frac{1 - \mathtt{l1\_ratio}}{2} \lVert w\rVert^2\Bigr)"
+    ),
+    "sum_i s_i (t_i - x_i.w - b)^2 / (2 S) + alpha |w|_1": (
+        r"\frac{1}{2S} \sum_i s_i (t_i - x_i^\top w - b)^2 + \alpha \lVert w\rVert_1"
+    ),
+    "sum_i s_i pinball(t_i - x_i.w - b) / S + alpha |w|_1": (
+        r"\frac{1}{S} \sum_i s_i\, \rho(t_i - x_i^\top w - b) + \alpha \lVert w\rVert_1"
+    ),
+    "alpha penalty(w) + sum_i s_i loss(t_i - x_i.w - b) / n": (
+        r"\alpha\, \mathrm{penalty}(w) + \frac1n \sum_i s_i\, \ell(t_i - x_i^\top w - b)"
+    ),
+    "alpha penalty(w) + sum_i s_i loss(y_i (x_i.w + b)) / n": (
+        r"\alpha\, \mathrm{penalty}(w) + \frac1n \sum_i s_i\, \ell\bigl(y_i (x_i^\top w + b)\bigr)"
+    ),
+    "S sigma + sum_i s_i sigma H((t_i - x_i.w - b)/sigma) + alpha |w|^2": (
+        r"S\sigma + \sum_i s_i\, \sigma H\Bigl(\frac{t_i - x_i^\top w - b}{\sigma}\Bigr) + \alpha \lVert w\rVert^2"
+    ),
 }
 INLINE = {
     "l*(-u) = -u": r"\ell^*(-u) = -u",

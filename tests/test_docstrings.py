@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import linsep
+import linsep.sklearn
 
 SOURCE = Path(linsep.__file__).parent
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+SECTION = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}$", re.MULTILINE)
 RECORDS = {  # what functions return, and base classes: their attributes are listed, they have no call to show
     "bounds.Ball",
     "bounds.Bound",
@@ -76,7 +78,7 @@ ESTIMATORS = [name for name, thing in PUBLIC.items() if {"fit", "predict"} <= se
 
 
 def sections(thing):
-    return set(re.findall(r"^([A-Z][A-Za-z ]+)\n-{3,}$", inspect.getdoc(thing), re.MULTILINE))
+    return set(SECTION.findall(inspect.getdoc(thing)))
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -94,6 +96,16 @@ def test_the_sections_of(name):
         assert "Notes" in found  # with the conjugate
     if name.startswith(("bounds.", "basis.")):
         assert "References" in found
+    if name.startswith(("bounds.", "plot.")):
+        assert "Raises" in found
+
+
+@pytest.mark.parametrize("name", linsep.sklearn.__all__)
+def test_a_drop_in_class_states_its_objective(name):
+    text = inspect.getdoc(getattr(linsep.sklearn, name))
+    assert {"See Also", "Notes", "Examples"} <= set(SECTION.findall(text))
+    assert f"are those of ``sklearn.{'svm' if 'SV' in name else 'linear_model'}.{name}``" in text
+    assert "``s_i`` is the sample weight" in text or name == "Perceptron"
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

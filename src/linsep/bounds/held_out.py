@@ -40,6 +40,11 @@ def clopper_pearson(
     -------
     Bound
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range, such as more errors than rows.
+
     See Also
     --------
     sample_compression : Without held-out rows, from the number of support vectors.
@@ -106,6 +111,11 @@ def sample_compression(
     Returns
     -------
     Bound
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range.
 
     See Also
     --------

@@ -45,6 +45,11 @@ def kl_inverse(q: float, budget: float) -> float:
     -------
     float
 
+    Raises
+    ------
+    BadInput
+        If ``q`` is outside [0, 1] or ``budget`` is negative.
+
     See Also
     --------
     pac_bayes_margin : Uses it.

@@ -216,6 +216,11 @@ def shattering_witness(d: int, homogeneous: bool = False) -> Shattered:
     Shattered
         The points, and a separator for every labelling; ``check()`` verifies them in rational arithmetic.
 
+    Raises
+    ------
+    BadInput
+        If ``d`` is not a whole number of at least 1.
+
     See Also
     --------
     shatters : For any points.

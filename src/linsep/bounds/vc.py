@@ -44,6 +44,11 @@ def vc_dimension(d: int, homogeneous: bool = False) -> int:
     -------
     int
 
+    Raises
+    ------
+    BadInput
+        If ``d`` is not a whole number of at least 1.
+
     See Also
     --------
     shattering_witness : Proves the lower bound.
@@ -91,6 +96,11 @@ def rows_needed(
     -------
     Bound
         A number of rows.
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range, or ``setting`` or ``constants`` is unknown.
 
     See Also
     --------
@@ -155,6 +165,11 @@ def vc_bound(
     -------
     Bound
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range, or ``constants`` is unknown.
+
     See Also
     --------
     vc_dimension : D of halfspaces.
@@ -198,6 +213,11 @@ def margin_dimension(d: int, radius: float, margin: float) -> int:
     Returns
     -------
     int
+
+    Raises
+    ------
+    BadInput
+        If ``d`` is not a whole number of at least 1, ``radius`` is negative or ``margin`` is not positive.
 
     See Also
     --------
@@ -256,6 +276,11 @@ def margin_bound(
     -------
     Bound
 
+    Raises
+    ------
+    BadInput
+        If an argument is out of range, or ``constants`` is unknown.
+
     See Also
     --------
     margin_dimension : The dimension it uses.
@@ -307,6 +332,11 @@ def discretisation_bound(
     Returns
     -------
     Bound
+
+    Raises
+    ------
+    BadInput
+        If an argument is out of range.
 
     See Also
     --------

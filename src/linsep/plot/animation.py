@@ -51,6 +51,13 @@ def perceptron_animation(
     -------
     Path, or str if no path is given
 
+    Raises
+    ------
+    BadInput
+        If X does not have two features and y two classes, or ``path`` ends in neither .html nor .gif.
+    ImportError
+        For a .gif, if matplotlib is not installed.
+
     See Also
     --------
     linsep.Perceptron : The learner.

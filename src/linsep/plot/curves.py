@@ -35,6 +35,13 @@ def validation_curve(
     -------
     Axes
 
+    Raises
+    ------
+    BadInput
+        If a C is not positive and finite, or the arrays do not match.
+    ImportError
+        If matplotlib is not installed.
+
     See Also
     --------
     linsep.tune : Computes the curve.
@@ -85,6 +92,13 @@ def risks(last: Any, best: Any = None, ax: Any = None, epochs: Any = None) -> An
     -------
     Axes
 
+    Raises
+    ------
+    BadInput
+        If the arrays are not equally long.
+    ImportError
+        If matplotlib is not installed.
+
     See Also
     --------
     step_sizes : What the step size does.
@@ -124,6 +138,13 @@ def updates_against_bound(updates: Any, bound: Any, ax: Any = None) -> Any:
     Returns
     -------
     Axes
+
+    Raises
+    ------
+    BadInput
+        If the numbers are not positive, or not equally many.
+    ImportError
+        If matplotlib is not installed.
 
     See Also
     --------
@@ -177,6 +198,13 @@ def coefficients(
     Returns
     -------
     Axes
+
+    Raises
+    ------
+    BadInput
+        If the model has more than two classes, or names and coefficients do not match.
+    ImportError
+        If matplotlib is not installed.
 
     See Also
     --------

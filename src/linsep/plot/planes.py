@@ -33,6 +33,13 @@ def separability(X: Any, y: Any, ax: Any = None) -> Any:
     Axes
         Its title says "linearly separable" or "not linearly separable", decided by linear programming.
 
+    Raises
+    ------
+    BadInput
+        If X does not have two features and y two classes.
+    ImportError
+        If matplotlib is not installed.
+
     See Also
     --------
     linsep.separate : Decides it, with a proof, in any dimension.
@@ -140,6 +147,13 @@ def boundary(
     Returns
     -------
     Axes
+
+    Raises
+    ------
+    BadInput
+        If X does not have two features, or the model more than two classes or no boundary.
+    ImportError
+        If matplotlib is not installed.
 
     See Also
     --------
@@ -249,6 +263,13 @@ def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) 
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    BadInput
+        If there is no model, or X does not have two features.
+    ImportError
+        If matplotlib is not installed.
 
     See Also
     --------

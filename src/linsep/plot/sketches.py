@@ -133,6 +133,13 @@ def geometry(w: Any = (2.0, 1.0), b: float = -3.0, x: Any = (3.0, 2.5), ax: Any 
     -------
     Axes
 
+    Raises
+    ------
+    BadInput
+        If w = 0.
+    ImportError
+        If matplotlib is not installed.
+
     See Also
     --------
     linsep.Hyperplane : Scores, distances and projections.

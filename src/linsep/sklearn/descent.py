@@ -23,15 +23,24 @@ _ROUNDING = 2.0**-50
 class SGDClassifier(linear_model.SGDClassifier):  # type: ignore[misc]
     """scikit-learn's ``SGDClassifier`` at the minimum of its objective, with a proof in ``certificate_``.
 
-    ``fit`` minimises alpha penalty(w) + mean_i s_i loss(m_i), to which stochastic descent with the default learning
-    rate tends. Whoever asks for the descent itself gets scikit-learn's: ``partial_fit``, ``average``,
-    ``early_stopping``, another ``learning_rate`` than "optimal", ``tol=None``, fewer than 10 epochs, and the losses
-    "perceptron" and those that linsep does not have.
+    Parameters and attributes are those of ``sklearn.linear_model.SGDClassifier``. ``fit`` returns the minimum that
+    stochastic descent approaches. Parameters that concern the descent itself leave the fit to scikit-learn:
+    ``partial_fit``, ``average``, ``early_stopping``, a ``learning_rate`` other than "optimal", ``tol=None`` and fewer
+    than 10 epochs. So do the loss "perceptron" and losses that linsep does not have.
 
     See Also
     --------
     sklearn.linear_model.SGDClassifier : Parameters and attributes.
     linsep.SGDClassifier : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        alpha penalty(w) + sum_i s_i loss(y_i (x_i.w + b)) / n
+
+    where ``s_i`` is the sample weight and ``n`` the number of rows. Three or more classes are fitted one against the
+    rest.
 
     Examples
     --------
@@ -96,15 +105,19 @@ def need_minimum(model: Any, max_iter: int, learning_rate: str) -> None:
 class Perceptron(linear_model.Perceptron):  # type: ignore[misc]
     """scikit-learn's ``Perceptron``; where it separates the training rows, ``certificate_`` proves it.
 
-    The perceptron is its updates: its loss max(0, -m) is least at w = 0, so that there is no other minimum to find.
-    ``fit`` and ``partial_fit`` are scikit-learn's. After ``fit``, if every training row of positive weight is on the
-    right side by more than rounding can move it, the loss is exactly 0 and ``certificate_`` says so; if not, there is
-    no ``certificate_``.
+    Parameters and attributes are those of ``sklearn.linear_model.Perceptron``, and so are the updates of ``fit`` and
+    ``partial_fit``. If, after ``fit``, every training row of positive weight is on the right side by more than its
+    rounding error, ``certificate_`` proves it; otherwise there is no ``certificate_``.
 
     See Also
     --------
     sklearn.linear_model.Perceptron : Parameters and attributes.
     linsep.Perceptron : With linsep's own parameters.
+
+    Notes
+    -----
+    The loss ``max(0, -m)`` of the perceptron is 0 at w = 0 and wherever the classes are separated: there is no other
+    minimum to find, so linsep replaces no routine.
 
     Examples
     --------

@@ -48,14 +48,23 @@ _UNITS = 2.0**-47
 class HuberRegressor(Minimised, linear_model.HuberRegressor):  # type: ignore[misc]
     """scikit-learn's ``HuberRegressor`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.linear_model.HuberRegressor``. The certificate is about
-    coefficients and scale together. ``max_iter``, ``tol`` and ``warm_start`` make no difference. Targets that the
-    coefficients fit exactly, so that the scale tends to 0, are left to scikit-learn.
+    Parameters and attributes are those of ``sklearn.linear_model.HuberRegressor``. The certificate is for
+    coefficients and scale together. ``max_iter``, ``tol`` and ``warm_start`` have no effect. linsep leaves targets that
+    can be fitted exactly, where the scale tends to 0, to scikit-learn.
 
     See Also
     --------
     sklearn.linear_model.HuberRegressor : Parameters and attributes.
     linsep.LinearRegressor : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective, minimised over ``w``, ``b`` and the scale ``sigma``, is
+
+        S sigma + sum_i s_i sigma H((t_i - x_i.w - b)/sigma) + alpha |w|^2
+
+    where ``s_i`` is the sample weight, ``S`` the sum of all, and ``H(z)`` is z^2 for |z| <= epsilon and
+    2 epsilon |z| - epsilon^2 beyond.
 
     Examples
     --------

@@ -26,14 +26,22 @@ _SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 class LogisticRegression(linear_model.LogisticRegression):  # type: ignore[misc]
     """scikit-learn's ``LogisticRegression`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.linear_model.LogisticRegression``. ``solver`` decides only what it
-    decides about the objective: "liblinear" penalises the intercept, the others do not. ``max_iter`` is not reached,
-    and the proven relative gap is at most 100 ``tol`` squared.
+    Parameters and attributes are those of ``sklearn.linear_model.LogisticRegression``. ``solver`` matters only
+    where it changes the objective: "liblinear" penalises the intercept, the others do not. ``max_iter`` is never
+    reached, and the proven relative gap is at most 100 ``tol`` squared.
 
     See Also
     --------
     sklearn.linear_model.LogisticRegression : Parameters and attributes.
     linsep.LogisticRegression : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i log(1 + exp(-y_i (x_i.w + b)))
+
+    where ``s_i`` is the sample weight; three or more classes have the multinomial loss.
 
     Examples
     --------
@@ -109,6 +117,14 @@ class LogisticRegressionCV(LogisticRegression, linear_model.LogisticRegressionCV
     --------
     sklearn.linear_model.LogisticRegressionCV : Parameters and attributes.
     linsep.LogisticRegressionCV : With linsep's own parameters.
+
+    Notes
+    -----
+    Every model minimises
+
+        (1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1 + C sum_i s_i log(1 + exp(-y_i (x_i.w + b)))
+
+    where ``s_i`` is the sample weight; three or more classes have the multinomial loss.
 
     Examples
     --------

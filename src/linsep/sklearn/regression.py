@@ -118,15 +118,23 @@ class Minimised:
 class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignore[misc]
     """scikit-learn's ``LinearRegression`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.linear_model.LinearRegression``. Of several minimisers the one of
-    least norm is returned. scikit-learn drops singular values below ``tol`` times the largest and so does not reach the
-    minimum on ill-conditioned data; here ``tol`` decides about ``rank_`` alone. ``positive=True`` is left to
-    scikit-learn.
+    Parameters and attributes are those of ``sklearn.linear_model.LinearRegression``. If the minimiser is not
+    unique, the one of least norm is returned. scikit-learn drops singular values below ``tol`` times the largest, so on
+    ill-conditioned data it does not reach the minimum; here ``tol`` affects only ``rank_``. linsep leaves
+    ``positive=True`` to scikit-learn.
 
     See Also
     --------
     sklearn.linear_model.LinearRegression : Parameters and attributes.
     linsep.LinearRegressor : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        sum_i s_i (t_i - x_i.w - b)^2
+
+    where ``s_i`` is the sample weight.
 
     Examples
     --------
@@ -191,14 +199,22 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
 class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
     """scikit-learn's ``ElasticNet`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.linear_model.ElasticNet``. ``max_iter`` is not reached and
-    ``selection``, ``random_state`` and ``warm_start`` make no difference: the minimum is the same. ``positive=True``,
-    ``alpha=0`` and ``check_input=False`` are left to scikit-learn.
+    Parameters and attributes are those of ``sklearn.linear_model.ElasticNet``. ``max_iter`` is never reached, and
+    ``selection``, ``random_state`` and ``warm_start`` have no effect: the minimum is the same. linsep leaves
+    ``positive=True``, ``alpha=0`` and ``check_input=False`` to scikit-learn.
 
     See Also
     --------
     sklearn.linear_model.ElasticNet : Parameters and attributes.
     linsep.LinearRegressor : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        sum_i s_i (t_i - x_i.w - b)^2 / (2 S) + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2 |w|^2)
+
+    where ``s_i`` is the sample weight and ``S`` the sum of all.
 
     Examples
     --------
@@ -323,13 +339,22 @@ class ElasticNet(linear_model.ElasticNet):  # type: ignore[misc]
 class Lasso(ElasticNet, linear_model.Lasso):  # type: ignore[misc]
     """scikit-learn's ``Lasso`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.linear_model.Lasso``; what is left to scikit-learn is said in
-    ``linsep.sklearn.ElasticNet``.
+    Parameters and attributes are those of ``sklearn.linear_model.Lasso``. ``max_iter`` is never reached, and
+    ``selection``, ``random_state`` and ``warm_start`` have no effect: the minimum is the same. linsep leaves
+    ``positive=True``, ``alpha=0`` and ``check_input=False`` to scikit-learn.
 
     See Also
     --------
     sklearn.linear_model.Lasso : Parameters and attributes.
     linsep.LinearRegressor : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        sum_i s_i (t_i - x_i.w - b)^2 / (2 S) + alpha |w|_1
+
+    where ``s_i`` is the sample weight and ``S`` the sum of all.
 
     Examples
     --------
@@ -346,13 +371,22 @@ class Lasso(ElasticNet, linear_model.Lasso):  # type: ignore[misc]
 class QuantileRegressor(Minimised, linear_model.QuantileRegressor):  # type: ignore[misc]
     """scikit-learn's ``QuantileRegressor`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.linear_model.QuantileRegressor``; ``solver`` makes no difference.
-    ``solver_options`` and more than 6,000 features are left to scikit-learn.
+    Parameters and attributes are those of ``sklearn.linear_model.QuantileRegressor``. ``solver`` has no effect.
+    linsep leaves ``solver_options`` and more than 6,000 features to scikit-learn.
 
     See Also
     --------
     sklearn.linear_model.QuantileRegressor : Parameters and attributes.
     linsep.LinearRegressor : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        sum_i s_i pinball(t_i - x_i.w - b) / S + alpha |w|_1
+
+    where ``s_i`` is the sample weight and ``S`` the sum of all. The pinball loss of a residual r is ``quantile r`` for
+    ``r >= 0`` and ``(quantile - 1) r`` below.
 
     Examples
     --------
@@ -394,14 +428,23 @@ def as_floats(X: Any) -> Any:
 class SGDRegressor(linear_model.SGDRegressor):  # type: ignore[misc]
     """scikit-learn's ``SGDRegressor`` at the minimum of its objective, with a proof in ``certificate_``.
 
-    ``fit`` minimises alpha penalty(w) + mean_i s_i loss(t_i - x_i.w - b), to which stochastic descent tends. Whoever
-    asks for the descent itself gets scikit-learn's: ``partial_fit``, ``average``, ``early_stopping``, ``tol=None``,
-    fewer than 10 epochs, and other learning rates than "invscaling" and "optimal".
+    Parameters and attributes are those of ``sklearn.linear_model.SGDRegressor``. ``fit`` returns the minimum that
+    stochastic descent approaches. Parameters that concern the descent itself leave the fit to scikit-learn:
+    ``partial_fit``, ``average``, ``early_stopping``, ``tol=None``, fewer than 10 epochs, and learning rates other than
+    "invscaling" and "optimal".
 
     See Also
     --------
     sklearn.linear_model.SGDRegressor : Parameters and attributes.
     linsep.LinearRegressor : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        alpha penalty(w) + sum_i s_i loss(t_i - x_i.w - b) / n
+
+    where ``s_i`` is the sample weight and ``n`` the number of rows.
 
     Examples
     --------

@@ -121,13 +121,21 @@ def ridge(targets: Any, weight: Any, alpha: Any, fit_intercept: bool) -> Objecti
 class Ridge(linear_model.Ridge, MinimisedRidge):  # type: ignore[misc]
     """scikit-learn's ``Ridge`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.linear_model.Ridge``. ``positive=True`` is left to scikit-learn;
-    ``solver``, ``max_iter`` and ``random_state`` make no difference otherwise.
+    Parameters and attributes are those of ``sklearn.linear_model.Ridge``. linsep leaves ``positive=True`` to
+    scikit-learn; otherwise ``solver``, ``max_iter`` and ``random_state`` have no effect.
 
     See Also
     --------
     sklearn.linear_model.Ridge : Parameters and attributes.
     linsep.LinearRegressor : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        sum_i s_i (t_i - x_i.w - b)^2 + alpha |w|^2
+
+    where ``s_i`` is the sample weight.
 
     Examples
     --------
@@ -165,13 +173,21 @@ class Ridge(linear_model.Ridge, MinimisedRidge):  # type: ignore[misc]
 class RidgeClassifier(linear_model.RidgeClassifier, MinimisedRidge):  # type: ignore[misc]
     """scikit-learn's ``RidgeClassifier`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.linear_model.RidgeClassifier``. ``positive=True`` is left to
-    scikit-learn; ``solver`` makes no difference otherwise.
+    Parameters and attributes are those of ``sklearn.linear_model.RidgeClassifier``. linsep leaves ``positive=True``
+    to scikit-learn; otherwise ``solver`` has no effect.
 
     See Also
     --------
     sklearn.linear_model.RidgeClassifier : Parameters and attributes.
     linsep.LinearClassifier : With linsep's own parameters.
+
+    Notes
+    -----
+    The objective is
+
+        sum_i s_i (t_i - x_i.w - b)^2 + alpha |w|^2
+
+    where ``s_i`` is the sample weight and ``t_i`` is +1 or -1, one class against the rest.
 
     Examples
     --------

@@ -44,15 +44,22 @@ class _ByLiblinear:
 class LinearSVC(_ByLiblinear, svm.LinearSVC):  # type: ignore[misc]
     """scikit-learn's ``LinearSVC`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.svm.LinearSVC``: squared hinge by default, the intercept penalised
-    as the coefficient of a column of value ``intercept_scaling``, classes one against the others or by Crammer and
-    Singer. ``dual`` and ``random_state`` make no difference and ``max_iter`` is not reached. The proven relative gap is
-    at most 100 ``tol`` squared.
+    Parameters and attributes are those of ``sklearn.svm.LinearSVC``. ``dual`` and ``random_state`` have no effect,
+    ``max_iter`` is never reached, and the proven relative gap is at most 100 ``tol`` squared.
 
     See Also
     --------
     sklearn.svm.LinearSVC : Parameters and attributes.
     linsep.LinearSVC : With linsep's own parameters.
+
+    Notes
+    -----
+    With the default parameters the objective is
+
+        1/2 (|w|^2 + b^2) + C sum_i s_i max(0, 1 - y_i (x_i.w + b))^2
+
+    where ``s_i`` is the sample weight. The intercept is penalised as the coefficient of a column of value
+    ``intercept_scaling``. Three or more classes are fitted one against the rest, or by Crammer and Singer.
 
     Examples
     --------
@@ -77,13 +84,22 @@ class LinearSVC(_ByLiblinear, svm.LinearSVC):  # type: ignore[misc]
 class LinearSVR(_ByLiblinear, svm.LinearSVR):  # type: ignore[misc]
     """scikit-learn's ``LinearSVR`` with a proof of optimality in ``certificate_``.
 
-    Parameters and attributes are those of ``sklearn.svm.LinearSVR``. The intercept is penalised, as LIBLINEAR does
-    it; ``dual``, ``random_state`` and ``max_iter`` make no difference.
+    Parameters and attributes are those of ``sklearn.svm.LinearSVR``. ``dual``, ``random_state`` and ``max_iter``
+    have no effect.
 
     See Also
     --------
     sklearn.svm.LinearSVR : Parameters and attributes.
     linsep.LinearRegressor : With linsep's own parameters.
+
+    Notes
+    -----
+    With the default parameters the objective is
+
+        1/2 (|w|^2 + b^2) + C sum_i s_i max(0, |t_i - x_i.w - b| - epsilon)
+
+    where ``s_i`` is the sample weight. The intercept is penalised as the coefficient of a column of value
+    ``intercept_scaling``.
 
     Examples
     --------
