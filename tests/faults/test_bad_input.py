@@ -68,7 +68,7 @@ def fails(model, X, y):
         (lambda: tune(LogisticRegression(), X, y, [1, 2], scoring=gives_nan), "gave nan"),
         (
             lambda: tune(LogisticRegression(), X, y, [1, 2], scoring=fails),
-            "scoring=fails failed on a held-out part .ZeroDivisionError",
+            "scoring=fails failed on a fold .ZeroDivisionError",
         ),
         (
             lambda: tune(

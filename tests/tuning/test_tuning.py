@@ -418,7 +418,7 @@ def test_without_matplotlib_the_curve_says_what_to_install(cancer, monkeypatch):
     X, y = cancer
     tuning = tune(LogisticRegression(), X, y, CS, cv=2)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match="pip install 'linsep\\[plot\\]'"):
+    with pytest.raises(ImportError, match="pip install matplotlib"):
         tuning.curve.plot()
 
 

@@ -25,7 +25,7 @@ class Coefficient:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The outcome of :func:`linsep.summary`; ``print`` it, or take ``to_dict()`` or ``to_html()``.
+    """Result of :func:`linsep.summary`; ``print`` it, or use ``to_dict()`` or ``to_html()``.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Summary:
         percent = f"{100 * self.level:g}%"
         heads = ["", "coefficient"]
         if self.valid:
-            heads += ["std. error", "z or t", "p", f"{percent} low", f"{percent} high"]
+            heads += ["std. error", "z" if odds else "t", "p", f"{percent} low", f"{percent} high"]
         heads += ["odds ratio"] if odds else []
         body = {}
         for part, lines in self.coefficients.items():

@@ -79,14 +79,14 @@ def _how_sure(judged: Judged, tuning: Any) -> Answer:
         return Answer(
             question,
             f"below {words.percent_above(tuning.test_bound)}",
-            f"On the test part of the tuning the error was {words.percent(tuning.test_score)}, 95 % upper "
+            f"On the test rows of the tuning the error was {words.percent(tuning.test_score)}, 95 % upper "
             f"confidence bound {words.percent_above(tuning.test_bound)}.",
             "good",
         )
     if tuning is not None:
         at = tuning.curve.Cs.tolist().index(tuning.best_C)
         text = (
-            f"Over {words.plural(tuning.curve.scores.shape[1], 'held-out part')} the mean "
+            f"Over {words.plural(tuning.curve.scores.shape[1], 'fold')} the mean "
             f"{words.name(tuning.curve.scoring)} was {words.number(float(tuning.curve.mean[at]))}, "
             "which is slightly optimistic because it was used to choose C."
         )

@@ -84,7 +84,7 @@ def tune(  # noqa: PLR0913
         Leave the models of a C unfinished once its error is proven to exceed that of another (two classes, "error",
         rule "best"); ``Tuning.rejected`` says which. Where the whole grid is fitted together all are finished.
     refit : bool
-        Fit the chosen C to all rows but those of the test part.
+        Fit the chosen C to all rows except the test rows.
     keep : bool
         Keep the coefficients of every model of the grid (``Tuning.coefs``, ``Tuning.intercepts``).
     sample_weight : array (n,), optional
@@ -108,7 +108,7 @@ def tune(  # noqa: PLR0913
 
     See Also
     --------
-    path : The models themselves, for rising C.
+    path : The models themselves, for increasing C.
     LogisticRegressionCV : The same choice inside ``fit``.
 
     Notes
@@ -175,7 +175,7 @@ def tune(  # noqa: PLR0913
     scores, certificates = found.scores, found.certificates
     if np.isnan(scores).any(axis=1).all():
         raise BadInput(
-            f"scoring={score.name!r} gave nan on some held-out part for every C, so none can be chosen; "
+            f"scoring={score.name!r} gave nan on some fold for every C, so none can be chosen; "
             "a score must be a number."
         )
     curve = ValidationCurve(grid, scores, score.name, score.greater_is_better, approximate)

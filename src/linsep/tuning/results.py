@@ -24,7 +24,7 @@ class ValidationCurve:
     Attributes
     ----------
     Cs : ndarray (c,)
-        Rising.
+        In increasing order.
     scores : ndarray (c, folds)
         Score of each model on the rows it has not seen.
     scoring : str
@@ -146,7 +146,7 @@ class GridRecord:
 
 @dataclass(frozen=True, eq=False)
 class Tuning:
-    """The outcome of :func:`linsep.tune`.
+    """Result of :func:`linsep.tune`.
 
     Attributes
     ----------
@@ -158,9 +158,9 @@ class Tuning:
     certificates : ndarray of Optimality (c, folds)
         One for every model of the grid.
     best_estimator_ : estimator or None
-        Fitted with the chosen C to all rows but those of the test part; None with refit=False.
+        Fitted with the chosen C to all rows except the test rows; None with refit=False.
     test_score : float or None
-        Score of the chosen model on the test part, if one was asked for.
+        Score of the chosen model on the test rows (``test=``).
     test_bound : float or None
         With scoring="error": 95 % upper confidence bound on the true error (exact binomial).
     seconds : float
@@ -235,7 +235,8 @@ class Tuning:
     def _over(self) -> str:
         if self.curve.approximate:
             return "by approximate leave-one-out"
-        return f"over {self.curve.scores.shape[1]} held-out part(s)"
+        folds = self.curve.scores.shape[1]
+        return "on the validation rows" if folds == 1 else f"over {folds} folds"
 
     def __str__(self) -> str:
         at = int(np.flatnonzero(self.curve.Cs == self.best_C)[0])
@@ -248,7 +249,7 @@ class Tuning:
         if self.rejected:
             text += f"; {len(self.rejected)} C rejected by bounds"
         if self.test_score is not None:
-            text += f"; on the test part {self.test_score:.6g}"
+            text += f"; test {self.curve.scoring} {self.test_score:.6g}"
             if self.test_bound is not None:
                 text += f" (95 % upper confidence bound {self.test_bound:.4g})"
         return text
@@ -266,7 +267,7 @@ class Tuning:
         if self.rejected:
             facts["values of C rejected by bounds"] = str(len(self.rejected))
         if self.test_score is not None:
-            facts["on the test part"] = f"{self.test_score:.6g}"
+            facts[f"test {self.curve.scoring}"] = f"{self.test_score:.6g}"
         if self.test_bound is not None:
             facts["95 % upper confidence bound"] = f"{self.test_bound:.4g}"
         return facts_table(f"C = {self.best_C:g} ({self.rule.replace('_', ' ')})", facts)
@@ -274,12 +275,12 @@ class Tuning:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """The outcome of :func:`linsep.path`: the models of rising C.
+    """Result of :func:`linsep.path`: models for increasing C.
 
     Attributes
     ----------
     Cs : ndarray (c,)
-        Rising.
+        In increasing order.
     coefs : ndarray (c, k, d)
     intercepts : ndarray (c, k)
     certificates : tuple of Optimality

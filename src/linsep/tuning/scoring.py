@@ -57,7 +57,7 @@ def _scorer(scorer: Any) -> Callable[[Any, Any, npt.NDArray[Any], Any], float]:
         except Exception as error:  # whatever a function of the user raises
             name = getattr(scorer, "__name__", scorer)
             raise BadInput(
-                f"scoring={name} failed on a held-out part ({type(error).__name__}: {error}); it must be a function "
+                f"scoring={name} failed on a fold ({type(error).__name__}: {error}); it must be a function "
                 "(model, X, y) -> float."
             ) from error
 
@@ -91,7 +91,7 @@ def _auc(model: Any, X: Any, y: npt.NDArray[Any], weight: Any) -> float:
         raise BadInput("scoring='auc' is for two classes; use scikit-learn's 'roc_auc_ovr'.")
     if len(np.unique(y)) < 2:
         raise BadInput(
-            "scoring='auc' needs rows of both classes in every held-out part, and one part has only "
+            "scoring='auc' needs rows of both classes in every fold, and one fold has only "
             f"{np.unique(y).tolist()}; use stratified folds (an integer cv) or scoring='log_loss'."
         )
     z = np.asarray(model.decision_function(X))
