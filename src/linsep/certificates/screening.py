@@ -89,7 +89,7 @@ def screen(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Screening:
 
     See Also
     --------
-    path : Models for rising C.
+    path : Models for increasing C.
     verify : Recompute the certificate.
 
     Notes

@@ -230,7 +230,7 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
 
     See Also
     --------
-    tune : The same choice for any estimator or pipeline, with a test part.
+    tune : The same choice for any estimator or pipeline, with test rows.
     LogisticRegression : A fixed C.
 
     Notes
@@ -349,11 +349,11 @@ class LinearSVCCV(_Choosing, LinearSVC):
     tuning_ : Tuning
         Curve, certificates of the whole grid, timings.
     alpha_ : ndarray (n,), or (n, k) for k >= 3 classes
-        Multipliers of the model with ``C_``; see ``LinearSVC``.
+        Dual coefficients of the model with ``C_``; see ``LinearSVC``.
     support_ : ndarray of int
-        Rows with a multiplier that is not 0.
+        Rows whose dual coefficient is not 0.
     free_support_, bounded_support_ : ndarray of int
-        Rows with a multiplier strictly inside its box, and at its upper end.
+        Rows with a dual coefficient strictly inside its box, and at its upper end.
     support_vectors_ : array or CSR matrix
         ``X[support_]``, kept if that is at most a million numbers.
     margin_, margin_width_ : float, or ndarray
@@ -386,7 +386,7 @@ class LinearSVCCV(_Choosing, LinearSVC):
 
     See Also
     --------
-    tune : The same choice for any estimator or pipeline, with a test part.
+    tune : The same choice for any estimator or pipeline, with test rows.
     LinearSVC : A fixed C.
 
     Notes

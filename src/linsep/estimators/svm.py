@@ -70,21 +70,21 @@ class LinearSVC(Classification):
     Attributes
     ----------
     alpha_ : ndarray (n,), or (n, k) for k >= 3 classes
-        Multipliers. Hinge: in the box [0, C s_i]; squared hinge and hard margin: >= 0. w = sum_i y_i alpha_i x_i, and
-        sum_i y_i alpha_i = 0 if there is an intercept. One-vs-rest: column c belongs to the problem of class c
+        Dual coefficients. Hinge: in the box [0, C s_i]; squared hinge and hard margin: >= 0. w = sum_i y_i alpha_i
+        x_i, and sum_i y_i alpha_i = 0 if there is an intercept. One-vs-rest: column c belongs to the problem of class c
         against the others. Crammer-Singer: C s_i (onehot(y_i) - p_i) with p_i in the simplex, so that
         ``coef_ = alpha_' X``, and rows and (with intercepts) columns sum to 0.
     support_ : ndarray of int
-        Rows of X with a multiplier that is not 0.
+        Rows of X whose dual coefficient is not 0.
     free_support_, bounded_support_ : ndarray of int
-        The two kinds of them: rows with a multiplier strictly inside its box, which lie on the margin, and
-        rows all of whose multipliers are at the upper end of it, which lie inside or beyond. The squared hinge and
+        The two kinds of them: rows with a dual coefficient strictly inside its box, which lie on the margin, and
+        rows all of whose dual coefficients are at its upper end, which lie inside or beyond. The squared hinge and
         the hard margin have no upper end: all are free.
     support_vectors_ : array or CSR matrix
         ``X[support_]``, kept if that is at most a million numbers; else index your own X.
     dual_coef_ : ndarray (1, n_support), or (k, n_support) for k >= 3 classes
-        Multipliers of the support vectors times their signs y_i, as in scikit-learn's ``SVC``; the order is that of
-        ``support_``. ``coef_ = dual_coef_ @ support_vectors_``.
+        Dual coefficients of the support vectors times their signs y_i, as in scikit-learn's ``SVC``; the order is that
+        of ``support_``. ``coef_ = dual_coef_ @ support_vectors_``.
     n_support_ : ndarray of int (k,)
         Number of support vectors of each class.
     margin_ : float, or ndarray
