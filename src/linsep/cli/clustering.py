@@ -49,6 +49,7 @@ class ClusterTable:
     y: npt.NDArray[Any]
     source: str
     numeric: bool  #: whether the files held a matrix without column names
+    unlabelled: int = 0  #: rows without a target that were left out
 
     def __len__(self) -> int:
         return sum(self.sizes)
@@ -137,7 +138,9 @@ def opened(options: Any) -> Iterator[ClusterTable]:
             )
         y = np.concatenate(vectors) if target is None else target.values()
         tables = client.map(_table, parts, pure=False)
-        yield ClusterTable(client, tables, sizes, y, reading.source_name(options), kinds is None)
+        dropped = 0 if target is None else target.dropped
+        source = reading.source_name(options)
+        yield ClusterTable(client, tables, sizes, y, source, kinds is None, dropped)
 
 
 def _facts(part: tuple[Table, Any]) -> tuple[int, Any]:

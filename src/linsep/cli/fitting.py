@@ -90,7 +90,8 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
     y: Any = table.y
     rows, regression = len(table), reading.is_regression(y, options.task)
     model = modelling.estimator(options, regression)
-    say(options, f"{table.source}: {rows:,} rows")
+    left_out = f"; left out {table.unlabelled:,} without a target" if table.unlabelled else ""
+    say(options, f"{table.source}: {rows:,} rows{left_out}")
     encoder = modelling.encoder_for(table, not options.no_standardise)
     if encoder is not None:
         say(options, str(encoder.schema_))

@@ -60,6 +60,7 @@ _OPTIONS = (
     (r"decimal=','", "--decimal ','"),
     (r"encoding='([^']*)'", r"--encoding \1"),
     (r"header=False", "--no-header"),
+    (r"unlabelled='drop'", "--drop-unlabelled"),
     (r"quote=None", "--no-quotes"),
     (
         r"use a smaller cv, or validation=0\.25",

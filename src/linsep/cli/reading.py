@@ -45,6 +45,9 @@ def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:
         group.add_argument(
             "--target", "-t", help="column to predict (not needed for LIBSVM and npz files)"
         )
+        group.add_argument(
+            "--drop-unlabelled", action="store_true", help="leave out rows without a target"
+        )
     group.add_argument(
         "--ignore",
         action="append",
@@ -113,7 +116,7 @@ def read(
 def scanned(options: Any, target: str | None, **where: Any) -> Any:
     """A scan of the files that the options name, on disk or on a cluster, read as a table in memory is."""
     written = how(options, None)
-    del written["types"]  # columns of a matrix have none
+    del written["types"], written["unlabelled"]  # columns of a matrix have no types
     return scan(options.data, target=target, **written, **where)
 
 
@@ -146,6 +149,7 @@ def how(options: Any, types: dict[str, str] | None) -> dict[str, Any]:
         "quote": None if options.no_quotes else '"',
         "missing": (*MISSING, *(options.missing or ())),
         "storage_options": storage_options(options),
+        "unlabelled": "drop" if getattr(options, "drop_unlabelled", False) else "error",
     }
 
 

@@ -12,7 +12,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -116,6 +116,12 @@ class Batch:
     def some(self, rows: IntArray) -> Part:
         """Select rows without a copy."""
         return Part(self, rows)
+
+    def without(self, rows: npt.NDArray[np.intp]) -> Batch:
+        """A copy that leaves out some rows."""
+        return replace(
+            self, **{store: np.delete(getattr(self, store), rows, 0) for store in STORES}
+        )
 
     def release(self) -> None:
         """They are not needed soon."""

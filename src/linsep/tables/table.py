@@ -45,6 +45,8 @@ class Table:
         The rows themselves, if the file held numbers without names (LIBSVM, npz).
     types : dict {name: str}
         What the caller said about columns; the encoder follows it.
+    unlabelled : int
+        Rows without a target that were left out.
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
@@ -53,6 +55,7 @@ class Table:
     matrix: Any = None
     types: dict[str, str] = field(default_factory=dict)
     source: str = "table"
+    unlabelled: int = 0
     _places: dict[str, tuple[str, int]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

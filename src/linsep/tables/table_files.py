@@ -50,6 +50,7 @@ def read_table(  # noqa: PLR0913
     n_features: int | None = None,
     zero_based: bool | str = "auto",
     storage_options: Mapping[str, Any] | None = None,
+    unlabelled: str = "error",
 ) -> Table:
     r"""Read a file into a table that an :class:`~linsep.Encoder` turns into numbers.
 
@@ -79,6 +80,8 @@ def read_table(  # noqa: PLR0913
         As in :func:`~linsep.read_libsvm`, for LIBSVM files.
     storage_options : dict, optional
         Options of the file system of a URL, as fsspec takes them: ``{"anon": True}`` for a public bucket, for instance.
+    unlabelled : {"error", "drop"}
+        Whether rows without a target raise an error or are left out; ``Table.unlabelled`` counts those left out.
 
     Returns
     -------
@@ -122,6 +125,7 @@ def read_table(  # noqa: PLR0913
         types=types,
         ignore=ignore,
         missing=missing,
+        unlabelled=unlabelled,
         delimiter=delimiter,
         header=header,
         decimal=decimal,
@@ -132,9 +136,9 @@ def read_table(  # noqa: PLR0913
     if not files:
         raise BadInput(f"there are no files in {source!r}; give at least one path.")
     if len(files) > 1:
-        return _collect(_records_of(files, target, how), target)
+        return _collect(_records_of(files, target, how), target, how)
     with _open(files[0], target, how, n_features, zero_based) as found:
-        return found if isinstance(found, Table) else _collect([found], target)
+        return found if isinstance(found, Table) else _collect([found], target, how)
 
 
 def _records_of(files: list[Any], target: str | None, how: Reading) -> Iterator[Records]:
@@ -179,7 +183,7 @@ def read_part(
             table = _matrix(file, kind, None, "auto")
             return table, table.y
         with open_records(file, kind, target, like(kinds, how)) as records:
-            return _gather([replace(records, types=how.types)], target, math.inf)
+            return _gather([replace(records, types=how.types)], target, how, math.inf)
 
 
 #: What ``types`` calls a column of each kind.
@@ -262,16 +266,16 @@ def _matrix(file: DataFile, kind: str, n_features: int | None, zero_based: bool 
     return Table(matrix=X, y=y, source=name)
 
 
-def _collect(files: Iterable[Records], target: str | None) -> Table:
+def _collect(files: Iterable[Records], target: str | None, how: Reading) -> Table:
     """All rows of all files as one table."""
-    table, wanted = _gather(files, target, None)
+    table, wanted = _gather(files, target, how, None)
     if wanted is not None:
-        table.y = wanted.values()
+        table.y, table.unlabelled = wanted.values(), wanted.dropped
     return table
 
 
 def _gather(
-    files: Iterable[Records], target: str | None, kept: float | None
+    files: Iterable[Records], target: str | None, how: Reading, kept: float | None
 ) -> tuple[Table, Target | None]:
     """All rows as one table, of which ``kept`` bytes stay in memory, and the target."""
     shelf, rows = Shelf(kept), 0
@@ -279,12 +283,15 @@ def _gather(
     wanted: Target | None = None
     for records in files:
         if first is None:
-            first, wanted = records, None if target is None else Target(target, records.missing)
+            drop = how.unlabelled == "drop"
+            first = records
+            wanted = None if target is None else Target(target, records.missing, drop)
         row = 0
         for part in records.batches:
-            if wanted is not None:
-                wanted.add(part.column(wanted.name))
-            shelf.add(_batch(records, part, row))
+            found = _batch(records, part, row)
+            if wanted is not None and len(absent := wanted.add(part.column(wanted.name))):
+                found = found.without(absent)
+            shelf.add(found)
             row += part.num_rows
             del part
         if wanted is not None:
@@ -294,6 +301,8 @@ def _gather(
     assert first is not None
     if rows == 0:
         refuse(first.path, "the table has no rows.")
+    if wanted is not None and wanted.dropped == rows:
+        refuse(first.path, f"no row has a target {wanted.name!r}.")
     return _table(first, shelf.finish()), wanted
 
 

@@ -66,10 +66,17 @@ class Levels:
 
 
 class Target:
-    """Collects the target column of one or several files: strings as codes, numbers as they are."""
+    """Collects the target column of one or several files: strings as codes, numbers as they are.
 
-    def __init__(self, name: str, missing: frozenset[str] = frozenset()) -> None:
+    ``drop`` leaves out rows without a value, which are refused otherwise; ``dropped`` counts them.
+    """
+
+    def __init__(
+        self, name: str, missing: frozenset[str] = frozenset(), drop: bool = False
+    ) -> None:
         self.name = name
+        self.dropped = 0
+        self._drop = drop
         self._levels = Levels(missing)
         self._chunks: list[npt.NDArray[Any]] = []
         self._text: bool | None = None
@@ -77,8 +84,8 @@ class Target:
         self._rows = 0  # of this file
         self._files = 0  # chunks of the files before
 
-    def add(self, values: Any) -> None:
-        """Append an arrow array."""
+    def add(self, values: Any) -> npt.NDArray[np.intp]:
+        """Append an arrow array; returns the rows of it that are left out."""
         pa = arrow()
         if pa.types.is_null(values.type):
             values = values.cast(pa.string())
@@ -93,16 +100,21 @@ class Target:
         if self._text is not None and self._text != text:
             raise self._mixed()
         self._text = text
-        if len(self._absent) < 10:
+        if self._drop:
+            self.dropped += len(absent)
+            chunk = np.delete(chunk, absent)
+        elif len(self._absent) < 10:
             self._absent += (absent[:10] + self._rows).tolist()
         self._rows += len(values)
         self._chunks.append(chunk)
+        return absent if self._drop else absent[:0]
 
     def merge(self, other: Target) -> None:
         """Append the target of the files that follow, read elsewhere."""
         if None not in (self._text, other._text) and self._text != other._text:
             raise self._mixed()
         self._text = other._text if self._text is None else self._text
+        self.dropped += other.dropped
         codes = np.append(self._levels.codes(other._levels.names), np.int32(-1))
         self._chunks += [codes[chunk] if other._text else chunk for chunk in other._chunks]
 
@@ -117,8 +129,8 @@ class Target:
             rows = ", ".join(str(row + 1) for row in self._absent[:10])
             refuse(
                 path,
-                f"the target {self.name!r} is missing in data row {rows} (counting from 1); every "
-                "row needs one: fill it in or leave the row out.",
+                f"the target {self.name!r} is missing in data row {rows} (counting from 1); fill it in, or "
+                "leave out rows without a target: unlabelled='drop'.",
                 *locate(self._absent[0], self.name),
             )
         infinite = self._first_infinite()

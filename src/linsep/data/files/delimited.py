@@ -296,9 +296,14 @@ class _DelimitedFile:
                 f"column {column!r}: {place[3]}; save the file as UTF-8, or give its encoding."
             )
         else:
+            complaint = kind_of([value[2]])[1]  # such as a decimal comma
+            why = (
+                f"which holds {complaint[1]}, or say"
+                if complaint
+                else f"whose values are of another kind ({value[1]}); correct it, add it to missing=[...], or say"
+            )
             problem = (
-                f"{value[2]!r} in column {column!r}, whose values above are of another kind "
-                f"({value[1]}); correct it, add it to missing=[...], or say what the column is: "
+                f"{value[2]!r} in column {column!r}, {why} what the column is: "
                 f"types={{{column!r}: 'category'}}."
             )
         refuse(self.name, problem, *self._locate(row, number))

@@ -47,6 +47,7 @@ class Reading:
     types: dict[str, str] = field(default_factory=dict)
     ignore: tuple[str | int, ...] = ()
     dialect: Dialect = field(default_factory=Dialect)
+    unlabelled: str = "error"  #: "drop" leaves out rows of a table without a target
 
     @classmethod
     def of(
@@ -55,16 +56,19 @@ class Reading:
         types: Mapping[str, str] | None = None,
         ignore: Iterable[str | int] = (),
         missing: Iterable[str] = MISSING,
+        unlabelled: str = "error",
         **dialect: object,
     ) -> Reading:
         """Check what the caller gave."""
+        if unlabelled not in ("error", "drop"):
+            raise BadInput(f"unlabelled must be 'error' or 'drop', got {unlabelled!r:.80}.")
         if format is not None and (not isinstance(format, str) or format not in FORMATS):
             raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {format!r:.80}.")
         absent = frozenset(map(str, words("missing", missing, "words"))) | {""}
         how = Dialect(missing=absent, **dialect)  # type: ignore[arg-type]
         how.check()
         left_out = tuple(words("ignore", ignore, "columns"))
-        return cls(format, check_types({} if types is None else types), left_out, how)
+        return cls(format, check_types({} if types is None else types), left_out, how, unlabelled)
 
     def settings(self) -> list[object]:
         """All of it as plain values in a fixed order, for the key of a cache."""
