@@ -327,6 +327,7 @@ def test_a_config_file_is_refused(text, words, capsys, tmp_path):
     [
         ([], 2, "VERB"),
         (["nonsense"], 2, "invalid choice"),
+        (["fit", "penguins.csv", "--deciml", ","], 2, "did you mean --decimal?"),
         (["fit", "penguins.csv"], 4, "--target"),
         (["fit", "penguins.csv", "-t", "specis"], 4, "species"),
         (["fit", "nowhere.csv", "-t", "y"], 4, "nowhere.csv"),
@@ -343,6 +344,18 @@ def test_errors_are_one_line_and_a_code(data, words, code, text, capsys):
     assert main(words) == code
     said = capsys.readouterr().err
     assert text in said and "Traceback" not in said
+
+
+def test_rows_without_a_target_are_left_out_if_asked(data, capsys):
+    path = Path("gaps.csv")
+    path.write_text(Path("penguins.csv").read_text().replace("Adelie", "", 2))
+    words = ["fit", "gaps.csv", "-t", "species", "--C", "1", "--test", "0", "--no-report"]
+    assert main(words) == 4
+    assert "--drop-unlabelled" in capsys.readouterr().err
+    assert main([*words, "--drop-unlabelled"]) == 0
+    assert "342 rows; left out 2 without a target" in capsys.readouterr().err
+    checked = ["verify", "gaps.linsep", "gaps.csv", "-t", "species", "--drop-unlabelled"]
+    assert main(checked) == 0
 
 
 def test_errors_are_json_too(data, capsys):

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 #: Verb -> what it does; each lives in the module of that name (``export`` in ``exporting`` and so on).
 VERBS = {
@@ -76,7 +76,9 @@ def run(argv: list[str]) -> int:
     verb = next((word for word in argv if word in VERBS), None)
     top = parser(verb)
     try:
-        options = top.parse_args(_with_config(top, argv, verb))
+        options, rest = top.parse_known_args(_with_config(top, argv, verb))
+        if rest:
+            _refuse_unknown(top, verb, rest[0])
     except SystemExit as stop:
         return int(stop.code or 0)
     if options.version:
@@ -88,6 +90,14 @@ def run(argv: list[str]) -> int:
         top.print_help(sys.stderr)
         return USAGE
     return _guarded(options)
+
+
+def _refuse_unknown(top: argparse.ArgumentParser, verb: str | None, word: str) -> NoReturn:
+    """Name the option that a word was perhaps meant to be."""
+    known = [] if verb is None else list(options_of(verb)._option_string_actions)
+    near = get_close_matches(word.partition("=")[0], known, 1)
+    hint = f"; did you mean {near[0]}?" if near else "."
+    top.error(f"unknown argument {word}{hint} `linsep {verb or 'VERB'} --help` lists all options")
 
 
 def _with_config(top: argparse.ArgumentParser, argv: list[str], verb: str | None) -> list[str]:
