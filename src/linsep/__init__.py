@@ -119,6 +119,18 @@ _HOME = {
     "verify": "linsep.certificates",
     "write_report": "linsep.report",
 }
+#: Classes that only linsep.sklearn has.
+_DROP_IN = (
+    "ElasticNet",
+    "HuberRegressor",
+    "Lasso",
+    "LinearRegression",
+    "LinearSVR",
+    "QuantileRegressor",
+    "Ridge",
+    "RidgeClassifier",
+    "SGDRegressor",
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -133,13 +145,20 @@ def __getattr__(name: str) -> Any:
             raise ImportError(f"cannot load {_HOME[name]}: {error}") from error
         value = module if module.__name__ == f"linsep.{name}" else getattr(module, name)
     else:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, __all__, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = _hint(name)
         raise AttributeError(f"module 'linsep' has no attribute {name!r}{hint}")
     globals()[name] = value
     return value
+
+
+def _hint(name: str) -> str:
+    """Where a name that is not here may be found."""
+    from difflib import get_close_matches
+
+    if name in _DROP_IN:
+        return f"; linsep.sklearn has a {name}"
+    near = get_close_matches(name, __all__, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def __dir__() -> list[str]:

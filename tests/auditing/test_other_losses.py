@@ -78,7 +78,7 @@ def test_a_perceptron_with_three_classes_a_penalty_and_a_tie():
     line = np.array([[0.0], [1.0], [1.0], [2.0]])
     touching = audit(fitted(Perceptron(), line, [0, 0, 1, 1]), line, [0, 0, 1, 1])
     assert touching.separable is False and touching.quasi
-    assert "no row on the wrong side, but some on itself" in str(touching)
+    assert "no row on the wrong side, but some rows lie on it" in str(touching)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-3, 25.0])

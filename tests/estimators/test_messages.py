@@ -3,9 +3,19 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression as Theirs
 
 import linsep
-from linsep import LinearClassifier, LogisticRegression, datasets, losses, verify
+from linsep import (
+    LinearClassifier,
+    LinearSVC,
+    LogisticRegression,
+    audit,
+    datasets,
+    losses,
+    save,
+    verify,
+)
 from linsep.errors import BadInput, CertificateError, NonFinite, Refused, SeparableData
 
 X, y = datasets.overlapping(40)
@@ -31,6 +41,12 @@ def with_entry(value):
             BadInput,
             "linsep.Encoder",
         ),
+        (lambda: LogisticRegression().fit(X[:, 0], y), BadInput, r"its shape is \(40,\)\. Reshape"),
+        (lambda: LogisticRegression().fit(["a text"] * 40, y), BadInput, "TfidfVectorizer"),
+        (lambda: LinearSVC(penalty="l1", dual=False), TypeError, "for L1 use LinearClassifier"),
+        (lambda: audit(LogisticRegression().fit(X, y), X, y), Refused, "a model of linsep"),
+        (lambda: save(Theirs().fit(X, y), "model"), Refused, "A sklearn LogisticRegression cannot"),
+        (lambda: linsep.Lasso, AttributeError, "linsep.sklearn has a Lasso"),
     ],
 )
 def test_the_message_says_what_to_do(call, error, text):
@@ -49,6 +65,19 @@ def test_wrong_rows_are_not_answered_with_advice_for_the_fit():
     with pytest.raises(CertificateError) as caught:
         verify(model, X[::-1], y)
     assert "time_limit" not in str(caught.value) and "the same rows" in str(caught.value)
+
+
+def test_a_warning_gives_its_advice_once():
+    with pytest.warns(linsep.ConvergenceWarning) as caught:
+        LogisticRegression(max_passes=1).fit(X, y)
+    assert str(caught[0].message).count("max_passes") == 2  # reached, and to be raised
+
+
+def test_the_front_page_knows_what_only_the_drop_in_classes_are():
+    import linsep.sklearn
+
+    only = {name for name in linsep.sklearn.__all__ if not hasattr(linsep, name)}
+    assert only == set(linsep._DROP_IN)
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest():

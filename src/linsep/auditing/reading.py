@@ -12,7 +12,7 @@ from linsep.auditing.objectives import Given
 from linsep.auditing.subject import Stated, Subject
 from linsep.data.entrance import inputs
 from linsep.data.entrance.finite import refuse_nonfinite
-from linsep.errors import BadInput
+from linsep.errors import BadInput, Refused
 
 
 def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subject:
@@ -41,6 +41,11 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any, stated: Stated) -> Subj
     name = type(final).__name__
     if not hasattr(final, "coef_"):
         raise BadInput(f"audit needs a fitted linear model, got {name} without coef_.")
+    if hasattr(final, "_verification_parts"):
+        raise Refused(
+            f"This {name} is a model of linsep: its certificate_ says how far it is from the optimum, and "
+            "linsep.verify(model, X, y) recomputes that. audit is for models of other libraries."
+        )
     stated.refuse_all_but((), name)
     if getattr(final, "classes_", None) is not None:
         plain.check_labels(np.asarray(final.classes_), given.y)

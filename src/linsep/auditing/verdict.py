@@ -188,7 +188,7 @@ class PerceptronAudit(Audit):
             None: "separable  not decided",
             False: "separable  no, proven: the perceptron never converges",
         }
-        touching = "separable  no, proven: some hyperplane has no row on the wrong side, but some on itself"
+        touching = "separable  no, proven: some hyperplane has no row on the wrong side, but some rows lie on it"
         verdict = "converged: no mistakes" if self.optimal else "not converged"
         if not self.optimal:
             verdict += f": {self.mistakes:,} mistakes in {self.n_rows:,} rows"

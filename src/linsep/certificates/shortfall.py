@@ -42,7 +42,7 @@ def explain(
     reason = status.message
     if status in (Status.WORKING_PRECISION, Status.GIVEN_UP):
         reason = blame(certificate, X, names) or reason
-    return f"{reason} Now: {certificate}"
+    return f"{reason} Now: {certificate.describe(advice=False)}"
 
 
 def blame(certificate: Optimality, X: Any, names: Names | None = None) -> str:

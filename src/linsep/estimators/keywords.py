@@ -31,6 +31,10 @@ REPLACEMENTS = {
     "refit": "leave it out: the chosen model is always fitted to all rows",
     "random_state": "leave it out: this estimator draws no random numbers",
 }
+#: The same for estimators without ``l1_ratio``.
+_WITHOUT_L1 = {
+    "penalty": 'leave it out for L2; for L1 use LinearClassifier("squared_hinge", l1_ratio=1)',
+}
 #: Classes that ``linsep.sklearn`` has, too, with all parameters of scikit-learn.
 DROP_IN = ("LogisticRegression", "LogisticRegressionCV", "LinearSVC", "Perceptron", "SGDClassifier")
 
@@ -47,7 +51,8 @@ def explain_keywords(init: Init) -> Init:
             unknown = [name for name in kwargs if name not in accepted]
             if not unknown:
                 raise
-            hints = [f"{name}: {REPLACEMENTS[name]}" for name in unknown if name in REPLACEMENTS]
+            known = REPLACEMENTS if "l1_ratio" in accepted else {**REPLACEMENTS, **_WITHOUT_L1}
+            hints = [f"{name}: {known[name]}" for name in unknown if name in known]
             name = type(self).__name__
             text = f"{name} has no parameter {', '.join(map(repr, unknown))}"
             hint = f" ({'; '.join(hints)})" if hints else f". It has {', '.join(accepted[1:])}"

@@ -223,7 +223,8 @@ def _parts(model: Any) -> tuple[Encoder | None, Any, bool]:
                 "(skops.io.dump) or joblib; its certificate_ is kept."
             )
         raise Refused(
-            f"A {type(model).__name__} cannot be saved; a model file holds one of "
+            f"A {type(model).__module__.split('.')[0]} {type(model).__name__} cannot be saved; a model file holds "
+            "one of "
             f"{', '.join(kinds())}."
         )
     return encoder, model, stepped

@@ -19,7 +19,7 @@ IntArray = npt.NDArray[np.int64]
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_FLOOR)
 #: What is known about classes that no hyperplane separates, by ``quasi``.
 _OVERLAP = {
-    True: "a hyperplane has no row on its wrong side, but some on itself (quasi-separable)",
+    True: "some hyperplane has no row on the wrong side, but some rows lie on it (quasi-separable)",
     False: "the classes overlap",
     None: "whether they overlap or only touch is not known",
 }

@@ -274,9 +274,18 @@ def _refuse_text(X: Any, names: Names | None) -> Any:
             "example (array, list of lists, sparse matrix or data frame)."
         )
     if X.dtype.kind in "USVMmT":
+        way = (
+            "make_pipeline(TfidfVectorizer(), model) takes a list of texts"
+            if X.ndim == 1
+            else "convert it with X.astype(float), or encode it: make_pipeline(linsep.Encoder(), model) takes a data "
+            "frame with text"
+        )
+        raise BadInput(f"X must hold numbers, got dtype {X.dtype}; {way}.")
+    if X.ndim == 1:
         raise BadInput(
-            f"X must hold numbers, got dtype {X.dtype}; convert it with X.astype(float), or "
-            "encode text, for instance with sklearn.preprocessing.OneHotEncoder."
+            f"X: Expected 2D array, got 1D array instead: its shape is {X.shape}. Reshape your data either using "
+            "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it contains a single "
+            "sample."
         )
     return _from_objects(X, names) if X.dtype.kind == "O" and X.ndim == 2 else X
 

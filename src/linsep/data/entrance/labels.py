@@ -165,7 +165,7 @@ def _class_factors(classes: npt.NDArray[Any], totals: FloatArray, class_weight: 
     for label, value in class_weight.items():
         if label not in place:
             raise BadInput(
-                f"class_weight names the class {label!r}, which y does not hold; the classes of "
+                f"class_weight names the class {label!r}, which does not occur in y; the classes of "
                 f"y are {_show(classes)}."
             )
         if not isinstance(value, Real) or not 0 <= float(value) <= LARGEST_WEIGHT:
