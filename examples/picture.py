@@ -1,8 +1,8 @@
 """Draw the picture of the README from real runs.
 
 Left: objective and proven lower bound of a logistic regression that is stopped after 1, 3, 5, ... passes (standardised
-features). Right: the proven distance from the optimum for eight values of C, and where scikit-learn's default settings
-end on the same problems, judged by the same lower bounds (raw features). Data: the breast cancer set.
+features). Right: the proven excess over the optimum for eight values of C, and that of scikit-learn's default settings
+on the same problems, by the same lower bounds (raw features). Data: the breast cancer set.
 Usage: python examples/picture.py [folder, default docs]
 """
 
@@ -67,14 +67,9 @@ def draw_gaps(axes, X, y):
     models = [LogisticRegression(C=C).fit(X, y) for C in CS]
     floors = np.array([model.certificate_.dual for model in models])
     values = np.array([objective(peer(C, X, y), X, y) for C in CS])
-    gaps = [model.certificate_.relative_gap for model in models]
-    axes.plot(
-        CS,
-        (values - floors) / values,
-        "s",
-        color=ORANGE,
-        label="scikit-learn, default settings",
-    )
+    excess = values / floors - 1
+    gaps = [model.certificate_.gap for model in models] / floors
+    axes.plot(CS, excess, "s", color=ORANGE, label="scikit-learn, default settings")
     axes.plot(CS, gaps, "o", color=BLUE, label="linsep, default settings")
     axes.axhline(
         models[0].tol, color="0.4", linestyle="--", linewidth=1, label="linsep's default tol"
@@ -83,11 +78,11 @@ def draw_gaps(axes, X, y):
         xscale="log",
         yscale="log",
         xlabel="C (unscaled features)",
-        ylabel="proven distance from the optimum, relative",
+        ylabel="excess over the optimum, relative",
     )
     axes.set_ylim(1e-13, 30)
-    low, high = 100 * (values / floors - 1).min(), 100 * (values / floors - 1).max()
-    axes.set_title(f"scikit-learn's defaults end {low:.0f} % to {high:.0f} % above it")
+    low, high = 100 * excess.min(), 100 * excess.max()
+    axes.set_title(f"scikit-learn's defaults end {low:.0f} % to {high:.0f} % above the optimum")
     return models
 
 
