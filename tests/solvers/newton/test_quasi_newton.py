@@ -67,6 +67,19 @@ def test_hessian_of_a_pilot_serves_correlated_columns(loss):
     assert pilot.n_passes_ <= 30 < plain.n_passes_
 
 
+def test_independent_columns_need_no_hessian_of_a_pilot():
+    """A sample of a tenth of the rows would count as a tenth of a pass or more."""
+    X, y = _table(12_000, 60, 0.0)
+    for intercept in (False, True):
+        for C in (0.01, 1.0, 100.0):
+            plain, pilot = (
+                LinearClassifier("logistic", C=C, solver=solver, fit_intercept=intercept).fit(X, y)
+                for solver in ("newton-cg", "newton-pilot")
+            )
+            assert pilot.certificate_.certified
+            assert pilot.n_passes_ == plain.n_passes_ <= 16
+
+
 @pytest.mark.parametrize("solver", ["newton-cg", "newton-pilot"])
 def test_bits_do_not_depend_on_threads(solver):
     X, y = _table(1_500, 500, 0.3)

@@ -34,7 +34,7 @@ MEMORY, LEAST_MEMORY = 20, 5  # pairs; fewer if products with them would cost as
 SAMPLE = 256  # rows that show the diagonal and the first step
 WINDOW = 5  # steps over which the decrease of the gradient is measured, at least
 REST = 12.0  # steps that are left, about, with the Hessian of a sample
-CHEAP = 3.0  # price of a Hessian that is made at once
+CHEAP = 3.0  # price of a Hessian that is made at once if it promises much
 PATIENCE = 2  # predictions in a row that steps take too long
 CLOSED = 0.85  # gap that the gradient leaves, as a part of tol, at which the fit ends
 
@@ -43,6 +43,10 @@ class Sampled(Protocol):
     """Hessian of a sample of the rows."""
 
     price: float  #: of making it [sweeps]
+
+    def promises(self, some: Problem, mu: FloatArray) -> bool:
+        """Whether the features of some rows, with the curvatures of a sweep, are so correlated that it will pay."""
+        ...
 
     def refresh(self, theta: FloatArray) -> None:
         """Make it at theta."""
@@ -59,15 +63,20 @@ class _Start(NamedTuple):
     mu: FloatArray
     diagonal: FloatArray
     gamma: float
+    error: float  #: of mu: its standard deviation
+    at_once: bool  #: whether a better M is made before the first step
 
 
-def _start(problem: Problem, theta: FloatArray, g: FloatArray, seed: int) -> _Start:
+def _start(
+    problem: Problem, theta: FloatArray, g: FloatArray, seed: int, better: Sampled | None
+) -> _Start:
     """From the moments of some rows; of all rows if they are few or sparse, where columns may be rare."""
     some = problem
     if problem.data.n > 2 * SAMPLE:
         some = sampling.sub_problem(problem, SAMPLE, seed)
         some.value_gradient(theta)
-    moments = (problem if problem.data.sparse else some).moments()
+    seen = problem if problem.data.sparse else some
+    moments = seen.moments()
     _, hx, h = moments
     intercept = problem.fit_intercept and h > 0.0
     mu = hx / h if intercept else np.zeros_like(hx)
@@ -76,7 +85,12 @@ def _start(problem: Problem, theta: FloatArray, g: FloatArray, seed: int) -> _St
     slope = dot(_centred(g, mu), step)
     step[-1] -= dot(mu, step[:-1])
     curvature = dot(step, some.hess_vec(step))
-    return _Start(mu, diagonal, slope / curvature if curvature > 0.0 else 1.0)
+    gamma = slope / curvature if curvature > 0.0 else 1.0
+    error = 0.0
+    if intercept and seen is not problem:
+        error = math.sqrt(float(np.sum(diagonal[:-1] - problem.lam)) / (h * seen.data.n))
+    at_once = better is not None and better.price <= CHEAP and better.promises(seen, mu)
+    return _Start(mu, diagonal, gamma, error, at_once)
 
 
 def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
@@ -179,7 +193,7 @@ class QuasiNewton:
             return self._fallback(run, theta, value, g)
         if self._start is None:
             data = problem.data
-            self._start = _start(problem, theta, g, self._seed)
+            self._start = _start(problem, theta, g, self._seed, self._sampled)
             most = min(MEMORY, max(LEAST_MEMORY, data.n_entries // (20 * data.d)))
             self._pairs = _Pairs(problem.order, most)
         self.steps += 1
@@ -192,16 +206,18 @@ class QuasiNewton:
             self.steps = -1
             return self._fallback(run, theta, value, g)
         self._remember(theta, slope)
-        if size * size <= CLOSED * goal * goal:
-            return _last_step(problem, g, size)
+        left = math.hypot(size, self._start.error * float(g[-1]))  # after the intercept's step
+        if left * left <= CLOSED * goal * goal:
+            return _last_step(problem, g, left)
         step, decrement = self._step(slope)
         step[-1] -= dot(mu, step[:-1])
         return step, decrement, math.inf
 
     def _too_slow(self, size: float, goal: float) -> bool:
-        """Whether too many steps are left, twice in a row, or a better M costs next to nothing."""
+        """Whether too many steps are left, twice in a row, or a better M is cheap and promises much."""
+        assert self._start is not None
         better = self._sampled if self._inverse is None else None
-        if better is not None and better.price <= CHEAP:
+        if better is not None and self._start.at_once:
             return True
         steps = max(WINDOW, len(self._sizes) // 2)
         if len(self._sizes) <= steps or size <= goal:

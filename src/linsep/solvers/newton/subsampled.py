@@ -1,8 +1,8 @@
 """Dense rows: the measured recipes.
 
 Few features: a pilot by the native Newton method, then Newton-Cholesky on all rows. More features: quasi-Newton steps,
-with the Hessian of a pilot if they are slow and there are many rows. Where that is slow too, it preconditions conjugate
-gradients, and where these cost more than a factorisation, Cholesky factors follow.
+with the Hessian of a pilot if there are many rows and features are correlated or steps are slow. Where that is slow
+too, it preconditions conjugate gradients, and where these cost more than a factorisation, Cholesky factors follow.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from linsep.data import Location
 from linsep.interrupts import if_in_time
 from linsep.losses import Squared, zero_margin
-from linsep.problem import Problem
+from linsep.problem import Problem, dot
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape
@@ -42,6 +42,7 @@ HARD = 12  # products in a step after which the pilot's Hessian is made anew
 MAX_PRODUCTS = 100
 #: Rows for each feature that make a pilot at least, and at most unless they are a small share.
 PILOT_ROWS, PILOT_MOST = 10, 40
+CORRELATED = 0.3  # squared correlations of a feature, summed, from which a pilot beats the diagonal
 PILOT_PRICE = 1.5  # products that its Gram matrix may cost in any case
 LONGEST = 30.0  # quasi-Newton steps that may be left with the Hessian of a pilot
 INTERPOLATED = 1e-16  # share of the objective of the zero model that is rounding
@@ -134,6 +135,17 @@ class PilotHessian:
         self._sub: tuple[Problem, FloatArray] | None = None  # the pilot and its centre
         self._factor: Factor | None = None
 
+    def promises(self, some: Problem, mu: FloatArray) -> bool:
+        """Whether the squared correlations of a feature with all others add up to more than ``CORRELATED``."""
+        S = _eliminated(some, some.hessian(mu, single=True))
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(S), some.lam))
+        S = S * scale * scale[:, None]
+        own = 1.0 - some.lam * scale * scale  # 1, less what the penalty makes of it
+        squares, total = dot(own, own), float(own.sum())
+        chance = (total * total - squares) / some.data.n  # of independent features in so few rows
+        off_diagonal = dot(S.ravel(), S.ravel()) - len(S)
+        return not off_diagonal - chance <= CORRELATED * squares
+
     def refresh(self, theta: FloatArray) -> None:
         """Factorise at theta."""
         if self._sub is None:
@@ -144,10 +156,7 @@ class PilotHessian:
         H = sub.hessian(mu, single=True)
         if not np.isfinite(H).all():
             H = sub.hessian(mu)
-        S = H[:-1, :-1]
-        if sub.fit_intercept and H[-1, -1] > 0:
-            S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
-        self._factor = Factor(S, definite=True)
+        self._factor = Factor(_eliminated(sub, H), definite=True)
 
     def __call__(self, problem: Problem) -> Preconditioner:
         assert self._factor is not None
@@ -155,6 +164,14 @@ class PilotHessian:
 
     def renew(self, problem: Problem, products: int) -> None:
         """Keep the factor for the whole step."""
+
+
+def _eliminated(problem: Problem, H: FloatArray) -> FloatArray:
+    """Hessian of the weights, the intercept eliminated."""
+    S: FloatArray = H[:-1, :-1]
+    if problem.fit_intercept and H[-1, -1] > 0:
+        S = S - np.outer(H[:-1, -1], H[:-1, -1]) / H[-1, -1]
+    return S
 
 
 class Adaptive:
