@@ -7,6 +7,7 @@ join either list if they are there; nothing depends on them.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -243,6 +244,9 @@ def _with_stored(
     made: dict[str, Callable[[], Made]], names: tuple[str, ...]
 ) -> dict[str, Callable[[], Made]]:
     there = datasets.catalogue()
+    absent = [name for name in names if name not in there]
+    if absent:
+        print(f"absent, see LINSEP_BENCH_DATA: {', '.join(absent)}", file=sys.stderr)
     return made | {name: _stored(name) for name in names if name in there}
 
 

@@ -148,9 +148,10 @@ _FACTORISED = 4000
 def _candidates(problem: Problem, stop: Stop) -> list[str]:
     """Solvers that take the problem, without those that would do the same as another one, or more.
 
-    A native fit does not look at the clock, so it needs limits that it surely keeps. Bands about the kink need many
-    rows per feature. Losses made of straight lines have a solver for all that no other one takes. Without a penalty
-    nothing bounds the number of products, so conjugate gradients are for more features than a matrix can have.
+    A native fit does not look at the clock, so it needs limits that it surely keeps; where it does, the same method in
+    Python takes longer. Bands about the kink need many rows per feature. Losses made of straight lines have a solver
+    for all that no other one takes. Without a penalty nothing bounds the number of products, so conjugate gradients are
+    for more features than a matrix can have.
     """
     able = {name for name, solver in SOLVERS.items() if not solver.missing(problem)}
     if not native_newton.ends_before(stop):
@@ -159,6 +160,8 @@ def _candidates(problem: Problem, stop: Stop) -> list[str]:
         able.discard("globbing")
     if problem.lam == 0.0 and problem.data.d <= _FACTORISED and "newton" in able:
         able.discard("newton-cg")
+    if "small" in able:
+        able -= {"newton", "newton-pilot"}
     if problem.data.location is Location.MEMORY:
         able.discard("newton-rounds")
     elif problem.data.location is Location.CLUSTER and "newton-rounds" in able:

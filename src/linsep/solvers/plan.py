@@ -208,11 +208,11 @@ def _after_ascent(problem: Problem, stop: Stop) -> list[str]:
     """Methods that may finish what ascent has left open."""
     if not problem.loss.smooth:
         return ["globbing"] if sifting.worthwhile(problem) else ["interior"]
-    small = native_newton.fits(problem) and native_newton.ends_before(stop)
-    names = (
+    if native_newton.fits(problem) and native_newton.ends_before(stop):
+        return ["small", "newton-cg"]
+    return (
         ["newton", "newton-cg"] if problem.data.sparse else ["newton", "newton-pilot", "newton-cg"]
     )
-    return ["small", *names] if small else names
 
 
 def interior(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
