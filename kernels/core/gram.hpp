@@ -12,6 +12,11 @@
 #include "core/rows.hpp"
 
 namespace linsep::LINSEP_ARCH {
+
+// The tiles of the upper triangle, from panels of `panel` numbers (core/gram.cpp).
+void add_tiles(const double* pack, i64 columns, i64 panel, int rows, double* out, i64 order);
+void add_tiles(const float* pack, i64 columns, i64 panel, int rows, double* out, i64 order);
+
 namespace {
 
 // Numbers of type E, several at once.
@@ -40,81 +45,6 @@ static_assert(kPanel<float> <= kMaxPanel && kPanel<float> % kPadded<float> == 0 
               kPanel<double> % kPadded<double> == 0);
 static_assert(kPadded<float> % kTileRows<float> == 0 && kPadded<double> % kTileRows<double> == 0);
 static_assert(kPadded<float> % VL == 0 && kPadded<double> % VL == 0);
-
-// out (I or fewer rows, `width` or fewer columns, rows `order` apart) += A' B over the packed rows of two panels, of the
-// second one V vectors.
-template <class E, int I, int V>
-inline void tile(const E* a, const E* b, int rows, double* out, i64 order, i64 height, i64 width) {
-    using vector = typename Lanes<E>::vector;
-    constexpr int W = kPanel<E>, count = Lanes<E>::count;
-    vector acc[I][V] = {};
-    for (int r = 0; r < rows; ++r, a += W, b += W) {
-        vector first = Lanes<E>::load(b), second, third;
-        keep(first);
-        if constexpr (V > 1) {
-            second = Lanes<E>::load(b + count);
-            keep(second);
-        }
-        if constexpr (V > 2) {
-            third = Lanes<E>::load(b + 2 * count);
-            keep(third);
-        }
-        for (int q = 0; q < I; ++q) {
-            const vector s = a[q] - vector{};
-            acc[q][0] += s * first;
-            if constexpr (V > 1) acc[q][1] += s * second;
-            if constexpr (V > 2) acc[q][2] += s * third;
-        }
-    }
-    if (width > V * count) width = V * count;
-    for (int q = 0; q < I && q < height; ++q, out += order) {
-        E row[V * count];
-        std::memcpy(row, acc[q], sizeof row);
-        i64 j = 0;
-        for (; j + VL <= width; j += VL) store(out + j, load(out + j) + load(row + j));
-        for (; j < width; ++j) out[j] += (double)row[j];
-    }
-}
-
-// The tiles of the upper triangle, from panels of `panel` numbers; the first of a row of tiles begins at the vector in which
-// the diagonal lies. A group of panels stays in the second cache while the others pass by once; polls between two groups.
-template <class E>
-void add_tiles(const E* pack, i64 columns, i64 panel, int rows, double* out, i64 order) {
-    constexpr int W = kPanel<E>, I = kTileRows<E>, count = Lanes<E>::count;
-    constexpr i64 group = 8 * W;
-    for (i64 first = 0; first < columns; first += group) {
-        const i64 end = min64(columns, first + group);
-        poll();
-        for (i64 i = 0; i < end; i += I) {
-            const E* left = pack + i / W * panel + i % W;
-            const i64 high = columns - i;
-            for (i64 p = i > first ? i / W : first / W; p * W < end; ++p) {
-                const i64 j = p * W > i ? p * W : i - i % count;
-                const auto one = [&](auto height, auto vectors) {
-                    tile<E, height.value, vectors.value>(left, pack + p * panel + (j - p * W), rows,
-                                                         out + i * order + j, order, high, columns - j);
-                };
-                const i64 wide = min64(columns, (p + 1) * W) - j;
-                const auto tall = [&](auto vectors) {
-                    if (I > 12 && high > 12)
-                        one(Count<I>{}, vectors);
-                    else if (I > 8 && high > 8)
-                        one(Count<(I < 12 ? I : 12)>{}, vectors);
-                    else if (I > 4 && high > 4)
-                        one(Count<(I < 8 ? I : 8)>{}, vectors);
-                    else
-                        one(Count<(I < 4 ? I : 4)>{}, vectors);
-                };
-                if (kVectors > 2 && wide > 2 * count)
-                    tall(Count<kVectors>{});
-                else if (kVectors > 1 && wide > count)
-                    tall(Count<(kVectors < 2 ? 1 : 2)>{});
-                else
-                    tall(Count<1>{});
-            }
-        }
-    }
-}
 
 // The first address from p on at which a line of the cache begins.
 template <class E>

@@ -6,6 +6,18 @@
 #include "core/simd.hpp"
 
 namespace linsep::LINSEP_ARCH {
+
+// Functions of a loss on n numbers, a multiple of VL.
+struct LossOps {
+    void (*at)(int n, Shape shape, const double* m, double* value, double* slope, double* curvature);
+    void (*conjugate)(int n, Shape shape, const double* u, double* value, double* inside);
+    void (*derivatives)(int n, Shape shape, const double* m, double* slope,
+                        double* curvature);  // of at(), these alone
+    // the value, and the steepest slope within e of m
+    void (*enclosed)(int n, Shape shape, const double* m, const double* e, double* value, double* steepest);
+};
+LossOps ops(LossId id);  // compiled once per instruction set: core/losses.cpp
+
 namespace {
 
 struct Point {
@@ -121,74 +133,28 @@ struct PerceptronLoss {
 // Arrays of a chunk are padded to a multiple of VL, so loops need no tail.
 inline int padded(int n) { return (n + VL - 1) / VL * VL; }
 
-struct LossOps {
-    void (*at)(int n, Shape shape, const double* m, double* value, double* slope, double* curvature);
-    void (*conjugate)(int n, Shape shape, const double* u, double* value, double* inside);
-    void (*derivatives)(int n, Shape shape, const double* m, double* slope,
-                        double* curvature);  // of at(), these alone
-    // the value, and the steepest slope within e of m
-    void (*enclosed)(int n, Shape shape, const double* m, const double* e, double* value, double* steepest);
-};
-
-template <class L>
-void loss_at(int n, Shape shape, const double* m, double* value, double* slope, double* curvature) {
-    for (int i = 0; i < n; i += VL) {
-        const Point p = L::at(load(m + i), shape);
-        store(value + i, p.value);
-        store(slope + i, p.slope);
-        store(curvature + i, p.curvature);
-    }
-}
-template <class L>
-void loss_conjugate(int n, Shape shape, const double* u, double* value, double* inside) {
-    for (int i = 0; i < n; i += VL) {
-        const Conjugate c = L::conjugate(load(u + i), shape);
-        store(value + i, c.value);
-        store(inside + i, select(c.inside, splat(1.0), vd{}));
-    }
-}
-template <class L>
-void loss_enclosed(int n, Shape shape, const double* m, const double* e, double* value, double* steepest) {
-    for (int i = 0; i < n; i += VL) {
-        const vd at = load(m + i);
-        const Point p = L::at(at, shape);
-        store(value + i, p.value);
-        store(steepest + i, L::steepest(p, at, load(e + i), shape));
-    }
-}
-template <class L>
-void loss_derivatives(int n, Shape shape, const double* m, double* slope, double* curvature) {
-    for (int i = 0; i < n; i += VL) {
-        const Point p = L::at(load(m + i), shape);
-        store(slope + i, p.slope);
-        store(curvature + i, p.curvature);
-    }
-}
-template <class L>
-constexpr LossOps ops_of() {
-    return {loss_at<L>, loss_conjugate<L>, loss_derivatives<L>, loss_enclosed<L>};
-}
-
-inline LossOps ops(LossId id) {
+// f(L{}) for the loss L.
+template <class F>
+auto with_loss(LossId id, F f) {
     switch (id) {
         case LossId::logistic:
-            return ops_of<Logistic>();
+            return f(Logistic{});
         case LossId::exponential:
-            return ops_of<Exponential>();
+            return f(Exponential{});
         case LossId::squared:
-            return ops_of<Squared>();
+            return f(Squared{});
         case LossId::squared_hinge:
-            return ops_of<SquaredHinge>();
+            return f(SquaredHinge{});
         case LossId::huberised_hinge:
-            return ops_of<HuberisedHinge>();
+            return f(HuberisedHinge{});
         case LossId::huber:
-            return ops_of<Huber>();
+            return f(Huber{});
         case LossId::hinge:
-            return ops_of<Hinge>();
+            return f(Hinge{});
         case LossId::absolute:
-            return ops_of<Absolute>();
+            return f(Absolute{});
         default:
-            return ops_of<PerceptronLoss>();
+            return f(PerceptronLoss{});
     }
 }
 

@@ -9,6 +9,14 @@
 #include "core/two_parts.hpp"
 
 namespace linsep::LINSEP_ARCH {
+
+// DenseRows::dots and DenseRows::add for `nr` or the listed rows of d numbers from x on. Loops of many widths, compiled once
+// per instruction set (core/rows.cpp) and not in every folder.
+void dense_dots(const double* x, i64 d, int nr, const double* w, double b, double* z);
+void dense_dots(const float* x, i64 d, int nr, const double* w, double b, double* z);
+void dense_add(const double* x, i64 d, const int* list, int count, const double* a, double* g);
+void dense_add(const float* x, i64 d, const int* list, int count, const double* a, double* g);
+
 namespace {
 
 constexpr int kMaxChunk = 256;
@@ -113,7 +121,8 @@ struct DenseRows {
     const T* x;
     i64 n, d;
 
-    explicit DenseRows(const Rows& r) : x(static_cast<const T*>(r.values)), n(r.n), d(r.d) {}
+    DenseRows(const T* values, i64 rows, i64 columns) : x(values), n(rows), d(columns) {}
+    explicit DenseRows(const Rows& r) : DenseRows(static_cast<const T*>(r.values), r.n, r.d) {}
     const T* row(i64 i) const { return x + i * d; }
     i64 stored() const { return n * d; }
     int chunk() const {
@@ -142,46 +151,7 @@ struct DenseRows {
         return s + total((a[0] + a[1]) + (a[2] + a[3]));
     }
 
-    // Products of eight rows with w, one row after the other: from memory that is two to three times as fast as going
-    // along eight of them at once, which hardware does not foresee. Up to N vectors of w stay in registers (0: none).
-    template <int N>
-    void eight(const T* p, const double* w, i64 whole, vd last, vd* a) const {
-        vd held[N ? N : 1];
-        for (int v = 0; v < N; ++v) held[v] = load(w + v * VL);
-        for (int q = 0; q < 8; ++q, p += d) {
-            vd s[4] = {};
-            i64 j = 0;
-            if constexpr (N > 0) {
-                for (int v = 0; v < N; ++v) s[v % 2] += load(p + v * VL) * held[v];
-            } else {
-                for (; j + 4 * VL <= whole; j += 4 * VL)
-                    for (int v = 0; v < 4; ++v) s[v] += load(p + j + v * VL) * load(w + j + v * VL);
-                for (; j < whole; j += VL) s[0] += load(p + j) * load(w + j);
-                s[0] += s[2], s[1] += s[3];
-            }
-            if (whole < d) s[1] += tail(p, d) * last;
-            a[q] = s[0] + s[1];
-        }
-    }
-    void dots(i64 r, int nr, const double* w, double b, double* z) const {
-        int i = 0;
-        if (nr >= 8) {
-            const i64 whole = d - d % VL;
-            const vd last = whole < d ? tail_weights(w, d) : vd{};
-            const auto all = [&](auto N) {
-                for (; i + 8 <= nr; i += 8) {
-                    vd a[8];
-                    eight<N.value>(row(r + i), w, whole, last, a);
-                    for (int q = 0; q < 8; q += VL) store(z + i + q, reduce(a + q) + b);
-                }
-            };
-            if (whole / VL <= 8)
-                with_count(whole / VL, all);
-            else
-                all(Count<0>{});
-        }
-        for (; i < nr; ++i) z[i] = dot(row(r + i), w) + b;
-    }
+    void dots(i64 r, int nr, const double* w, double b, double* z) const { dense_dots(row(r), d, nr, w, b, z); }
 
     // K sums over the columns of each row, in one read of it: add(a, x, w) adds what its entries x give with the K
     // weights w. sums[k] has room for whole vectors of rows; behind the last row stands the last one again.
@@ -289,46 +259,8 @@ struct DenseRows {
         });
     }
 
-    // N vectors of columns from j0 on (the last one overlapping when Tail), kept in registers over the rows.
-    template <int N, bool Tail>
-    void strip(i64 r, const int* list, int count, const double* a, i64 j0, double* g) const {
-        vd acc[N] = {};
-        vd rest{};
-        for (int i = 0; i < count; ++i) {
-            const T* p = row(r + list[i]);
-            const vd s = splat(a[i]);
-            for (int v = 0; v < N; ++v) acc[v] += s * load(p + j0 + v * VL);
-            if (Tail) rest += s * load(p + d - VL);
-        }
-        for (int v = 0; v < N; ++v) store(g + j0 + v * VL, load(g + j0 + v * VL) + acc[v]);
-        if (Tail) {
-            double t[VL];
-            store(t, rest);
-            for (i64 j = d - d % VL; j < d; ++j) g[j] += t[j - (d - VL)];
-        }
-    }
     void add(i64 r, const int* list, int count, const double* a, double* g) const {
-        if (d < VL) {
-            vd sums[4] = {};
-            int i = 0;
-            for (; i + 4 <= count; i += 4)
-                for (int v = 0; v < 4; ++v) sums[v] += a[i + v] * load_first(row(r + list[i + v]), d);
-            for (; i < count; ++i) sums[0] += a[i] * load_first(row(r + list[i]), d);
-            double t[VL];
-            store(t, (sums[0] + sums[1]) + (sums[2] + sums[3]));
-            for (i64 j = 0; j < d; ++j) g[j] += t[j];
-            return;
-        }
-        const i64 vectors = d / VL;
-        for (i64 v = 0; v < vectors; v += 8) {
-            const int now = (int)min64(8, vectors - v);
-            with_count(now, [&](auto N) {
-                if (d % VL && v + now == vectors)
-                    strip<N.value, true>(r, list, count, a, v * VL, g);
-                else
-                    strip<N.value, false>(r, list, count, a, v * VL, g);
-            });
-        }
+        dense_add(row(r), d, list, count, a, g);
     }
 
     void add_squares(i64 i, double a, double* g) const {

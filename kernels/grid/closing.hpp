@@ -216,17 +216,31 @@ inline void close_by_series(const GridJob& job, const GridRoom& room, i64 c, int
     add(6, 4.0 * value - term + splat(kTiny * room.heavy));
 }
 
+// What of the closing pass depends on the loss: close_model of models without a step and with one, and whether u >= 0,
+// so that the side of a row is its sign.
+struct GridLoss {
+    using Close = void (*)(const GridJob&, const GridRoom&, i64 d, Shape, i64 c, int np);
+    Close without_step, with_step;
+    bool one_sided;
+};
+inline GridLoss grid_loss(LossId id) {
+    return with_loss(id, [](auto loss) {
+        using L = decltype(loss);
+        constexpr bool two_sided =
+            std::is_same_v<L, Squared> || std::is_same_v<L, Huber> || std::is_same_v<L, Absolute>;
+        return GridLoss{close_model<L, true>, close_model<L, false>, !two_sided};
+    });
+}
+
 // The bases on the rows of the chunk.
-template <class L>
-void close_bases(const GridRoom& room, LossSpec spec, i64 active, int np, bool series) {
+inline void close_bases(const GridRoom& room, LossSpec spec, i64 active, int np, bool series) {
     const LossOps loss = ops(spec.id);
     for (i64 b = 0; b < room.bases; ++b) {
         const double* z = room.planes + (active + b) * kGridRows;
         double* m0 = room.base_plane(b, kMargin);
         for (int i = 0; i < np; i += VL) store(m0 + i, load(room.sign + i) * load(z + i) + load(room.offset + i));
         loss.at(np, spec.shape, m0, room.base_plane(b, kValue), room.base_plane(b, kSlope), room.base_plane(b, kCurve));
-        if (std::is_same_v<L, Logistic> && series)
-            series_coefficients(room.base_plane(b, 0), room.weight, room.norm, np);
+        if (series) series_coefficients(room.base_plane(b, 0), room.weight, room.norm, np);
     }
 }
 
@@ -261,15 +275,15 @@ inline int series_order(const GridJob& job, const GridRoom& room, i64 d, i64 c, 
 
 // The closing pass of all models. out: the header of sums/closing.hpp (8, K), v+ (d, K), v- (d, K) and (K) the rows held out
 // that are on the wrong side, K = padded_models.
-template <class L, class R>
-void close_grid(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const GridJob& job, double* out,
-                Arena* arena) {
-    constexpr bool two_sided = std::is_same_v<L, Squared> || std::is_same_v<L, Huber> || std::is_same_v<L, Absolute>;
-    constexpr bool one_sided = !two_sided;  // u >= 0: the side of a row is its sign
+template <class R>
+void grid_closing(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, const GridJob& job, double* out,
+                  Arena* arena) {
+    const GridLoss loss = grid_loss(spec.id);
+    const bool one_sided = loss.one_sided;
     GridRoom room(job, X.d, hi - lo, arena);
     if (arena->counts()) return;
     for (i64 v = 0; v < kGridSums * VL * job.models; ++v) room.sums[v] = 0.0;
-    const bool series = std::is_same_v<L, Logistic> && !t.offset && !room.plain;
+    const bool series = spec.id == LossId::logistic && !t.offset && !room.plain;
     room.sort_rows(job, t, one_sided, lo, hi);
     double* v[2] = {out + 8 * job.padded_models, out + (8 + X.d) * job.padded_models};
     for (i64 list = 0; list < 2 * (job.parts + 1); ++list) {
@@ -286,15 +300,13 @@ void close_grid(const R& X, i64 lo, i64 hi, const Targets& t, LossSpec spec, con
             list_scores(X, rows, nr, end - at - nr, room.W, room.k, room.rowwise);
             room.open_rows(X, t, rows, nr);
             room.judge(job, rows, nr);
-            close_bases<L>(room, spec, room.active, np, series);
+            close_bases(room, spec, room.active, np, series);
             for (i64 c = 0; c < room.active; ++c) {
                 const int far = series ? series_order(job, room, X.d, c, np) : 2;
                 if (far < 2)
                     close_by_series(job, room, c, np, side, far == 0);
-                else if (room.plain)
-                    close_model<L, true>(job, room, X.d, spec.shape, c, np);
                 else
-                    close_model<L, false>(job, room, X.d, spec.shape, c, np);
+                    (room.plain ? loss.without_step : loss.with_step)(job, room, X.d, spec.shape, c, np);
             }
             transposed(K, np, room.planes, kGridRows, room.rowwise, K);
             if (one_sided) {
