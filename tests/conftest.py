@@ -4,6 +4,7 @@ import gc
 import os
 from collections import defaultdict
 from functools import partial
+from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import settings
@@ -66,6 +67,15 @@ def client():
         processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0"
     ) as one:
         yield one
+
+
+@pytest.fixture
+def without_figures(monkeypatch):
+    """Reports without their figures, which take nine tenths of the time: for tests of the text and the numbers."""
+    monkeypatch.setattr(
+        "linsep.report.figures.to_svg", lambda ax, key, *rest, **more: "<svg></svg>"
+    )
+    monkeypatch.setattr("linsep.report.figures.new_axes", lambda *size: MagicMock())
 
 
 @pytest.fixture

@@ -26,13 +26,19 @@ def modules() -> dict[str, str]:
     }
 
 
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Syntax tree of every module by its path below src/linsep."""
+    return {path: ast.parse(text) for path, text in modules().items()}
+
+
 def defining(name: str) -> list[str]:
     """Modules that define a function or method of this name."""
     return [
         path
         for path, text in modules().items()
         if re.search(rf"\bdef {name}\b", text)
-        for node in ast.walk(ast.parse(text))
+        for node in ast.walk(trees()[path])
         if isinstance(node, ast.FunctionDef) and node.name == name
     ]
 
@@ -130,9 +136,9 @@ def test_whether_a_kernel_exists_may_be_asked():
 def test_no_code_outside_losses_asks_for_the_name_of_a_loss():
     found = [
         f"{path}:{node.lineno}: {ast.unparse(node)}"
-        for path, text in modules().items()
+        for path, tree in trees().items()
         if not path.startswith("losses/")
-        for node in name_tests(ast.parse(text))
+        for node in name_tests(tree)
     ]
     assert not found, "\n".join(found)
 
@@ -140,8 +146,8 @@ def test_no_code_outside_losses_asks_for_the_name_of_a_loss():
 def test_a_fit_is_constructed_in_one_function():
     found = [
         (path, node.name)
-        for path, text in modules().items()
-        for node in ast.walk(ast.parse(text))
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         for call in ast.walk(node)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Fit"
@@ -159,8 +165,8 @@ def test_docstrings_can_be_read_alone():
     openings = ("The same", "Of ", "As ", "These ", "Those ", "Such ")
     found = [
         f"{path}:{node.lineno}"
-        for path, text in modules().items()
-        for node in ast.walk(ast.parse(text))
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
         if (ast.get_docstring(node) or "").startswith(openings)
     ]

@@ -224,6 +224,7 @@ def test_the_extension_of_ipython(capsys):
     assert "linsep.accel: 0 fits in linsep" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_load_ext_in_a_session_of_ipython(tmp_path):
     pytest.importorskip("IPython")
     program = """
@@ -265,6 +266,7 @@ def test_only_a_model_with_a_certificate_counts_as_certified(report):
     assert "all certified" not in str(report)
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_the_program_prints(tmp_path):
     root = Path(__file__).resolve().parents[2]
     program = (root / "examples" / "accel" / "train.py").read_text()

@@ -227,7 +227,7 @@ class TestRealRounding:
     def test_steepest_slope(self, loss):
         """A row on the kink with u = 0, whose margin is all rounding: |u| alone would give its loss for free."""
         false = 0
-        for seed in range(5):
+        for seed in range(2):
             rng = np.random.default_rng(seed)
             X = np.array([[1e17, 1.0, -1e17]]) * (1 + rng.random((40, 3)) * [[1e-17, 3.0, 1e-17]])
             X[:, 1] = -X[:, 1] * 8

@@ -183,7 +183,7 @@ class TestDirectionsThatFloatsHardlySee:
     @pytest.mark.sampled(1)
     @pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
     def test_a_column_that_is_nearly_the_sum_of_two(self, loss):
-        for seed in range(10):
+        for seed in range(4):
             rng = np.random.default_rng(seed)
             a, b = rng.normal(size=50), rng.normal(size=50)
             X = np.column_stack([a, b, a + b])
@@ -276,7 +276,7 @@ class TestRowsOnKinks:
         y = np.append(y, [1, -1] * 4)
         assert_lawful(fitted(LinearClassifier(loss, C=1.0), X, y), X, y)
 
-    @pytest.mark.parametrize("seeds", [range(800, 820), *slow(range(820, 860))])
+    @pytest.mark.parametrize("seeds", [range(800, 808), *slow(range(808, 860))])
     def test_absolute_loss_with_weights_of_many_sizes(self, seeds):
         for seed in seeds:
             rng = np.random.default_rng(seed)

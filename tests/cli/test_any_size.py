@@ -95,7 +95,7 @@ ON_DISK = {
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "svm"])
-def test_three_ways_one_model(kind, here, tuned, capsys, client):
+def test_three_ways_one_model(kind, here, tuned, capsys, client, without_figures):
     """Memory, disk and cluster: the same text, model, certificate and page, byte for byte."""
     words = [*write(kind), "--Cs", "3", "--cv", "2"]
     words += [] if kind == "csv" else ["--no-report"]

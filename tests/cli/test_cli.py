@@ -146,23 +146,12 @@ def test_a_model_without_an_encoder_takes_columns_by_name(data, capsys):
     assert "column 'a' holds text or gaps" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "packed",
-    [
-        pytest.param(bytes, id="plain"),
-        pytest.param(gzip.compress, id="gz", marks=pytest.mark.slow),
-        pytest.param(lzma.compress, id="xz", marks=pytest.mark.slow),
-    ],
-)
-def test_predict_reads_standard_input(data, model, packed):
-    run = subprocess.run(
-        [sys.executable, "-m", "linsep.cli", "predict", str(model), "-"],
-        input=packed(data.read_bytes()),
-        capture_output=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    assert len(run.stdout.splitlines()) == 345
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, lzma.compress], ids=["plain", "gz", "xz"])
+def test_predict_reads_standard_input(data, model, packed, monkeypatch, capsys):
+    pipe = io.TextIOWrapper(io.BufferedReader(io.BytesIO(packed(data.read_bytes()))))
+    monkeypatch.setattr(sys, "stdin", pipe)
+    assert main(["predict", str(model), "-"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 345
 
 
 @pytest.mark.slow
@@ -467,7 +456,7 @@ def numbers(tmp_path, monkeypatch):
     return path
 
 
-def test_a_table_larger_than_the_limit_is_read_from_disk(numbers, tuned, capsys):
+def test_a_table_larger_than_the_limit_is_read_from_disk(numbers, tuned, capsys, without_figures):
     tuned(stored_in_memory=0)
     words = ["fit", str(numbers), "-t", "label", "--json", "--memory-limit", "10K"]
     assert main([*words, "--resume", "state", "--Cs", "3"]) == 0
@@ -494,7 +483,9 @@ def test_limits_that_are_none(numbers, capsys):
 
 
 @pytest.mark.parametrize("share", [pytest.param("0", marks=pytest.mark.slow), "0.25"])
-def test_a_large_table_waits_in_a_file_and_gives_the_same_model(data, share, tuned, capsys):
+def test_a_large_table_waits_in_a_file_and_gives_the_same_model(
+    data, share, tuned, capsys, without_figures
+):
     words = ["fit", str(data), "-t", "species", "--C", "1", "--test", share, "--json", "--report"]
     assert main([*words, "small.html"]) == 0
     small = answer(capsys)

@@ -320,9 +320,9 @@ ROUNDS = [
 def test_a_forged_objective_is_found_where_the_rows_lie(client):
     """All fields a thousandth too large agree with one another; the rows do not agree with them."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 4))
-    y = X[:, 0] + rng.normal(size=600) > 0
-    rows = da.from_array(X, chunks=(200, 4)), da.from_array(y, chunks=200)
+    X = rng.normal(size=(150, 4))
+    y = X[:, 0] + rng.normal(size=150) > 0
+    rows = da.from_array(X, chunks=(50, 4)), da.from_array(y, chunks=50)
     model = LogisticRegression().fit(*rows)
     assert linsep.verify(model, *rows).certified
     claim = model.certificate_

@@ -371,7 +371,7 @@ def test_workers_read_urls(site, client):
         scan(ds.dataset(table()), target="y", client=client)
 
 
-def test_the_command_line(site, folder, tmp_path, monkeypatch, capsys, client):
+def test_the_command_line(site, folder, tmp_path, monkeypatch, capsys, client, without_figures):
     monkeypatch.chdir(tmp_path)
     site.files["table.csv"] = csv()
     url = f"{site.url}/table.csv?signature=abc"

@@ -252,7 +252,7 @@ def test_what_tune_refuses(cancer, tmp_path):
         tune(pipeline, scan(tmp_path / "X.npy", target=y), None, CS)
 
 
-def test_report_of_a_column_transformer(tmp_path):
+def test_report_of_a_column_transformer(tmp_path, without_figures):
     X, y = frame()
     model = make_pipeline(columns(), LogisticRegression()).fit(X, y)
     tuning = tune(model, X, y, CS)

@@ -275,7 +275,7 @@ def test_huge_inputs_stay_small(tmp_path):
     assert "970 more are left out" in page.text
 
 
-def test_the_wrong_rows_are_noticed(cancer, tmp_path):
+def test_the_wrong_rows_are_noticed(cancer, tmp_path, without_figures):
     X, y, X_test, y_test = cancer
     model = LogisticRegression().fit(X, y)
     page = report(tmp_path, model, X_test, y_test)
@@ -285,7 +285,7 @@ def test_the_wrong_rows_are_noticed(cancer, tmp_path):
     assert "Not proven optimal to 1e-06" in report(tmp_path, short, X, y).text
 
 
-def test_health_finds_what_is_planted(tmp_path):
+def test_health_finds_what_is_planted(tmp_path, without_figures):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))
     X[:, 1], X[:, 3] = 7.0, X[:, 0]
@@ -324,7 +324,7 @@ def test_rows_on_disk_make_the_same_page(make, classes, tmp_path):
     assert pages[0] == pages[1]
 
 
-def test_weights_count_rows(tmp_path):
+def test_weights_count_rows(tmp_path, without_figures):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 2))
     y = X[:, 0] + rng.standard_normal(80) > 0
@@ -358,7 +358,7 @@ def test_tuning_pipelines_and_encoders(cancer, tmp_path):
 
 @pytest.mark.parametrize("kind", ["frame", "array", "sparse"])
 @pytest.mark.sampled(1)
-def test_gaps_before_a_pipeline_are_counted(kind, tmp_path):
+def test_gaps_before_a_pipeline_are_counted(kind, tmp_path, without_figures):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))
     y = (X[:, 0] > 0).astype(int)
@@ -371,7 +371,7 @@ def test_gaps_before_a_pipeline_are_counted(kind, tmp_path):
     assert f"most missing values: {'b' if kind == 'frame' else 'x1'} (7)" in page.text
 
 
-def test_fewest_errors_are_proven_on_the_page(tmp_path):
+def test_fewest_errors_are_proven_on_the_page(tmp_path, without_figures):
     X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
     y = np.array(["a", "b", "a", "b", "b"])
     model = ZeroOneClassifier().fit(X, y)
@@ -382,7 +382,7 @@ def test_fewest_errors_are_proven_on_the_page(tmp_path):
     assert "The certificate does not hold for these rows" in page.text
 
 
-def test_support_vectors_are_shown_where_there_are_any(cancer, tmp_path):
+def test_support_vectors_are_shown_where_there_are_any(cancer, tmp_path, without_figures):
     X, y, *_ = cancer
     model = LinearClassifier("squared_hinge").fit(X, y)
     model.support_, model.margin_width_ = np.arange(7), 0.25
@@ -392,7 +392,7 @@ def test_support_vectors_are_shown_where_there_are_any(cancer, tmp_path):
     assert "This loss gives scores, not probabilities" in page.text
 
 
-def test_unknown_labels_are_errors(cancer, tmp_path):
+def test_unknown_labels_are_errors(cancer, tmp_path, without_figures):
     X, y, X_test, y_test = cancer
     strange = y_test.copy()
     strange[:3] = 9

@@ -3,6 +3,7 @@
 import logging
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -172,7 +173,8 @@ def test_cross_validation_has_the_attributes_of_scikit_learn(y, refit):
 
 @needs_sklearn("1.8", "no use_legacy_attributes")
 @pytest.mark.slow
-def test_cross_validation_runs_in_processes():
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_cross_validation_runs_in_threads_and_processes(backend):
     options = {
         "Cs": 3,
         "cv": 2,
@@ -180,7 +182,8 @@ def test_cross_validation_runs_in_processes():
         "l1_ratios": (0.0,),
         "use_legacy_attributes": False,
     }
-    model = ours.LogisticRegressionCV(n_jobs=2, **options).fit(SCALED, LABELS)
+    with joblib.parallel_config(backend):
+        model = ours.LogisticRegressionCV(n_jobs=2, **options).fit(SCALED, LABELS)
     alone = ours.LogisticRegressionCV(**options).fit(SCALED, LABELS)
     assert (model.coef_ == alone.coef_).all() and model.certificate_.certified
 
