@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 MEMORY_ENTRIES = 1 << 27  # entries of rows on a cluster that may be copied to memory: 1 GiB
 
 
+def may_be_copied(entries: float) -> bool:
+    """Whether so many entries of rows on a cluster may be copied to memory."""
+    return entries <= MEMORY_ENTRIES
+
+
 Sum = Callable[[Block, FloatArray], Any]
 
 
@@ -175,7 +180,7 @@ class Dataset(ABC):
         """Whether so many of the rows (all of them by default) are in this process or may be copied to its memory."""
         if count is None:
             return self.location is not Location.CLUSTER or self.fits_memory(self.n)
-        return count * self.n_entries <= MEMORY_ENTRIES * self.n
+        return may_be_copied(count * self.n_entries / max(1, self.n))
 
     def example_row(self) -> _kernels.Rows:
         """One row of zeros, stored as all rows are."""

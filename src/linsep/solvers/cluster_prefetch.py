@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linsep.data import Location
+from linsep.data.dataset import may_be_copied
 from linsep.solvers import sampling
 from linsep.solvers.interior import kinked, sifting
 from linsep.solvers.newton import cluster as newton_cluster
@@ -42,14 +43,18 @@ def pilot_rows(
     """Numbers of the rows of the pilot, for dense rows in parts of these sizes; empty if there is no pilot."""
     n, m = sum(sizes), 0
     data = _Ahead(n, d)
-    if penalty.l1 > 0.0 or penalty.l2 == 0.0 or n <= d:
+    worthwhile = newton_cluster.worthwhile(d, max(sizes))
+    if penalty.l1 > 0.0:
+        few = loss.smooth and not may_be_copied(n * d) and solver in ("auto", "working-set")
+        m = newton_cluster.pilot_rows(data) if few and worthwhile else 0
+    elif penalty.l2 == 0.0 or n <= d:
         pass
     elif kinked.covers(loss):
         some = sifting.pilot_rows(data)
         if solver in ("auto", "globbing") and n * d >= sifting.ENTRIES and 3 * some <= n:
             m = some
     elif loss.smooth and solver in ("auto", "newton-rounds"):
-        m = newton_cluster.pilot_rows(data) if newton_cluster.worthwhile(d, max(sizes)) else 0
+        m = newton_cluster.pilot_rows(data) if worthwhile else 0
     if m >= n:
         return np.arange(n)
     return sampling.evenly(n, m, np.random.default_rng(seed)) if m else np.zeros(0, np.int64)

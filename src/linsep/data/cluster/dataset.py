@@ -178,7 +178,7 @@ class Cluster(Dataset):
         return spill(self)
 
     def columns(self, chosen: IntArray) -> Cluster:
-        """Copy the chosen features on the workers; of sparse rows one round counts the entries."""
+        """Copy the chosen features on the workers (no round)."""
         rows = self.X.columns(chosen)
         sign, offset, weight, labels = (
             None if v is None else RowVector(rows, v.target) for v in self._given

@@ -152,11 +152,6 @@ def take_columns(part: Partition, chosen: IntArray) -> Partition:
     return replace(part, X=readable(part.X[:, chosen]))
 
 
-def count_entries(part: Partition) -> int:
-    """Stored entries of a sparse partition."""
-    return int(part.X.nnz)
-
-
 def find(
     part: Partition, vectors: Vectors, ranks: Sequence[IntArray]
 ) -> tuple[list[IntArray], IntArray, tuple[Any, ...]]:

@@ -14,7 +14,6 @@ from linsep.data.cluster.partition import (
     Partition,
     Target,
     Task,
-    count_entries,
     take_columns,
 )
 from linsep.data.location import Location
@@ -92,18 +91,17 @@ class ClusterRows:
         return [Task(number, lo, __version__, threads) for number, lo in pairs]
 
     def columns(self, chosen: IntArray) -> ClusterRows:
-        """The chosen features of all rows, copied by the workers and persisted there."""
+        """The chosen features of all rows, copied by the workers and persisted there.
+
+        Of sparse rows, entries are not counted, which would take a round: each column is taken to have equally many.
+        """
         engine, facts = self.engine, self.facts
         parts = engine.map(
             "columns", take_columns, self.parts, engine.share("chosen", chosen), persist=True
         )
-        entries = [fact.n * len(chosen) for fact in facts]
-        if self.sparse:
-            engine.traffic.rounds += 1
-            entries = engine.collect(engine.map("entries", count_entries, parts))
         kept = [
-            replace(fact, d=len(chosen), entries=count, names=None)
-            for fact, count in zip(facts, entries, strict=True)
+            replace(fact, d=len(chosen), entries=fact.entries * len(chosen) // fact.d, names=None)
+            for fact in facts
         ]
         found = ClusterRows(engine, parts, kept, self.numbers)
         found.classes, found.places, found.fetched = self.classes, self.places, self.fetched

@@ -6,6 +6,8 @@ is touched), and a linear solve on the support makes the step exact. So the Newt
 ``u = -(l'(m) + l''(m) sigma dz)`` satisfies the optimality conditions of the penalised problem on these features to
 rounding, and the duality gap is the Fenchel-Young slack of the losses (as in ``solvers/newton/solve.py``).
 
+On a cluster each step takes one round: it tries to close the gap, sweeps with the Hessian, and evaluates shorter steps.
+
 Reference: Lee, Sun and Saunders, Proximal Newton-type methods for minimizing composite functions, 2014.
 """
 
@@ -19,8 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.problem import dot
+from linsep.data import Location
+from linsep.problem import Tried, dot
 from linsep.solvers.linalg.factor import solve_spd
+from linsep.solvers.newton.cluster import NonquadraticProbe
 from linsep.solvers.run import linearised
 
 if TYPE_CHECKING:
@@ -44,6 +48,7 @@ WRONG_MODEL_STEP = 0.2  # a shorter step shows the model to be wrong
 # less than that share.
 SECANTS, CURVED, SLOW = 60, 0.5, 1e-4
 SUPPORTS = 30  # of solves in a round
+SHORTER = 0.6 ** np.arange(1.0, 17.0)  # lengths of steps that are tried where P would not fall
 _TINY = 1e-12  # of the diagonal
 _KINKS = 200  # looked at on the way of a solve
 
@@ -56,6 +61,7 @@ class Outcome:
     base: FloatArray
     step: FloatArray
     gap: float
+    sums: FloatArray | None = None  #: of the closing pass there
 
 
 def total(problem: Problem, theta: FloatArray, smooth: float) -> float:
@@ -156,13 +162,18 @@ def solve(
     tol: float,
     check: Callable[[], None],
     steps: int = MAX_STEPS,
+    mu: FloatArray | None = None,
 ) -> Outcome:
-    """From theta until the relative gap on these features is below tol, or nothing more is gained."""
-    state = _State(problem, theta)
+    """From theta until the relative gap on these features is below tol, or nothing more is gained.
+
+    ``mu`` is a point amid the rows; ``problem.centre`` finds one.
+    """
+    state = _State(problem, theta, problem.centre() if mu is None else mu)
     if problem.loss.straight_tails and problem.native:
         state.majorise(check)
     best = Outcome(state.theta, state.theta, np.zeros_like(theta), np.inf)
-    exact, polished = False, 0
+    # a round costs more than the exact minimum of a model
+    exact, polished = state.remote, 0
     constant = problem.loss.constant_curvature
     known: FloatArray | None = None
     for _ in range(steps):
@@ -172,20 +183,21 @@ def solve(
             known = H.copy()
         delta, decrease = state.propose(H, exact)
         near = decrease <= 2 * CLOSING_DECREASE * state.value
-        if near and exact and state.damping == 0.0:
+        tried = None
+        if (near or state.remote) and exact and state.damping == 0.0:
             trial = state.theta + delta
-            sums = problem.closing(trial, linearised(state.theta, delta))
+            sums, tried = state.close(delta)
             primal, lower = problem.values(trial, sums)
             gap = (primal - lower) / max(abs(primal), abs(lower), 1e-300)
             if gap < best.gap:
-                best = Outcome(trial, state.theta, delta, gap)
+                best = Outcome(trial, state.theta, delta, gap, sums)
             if gap <= tol or polished == POLISHES:
                 break
             if decrease <= FINE * state.value:  # P can tell no more, but shorter steps err less
-                state.move(trial)
+                state.move(trial, tried)
                 polished += 1
                 continue
-        if not state.advance(H, delta, decrease, exact, check):
+        if not state.advance(H, delta, decrease, exact, check, tried):
             if exact:
                 break
             exact, state.damping = True, 0.0
@@ -204,8 +216,11 @@ class _State:
     not fall, the curvature bound of the loss is blended in (Levenberg and Marquardt), less of it after every good step.
     """
 
-    def __init__(self, problem: Problem, theta: FloatArray) -> None:
-        self.problem, self.mu = problem, problem.centre()
+    def __init__(self, problem: Problem, theta: FloatArray, mu: FloatArray) -> None:
+        self.problem, self.mu = problem, mu
+        self.remote = problem.data.location is Location.CLUSTER
+        if self.remote:
+            problem.expect_hessian(mu, single=False)
         self.theta = theta.copy()
         smooth, self.g = problem.value_gradient(self.theta)
         self.value = total(problem, self.theta, smooth)
@@ -261,15 +276,17 @@ class _State:
         decrease: float,
         exact: bool,
         check: Callable[[], None],
+        tried: Tried | None = None,
     ) -> bool:
         """Take the step, shortened or damped if it must be; says whether P fell."""
         for _ in range(DAMPINGS):
-            if self._take(self.theta + delta, decrease):
+            if self._take(self.theta + delta, decrease, tried):
                 self.damping = 0.1 * self.damping if self.damping > 1e-5 else 0.0
                 return True
             if decrease <= FINE * self.value:
                 return False
-            length = _shorter(self.problem, self.theta, delta)
+            length = self._shorter(delta, tried)
+            tried = None
             if length >= WRONG_MODEL_STEP and self._take(self.theta + length * delta, 0.0):
                 return True
             check()
@@ -277,25 +294,36 @@ class _State:
             delta, decrease = self.propose(H, exact)
         return False
 
-    def move(self, trial: FloatArray) -> None:
-        """Go there, whatever P says."""
-        smooth, self.g = self.problem.value_gradient(trial)
-        self.theta, self.value = trial, total(self.problem, trial, smooth)
+    def close(self, delta: FloatArray) -> tuple[FloatArray, Tried | None]:
+        """Closing sums after the step; on a cluster, the round also tries the step and shorter ones."""
+        problem, trial, dual = self.problem, self.theta + delta, linearised(self.theta, delta)
+        if not self.remote:
+            return problem.closing(trial, dual), None
+        no_rows = NonquadraticProbe(problem.loss, self.theta, delta, 0, problem.data.n)
+        tried, _ = problem.closing_ahead(trial, dual, SHORTER, no_rows, no_rows.rows_of)
+        return tried.sums, tried
 
-    def _take(self, trial: FloatArray, decrease: float) -> bool:
-        smooth, g = self.problem.value_gradient(trial)
-        value = total(self.problem, trial, smooth)
+    def move(self, trial: FloatArray, tried: Tried | None) -> None:
+        """Go there, whatever P says."""
+        self.value, self.g = self._at(trial, tried)
+        self.theta = trial
+
+    def _at(self, trial: FloatArray, tried: Tried | None) -> tuple[float, FloatArray]:
+        """P and the gradient of its smooth part: a sweep, unless the point was tried."""
+        found = (tried.value, tried.g) if tried else self.problem.value_gradient(trial)
+        return total(self.problem, trial, found[0]), found[1]
+
+    def _take(self, trial: FloatArray, decrease: float, tried: Tried | None = None) -> bool:
+        value, g = self._at(trial, tried)
         if not value < self.value or not value <= self.value - 1e-4 * decrease:
             return False
         self.theta, self.value, self.g = trial, value, g
         return True
 
-
-def _shorter(problem: Problem, theta: FloatArray, delta: FloatArray) -> float:
-    """The best of sixteen steps along delta, P with its penalty; 0 if none descends."""
-    steps = 0.6 ** np.arange(1.0, 17.0)
-    values, _ = problem.along(theta, delta, steps)
-    w, dw = theta[:-1], delta[:-1]
-    values = values + problem.penalty.l1 * np.abs(w + steps[:, None] * dw).sum(axis=1)
-    values = np.where(np.isfinite(values), values, np.inf)
-    return float(steps[int(np.argmin(values))])
+    def _shorter(self, delta: FloatArray, tried: Tried | None) -> float:
+        """The best of sixteen steps along delta, P with its penalty."""
+        values, _ = tried.along if tried else self.problem.along(self.theta, delta, SHORTER)
+        w, dw = self.theta[:-1], delta[:-1]
+        values = values + self.problem.penalty.l1 * np.abs(w + SHORTER[:, None] * dw).sum(axis=1)
+        values = np.where(np.isfinite(values), values, np.inf)
+        return float(SHORTER[int(np.argmin(values))])

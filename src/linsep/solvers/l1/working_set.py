@@ -5,6 +5,9 @@ all of X gives ``v = sum s sigma u x``. A feature outside with ``|v_j| <= l1`` i
 largest violations first, and the set at most doubles. The same pass gives the duality gap of the whole problem (v is
 scaled into the feasible box where l2 = 0), so the loop ends with a proof.
 
+On a cluster rounds count more than operations: where the Hessian of all features is small enough for a message, all
+are taken at once, from the optimum of a pilot, and working sets are larger elsewhere.
+
 References: Johnson and Guestrin, Blitz, 2015; Massias, Gramfort and Salmon, Celer, 2018.
 """
 
@@ -23,6 +26,7 @@ from linsep.solvers import sampling
 from linsep.solvers.interior import l1 as interior_l1
 from linsep.solvers.l1 import coordinate, prox_newton
 from linsep.solvers.l1 import native as native_l1
+from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.null_model import null_model
 from linsep.solvers.run import LimitReached, Run, linearised
@@ -35,7 +39,7 @@ IntArray = npt.NDArray[np.int64]
 ALL = 150  # features up to which all of them are the working set
 ALL_SPARSE = 500  # the same if rows are short
 CHEAP_ROW = 40  # entries
-FIRST = 40  # of the working set to begin with, at least
+FIRST, FIRST_FEW = 40, 400  # of the working set to begin with, at least; on a cluster
 MAX_ROUNDS = 60
 CURVED = 0.5  # share of the greatest curvature, below which Newton's method has too little to go by
 FEW_STEPS = 20  # of Newton's method, before the central path is tried
@@ -64,6 +68,8 @@ def _solve(problem: Problem, theta: FloatArray, stop: Stop, seed: int, native: b
             closed = False
             if native:
                 closed, theta = native_l1.attempt(run, _start(problem, theta), seed)
+            elif problem.data.location is Location.CLUSTER and _all(problem):
+                closed = _all_on_cluster(run, theta, seed)
             closed = closed or _begin(run, theta) or _rounds(run, seed)
             status = Status.CERTIFIED if closed else run.short_of(stop.tol)
     except LimitReached as limit:
@@ -78,6 +84,19 @@ def _start(problem: Problem, theta: FloatArray) -> FloatArray:
         return null
     value, _ = problem.value_gradient(theta)
     return theta if prox_newton.total(problem, theta, value) <= least else null
+
+
+def _all_on_cluster(run: Run[Problem], theta: FloatArray, seed: int) -> bool:
+    """All features at once in few rounds, from the optimum of a pilot: whether the gap closed."""
+    problem, mu = run.problem, None
+    if not theta.any():
+        few = sampling.sub_problem(problem, newton_cluster.pilot_rows(problem.data), seed)
+        tol = run.stop.tol if few.data.n >= problem.data.n else newton_cluster.PILOT_TOL
+        first = solve_small if is_small(few) else solve
+        theta = np.ascontiguousarray(first(few, theta, run.rest(tol), seed).W[:, 0])
+        mu = few.centre()
+    found = prox_newton.solve(problem, theta, 0.3 * run.stop.tol, run.check_limits, mu=mu)
+    return run.close(found.theta, linearised(found.base, found.step), found.sums)
 
 
 def _begin(run: Run[Problem], theta: FloatArray) -> bool:
@@ -112,15 +131,18 @@ def _rounds(run: Run[Problem], seed: int) -> bool:
     chosen = np.flatnonzero(theta[:-1])
     inner, before, relative = 0.3, np.inf, 0.3
     growing = True
+    mu = problem.centre() if problem.data.location is Location.CLUSTER else None
     for _ in range(MAX_ROUNDS):
         chosen = _grown(problem, chosen, theta, score)
         whole = len(chosen) == problem.data.d
         goal = inner * tol
         if growing and not whole:
             goal = max(goal, 0.25 * relative)
-        found = _on(problem, chosen, theta, goal, run, seed)
-        theta, base, step = (_full(problem, chosen, x) for x in found)
-        if run.close(theta, linearised(base, step)):
+        found = _on(problem, chosen, theta, goal, run, seed, mu)
+        theta, base, step = (
+            _full(problem, chosen, x) for x in (found.theta, found.base, found.step)
+        )
+        if run.close(theta, linearised(base, step), found.sums if whole else None):
             return True
         score = np.abs(balanced_v(run.last_sums, problem.data.d, problem.fit_intercept))
         gap = run.trace[-1].primal - run.trace[-1].dual
@@ -178,10 +200,12 @@ def _follow(run: Run[Problem]) -> bool:
 
 
 def _all(problem: Problem) -> bool:
-    """Whether one Hessian of all features costs no more than a few passes."""
+    """Whether one Hessian of all features costs no more than a few passes, or a round on a cluster."""
     data = problem.data
     if data.d <= ALL:
         return True
+    if data.location is Location.CLUSTER and not data.sparse:
+        return newton_cluster.worthwhile(data.d, data.largest_part)
     row = data.n_entries / max(1, data.n)
     return data.sparse and data.d <= ALL_SPARSE and row <= CHEAP_ROW and data.n >= 10 * data.d
 
@@ -192,7 +216,8 @@ def _grown(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatAr
     if _all(problem):
         return np.arange(d)
     support = np.flatnonzero(theta[:-1])
-    room = max(FIRST, 2 * len(support), len(chosen))
+    first = FIRST_FEW if problem.data.location is Location.CLUSTER else FIRST
+    room = max(first, 2 * len(support), len(chosen))
     rank = score.copy()
     rank[support] = np.inf
     eager = int((rank > problem.penalty.l1).sum())
@@ -202,25 +227,32 @@ def _grown(problem: Problem, chosen: IntArray, theta: FloatArray, score: FloatAr
 
 
 def _on(
-    problem: Problem, chosen: IntArray, theta: FloatArray, tol: float, run: Run[Problem], seed: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Theta, base and step of the problem on the chosen features."""
+    problem: Problem,
+    chosen: IntArray,
+    theta: FloatArray,
+    tol: float,
+    run: Run[Problem],
+    seed: int,
+    mu: FloatArray | None,
+) -> prox_newton.Outcome:
+    """The problem on the chosen features; ``mu`` is a point amid the rows, if one is known."""
     data = problem.data
     whole = len(chosen) == data.d
     sub = problem
     if not whole:
         sub = Problem(problem.loss, problem.penalty, data.columns(chosen), problem.fit_intercept)
+        mu = None if mu is None else np.ascontiguousarray(mu[chosen])
     start = np.append(theta[chosen], theta[-1])
     if not start[:-1].any() and data.n >= sampling.ROWS_PER_FEATURE * max(1, len(chosen)):
         few = sampling.sub_problem(sub, sampling.pilot_size(sub.data), seed)
         start = prox_newton.solve(few, start, 1e-3, run.check_limits).theta
     before = sub.passes
-    found = prox_newton.solve(sub, start, tol, run.check_limits)
+    found = prox_newton.solve(sub, start, tol, run.check_limits, mu=mu)
     if not whole:
         share = sub.data.n_entries / max(1, data.n_entries)
         problem.passes += share * (sub.passes - before) + 1.0
         sub.data.close()
-    return found.theta, found.base, found.step
+    return found
 
 
 def _full(problem: Problem, chosen: IntArray, part: FloatArray) -> FloatArray:

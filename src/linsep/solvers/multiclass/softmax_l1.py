@@ -7,7 +7,7 @@
 As in ``solvers/l1/working_set.py`` and ``solvers/l1/prox_newton.py``, with matrices W (d+1, k): the quadratic model
 is that of all pairs of classes, the intercepts are eliminated from it (their Hessian does not see a number added to
 all of them, hence a pseudo-inverse), and the Newton-dual point p + (diag p - p p') dz of the last step closes the
-gap.
+gap. On a cluster the fit begins at the optimum of a pilot, and Hessians come with the sweeps.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
 from linsep.solution import Linearised, Solution, Status, Stop
 from linsep.solvers.l1 import prox_newton
-from linsep.solvers.multiclass import softmax_l1_columns
+from linsep.solvers.multiclass import softmax, softmax_l1_columns
+from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.run import LimitReached, Run
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.int64]
 
-UNKNOWNS = 600  # up to which all features are taken at once
+UNKNOWNS, UNKNOWNS_FEW = 600, 1500  # up to which all features are taken at once; on a cluster
 MOST = 4000  # unknowns of a working set
 FIRST = 20  # features to begin with
 MAX_ROUNDS = 60
@@ -46,6 +48,7 @@ class _Point:
     W: FloatArray
     base: FloatArray
     step: FloatArray
+    sums: FloatArray | None = None  # of the closing pass
 
 
 def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> Solution:
@@ -56,23 +59,27 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
     dual = Linearised(W, np.zeros_like(W))
     try:
         with run.in_time():
-            if not W.any() and problem.fit_intercept:
+            mu, score = None, np.zeros(d)
+            if problem.data.location is Location.CLUSTER and _all(problem):
+                W, mu = _pilot(run, W, seed)
+            elif not W.any() and problem.fit_intercept:
                 W[-1] = _null_intercepts(problem)
-            value, g = problem.start(W)
-            run.record(value + problem.penalty.l1 * float(np.abs(W[:-1]).sum()))
+            if mu is None:
+                value, g = problem.start(W)
+                run.record(value + problem.penalty.l1 * float(np.abs(W[:-1]).sum()))
+                score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
             if softmax_l1_columns.applies(problem, UNKNOWNS, MOST):
                 closed = softmax_l1_columns.solve(run, W)
                 status = Status.CERTIFIED if closed else run.short_of(stop.tol)
                 return run.solution(status, W, dual)
-            score = np.abs(g[:-1] - problem.lam * W[:-1]).max(axis=1)
             inner, relative, chosen = 0.3, 0.3, np.arange(0)
             for _ in range(MAX_ROUNDS):
                 chosen = _grown(problem, chosen, W, score)
                 whole = len(chosen) == d
                 goal = inner * stop.tol if whole else max(inner * stop.tol, 0.1 * relative)
-                found = _on(problem, chosen, W, goal, run.check_limits)
+                found = _on(problem, chosen, W, goal, run.check_limits, mu)
                 W, dual = found.W, Linearised(found.base, found.step)
-                if run.close(W, dual):
+                if run.close(W, dual, found.sums):
                     status = Status.CERTIFIED
                     break
                 last = run.trace[-1]
@@ -92,6 +99,18 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
     return run.solution(status, W, dual)
 
 
+def _pilot(run: Run[CoupledProblem], W: FloatArray, seed: int) -> tuple[FloatArray, FloatArray]:
+    """The optimum of a pilot, unless there is a start, and a point amid the rows."""
+    problem = run.problem
+    if W.any():
+        return W, problem.centre()
+    least = newton_cluster.PILOT_ROWS * problem.data.d * (problem.k - 1)
+    rows = max(newton_cluster.pilot_rows(problem.data), least)
+    few = softmax.sample(problem, rows, seed)
+    tol = run.stop.tol if few.data.n >= problem.data.n else newton_cluster.PILOT_TOL
+    return solve(few, W, run.rest(tol), seed).W, few.centre()
+
+
 def _null_intercepts(problem: CoupledProblem) -> FloatArray:
     labels, weight = problem.data.labels, problem.data.weight
     mass = np.bincount(np.asarray(labels), weight, minlength=problem.k).astype(np.float64)
@@ -99,10 +118,16 @@ def _null_intercepts(problem: CoupledProblem) -> FloatArray:
     return np.asarray(logs - logs.mean())
 
 
+def _all(problem: CoupledProblem) -> bool:
+    """Whether the Hessian of all features is small enough."""
+    remote = problem.data.location is Location.CLUSTER
+    return problem.data.d * problem.k <= (UNKNOWNS_FEW if remote else UNKNOWNS)
+
+
 def _grown(problem: CoupledProblem, chosen: IntArray, W: FloatArray, score: FloatArray) -> IntArray:
     """The features in use and those with the largest |V_jc|, at most as many again."""
     d = problem.data.d
-    if d * problem.k <= UNKNOWNS:
+    if _all(problem):
         return np.arange(d)
     rank = score.copy()
     support = np.flatnonzero(W[:-1].any(axis=1))
@@ -117,14 +142,16 @@ def _on(
     W: FloatArray,
     tol: float,
     check: Callable[[], None],
+    mu: FloatArray | None,
 ) -> _Point:
-    """The problem on the chosen features; the answer with all of them."""
+    """The problem on the chosen features; the answer with all of them. ``mu``: a point amid the rows, if known."""
     data = problem.data
     if len(chosen) == data.d:
-        return _ProxNewton(problem, W, check).solve(tol)
+        return _ProxNewton(problem, W, check, mu).solve(tol)
     rows = data.columns(chosen)
     sub = CoupledProblem(problem.loss, problem.penalty, rows, problem.fit_intercept)
-    found = _ProxNewton(sub, np.vstack([W[chosen], W[-1:]]), check).solve(tol)
+    centre = None if mu is None else np.ascontiguousarray(mu[chosen])
+    found = _ProxNewton(sub, np.vstack([W[chosen], W[-1:]]), check, centre).solve(tol)
     problem.passes += 1.0 + sub.passes * rows.n_entries / max(1, data.n_entries)
     rows.close()
 
@@ -139,9 +166,18 @@ def _on(
 class _ProxNewton:
     """Prox-Newton with the whole Hessian: where it stands, and the next step."""
 
-    def __init__(self, problem: CoupledProblem, W: FloatArray, check: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        problem: CoupledProblem,
+        W: FloatArray,
+        check: Callable[[], None],
+        mu: FloatArray | None,
+    ) -> None:
         self.problem, self.W, self.check = problem, W, check
-        self.l1, self.mu = problem.penalty.l1, problem.centre()
+        self.l1, self.mu = problem.penalty.l1, problem.centre() if mu is None else mu
+        self.remote = problem.data.location is Location.CLUSTER
+        if self.remote:
+            problem.expect_hessian(self.mu)
         self.value, self.g = self._at(W)
 
     def _at(self, W: FloatArray) -> tuple[float, FloatArray]:
@@ -177,7 +213,7 @@ class _ProxNewton:
     def solve(self, tol: float) -> _Point:
         """From W until the gap on these features is below tol, or nothing more is gained."""
         best = _Point(self.W, self.W, np.zeros_like(self.W))
-        least, exact, stalls = np.inf, False, 0
+        least, exact, stalls = np.inf, self.remote, 0
         for _ in range(MAX_STEPS):
             self.check()
             D, decrease = self.step(exact)
@@ -188,7 +224,7 @@ class _ProxNewton:
                 primal, lower = self.problem.values(trial, sums)
                 gap = (primal - lower) / max(abs(primal), 1e-300)
                 if gap < least:
-                    least, best = gap, _Point(trial, self.W, D)
+                    least, best = gap, _Point(trial, self.W, D, sums)
                 if gap <= tol or stalls > 3:
                     break
             if not self._advance(D, decrease):
