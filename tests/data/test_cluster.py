@@ -295,7 +295,7 @@ def test_what_is_not_made_of_sums_comes_to_the_client_or_is_refused(client, rows
         assert (there.coef_ == here.coef_).all()
     tuned(memory_entries=1000)
     with pytest.raises(Refused, match=r"504,000 entries are too many .* 4,536,000 bytes"):
-        LogisticRegression(C=np.inf).fit(cut(X), cut(y))
+        LinearClassifier("hinge", l1_ratio=1.0).fit(cut(X), cut(y))
 
 
 def test_rows_of_weight_0_are_left_out_of_separability(client, tmp_path):

@@ -37,6 +37,8 @@ PLACES = {
     "bars_first": "linsep.monitoring.bars.FIRST",
     "bars_look": "linsep.monitoring.bars._LOOK",
     "native_entries": "linsep.solvers.newton.native.ENTRIES",
+    "cluster_pilot_entries": "linsep.solvers.newton.cluster.PILOT_ENTRIES",
+    "cluster_pilot_rows": "linsep.solvers.newton.cluster.PILOT_ROWS",
     "cluster_few_entries": "linsep.solvers.newton.cluster.FEW_ENTRIES",
     "native_l1_entries": "linsep.solvers.l1.native.ENTRIES",
     "coordinate_rounds": "linsep.solvers.l1.coordinate.MAX_ROUNDS",

@@ -14,6 +14,7 @@ from linsep.certificates.exact import exact_certificate
 from linsep.certificates.group import group_certificate
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, judged, local_certificate
+from linsep.certificates.local_sums import local_certificate_by_sums
 from linsep.certificates.margin import margin_certificate
 from linsep.certificates.optimality import SMALLEST, Optimality, exact_zero, preference
 from linsep.certificates.precise import precise_certificate
@@ -310,6 +311,11 @@ def _local(problem: Problem, solution: Solution, tol: float) -> Optimality:
         theta = np.ascontiguousarray(solution.W[: part.size, 0])
         at = part.visit(problem.loss, theta)
         return judged(problem.loss, part, at, scale=scale, tol=tol, dual=solution.dual)
+    if problem.loss.smooth and data.d < LARGEST:
+        theta = np.ascontiguousarray(solution.W[:, 0])
+        found = local_certificate_by_sums(problem, theta, tol)
+        if found.certified or not data.fits_memory():
+            return found
     return local_certificate(
         problem.loss,
         data.X,

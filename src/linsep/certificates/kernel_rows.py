@@ -61,18 +61,11 @@ class KernelRows(Rows):
 
     def reach(self, metric: Metric) -> FloatArray:
         """Upper bound of sqrt(x~' M^-1 x~) = |T'x~| for every row, the rounding of the product included."""
-        d, width = self.data.d, -(-metric.T.shape[1] // 8) * 8
-        T, sizes = np.zeros((d + 1, width)), np.zeros(d + 1)
-        T[: self.size, : metric.T.shape[1]] = metric.T
-        sizes[: self.size] = metric.row_norms
+        T, sizes = padded_root(metric, self.data.d, self.size)
         reach = np.empty(self.data.n)
 
         def put(block: Block, out: FloatArray) -> None:
-            Z, absolute = np.empty((block.hi - block.lo, width)), np.empty(block.hi - block.lo)
-            _kernels.scores_k(block.rows, block.lo, block.hi, T, Z.reshape(-1))
-            _kernels.reaches(block.rows, block.lo, block.hi, sizes, absolute)
-            lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-            _of(block, reach)[block.lo : block.hi] = lengths + product_error(self.size, absolute)
+            _of(block, reach)[block.lo : block.hi] = row_reach(block, T, sizes, self.size)
 
         self.data.sum(put, 1)
         return reach * AMPLE
@@ -100,7 +93,7 @@ class KernelRows(Rows):
         at.primal, at.rounding = (float(v) for v in out[:2])
         at.rounding += self.chain * at.primal
         at.g[:] = out[2 : 2 + size]
-        at.sum_error[:] = self.chain * _bounds(out[2 + order :], size) + data.n * UNDERFLOW
+        at.sum_error[:] = self.chain * absolute_sums(out[2 + order :], size) + data.n * UNDERFLOW
         at.penalise(self.lam, theta, data.d)
         return at
 
@@ -110,7 +103,23 @@ def _of(block: Block, values: FloatArray) -> FloatArray:
     return values[block.first : block.first + block.rows.n]
 
 
-def _bounds(moments: FloatArray, size: int) -> FloatArray:
+def padded_root(metric: Metric, d: int, size: int) -> tuple[FloatArray, FloatArray]:
+    """T of a metric on ``size`` unknowns, and the norms of its rows, both with d + 1 rows as kernels read them."""
+    T, sizes = np.zeros((d + 1, -(-metric.T.shape[1] // 8) * 8)), np.zeros(d + 1)
+    T[:size, : metric.T.shape[1]] = metric.T
+    sizes[:size] = metric.row_norms
+    return T, sizes
+
+
+def row_reach(block: Block, T: FloatArray, sizes: FloatArray, size: int) -> FloatArray:
+    """|T'x~| of the rows of a block, the rounding of the product included."""
+    Z, absolute = np.empty((block.hi - block.lo, T.shape[1])), np.empty(block.hi - block.lo)
+    _kernels.scores_k(block.rows, block.lo, block.hi, T, Z.reshape(-1))
+    _kernels.reaches(block.rows, block.lo, block.hi, sizes, absolute)
+    return np.sqrt(np.einsum("ij,ij->i", Z, Z)) + product_error(size, absolute)
+
+
+def absolute_sums(moments: FloatArray, size: int) -> FloatArray:
     """Bounds on sum v |x_j| for every feature, and on sum v for the intercept, from the moments sum v (x^2, x, 1).
 
     A square underflows only if |x| < 2^-511; such entries add at most 2^-511 sum v.

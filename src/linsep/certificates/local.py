@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.certificates.dependence import proven_metric
-from linsep.certificates.metric import AMPLE, bound
+from linsep.certificates.metric import AMPLE, Metric, bound
 from linsep.certificates.optimality import EXACT_FIT, Optimality, enclose, preference
 from linsep.certificates.quadratic import parabola_drop
 from linsep.certificates.recheck import Dual, given, weigh
@@ -210,6 +210,11 @@ def _drop(loss: Loss, part: Rows, at: Answer, tol: float) -> tuple[float, float]
     drop, kappa = found
     if not metric.full:
         return drop, math.inf
-    own = metric.T[: part.X.shape[1]]
+    return drop, coefficient_distance(metric, part.X.shape[1], kappa)
+
+
+def coefficient_distance(metric: Metric, d: int, kappa: float) -> float:
+    """The factor c of |w - w*| <= c sqrt(P - P*), where P is kappa-strongly convex in the metric."""
+    own = metric.T[:d]
     stretch = math.sqrt(float(lapack(np.linalg.eigvalsh, own @ own.T).max(initial=0.0))) * 1.001
-    return drop, stretch * math.sqrt(2.0 / kappa)
+    return stretch * math.sqrt(2.0 / kappa)

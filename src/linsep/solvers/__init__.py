@@ -199,12 +199,23 @@ def needs_local_rows(problem: Problem | CoupledProblem, name: str) -> bool:
 
 
 def _made_of_sums(problem: Problem | CoupledProblem, name: str) -> bool:
-    """Whether L1 penalties, or more features than rows, can be fitted by sums over rows, in more rounds."""
-    if not problem.loss.smooth or problem.lam == problem.penalty.l1 == 0.0:
+    """Whether L1 or no penalties, or more features than rows, can be fitted by sums over rows, in more rounds."""
+    if not problem.loss.smooth:
         return False
+    if problem.lam == problem.penalty.l1 == 0.0:
+        return name in ("auto", "newton") and _unpenalised_by_sums(problem)
     if problem.penalty.l1 > 0.0:
         return name in ("auto", "working-set")
     return name in ("auto", "newton-rounds" if isinstance(problem, CoupledProblem) else "newton-cg")
+
+
+def _unpenalised_by_sums(problem: Problem | CoupledProblem) -> bool:
+    """Whether Newton's method and the proof without a penalty need no more than Hessians, small enough for messages."""
+    if isinstance(problem, CoupledProblem) or problem.data.sparse:
+        return False
+    loss, data = problem.loss, problem.data
+    curved = not (loss.straight_tails or loss.flat_beyond_margin)
+    return curved and data.n > data.d and newton_cluster.worthwhile(data.d, data.largest_part)
 
 
 _SCIKIT_LEARN = ("lbfgs", "liblinear", "newton-cholesky", "sag", "saga")

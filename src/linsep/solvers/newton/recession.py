@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linsep import _kernels
+from linsep.data import Location
 from linsep.errors import SeparableData
 from linsep.interrupts import lapack
 from linsep.penalties import ElasticNet
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     IntArray = npt.NDArray[np.int64]
 
+NEARLY_SEPARATED = 0.1  # objective, as a share of that at 0, below which classes may be separated
 FAR = 1e-6  # curvature beside the largest of a row that may have run away
 GONE = 1e-12  # curvature of a row that has run away
 MAX_FEATURES = 4000
@@ -51,20 +53,29 @@ def falls_for_ever(problem: Problem) -> bool:
 def separates(problem: Problem, theta: FloatArray) -> bool:
     """Whether every row with weight surely has margin > 0, the rounding of its score considered (one pass)."""
     problem.passes += 1
+    d = problem.data.d
 
     def add(block: Block, out: FloatArray) -> None:
         z, reach = block.scores(theta), np.empty(block.hi - block.lo)
         _kernels.reaches(block.rows, block.lo, block.hi, theta, reach)
-        none = margin_error(problem.data.d, reach, np.zeros_like(reach))
+        none = margin_error(d, reach, np.zeros_like(reach))
         m = block.sign[block.lo : block.hi] * z
         out[0] += np.count_nonzero(~(m > none) & (block.weights() > 0))
 
     return bool(problem.data.sum(add, 1, reads=())[0] == 0)
 
 
-def refuse_separated(problem: Problem, theta: FloatArray) -> None:
-    """Raise if theta separates the classes and nothing bounds its length."""
-    if falls_for_ever(problem) and separates(problem, theta):
+def refuse_separated(problem: Problem, theta: FloatArray, value: float = 0.0) -> None:
+    """Raise if theta, where P is ``value``, separates the classes and nothing bounds its length.
+
+    On a cluster, where that takes a round, only once P is so small that it may soon be 0.
+    """
+    if not falls_for_ever(problem):
+        return
+    dear = problem.data.location is Location.CLUSTER
+    if dear and value > NEARLY_SEPARATED * problem.null_value():
+        return
+    if separates(problem, theta):
         raise separable(theta)
 
 

@@ -172,7 +172,7 @@ def solve(
                 if tiny or new_value < value:
                     theta, value = trial, new_value
                     run.record(value)
-                    recession.refuse_separated(problem, theta)
+                    recession.refuse_separated(problem, theta, value)
                     if not curvatures.blend and (tiny or value == 0.0):
                         break
                     changed = curvatures.after_step(length, tiny)

@@ -1,0 +1,156 @@
+"""The local certificate of rows on a cluster, from sums over rows alone.
+
+``local`` has the argument and keeps some numbers for each row. Here two rounds suffice, and what comes back does not
+grow with the number of rows:
+
+1. the objective and its gradient g, bounds on their rounding errors, and H = lam I_w + sum h x~ x~';
+2. with T from H, T'HT close to the identity: the sum of eta_i |T'x~_i| over the rows, where eta_i bounds the rounding
+   error of a slope, and for some radii rho the smallest ratio of the curvature within rho of the answer to h.
+
+Every column counts: a combination of others has no certificate here, and neither have columns whose inner products
+have lost too many digits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from linsep import _kernels
+from linsep.certificates.kernel_rows import absolute_sums, padded_root, row_reach
+from linsep.certificates.local import coefficient_distance
+from linsep.certificates.metric import AMPLE, Metric, gram_loss, inverse_root, smallest_eigenvalue
+from linsep.certificates.optimality import Optimality, enclose
+from linsep.certificates.rows import TINY, UNDERFLOW, Answer, curved
+from linsep.problem.closing_rows import ROUNDOFF, margin_error
+from linsep.problem.gram import symmetric
+
+if TYPE_CHECKING:
+    from linsep.data import Block
+    from linsep.losses import Loss
+    from linsep.problem import Problem
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Radii in units of |g|_{M^-1}, the rounding of the slopes not included.
+_RADII = np.array([8.0, 64.0, 512.0, 4096.0])
+
+
+def local_certificate_by_sums(problem: Problem, theta: FloatArray, tol: float) -> Optimality:
+    """Certify theta (d+1,) by the curvature of a smooth loss; nothing is proven if H may be singular (two rounds)."""
+    data, size = problem.data, problem.data.d + int(problem.fit_intercept)
+    rows = _RowsAt(problem.loss, theta.copy(), size)
+    sums = data.sum(rows.first, rows.length, reads=())
+    at, H = _answer(problem, rows, sums)
+    drop, distance = math.inf, math.inf
+    metric = _metric(H, _chain(problem, rows)) if np.isfinite(at.g).all() else None
+    if metric is not None:
+        drop, distance = _drop(problem, rows, at, metric)
+    return enclose(
+        *(at.primal, at.primal - drop, at.rounding),
+        scale=problem.penalty.scale,
+        tol=tol,
+        distance=distance,
+        kind="local",
+        drop=drop,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _RowsAt:
+    """Margins, slopes and curvatures of a block at theta, computed where its rows are."""
+
+    loss: Loss
+    theta: FloatArray
+    size: int  #: unknowns
+
+    @property
+    def length(self) -> int:
+        """Sums of the first round: objective, its rounding error, gradient, moments, H."""
+        order = len(self.theta)
+        return 2 + order + (2 * order - 1) + order * order
+
+    def visit(self, block: Block) -> tuple[Answer, FloatArray, float, float]:
+        """Margins and slopes, curvatures h, the sum of the losses and what rounding may change in it."""
+        lo, hi, s = block.lo, block.hi, block.weights()
+        reach = np.empty(hi - lo)
+        _kernels.reaches(block.rows, lo, hi, self.theta, reach)
+        offset = np.zeros(hi - lo) if block.offset is None else block.offset[lo:hi]
+        m, e = block.margins(block.scores(self.theta)), margin_error(self.size, reach, offset)
+        at = Answer.empty(hi - lo, self.theta)
+        value, doubt = at.put(self.loss, slice(0, hi - lo), m, e, s)
+        return at, curved(s, self.loss.curvature(m)), value, doubt
+
+    def first(self, block: Block, out: FloatArray) -> None:
+        """Add what the first round needs."""
+        at, h, value, doubt = self.visit(block)
+        order, lo, hi = len(self.theta), block.lo, block.hi
+        g, moments, H = np.split(out[2:], [order, 3 * order - 1])
+        factors = np.empty(block.rows.n)  # of which the kernels read those of this block
+        out[:2] += value, doubt
+        factors[lo:hi] = block.sign[lo:hi] * at.slope
+        _kernels.combine(block.rows, lo, hi, factors, g)
+        factors[lo:hi] = np.abs(at.slope)
+        _kernels.moments(block.rows, lo, hi, factors, moments)
+        factors[lo:hi] = h
+        _kernels.gram(block.rows, lo, hi, factors, np.zeros(order - 1), H)
+
+
+def _chain(problem: Problem, rows: _RowsAt) -> float:
+    """Relative error of a sum over the rows of terms of one sign."""
+    return (problem.data.longest_sum(rows.length) + 8) * ROUNDOFF
+
+
+def _answer(problem: Problem, rows: _RowsAt, sums: FloatArray) -> tuple[Answer, FloatArray]:
+    """Objective and gradient with their rounding errors, and H, from the sums of the first round."""
+    data, size, order = problem.data, rows.size, problem.order
+    g, moments, H = np.split(sums[2:], [order, 3 * order - 1])
+    at, chain = Answer.empty(0, rows.theta[:size]), _chain(problem, rows)
+    at.primal, at.rounding = float(sums[0]), float(sums[1]) + chain * float(sums[0])
+    at.g[:] = g[:size]
+    at.sum_error[:] = chain * absolute_sums(moments, size) + data.n * UNDERFLOW
+    at.penalise(problem.lam, rows.theta, data.d)
+    full = symmetric(H.reshape(order, order), data.sparse)
+    full = np.ascontiguousarray(full[:size, :size])
+    full[np.diag_indices(data.d)] += problem.lam
+    return at, full
+
+
+def _metric(H: FloatArray, chain: float) -> Metric | None:
+    """A norm in which H is close to the identity; None if H is not proven positive definite."""
+    T = inverse_root(H) if np.diagonal(H).min(initial=1.0) > TINY else None
+    if T is None:
+        return None
+    floor = smallest_eigenvalue(T.T @ (H @ T), gram_loss(T, H, chain))
+    return Metric(T, np.arange(len(H)), floor, True) if floor > 0.0 else None
+
+
+def _drop(problem: Problem, rows: _RowsAt, at: Answer, metric: Metric) -> tuple[float, float]:
+    """Bound on P - P*, and c of |w - w*| <= c sqrt(P - P*); infinite if the argument does not close (one round)."""
+    loss, size, d = problem.loss, rows.size, problem.data.d
+    (T, sizes), plain = padded_root(metric, d, size), metric.dual_norm(at.g, at.sum_error)
+    radii = _RADII * plain
+
+    def add(block: Block, out: FloatArray) -> tuple[FloatArray]:
+        here, h, _, _ = rows.visit(block)
+        reach, s, live = row_reach(block, T, sizes, size) * AMPLE, block.weights(), h > 0.0
+        out[0] += here.slope_error @ reach
+        ratios = np.ones(len(radii))
+        for k, rho in enumerate(radii):
+            radius = (here.e + rho * reach) * AMPLE + 4 * ROUNDOFF * np.abs(here.m)
+            low = curved(s, loss.curvature_floor(here.m, radius))
+            ratios[k] = (low[live] / h[live]).min(initial=1.0)
+        return (ratios,)
+
+    errors, found = problem.data.visit(add, 1, reads=())
+    ratios = np.min([part for (part,) in found], axis=0) / AMPLE
+    mu = (plain + float(errors[0])) * (AMPLE + problem.data.n * ROUNDOFF)
+    for rho, kappa in zip(radii, ratios * metric.floor, strict=True):
+        if kappa * rho >= 2.0 * mu * AMPLE:
+            drop = 0.5 * mu * mu / kappa * AMPLE
+            return drop, coefficient_distance(metric, d, float(kappa))
+    return math.inf, math.inf
