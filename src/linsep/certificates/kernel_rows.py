@@ -116,7 +116,8 @@ def row_reach(block: Block, T: FloatArray, sizes: FloatArray, size: int) -> Floa
     Z, absolute = np.empty((block.hi - block.lo, T.shape[1])), np.empty(block.hi - block.lo)
     _kernels.scores_k(block.rows, block.lo, block.hi, T, Z.reshape(-1))
     _kernels.reaches(block.rows, block.lo, block.hi, sizes, absolute)
-    return np.sqrt(np.einsum("ij,ij->i", Z, Z)) + product_error(size, absolute)
+    lengths: FloatArray = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    return lengths + product_error(size, absolute)
 
 
 def absolute_sums(moments: FloatArray, size: int) -> FloatArray:
