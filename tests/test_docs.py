@@ -40,6 +40,13 @@ PAGES = [
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*/plot_*.py"))
 LONG = ("figures.py", "picture.py", "cluster.py")  # many figures, several processes: slow
+LONG_PAGES = (
+    "figures.md",
+    "penalties.md",
+    "report.md",
+    "scaling.md",
+    "zero-one.md",
+)  # a second or two each
 EXAMPLES = [
     pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG else [])
     for path in sorted((ROOT / "examples").glob("*.py"))
@@ -63,7 +70,14 @@ def same_output(printed: str, promised: str) -> bool:
     return words[0] == words[1] and all(map(same_number, *numbers))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=relative)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page.name in LONG_PAGES else [])
+        for page in PAGES
+    ],
+    ids=relative,
+)
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text()

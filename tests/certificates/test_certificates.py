@@ -49,6 +49,7 @@ def test_slopes_far_from_the_optimum_still_bound_something(loss, fit_intercept):
     assert 0.0 < found.dual <= 1e4 * objective(part, best)[0]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("loss", SMOOTH, ids=naming)
 def test_gap_covers_the_true_suboptimality(loss, fit_intercept):

@@ -164,6 +164,7 @@ def attained_by_duration(loss, X, y):
 class TestDirectionsThatFloatsHardlySee:
     """Without a penalty the objective may fall along directions that rank decisions in floats overlook."""
 
+    @pytest.mark.sampled(6)
     @pytest.mark.parametrize("loss", ["logistic", "exponential"])
     @pytest.mark.parametrize("bits", [44, 47, 49, 50, 51, 52])
     def test_separable_by_the_last_bits(self, loss, bits):
@@ -241,7 +242,7 @@ class TestDirectionsThatFloatsHardlySee:
 class TestSmallTargets:
     """Targets keep all their digits, whatever their unit."""
 
-    @pytest.mark.sampled(24)
+    @pytest.mark.sampled(12)
     @pytest.mark.parametrize("scale", [1e-6, 1e-9, 1e-12, 1e-15, 1.6e-19, 1e-30, 1e-100, 1e-160])
     @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
     @pytest.mark.parametrize("C", [1.0, 1e6, math.inf])
@@ -481,6 +482,7 @@ class TestExactFits:
     X = np.random.default_rng(0).normal(size=(30, 3))
     t = 1e6 + X @ [1.0, 2.0, 3.0] + 1e-3 * np.random.default_rng(1).normal(size=30)
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("exact", [False, True])
     @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
     def test_small_residuals_far_from_zero_need_a_proof(self, loss, exact):
@@ -542,6 +544,7 @@ def test_the_digits_of_a_dual_point_survive_the_factor_of_a_scaled_loss():
     assert max(map(abs, apart)) < 2.0**-100
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "huber", "absolute"])
 def test_a_lower_bound_above_the_minimum_is_refused_however_loose_tol_is(loss, exact):

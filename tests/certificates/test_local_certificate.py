@@ -34,7 +34,7 @@ class TestLocal:
             tol=part.tol,
         )
 
-    @pytest.mark.sampled(6)
+    @pytest.mark.sampled(4)
     @pytest.mark.parametrize("C", [math.inf, 10.0])
     @pytest.mark.parametrize("fit_intercept", [True, False])
     @pytest.mark.parametrize("loss", SMOOTH, ids=naming)

@@ -109,7 +109,7 @@ class TestNearlyDependent:
             assert found.dual == 0.0
         assert raised
 
-    @pytest.mark.sampled(6)
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("seed", range(30))
     def test_a_rounded_sum_of_two_columns(self, seed):
         rng = np.random.default_rng(seed)

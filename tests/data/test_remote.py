@@ -303,6 +303,7 @@ class Strict(fsspec.AbstractFileSystem):
 
 
 class TestErrors:
+    @pytest.mark.sampled(2)
     @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.svm", "rows.csv.gz"])
     def test_a_lost_connection(self, name, site, tmp_path):
         rng = np.random.default_rng(0)

@@ -25,6 +25,7 @@ from linsep import (
     scan,
     tune,
 )
+from linsep.cli import main
 from linsep.errors import BadFile, BadInput, BadModelFile, LinsepError
 from linsep.model_files.codec import Reader
 
@@ -180,24 +181,19 @@ def test_a_file_that_shrinks_is_an_error(tmp_path):
         read_table(path, "y")
 
 
-def test_a_full_disk_is_reported(tmp_path):
+def test_a_full_disk_is_reported(tmp_path, capsys):
     model = LogisticRegression().fit(X, y)
     with pytest.raises(OSError, match="No space left"):
         save(model, "/dev/full")
     save(model, tmp_path / "m.linsep")
-    command = [sys.executable, "-m", "linsep.cli", "export", "m.linsep", "--to", "python"]
-    for extra in (["-o", "/dev/full"], []):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run(
-                [*command, *extra],
-                cwd=tmp_path,
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-                check=False,
-            )
-        assert done.returncode != 0
-        assert "No space left" in done.stderr
+    words = ["export", str(tmp_path / "m.linsep"), "--to", "python"]
+    assert main([*words, "-o", "/dev/full"]) != 0
+    assert "No space left" in capsys.readouterr().err
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "linsep.cli", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode != 0
+    assert "No space left" in done.stderr
 
 
 def test_a_cache_notices_a_source_of_the_same_size_and_time(tmp_path):

@@ -17,6 +17,7 @@ def _cases():
             yield pytest.param(case, id=name, marks=[pytest.mark.slow] * case.slow)
 
 
+@pytest.mark.sampled(700)
 @pytest.mark.parametrize("case", sorted(_cases(), key=lambda one: one.id))
 def test_case(case):
     kind, text = run(case, Linsep())
