@@ -159,7 +159,7 @@ def test_what_cannot_be_saved(tmp_path):
         to_bytes(LinearClassifier(Mine()).fit(X, Y))
     with pytest.raises(Refused, match="random_state is a RandomState"):
         to_bytes(LogisticRegression(random_state=np.random.RandomState(0)).fit(X, Y))
-    with pytest.raises(Refused, match="A sklearn StandardScaler cannot be saved"):
+    with pytest.raises(Refused, match="StandardScaler cannot be saved"):
         to_bytes(StandardScaler().fit(X))
     with pytest.raises(Refused, match="a step that a model file cannot hold: SelectKBest"):
         to_bytes(make_pipeline(SelectKBest(k=1), LogisticRegression()).fit(X, Y))
@@ -167,7 +167,7 @@ def test_what_cannot_be_saved(tmp_path):
     class Own(LogisticRegression):
         pass
 
-    with pytest.raises(Refused, match="A Own cannot be saved"):
+    with pytest.raises(Refused, match="Own cannot be saved"):
         to_bytes(Own().fit(X, Y))
     with pytest.raises(NotFittedError):
         save(LogisticRegression(), tmp_path / "m.linsep")
