@@ -180,6 +180,30 @@ class TestBall:
         assert moved.radius == pytest.approx(5 * ball.radius)
         np.testing.assert_allclose(moved.centre, 5 * ball.centre - 7)
 
+    @pytest.mark.parametrize("shift", [0.0, 1e6, 1e12])
+    @pytest.mark.parametrize("d", [1, 3, 8, 150])
+    def test_rounding_puts_no_point_outside_and_proves_no_false_radius(self, d, shift):
+        for seed in range(3):
+            X = np.random.default_rng([d, seed]).normal(size=(d + 3, d)) * 1e-3 + shift
+            ball = bounds.minimum_enclosing_ball(X)
+            centre = [Fraction(c) for c in ball.centre.tolist()]
+            far = max(
+                sum((Fraction(x) - c) ** 2 for x, c in zip(row, centre, strict=True))
+                for row in X.tolist()
+            )
+            assert Fraction(ball.radius) ** 2 >= far
+            assert ball.radius <= math.sqrt(far) * (1 + 1e-13)
+            lam = [Fraction(x) for x in ball.weights.tolist()]
+            rows = [[Fraction(x) for x in X[i].tolist()] for i in ball.support]
+            total = sum(lam)
+            mean = [
+                sum(a * x for a, x in zip(lam, col, strict=True)) for col in zip(*rows, strict=True)
+            ]
+            sizes = (a * sum(x * x for x in row) for a, row in zip(lam, rows, strict=True))
+            dual = sum(sizes) / total - sum(x * x for x in mean) / total**2
+            assert Fraction(ball.lower_bound) ** 2 <= dual
+            assert ball.lower_bound >= math.sqrt(dual) * (1 - 1e-12)
+
     def test_tampering_is_noticed(self):
         X = np.random.default_rng(0).normal(size=(30, 3))
         ball = bounds.minimum_enclosing_ball(X)
@@ -425,6 +449,22 @@ class TestPacBayes:
         assert failures <= 5
 
 
+class TestPacBayesAtTheEndsOfFloats:
+    @pytest.mark.parametrize("scale", [1e-200, 1e200])
+    def test_the_length_of_rows_and_separators_does_not_matter(self, scale):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 3))
+        w = np.array([1.0, -1.0, 0.5])
+        y = np.where(X @ w + rng.normal(size=200) > 0, 1, -1)
+        plain = bounds.pac_bayes_margin(w, None, X, y).value
+        assert bounds.pac_bayes_margin(w, None, X * scale, y).value == pytest.approx(plain)
+        assert bounds.pac_bayes_margin(w * scale, None, X, y).value == pytest.approx(plain)
+
+    def test_rows_on_every_boundary_count_as_errors(self):
+        X, y = np.zeros((100, 2)), np.where(np.arange(100) < 50, 1, -1)
+        assert bounds.pac_bayes_margin([1.0, 0.0], None, X, y, classifier="gibbs").value == 1.0
+
+
 class TestMistakes:
     @staticmethod
     def updates(Z, y, normalised=False):
@@ -478,6 +518,52 @@ class TestMistakes:
         R = 0.11
         took = self.updates(np.column_stack([X, np.full(2, R)]), y)
         assert took <= float(bounds.mistake_bounds([1.0], -0.1, X, y)["novikoff_printed"])
+
+    @pytest.mark.parametrize("n", range(2, 30))
+    def test_a_bound_that_is_attained_is_not_rounded_down(self, n):
+        """Orthogonal rows cause n updates, and the bounds are n."""
+        X, y = np.eye(n), np.where(np.arange(n) % 2, 1, -1)
+        found = bounds.mistake_bounds(y, None, X, y)
+        assert self.updates(X, y) == n
+        assert all(float(one) == int(one) == n for one in found.values())
+        best = bounds.best_mistake_bounds(X, y, fit_intercept=False)
+        assert n <= best.radius_norm < n + 1e-6
+        assert n <= best.normalised < n + 1e-6
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_rounding_makes_no_bound_smaller(self, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(12, 3)) * 10.0 ** rng.integers(-12, 13, 3)
+        X = X + rng.choice([0.0, 1e6, 1e12]) * (rng.random() < 0.5)
+        w, b = rng.normal(size=3) / np.abs(X).max(axis=0), float(rng.normal())
+        rows = [[*map(Fraction, x), Fraction(1)] for x in X.tolist()]
+        v = [*map(Fraction, w.tolist()), Fraction(b)]
+        scores = [sum(p * q for p, q in zip(row, v, strict=True)) for row in rows]
+        y = np.array([1 if score > 0 else -1 for score in scores])
+        y[0] = -y[0] if len(set(y.tolist())) == 1 else y[0]
+        if any(s * int(g) <= 0 for s, g in zip(scores, y, strict=True)):
+            with pytest.raises(BadInput, match="does not separate"):
+                bounds.mistake_bounds(w, b, X, y)
+            return
+        sizes, length = [sum(x * x for x in row) for row in rows], sum(x * x for x in v)
+        norm = max(sizes) * length / min(abs(s) for s in scores) ** 2
+        angular = max(size / s**2 for size, s in zip(sizes, scores, strict=True)) * length
+        found = bounds.mistake_bounds(w, b, X, y)
+        for name, exact in (("norm", norm), ("angular", angular), ("novikoff", norm)):
+            assert exact <= Fraction(found[name].value) <= exact * (1 + Fraction(1, 2**52))
+
+    def test_many_rows_of_one_length(self):
+        """Too many for rational arithmetic: the bound on the rounding errors is added."""
+        rng = np.random.default_rng(0)
+        X = rng.choice([-1.0, 1.0], size=(9_000, 3)) * [3.0, 1.0, 1.0]
+        y = X[:, 0]
+        found = bounds.mistake_bounds([1.0, 0.0, 0.0], None, X, y)["norm"].value
+        assert 11 / 9 <= found <= 11 / 9 * (1 + 1e-13)
+
+    def test_a_hyperplane_that_separates_after_rounding_only(self):
+        X = [[1e17, 9.0, -1e17, -10.0], [-1.0, -1.0, -1.0, -1.0]]  # the first score is -1
+        with pytest.raises(BadInput, match="does not separate"):
+            bounds.mistake_bounds([1.0, 1.0, 1.0, 1.0], None, X, [1, -1])
 
     def test_what_does_not_separate_is_refused(self):
         with pytest.raises(BadInput, match=r"does not separate the rows: y g\(x\) = -1 at row 1"):

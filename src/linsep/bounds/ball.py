@@ -11,13 +11,24 @@ Kutz 2003).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.bounds.bound import points
+from linsep.bounds.rounding import (
+    MOST_ENTRIES,
+    Rational,
+    fractions,
+    largest,
+    root_downwards,
+    root_upwards,
+    rows_at,
+    square,
+)
 from linsep.errors import BadInput
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,7 +42,7 @@ class Ball:
     ----------
     centre : ndarray (d,)
     radius : float
-        Distance from the centre to the farthest point.
+        Distance from the centre to the farthest point, rounded upwards.
     lower_bound : float
         No ball of smaller radius contains the points: the dual value of ``weights``.
     support : ndarray of int
@@ -83,8 +94,8 @@ def minimum_enclosing_ball(X: Any, tol: float = 1e-9) -> Ball:
     Notes
     -----
     For weights ``lambda_i >= 0`` of sum 1, ``sum_i lambda_i |x_i|^2 - |sum_i lambda_i x_i|^2`` is at most the square
-    of the
-    smallest radius: that is the lower bound.
+    of the smallest radius: that is the lower bound. Both numbers are computed in rational arithmetic and rounded
+    outwards.
 
     References
     ----------
@@ -112,11 +123,58 @@ def minimum_enclosing_ball(X: Any, tol: float = 1e-9) -> Ball:
         radius = math.sqrt(squared[far])
         lower = min(math.sqrt(lam @ squared[support]), radius)  # dual value, origin at the centre
         if ball is not None and lower <= ball.lower_bound:
-            return ball  # rounding has the last word: the dual value no longer rises
+            return _proven(X, ball)  # rounding has the last word: the dual value no longer rises
         ball = Ball(middle + centre, radius, lower, np.array(support), lam)
         if radius <= (1 + tol) * lower or far in support:
-            return ball
+            return _proven(X, ball)
         support, lam = _settle(Y, [*support, far], np.append(lam, 0.0))
+
+
+def _proven(X: FloatArray, ball: Ball) -> Ball:
+    """The ball with its radius rounded upwards and its lower bound downwards, both about the centre as it is stored.
+
+    With weights of sum L the dual value is sum lambda_i |y_i|^2/L - |sum lambda_i y_i|^2/L^2, y_i = x_i - centre.
+    """
+    with np.errstate(over="ignore"):
+        Y = X - ball.centre
+    centre, lam = fractions(ball.centre), fractions(ball.weights)
+    S = Y[ball.support]
+    if S.size <= MOST_ENTRIES:
+        points = [
+            [x - c for x, c in zip(row, centre, strict=True)] for row in rows_at(X, ball.support)
+        ]
+        mean = [
+            sum((a * row[j] for a, row in zip(lam, points, strict=True)), Fraction(0))
+            for j in range(len(centre))
+        ]
+        total = sum(lam, Fraction(0))
+        sizes = (a * square(row) for a, row in zip(lam, points, strict=True))
+        dual: Rational = sum(sizes, Fraction(0)) / total - square(mean) / total**2
+    else:
+        # each y_ij is rounded once, so its square errs by 2 roundoffs; sums of k and d terms by k + d + 8 more
+        slack = 2.0 * (S.shape[0] + S.shape[1] + 16) * 2.0**-53
+        lengths = ball.weights @ (S**2).sum(axis=1) / ball.weights.sum()
+        drift = np.linalg.norm(ball.weights @ S) + slack * math.sqrt(lengths)
+        dual = Fraction(float(lengths * (1.0 - slack) - 2.0 * drift**2))
+    radius = root_upwards(_largest_distance(X, ball.centre))
+    return replace(ball, radius=radius, lower_bound=root_downwards(max(dual, Fraction(0))))
+
+
+def _largest_distance(X: FloatArray, centre: FloatArray) -> Rational:
+    """Upper bound on the largest |x - centre|^2."""
+    d = X.shape[1]
+    exact = fractions(centre)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = ((X - centre) ** 2).sum(axis=1)
+        error = (d + 8) * 2.0**-52 * squared + d * 2.0**-1000
+    return largest(
+        squared - error,
+        squared + error,
+        lambda at: [
+            square(x - c for x, c in zip(row, exact, strict=True)) for row in rows_at(X, at)
+        ],
+        d,
+    )
 
 
 def _settle(Y: FloatArray, support: list[int], lam: FloatArray) -> tuple[list[int], FloatArray]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep.bounds.bound import Bound, points, signs
+from linsep.bounds.rounding import (
+    Rational,
+    fractions,
+    largest,
+    largest_square,
+    rows_at,
+    square,
+    upwards,
+)
 from linsep.bounds.separators import a_separator, best, row_lengths, signed_rows, widest
 from linsep.errors import BadInput, Refused
 
@@ -74,33 +84,35 @@ def mistake_bounds(w: Any, b: float | None, X: Any, y: Any) -> dict[str, Bound]:
             f"w must have {X.shape[1]} numbers, one for each column of X, got {w.shape}."
         )
     offset = 0.0 if b is None else float(np.squeeze(b))
-    functional = sigma * (X @ w + offset)
-    if not functional.min() > 0:
-        row = int(functional.argmin())
-        raise BadInput(
-            f"(w, b) does not separate the rows: y g(x) = {functional[row]:g} at row {row}. Mistake "
-            "bounds exist for separable rows only; take (w, b) from a hard-margin fit."
-        )
     rows = signed_rows(X, sigma, b is not None)
     v = w if b is None else np.append(w, offset)
-    norm = _norm_bound(rows, v)
+    if not np.isfinite(v).all():
+        raise BadInput("w and b must be finite.")
+    margins = _Margins(rows, v)
+    if not margins.least > 0:
+        row = int(np.argmin(margins.m))
+        raise BadInput(
+            f"(w, b) does not separate the rows: y g(x) = {margins.m[row]:g} at row {row}. Mistake "
+            "bounds exist for separable rows only; take (w, b) from a hard-margin fit."
+        )
+    norm = margins.norm_bound()
     found = {
         "angular": _bound(
             "angular",
-            _angular_bound(rows, v),
+            margins.angular_bound(),
             f"{START}; normalised update w += y z/|z|",
             "Novikoff 1962",
         ),
         "norm": _bound("norm", norm, f"{START}; update w += y z", "Novikoff 1962"),
         "margin": _bound("margin", norm, f"{START}; update w += y z", "Block 1962; Novikoff 1962"),
     }
-    if b is not None and np.linalg.norm(w) > 0:
-        found |= _with_intercept(w, offset, X, float(functional.min()))
+    if b is not None and w.any():
+        found |= _with_intercept(margins, X)
     return found
 
 
-def _with_intercept(w: FloatArray, b: float, X: Any, smallest: float) -> dict[str, Bound]:
-    true, printed = _novikoff(w, b, X, smallest)
+def _with_intercept(margins: _Margins, X: Any) -> dict[str, Bound]:
+    true, printed = margins.novikoff_bounds(X)
     return {
         "novikoff": _bound(
             "novikoff",
@@ -123,29 +135,68 @@ def _bound(name: str, value: float, assumptions: str, reference: str, caveat: st
     return Bound(name, float(value), "updates", 1.0, assumptions, reference, caveat=caveat)
 
 
-def _norm_bound(rows: Any, v: FloatArray) -> float:
-    """(R B)^2 = (R/rho)^2, B = |v|/min <v, z>, of signed rows z."""
-    return float(row_lengths(rows).max() * np.linalg.norm(v) / _least(rows @ v)) ** 2
+class _Margins:
+    """Margins <v, z> of signed rows z, and the bounds that follow from v: rationals, rounded upwards."""
+
+    def __init__(self, rows: Any, v: FloatArray) -> None:
+        self.rows, self.v = rows, fractions(v)
+        self.length2 = square(self.v)
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.m = np.asarray(rows @ v, dtype=np.float64).ravel()
+            reach = np.asarray(abs(rows) @ np.abs(v), dtype=np.float64).ravel()
+            self.error = (len(v) + 2) * 2.0**-52 * reach + len(v) * 2.0**-1000
+            low, high = self.m - self.error, self.m + self.error
+        self.least = -largest(-high, -low, lambda at: [-m for m in self._exactly(at)], len(v))
+
+    def _exactly(self, places: Any) -> list[Fraction]:
+        """Margins of some rows without rounding."""
+        return [
+            sum((a * x for a, x in zip(self.v, row, strict=True)), Fraction(0))
+            for row in rows_at(self.rows, places)
+        ]
+
+    def _least_square(self) -> Fraction:
+        assert isinstance(self.least, Fraction)  # as it is positive
+        return self.least**2
+
+    def norm_bound(self) -> float:
+        """(R B)^2 = (R/rho)^2, B = |v|/min <v, z>."""
+        return upwards(largest_square(self.rows), self.length2 / self._least_square())
+
+    def angular_bound(self) -> float:
+        """1/gamma^2, gamma = min <v, z>/(|v| |z|)."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            lengths = row_lengths(self.rows)
+            slack = (len(self.v) + 4) * 2.0**-52
+            low = (lengths * (1 - slack) / (self.m + self.error)) ** 2 * (1 - slack)
+            high = (lengths * (1 + slack) / np.maximum(self.m - self.error, 0.0)) ** 2 * (1 + slack)
+            high = np.where(lengths > 2.0**-500, high, np.inf)  # squares may have underflowed
+
+        def exactly(places: Any) -> list[Rational]:
+            rows = rows_at(self.rows, places)
+            return [
+                square(z) / m**2 if m > 0 else math.inf
+                for z, m in zip(rows, self._exactly(places), strict=True)
+            ]
+
+        return upwards(largest(low, high, exactly, len(self.v)), self.length2)
+
+    def novikoff_bounds(self, X: Any) -> tuple[float, float]:
+        """(R^2 + 1)(1 + b^2)/gamma^2 and (2R/gamma)^2 for v = (w, b) divided by |w|."""
+        R2, b2 = largest_square(X), self.v[-1] ** 2
+        return (
+            upwards(R2 + 1, self.length2 / self._least_square()),
+            upwards(R2, 4 * (self.length2 - b2) / self._least_square()),
+        )
 
 
-def _angular_bound(rows: Any, v: FloatArray) -> float:
-    """1/gamma^2, gamma = min <v, z>/(|v| |z|), of signed rows z."""
-    return float(np.linalg.norm(v) / _least((rows @ v) / row_lengths(rows))) ** 2
-
-
-def _novikoff(w: FloatArray, b: float, X: Any, smallest: float) -> tuple[float, float]:
-    """(R^2 + 1)(1 + b^2)/gamma^2 and (2R/gamma)^2 for (w, b) divided by |w|."""
-    norm, R = float(np.linalg.norm(w)), float(row_lengths(X).max())
-    gamma, shift = smallest / norm, b / norm
-    return (R**2 + 1.0) * (1.0 + shift**2) / gamma**2, (2.0 * R / gamma) ** 2
-
-
-def _least(margins: Any) -> float:
-    """The least margin."""
-    found = float(np.asarray(margins).min())
-    if not found > 0.0:
+def _best_margins(rows: Any, *proposed: FloatArray | None) -> list[_Margins]:
+    """Margins of those proposed vectors that are proven to separate the rows."""
+    found = [_Margins(rows, v) for v in proposed if v is not None and np.isfinite(v).all()]
+    found = [each for each in found if each.least > 0]
+    if not found:
         raise Refused(
-            f"The classes are separable, but float64 cannot tell by how much: the least margin comes out as {found}. "
+            "The classes are separable, but float64 cannot tell by how much: too many rows are next to the hyperplane. "
             "Scale the columns of X."
         )
     return found
@@ -231,10 +282,11 @@ def best_mistake_bounds(X: Any, sign: FloatArray, fit_intercept: bool) -> Mistak
     known = np.append(plane.w, plane.b) if fit_intercept else np.asarray(plane.w)
     lengths = row_lengths(rows)
     scaled = sp.diags_array(1.0 / lengths) @ rows if sp.issparse(rows) else rows / lengths[:, None]
-    norm = _norm_bound(rows, best(rows, known))
-    angular = _angular_bound(rows, best(scaled, known))
+    norm = min(each.norm_bound() for each in _best_margins(rows, best(rows), known))
+    angular = min(each.angular_bound() for each in _best_margins(rows, best(scaled), known))
     novikoff, printed = math.inf, 4.0 * norm
     if fit_intercept:
-        w, b = widest(X, sign) or (np.asarray(plane.w), float(plane.b))
-        novikoff, printed = _novikoff(w, b, X, _least(rows @ np.append(w, b)))
+        wide = widest(X, sign)
+        proposed = None if wide is None else np.append(*wide)
+        novikoff, printed = _best_margins(rows, proposed, known)[0].novikoff_bounds(X)
     return MistakeBounds(angular, norm, norm, novikoff, printed)

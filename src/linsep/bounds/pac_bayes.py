@@ -146,8 +146,11 @@ def pac_bayes_margin(
         raise BadInput(f'classifier must be "gibbs" or "deterministic", got {classifier!r}.')
     u = _direction(w, b, X.shape[1])
     Z = X if b is None else np.column_stack([X, np.ones(n)])
+    size = np.abs(Z).max(axis=1, keepdims=True)  # the squares of Z may overflow or underflow
+    Z = Z / np.where(size > 0, size, 1.0)
     length = np.linalg.norm(Z, axis=1)
-    gamma = signs(y, n) * (Z @ u) / np.where(length > 0, length, 1.0)
+    # a row that is 0 lies on every boundary, and counts as an error
+    gamma = np.where(length > 0, signs(y, n) * (Z @ u) / np.where(length > 0, length, 1.0), -np.inf)
     log = math.log((2 * math.sqrt(n) if n >= 8 else n + 1) / delta)
     if prior is None:
         value = _best_length(gamma, lambda mu: (mu**2 / 2 + log) / n)
@@ -201,7 +204,8 @@ def _direction(w: Any, b: float | None, d: int) -> FloatArray:
     )
     if len(v) != d + (b is not None):
         raise BadInput(f"w must have {d} numbers, one for each column of X, got {np.shape(w)}.")
-    size = np.linalg.norm(v)
+    size = np.abs(v).max(initial=0.0)
     if not 0 < size < math.inf:
         raise BadInput("w and b must be finite and not all zero.")
-    return np.asarray(v / size)
+    v = v / size
+    return np.asarray(v / np.linalg.norm(v))

@@ -98,11 +98,10 @@ def widest(X: Any, sign: FloatArray) -> tuple[FloatArray, float] | None:
     return w / unit, b / unit
 
 
-def best(rows: Any, known: FloatArray) -> FloatArray:
-    """The shortest u that is found; the one known if rounding hides it."""
+def best(rows: Any) -> FloatArray | None:
+    """The shortest u that is found, up to its length; None if rounding hides it."""
     lengths = row_lengths(rows)
-    found = shortest(rows / float(lengths.max()), longest_rows_first(lengths))
-    return known if found is None else found
+    return shortest(rows / float(lengths.max()), longest_rows_first(lengths))
 
 
 def _least_distance(G: FloatArray) -> FloatArray | None:

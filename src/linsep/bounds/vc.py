@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
@@ -237,8 +238,11 @@ def margin_dimension(d: int, radius: float, margin: float) -> int:
     d = count("d", d)
     if not (radius >= 0 and margin > 0 and math.isfinite(radius)):
         raise BadInput(f"radius >= 0 and margin > 0 are needed, got {radius!r} and {margin!r}.")
-    ratio = radius / margin
-    return 1 + math.floor(min(ratio * ratio, d))
+    return (
+        1 + min(math.floor((Fraction(radius) / Fraction(margin)) ** 2), d)
+        if margin < math.inf
+        else 1
+    )
 
 
 def margin_bound(

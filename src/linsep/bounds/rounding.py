@@ -1,0 +1,99 @@
+"""Extremes of quantities that are known up to rounding, and rationals rounded to one side.
+
+A bound is a statement about the given rows, so rounding must not make it smaller. Floating point finds the few rows
+that can attain an extreme; rational arithmetic evaluates them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from linsep.exact.dyadic import nearest
+
+FloatArray = npt.NDArray[np.float64]
+Rational = (
+    Fraction | float
+)  #: a float only where it is infinite, or where too many rows are as large
+
+#: Numbers that are read in rational arithmetic at most; with more, a bound on the rounding error is added.
+MOST_ENTRIES = 20_000
+
+
+def largest(
+    low: FloatArray, high: FloatArray, exactly: Callable[[Any], list[Rational]], width: int
+) -> Rational:
+    """Upper bound on the largest of numbers that lie between ``low`` and ``high``; NaN is unknown.
+
+    ``exactly`` evaluates those with given places, each from ``width`` entries.
+    """
+    low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+    close = np.flatnonzero(high >= low.max())
+    if len(close) * width > MOST_ENTRIES:
+        return _rational(float(high.max()))
+    return max(exactly(close))
+
+
+def _rational(x: float) -> Rational:
+    return Fraction(x) if math.isfinite(x) else x
+
+
+def fractions(values: Iterable[float]) -> list[Fraction]:
+    """Finite floats without rounding."""
+    return [Fraction(float(x)) for x in values]
+
+
+def square(values: Iterable[Fraction]) -> Fraction:
+    """Sum of squares."""
+    return sum((x * x for x in values), Fraction(0))
+
+
+def rows_at(rows: Any, places: Any) -> list[list[Fraction]]:
+    """Some rows, dense or sparse, without rounding."""
+    part = rows[places]
+    return [fractions(row) for row in (part.toarray() if sp.issparse(part) else part)]
+
+
+def largest_square(rows: Any) -> Rational:
+    """Upper bound on the largest |z|^2 of the rows."""
+    d = rows.shape[1]
+    with np.errstate(over="ignore"):
+        squares = rows.multiply(rows) if sp.issparse(rows) else np.square(rows, dtype=np.float64)
+        total = np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
+        error = (d + 2) * 2.0**-52 * total + d * 2.0**-1000
+    return largest(
+        total - error, total + error, lambda at: [square(row) for row in rows_at(rows, at)], d
+    )
+
+
+def upwards(x: Rational, factor: Fraction = Fraction(1)) -> float:
+    """The least float that is not below x times a positive factor."""
+    if not isinstance(x, Fraction):
+        return x
+    x *= factor
+    found = nearest(x)
+    return found if math.isinf(found) or Fraction(found) >= x else math.nextafter(found, math.inf)
+
+
+def downwards(x: Rational) -> float:
+    """The largest float that is not above x."""
+    return -upwards(-x)
+
+
+def root_upwards(x: Rational) -> float:
+    """A float that is not below the square root of x >= 0, and is the root itself if that is a float."""
+    high = upwards(x)
+    root = math.sqrt(high)
+    return root if math.isinf(root) or Fraction(root) ** 2 >= x else math.nextafter(root, math.inf)
+
+
+def root_downwards(x: Rational) -> float:
+    """A float that is not above the square root of x >= 0, and is the root itself if that is a float."""
+    root = math.sqrt(downwards(x))
+    return root if Fraction(root) ** 2 <= x else math.nextafter(root, 0.0)
