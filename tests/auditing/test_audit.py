@@ -282,6 +282,15 @@ def test_separable_classes_without_a_penalty_have_no_minimum():
         found.improve()
 
 
+def test_the_infimum_of_classes_that_are_separable_in_part_is_not_zero():
+    """Two rows in one place, of both classes: no hyperplane loses less than 2 log 2."""
+    X, y = [[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    found = audit(fitted(LogisticRegression(C=np.inf), X, y), X, y)
+    assert found.separable
+    assert found.minimum[0] <= 2.0 * np.log(2.0) <= found.minimum[1]
+    assert found.excess[0] <= found.objective - 2.0 * np.log(2.0)
+
+
 def test_the_words_and_the_numbers():
     X, y = load_breast_cancer(return_X_y=True)
     found = audit(fitted(LogisticRegression(), X, y), X, y)

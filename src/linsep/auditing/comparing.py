@@ -123,6 +123,14 @@ class _Compared:
     given: FloatArray  #: the model's coefficients, (d + 1, k)
     W: FloatArray  #: the optimum in the same coordinates
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Bounds on the infimum; without a minimiser 0 and the value attained: separation may be of some rows only."""
+        if self.optimum is None:
+            return 0.0, self.value + self.rounding
+        certificate = self.optimum.certificate
+        return certificate.dual, certificate.primal + certificate.rounding
+
 
 def _compare(problem: Objective, part: objectives.Part, W: FloatArray, X: Any) -> _Compared:
     rows = X if part.rows is None else X[part.rows]
@@ -194,11 +202,8 @@ def _collect(model: Any, subject: Subject, found: list[_Compared], tol: float) -
     value = math.fsum(each.value for each in found)
     error = math.fsum(each.rounding for each in found) + UNITS * value
     separable = any(each.optimum is None for each in found)
-    certificates = [each.optimum.certificate for each in found if each.optimum is not None]
-    low = 0.0 if separable else math.fsum(c.dual for c in certificates) * (1.0 - UNITS)
-    high = (
-        0.0 if separable else math.fsum(c.primal + c.rounding for c in certificates) * (1.0 + UNITS)
-    )
+    low = math.fsum(each.bounds[0] for each in found) * (1.0 - UNITS)
+    high = math.fsum(each.bounds[1] for each in found) * (1.0 + UNITS)
     at_least, at_most = max(value - error - high, 0.0), max(value + error - low, 0.0)
     moved = [float(np.linalg.norm(each.W[:-1] - each.given[:-1])) for each in found]
     return Audit(

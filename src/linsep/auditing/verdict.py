@@ -29,7 +29,7 @@ class Audit:
     objective : float
         Objective at the model's coefficients.
     minimum : tuple (low, high)
-        Proven bounds on the minimum of that objective. ``low`` is 0 where no minimiser exists.
+        Proven bounds on the minimum of that objective, or on its infimum where no minimiser exists.
     excess : tuple (at_least, at_most)
         Proven bounds on ``objective`` minus the minimum.
     relative_excess : tuple (at_least, at_most)
