@@ -77,13 +77,15 @@ class Precision:
     """Bits that are computed with; ``extra`` more where a loss is multiplied with 2^extra.
 
     ``bits`` are behind the point in exp and log, ``grid`` in their sums; ``digits`` are the significant bits of dual
-    variables, ``kinked`` those of kinked losses, where tiny targets need more.
+    variables, ``kinked`` those of kinked losses, where tiny targets need more; ``decimals`` are the significant digits
+    of linear equations.
     """
 
     def set(self, extra, wide=0):
         """Prepare for weights of up to 2^extra, at most 2^14, and for features of up to 2^wide."""
         self.bits, self.grid = 322 + extra, 264 + extra
         self.digits, self.kinked = 220 + extra + wide, 500 + extra + wide
+        self.decimals = 220 + (extra + wide) * 302 // 1000
         self.ln2 = 2 * _atanh((1 << self.bits) // 3, self.bits)  # errs by less than 2^15 units
 
 
@@ -506,12 +508,11 @@ class Problem:
         room = self.room(point)
         matrix = self.matrix(room, [(c, j) for c, j, _, _ in columns])
         factor = ONE
-        if (
-            not self.curved and not exactly
-        ):  # a kink has no curvature of its own: let it move freely
+        if not self.curved and not exactly:
+            # a kink has no curvature of its own: let it move freely, and v miss its target by next to nothing
             largest = max(matrix[a][a] for a in range(len(columns)))
             least = min((x for x in ridge if x), default=largest)
-            factor = short(least * (1 << 400) / largest) if largest else ONE
+            factor = short(least * (1 << (precision.kinked - 100)) / largest) if largest else ONE
             matrix = [[factor * x for x in row] for row in matrix]
         for a, lam in enumerate(ridge):
             matrix[a][a] += lam
@@ -558,12 +559,12 @@ def solve_exactly(matrix, rhs):
 
 
 def solve_nearly(matrix, rhs, pivot=PIVOTS[0]):
-    """The same to some 100 digits, after columns are scaled to length 1.
+    """The same to half of the digits of ``precision``, after columns are scaled to length 1.
 
     What depends on others stays 0: columns whose pivot is at most 10^pivot.
     """
     with localcontext() as context:
-        context.prec, context.Emax, context.Emin = 220, 10**15, -(10**15)
+        context.prec, context.Emax, context.Emin = precision.decimals, 10**15, -(10**15)
         k = len(rhs)
         scale = [decimal(matrix[i][i]).sqrt() or Decimal(1) for i in range(k)]
         a = [
@@ -1543,11 +1544,11 @@ def check_sum(whole, parts):
             raise Rejected(f"the {name} of the certificate is not the sum of those of its parts")
     if whole["tol"] != max(part["tol"] for part in parts) or not whole["certified"]:
         raise Rejected("the certificate does not agree with its parts")
-    share = whole["gap"] / max(whole["primal"], whole["dual"]) if whole["gap"] else 0.0
-    if any(
-        part["relative_gap"] == 0.0 < part["gap"] for part in parts
-    ):  # nothing to be relative to
-        share = max(part["relative_gap"] for part in parts)
+    if any(part["relative_gap"] == 0.0 < part["gap"] for part in parts):
+        share = max(part["relative_gap"] for part in parts)  # nothing to be relative to
+    else:
+        scale = max(whole["primal"], whole["dual"])
+        share = 0.0 if whole["gap"] == 0.0 else whole["gap"] / scale if scale else math.inf
     error = math.hypot(*(part["coef_error"] for part in parts))
     kinds = {part["kind"] for part in parts}
     if whole["kind"] != (kinds.pop() if len(kinds) == 1 else "local"):

@@ -548,3 +548,24 @@ def test_a_row_at_the_end_of_its_piece_may_move(tmp_path):
     linsep.save(model, tmp_path / "model.linsep")
     write_rows(tmp_path / "rows.npz", case.X, case.y, case.weight)
     assert checker.check(tmp_path / "model.linsep", tmp_path / "rows.npz")
+
+
+def test_tiny_targets_on_a_line_beside_large_features(tmp_path):
+    """v = C w has to hold to 10^-260 while u is of order 1: the equations need as many digits."""
+    steps = [1.014, 0.0475, 0.1625, 0.7172, -1.329, 1.4386, 1.7863, -0.4814, 0.8168]
+    X = 1e8 + np.array(steps)[:, None]
+    t = X[:, 0] * 7.9e-247
+    model = linsep.LinearRegressor("absolute", C=1297.0).fit(X, t)
+    assert model.certificate_.certified
+    linsep.save(model, tmp_path / "model.linsep")
+    assert run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, t))[0] == 0
+
+
+def test_the_sum_of_exact_fits(tmp_path):
+    """One-vs-rest without a penalty: the objective is 0 to working precision, and nothing can be relative to it."""
+    case = draw(2000311)
+    model, _ = answers(case)
+    assert model.certificate_.certified
+    linsep.save(model, tmp_path / "model.linsep")
+    write_rows(tmp_path / "rows.npz", case.X, case.y, case.weight)
+    assert checker.check(tmp_path / "model.linsep", tmp_path / "rows.npz")
