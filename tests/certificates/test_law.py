@@ -15,7 +15,7 @@ from judge import REGRESSION, judge, judge_errors
 from lawful import assert_verified
 
 from linsep import LinearClassifier, verify
-from linsep.errors import CertificateError, LinsepError
+from linsep.errors import CertificateError, ConvergenceWarning, LinsepError
 from linsep.solution import Explicit
 
 FAST = range(75)
@@ -71,6 +71,17 @@ def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
 def test_an_objective_that_underflows_is_not_called_zero(seed):
     """Weights of 3e-321 times a width of 9e-4, of a simpler problem and of a grid."""
     assert not complaints(seed)
+
+
+def test_an_objective_of_few_digits_is_not_certified():
+    """4e-319 has five digits: the float64 numbers next to it differ by more than tol, though w = 0 is optimal."""
+    X = np.array([[-6.4], [112.0], [84.0], [131.0], [-94.0], [106.0]])
+    y = np.array([1, -1, 1, 1, -1, 1])
+    with pytest.warns(ConvergenceWarning):
+        model = LinearClassifier("squared_hinge", C=14.6, l1_ratio=1.0).fit(
+            X, y, np.full(6, 3e-321)
+        )
+    assert not model.certificate_.certified
 
 
 @pytest.mark.parametrize("seed", [809395, 843556])

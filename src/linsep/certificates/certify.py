@@ -191,7 +191,7 @@ def _exactly(problem: Problem | CoupledProblem, solution: Solution, tol: float) 
         )
     except (Refused, OverflowError):
         return nothing
-    if found.gap > 0.0 and not SMALLEST <= found.primal < math.inf:
+    if (found.primal > 0.0 or found.gap > 0.0) and not SMALLEST <= found.primal < math.inf:
         return nothing
     if not found.gap > 0.0 or found.relative_gap == 0.0:
         return found
