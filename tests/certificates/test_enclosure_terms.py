@@ -1,9 +1,9 @@
 """Every term of the enclosure is needed: without it there is a problem on which the certificate is false.
 
-``pieces`` writes the rounding allowance of ``certificates/closing.py`` out once more, term by term, and must add up to
-the library's. Sums are then made as wrong as the stated error bounds permit, in the harmful direction (an adversary
-in the place of rounding), or real rounding is provoked by rows made for it. With all terms the claim is true; without
-the term in question it is not.
+``enclosure_terms.pieces`` writes the rounding allowance of ``certificates/closing.py`` out once more, term by term, and
+must add up to the library's. Sums are then made as wrong as the stated error bounds permit, in the harmful direction
+(an adversary in the place of rounding), or real rounding is provoked by rows made for it. With all terms the claim is
+true; without the term in question it is not.
 """
 
 import math
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from enclosure_terms import SAFETY, pieces
 from flint import arb
 from judge import Precision, Problem, Task, improve
 
@@ -27,41 +28,6 @@ from linsep.problem.closing_rows import (
 )
 from linsep.problem.duality import ClosingSums
 from linsep.solution import Explicit
-
-#: What ``closing.py`` multiplies the whole allowance with, to pay for the roundings of adding it up.
-SAFETY = 1.0 + 2.0**-10
-
-
-def pieces(sums, w, *, lam, rows, fit_intercept):
-    """The terms of the allowance for lam > 0 and no absolute penalty, by name."""
-    chain, score = (rows + 40) * ROUNDOFF, score_share(len(w))
-    factors = [1.0, 1.0]
-    if fit_intercept:
-        heavy = int(sums.mass_minus > sums.mass_plus)
-        masses = sums.mass_plus, sums.mass_minus
-        factors[heavy] = masses[1 - heavy] / masses[heavy] if masses[heavy] else 1.0
-    conj = [factors[0] * sums.conj_plus, factors[1] * sums.conj_minus]
-    sides = [factors[0] * sums.v_plus, factors[1] * sums.v_minus]
-    v = sides[0] + sides[1]
-    kappa = min(1.0, max(0.0, -sum(conj) * lam / (v @ v))) if v @ v > 0 and sum(conj) < 0 else 1.0
-    conj, sides, v = [kappa * c for c in conj], [kappa * side for side in sides], kappa * v
-    at = v / lam
-    error = chain * sums.spread
-    along = chain * sums.magnitude + error * float(np.linalg.norm(at - w))
-    share = 2.0 * (chain + ROUNDOFF) if fit_intercept else 0.0
-    moved = error + share * max(float(np.linalg.norm(side)) for side in sides)
-    d = len(w)
-    return {
-        "score": score * sums.magnitude,
-        "chain": chain * sums.absolute,
-        "v, first order": min(error * float(np.linalg.norm(at)), along),
-        "v, second order": 0.5 * moved * moved / lam,
-        "balance": max(
-            share * (abs(c) + abs(side @ at)) for c, side in zip(conj, sides, strict=True)
-        ),
-        "penalty": score * 0.5 * lam * (w @ w + at @ at),
-        "underflow": 2.0**-1070 * (d * (lam + 1.0 / lam) + 1.0),
-    }
 
 
 @dataclass
