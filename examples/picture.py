@@ -82,7 +82,7 @@ def draw_gaps(axes, X, y):
     )
     axes.set_ylim(1e-13, 30)
     low, high = 100 * excess.min(), 100 * excess.max()
-    axes.set_title(f"scikit-learn's defaults end {low:.0f} % to {high:.0f} % above the optimum")
+    axes.set_title(f"scikit-learn ends {low:.0f} % to {high:.0f} % above the optimum")
     return models
 
 
