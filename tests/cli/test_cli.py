@@ -536,5 +536,17 @@ def test_a_model_that_learned_nothing_is_told_so(data, capsys):
     Path("rare.csv").write_text(
         "x,kind\n" + "".join(f"{i * i},{'ab'[i % 2] if i > 3 else 'c'}\n" for i in range(40))
     )
-    assert main(["fit", "rare.csv", "-t", "kind", "--no-report"]) == 4
+    assert main(["fit", "rare.csv", "-t", "kind", "--no-report", "--cv", "5"]) == 4
     assert "--cv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("rare", "test", "then"), [(4, "0.25", "3 folds"), (2, "0.5", "C = 1 without cross-validation")]
+)
+def test_rare_classes_get_fewer_folds(data, rare, test, then, capsys):
+    kinds = ["c" if i < rare else "ab"[i % 2] for i in range(40)]
+    rows = "".join(f"{i * i % 37},{kind}\n" for i, kind in enumerate(kinds))
+    Path("rare.csv").write_text("x,kind\n" + rows)
+    assert main(["fit", "rare.csv", "-t", "kind", "--no-report", "--test", test]) == 0
+    said = capsys.readouterr().err
+    assert f"to fit: {then} instead of 5 folds" in said and "certified optimum" in said

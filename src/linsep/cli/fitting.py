@@ -51,7 +51,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--test",
         type=float,
         default=reading.HELD_OUT,
-        help="fraction of rows held out for the error estimate; 0 for none",
+        help=f"fraction of rows held out for the error estimate, default {reading.HELD_OUT}; 0 for none",
     )
     reading.add_limits(parser)
     storage.add(parser)
@@ -104,7 +104,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
         numbers = _numbers(options, table, encoder)
     else:
         numbers = _numbers(options, table, encoder)
-        judgement = _chosen(options, model, numbers)
+        judgement = _chosen(options, model, numbers, y, regression)
     if (options.resume or options.cache) and location_of(numbers.X) is Location.MEMORY:
         say(
             options,
@@ -223,7 +223,7 @@ def _evaluate_held_out(
     encoder = modelling.encoder_for(train, not options.no_standardise)
     give_back()
     fitted = _numbers(options, train, encoder, names[0])
-    chosen = _chosen(options, model, fitted)
+    chosen = _chosen(options, model, fitted, y, regression)
     trained = clone(model).set_params(C=chosen.C).fit(fitted.X, fitted.y)
     give_back()
     judged = _numbers(options, held, encoder, names[1]).here
@@ -249,11 +249,16 @@ def _evaluate_held_out(
     return Judgement(chosen.C, chosen.tuning, text, facts)
 
 
-def _chosen(options: Any, model: Any, numbers: Numbers) -> Judgement:
-    """The C that was given, or the best one and the curve that shows it."""
+def _chosen(
+    options: Any, model: Any, numbers: Numbers, labels: npt.NDArray[Any], regression: bool
+) -> Judgement:
+    """The C that was given, or the best one and the curve that shows it; 1 if some class has one row."""
     if options.C is not None:
         return Judgement(options.C)
-    tuning = modelling.tuned(options, model, numbers.X, numbers.y)
+    cv = modelling.folds(options, labels, regression)
+    if cv == 1 and options.cv is None:
+        return Judgement(1.0)
+    tuning = modelling.tuned(options, model, numbers.X, numbers.y, cv)
     give_back()
     return Judgement(tuning.best_C, tuning)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 import linsep
 from linsep.cli import reading
+from linsep.cli.output import say
 from linsep.errors import BadInput
 from linsep.tables import Encoder
 from linsep.tables.table import Table
@@ -66,9 +67,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="classification or regression; default: from the target",
     )
     group.add_argument(
-        "--Cs", type=int, default=reading.TRIED, help="number of values of C between 1e-4 and 1e4"
+        "--Cs",
+        type=int,
+        default=reading.TRIED,
+        help=f"number of values of C between 1e-4 and 1e4, default {reading.TRIED}",
     )
-    group.add_argument("--cv", type=int, default=reading.FOLDS, help="cross-validation folds")
+    group.add_argument(
+        "--cv",
+        type=int,
+        help=f"cross-validation folds, default {reading.FOLDS}, fewer if a class has fewer rows",
+    )
     group.add_argument("--scoring", help="error, log_loss, auc or a scikit-learn scorer")
     group.add_argument(
         "--rule",
@@ -139,17 +147,31 @@ def encoder_for(table: Any, standardise: bool) -> Encoder | None:
     return encoder
 
 
-def tuned(options: Any, model: Any, X: Any, y: npt.NDArray[Any], weight: Any = None) -> Tuning:
+def folds(options: Any, labels: npt.NDArray[Any], regression: bool) -> int:
+    """Cross-validation folds: as asked, else at most five and as many as the rarest class has rows."""
+    if options.cv is not None or regression:
+        return int(reading.FOLDS if options.cv is None else options.cv)
+    rarest = int(np.unique(labels, return_counts=True)[1].min())
+    if rarest < reading.FOLDS:
+        rows = "1 row" if rarest == 1 else f"{rarest} rows"
+        then = "C = 1 without cross-validation" if rarest == 1 else f"{rarest} folds"
+        say(
+            options,
+            f"note: the rarest class has {rows} to fit: {then} instead of {reading.FOLDS} folds",
+        )
+    return min(rarest, reading.FOLDS)
+
+
+def tuned(options: Any, model: Any, X: Any, y: npt.NDArray[Any], cv: int) -> Tuning:
     """The validation curve, and the C it speaks for."""
     return linsep.tune(
         model,
         X,
         y,
         options.Cs,
-        cv=options.cv,
+        cv=cv,
         scoring=options.scoring,
         rule=options.rule,
         refit=False,
-        sample_weight=weight,
         random_state=options.seed,
     )

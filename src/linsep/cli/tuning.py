@@ -21,9 +21,12 @@ def run(options: Any) -> Outcome:
     """Print mean and standard error for every C, and the chosen one."""
     table = reading.labelled(options)
     assert table.y is not None
-    model = modelling.estimator(options, reading.is_regression(table.y, options.task))
+    regression = reading.is_regression(table.y, options.task)
+    model = modelling.estimator(options, regression)
     X = storage.matrix(options, table, modelling.encoder_for(table, not options.no_standardise))
-    tuning = modelling.tuned(options, model, X, table.y)
+    tuning = modelling.tuned(
+        options, model, X, table.y, modelling.folds(options, table.y, regression)
+    )
     say(options, str(tuning.curve))
     say(options, str(tuning))
     facts = {

@@ -166,7 +166,7 @@ def _folds(
             _, counts = np.unique(y, return_counts=True)
             if counts.min() < cv:
                 raise BadInput(
-                    f"the rarest class has {counts.min()} row(s), too few for {cv} folds: every fold "
+                    f"the rarest class has {_count(counts.min())}, too few for {cv} folds: every fold "
                     "needs one; use a smaller cv, or validation=0.25."
                 )
         if classifier and seed is not None:
@@ -182,6 +182,10 @@ def _folds(
     if not pairs or any(len(train) == 0 or len(held) == 0 for train, held in pairs):
         raise BadInput(f"cv={cv!r} gives a split without rows on one side.")
     return pairs
+
+
+def _count(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows} rows"
 
 
 def _numbers(rows: IntArray, at: Any) -> IntArray:
@@ -202,7 +206,7 @@ def _split(
         if len(labels) > 1 and counts.min() < 2:
             rare = ", ".join(repr(label) for label in labels[counts < 2][:5].tolist())
             raise BadInput(
-                f"{int((counts < 2).sum())} of {len(labels)} classes have one row only ({rare}), and both "
+                f"{int((counts < 2).sum())} of {len(labels)} classes have only one row ({rare}), and both "
                 "sides of a split need one: add rows, leave these classes out, set no rows aside, or "
                 "predict numbers instead of classes."
             )
