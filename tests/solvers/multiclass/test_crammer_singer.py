@@ -552,6 +552,25 @@ def test_many_features_begin_with_ascent(tuned, C, fit_intercept):
     assert not hasty.certificate_.certified
 
 
+def test_short_rows_with_many_features_take_few_passes():
+    rng = np.random.default_rng(17)
+    X = sp.random_array((400, 1500), density=0.02, rng=rng, format="csr")
+    y = (X @ rng.standard_normal((1500, 4)) + 0.1 * rng.standard_normal((400, 4))).argmax(axis=1)
+    model = coupled(0.1, tol=1e-4).fit(X, y)
+    assert model.certificate_.certified
+    assert model.n_passes_ <= 40
+
+
+@pytest.mark.parametrize("C", [1e-3, pytest.param(10.0, marks=pytest.mark.slow)])
+def test_dense_rows_begin_with_ascent(C):
+    """Rounds go on from there if it came near the optimum; at a large C they begin at zero."""
+    X, y = load_digits(return_X_y=True)
+    model = coupled(C, tol=1e-4).fit(X / 16.0, y)
+    assert model.certificate_.certified
+    assert verify(model, X / 16.0, y).certified
+    assert model.n_passes_ <= (40 if C < 1.0 else 250)
+
+
 def test_warm_start():
     X, y = draw(2000, 5, 4, seed=11)
     model = coupled(1.0, warm_start=True).fit(X, y)

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 _FIRST = 1.0  # sigma: scores within about 1 of the lead share p
 _CURVED = 30.0  # curvature of the first smoothed losses, sigma |x|^2, as a multiple of lam, at most
-_WARM = 60.0  # sigma from a good start
+_GOOD_START = 0.4  # relative gap up to which a start is better than none
+_WARM = 60.0  # times the first sigma, from a good start
 _MOST = 1e9  # sigma: beyond, p is rounding
 _MAX_ROUNDS = 60
 _MAX_STEPS = 50  # of Newton's method in a round
@@ -51,6 +52,7 @@ _TRIALS = 40
 _WAYS = 3  # to solve Newton's systems
 _NOISE = 1e-14  # decrement, as a share of the value, that is lost in the rounding of the value
 _POLISH = 1_000_000  # n d k below which the answer is taken to working precision
+_POLISH_UNKNOWNS = 2000  # (d + 1) k up to which it is
 _FINE = 1e-13  # relative gap of that
 _FITTED = 0.99  # share of the penalty in P
 _HAIR = 2.0**-36
@@ -82,12 +84,13 @@ class _Rounds:
         problem, weight = self.problem, self.problem.data.weight
         with np.errstate(over="ignore", invalid="ignore"):
             Z = problem.scores(W)
-            loss, *_ = problem.smoothed(Z, None, 0.0, self.centre, _WARM, self.P)
+            warm = _WARM * self.sigma
+            loss, *_ = problem.smoothed(Z, None, 0.0, self.centre, warm, self.P)
             value = loss + problem.penalty_value(W)
         if not value <= (problem.data.n if weight is None else float(weight.sum())):
             self.W = np.zeros_like(W)
             return
-        self.Z, self.sigma = Z, _WARM
+        self.Z, self.sigma = Z, warm
         self.centre, self.P = self.P, self.centre
 
     def solve(self) -> Solution:
@@ -270,14 +273,15 @@ def solve(problem: CoupledProblem, W: FloatArray, stop: Stop, seed: int = 0) -> 
     """From W (d+1, k)."""
     assert isinstance(problem, MaxMarginProblem)
     run = Run(problem, stop)
-    polish = problem.data.n_entries * problem.k < _POLISH
+    few = problem.order * problem.k <= _POLISH_UNKNOWNS
+    polish = few and problem.data.n_entries * problem.k < _POLISH
     if crammer_singer_ascent.prefers(problem) and not polish and not W.any():
         return _from_ascent(run, seed)
     return _Rounds(run, _pilot(problem, zero_sum(W), run, seed), polish).solve()
 
 
 def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
-    """Coordinate ascent, and rounds from where it gets slow."""
+    """Coordinate ascent, and rounds from where it gets slow, or from zero if that is far from the optimum."""
     ascent = crammer_singer_ascent.Ascent(run, seed)
     try:
         with run.in_time():
@@ -288,7 +292,10 @@ def _from_ascent(run: Run[MaxMarginProblem], seed: int) -> Solution:
         return run.solution(limit.status, ascent.at(), dual)
     if done:
         return run.solution(Status.CERTIFIED, ascent.at(), dual_point(run.problem, ascent.P))
-    rounds = _Rounds(run, zero_sum(ascent.at()), polish=False)
+    last = run.trace[-1] if run.trace else None
+    near = last is not None and last.primal - last.dual <= _GOOD_START * last.primal
+    start = zero_sum(ascent.at())
+    rounds = _Rounds(run, start if near else np.zeros_like(start), polish=False)
     if rounds.W.any():
         rounds.centre = ascent.P
     return rounds.solve()

@@ -1,17 +1,19 @@
-"""Dual coordinate ascent for the multiclass hinge: the beginning of fits with many features.
+"""Dual coordinate ascent for the multiclass hinge: the beginning of fits in which Newton's systems are large.
 
 One row after the other, its p is moved to the maximiser of the dual, a projection on the simplex
 (kernels/softmax/crammer_singer.hpp), while W = V/lam is kept in step. The intercepts are left to an augmented
 Lagrangian: scores use b = b0 + r e, with e the class sums of s (onehot(y) - p), and b0 becomes b after each epoch, so
 that e vanishes in the limit: exact intercepts, not penalised ones.
 
-An epoch adds up the slacks that the rows had when their turn came; they foretell the duality gap.
+An epoch adds up the slacks that the rows had when their turn came; they predict the duality gap. Newton's method takes
+over once the epochs that are left, at the rate of the last ones, would take longer than it does.
 
 Keerthi, Sundararajan, Chang, Hsieh, Lin 2008 (the method); Hestenes 1969, Powell 1969 (augmented Lagrangian).
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,19 +26,29 @@ if TYPE_CHECKING:
     from linsep.solution import FloatArray
     from linsep.solvers.run import Run
 
-_UNKNOWNS = 2000  # (d + 1) k from which Newton's systems are dear
+_NEWTON_STEPS = 12  # that a fit takes without ascent, about
+_LEAST_BUDGET = 40.0  # epochs as dear as these steps, from which ascent is worth a try
+_MOST_BUDGET = 800.0  # epochs that may be left
+# Price of the Hessian of some of the rows, and of its factor, in multiply-adds of an epoch: they run faster.
+_GRAM_PRICE, _FACTOR_PRICE = 0.017, 0.023
 _EPOCHS = 500
 _STIFFNESS = 0.1  # of the intercepts, in units of mean |x|^2/lam
 _BUCKET = 2  # rows that are visited together
 _SPARE = 10  # epochs between closing passes while the gap is not predicted to be near tol
 _WINDOW = 25  # epochs over which progress is judged: it comes in leaps
-_SLOW = 0.8  # of the slack that long ago: with less progress Newton's method takes over
 _PER_CALL = 1_000_000  # multiply-adds between two looks at the limits
 
 
+def _budget(problem: MaxMarginProblem) -> float:
+    """Epochs that take as long as Newton's method alone does, about."""
+    unknowns = problem.order * problem.k
+    step = _GRAM_PRICE * unknowns + _FACTOR_PRICE * unknowns * unknowns / problem.data.n
+    return min(_NEWTON_STEPS * step, _MOST_BUDGET)
+
+
 def prefers(problem: MaxMarginProblem) -> bool:
-    """Whether to begin with ascent: rows in memory as the kernels read them, and many unknowns."""
-    return problem.data.whole is not None and problem.order * problem.k > _UNKNOWNS
+    """Whether to begin with ascent: rows in memory as the kernels read them, and large Newton systems."""
+    return problem.data.whole is not None and _budget(problem) >= _LEAST_BUDGET
 
 
 class Ascent:
@@ -57,13 +69,13 @@ class Ascent:
 
     def climb(self) -> bool:
         """Epochs until the gap closes (True), or progress is slow."""
-        run, closed = self.run, 0
+        run, closed, budget = self.run, 0, _budget(self.problem)
         if not np.isfinite(self.norms).all():
             return False
         for epoch in range(1, _EPOCHS + 1):
             self._epoch(epoch)
             slack, primal = self.slacks[-1], self._primal_below()
-            last = epoch > _WINDOW and not slack <= _SLOW * self.slacks[-1 - _WINDOW]
+            last = self._left(run.stop.tol * primal) > budget
             if last or slack <= run.stop.tol * primal or epoch - closed >= _SPARE:
                 closed = epoch
                 if run.close(self.at(), dual_point(self.problem, self.P)):
@@ -71,6 +83,14 @@ class Ascent:
             if last:
                 break
         return False
+
+    def _left(self, goal: float) -> float:
+        """Epochs until the slack is at the goal, at the rate of the last ones; 0 while that is unknown."""
+        slack = self.slacks[-1]
+        if len(self.slacks) <= _WINDOW or slack <= goal:
+            return 0.0
+        rate = math.log(self.slacks[-1 - _WINDOW] / slack) / _WINDOW
+        return math.log(slack / max(goal, 1e-300)) / rate if rate > 0.0 else math.inf
 
     def at(self) -> FloatArray:
         """W (d+1, k) as the last rows saw it."""
