@@ -49,7 +49,7 @@ struct ByClass<DenseRows<T>> {
         }
         for (i64 j = 0; out && j < k * stride; ++j) G[j] = 0.0;
     }
-    // The lane of feature j >= whole in the tail (see core/rows.hpp).
+    // The lane of feature j >= whole in the tail (see core/row_lanes.hpp).
     i64 lane(i64 j) const { return whole + (X.d < VL ? j : j - (X.d - VL)); }
 
     // W (d + 1, K) becomes number `which` of three.

@@ -1,6 +1,6 @@
 // Products of dense rows with one vector and their sums, for all widths.
 // Compiled once per instruction set: see core/dispatch.cpp.
-#include "core/rows.hpp"
+#include "core/dense_rows.hpp"
 
 namespace linsep::LINSEP_ARCH {
 namespace {
