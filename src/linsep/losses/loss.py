@@ -18,21 +18,24 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Loss(ABC):
-    """Base class of pointwise losses of the margin: four functions that define a loss, and facts about it.
+    """Base class of losses of the margin: the functions that define a loss, and facts about it.
 
-    Solvers read the facts, never the name of a loss. The facts below ``probabilistic`` have defaults that are
-    safe for every convex loss; declaring more of them enables faster methods (docs/adding-a-loss.md has a table).
+    A loss of your own defines ``value``, ``slope``, ``curvature``, ``conjugate`` and ``domain``. The defaults of the
+    facts are safe for every smooth convex loss; declaring more of them enables faster methods. The page "Adding a loss"
+    lists them.
     """
 
     name: ClassVar[str] = "custom"
     native: ClassVar[str | None] = None  #: name of the compiled kernel, if there is one
-    smooth: ClassVar[bool] = True  #: the slope is continuous, so Newton's method applies
+    #: Whether the slope is continuous, so that Newton's method applies.
+    smooth: ClassVar[bool] = True
     convex: ClassVar[bool] = True
-    classification: ClassVar[bool] = True  #: sensible on y z
-    regression: ClassVar[bool] = (
-        False  #: a function of the residual centre - m, so sensible on targets
-    )
-    probabilistic: ClassVar[bool] = False  #: its scores map to probabilities
+    #: Whether the loss suits class labels.
+    classification: ClassVar[bool] = True
+    #: Whether the loss is a function of the residual centre - m, and so suits numeric targets.
+    regression: ClassVar[bool] = False
+    #: Whether scores map to probabilities, see ``proba``.
+    probabilistic: ClassVar[bool] = False
     #: The slope is negative at every margin: separable rows leave no minimiser without a penalty.
     recedes: ClassVar[bool] = False
     #: The compiled dual coordinate ascent (kernels/dual/coordinate_ascent.hpp) has a step for this kernel.
