@@ -60,7 +60,7 @@ class Reading:
         **dialect: object,
     ) -> Reading:
         """Check what the caller gave."""
-        if unlabelled not in ("error", "drop"):
+        if not isinstance(unlabelled, str) or unlabelled not in ("error", "drop"):
             raise BadInput(f"unlabelled must be 'error' or 'drop', got {unlabelled!r:.80}.")
         if format is not None and (not isinstance(format, str) or format not in FORMATS):
             raise BadInput(f"format must be one of {', '.join(FORMATS)}, got {format!r:.80}.")
