@@ -17,7 +17,7 @@ import pytest
 
 import linsep
 from linsep.cli import live, main
-from linsep.cli.commands import VERBS
+from linsep.cli.commands import VERBS, options_of
 
 PENGUINS = Path(linsep.__file__).parent / "cli" / "data" / "penguins.csv"
 
@@ -375,6 +375,7 @@ def test_help_of_every_verb_and_version(capsys):
     for verb in VERBS:
         assert main([verb, "--help"]) == 0
         assert "--json" in capsys.readouterr().out
+        assert all(option.help for option in options_of(verb)._actions)
 
 
 def test_help_imports_nothing_heavy():

@@ -42,7 +42,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--C", type=float, help="weight of the losses, default 1; inf: no penalty")
     group.add_argument("--l1-ratio", type=float, help="0: L2 (default), 1: L1, between: both")
     group.add_argument("--epsilon", type=float, help="half width of epsilon-insensitive losses")
-    group.add_argument("--tol", type=float, default=1e-6, help="relative excess that is optimal")
+    group.add_argument(
+        "--tol",
+        type=float,
+        default=1e-6,
+        help="relative excess up to which a model counts as optimal, default 1e-6",
+    )
 
 
 def run(options: Any) -> Outcome:

@@ -19,7 +19,7 @@ FORMATS = ("sql", "c", "python", "onnx")
 def add(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("model", help="model file")
-    parser.add_argument("--to", choices=FORMATS, required=True)
+    parser.add_argument("--to", choices=FORMATS, required=True, help="language of the scorer")
     parser.add_argument(
         "--numeric",
         action="store_true",

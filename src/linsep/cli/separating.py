@@ -20,7 +20,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     reading.add_data(parser, target=True)
     parser.add_argument("--of", metavar="CLASS", help="separate this class from all others")
     parser.add_argument("--exact", action="store_true", help="check the proof in exact arithmetic")
-    parser.add_argument("--threads", type=int)
+    parser.add_argument("--threads", type=int, help="default: all cores")
 
 
 def run(options: Any) -> Outcome:
