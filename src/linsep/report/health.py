@@ -262,8 +262,9 @@ def _scales(subject: Subject, found: Columns, out: Health) -> None:
     penalised = subject.strength is not None and math.isfinite(subject.strength)
     if penalised and high > 1e3 * low:
         out.findings.append(
-            f"Scales differ by a factor of {words.number(high / low, 2)}. The optimum is the optimum all the same, "
-            "but the penalty presses hardest on columns with small numbers: standardise them if units mean nothing."
+            f"Scales differ by a factor of {words.number(high / low, 2)}. The fit is optimal all the same, "
+            "but the penalty shrinks the coefficients of columns with small values most: standardise the columns if "
+            "their units are arbitrary."
         )
 
 
