@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data import Location
 from linsep.problem import Problem
 from linsep.solution import Solution, Status, Stop
 from linsep.solvers.dual_ascent import solve as dual_ascent
@@ -40,9 +41,9 @@ if TYPE_CHECKING:
 Method = Callable[[Problem, "FloatArray", Stop, int], Solution]
 
 MAX_SHORT_STEPS = 6  # of Newton's method, where an interior point method can take over
-LONGEST = (
-    60.0  # quasi-Newton steps that may be left, above which conjugate gradients need fewer passes
-)
+# Quasi-Newton steps that may be left, above which conjugate gradients need fewer passes; on a cluster, where each of
+# their products is a round.
+LONGEST, LONGEST_FEW = 60.0, 200.0
 GOOD_START = 0.3  # relative gap below which Newton's method gains by a start, above which it loses
 
 
@@ -148,7 +149,8 @@ def _cholesky(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Sol
 
 
 def _truncated(problem: Problem, theta: FloatArray, stop: Stop, seed: int) -> Solution:
-    return newton.solve(problem, theta, stop, QuasiNewton(ConjugateGradients(), seed, LONGEST))
+    longest = LONGEST_FEW if problem.data.location is Location.CLUSTER else LONGEST
+    return newton.solve(problem, theta, stop, QuasiNewton(ConjugateGradients(), seed, longest))
 
 
 def _rescued(method: Method) -> Method:
