@@ -90,6 +90,11 @@ def seconds_left() -> float | None:
     return None if end == math.inf else max(1e-9, end - time.perf_counter())
 
 
+def out_of_time() -> bool:
+    """Whether the user's time has ended."""
+    return time.perf_counter() > _DEADLINE.at
+
+
 def if_in_time(call: Callable[[], T], otherwise: Callable[[], T]) -> T:
     """Value of a call, or that of ``otherwise`` if the call is not over GRACE seconds after the user's time.
 

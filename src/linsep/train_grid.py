@@ -13,14 +13,16 @@ from time import perf_counter
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates import fragile, loss_factor
+from linsep.certificates import fragile, loss_factor, prove
 from linsep.certificates.closing import ridge_certificate
 from linsep.certificates.gram import Spanned, from_gram
 from linsep.data import Dataset, recorded
 from linsep.data.row_access import row_blocks
-from linsep.interrupts import if_in_time
-from linsep.problem.recipe import reproducible_fields
-from linsep.solution import Explicit, Solution, Status
+from linsep.interrupts import if_in_time, out_of_time
+from linsep.losses import Loss
+from linsep.problem import Problem
+from linsep.problem.recipe import Recipe, reproducible_fields
+from linsep.solution import Explicit, Linearised, Solution, Status
 from linsep.solvers.grid import ENGINES
 from linsep.solvers.grid.problem import GridEngine, GridProblem, HeldOut, Proposal, SpanProposal
 from linsep.train import Fit, conclude, train, with_factor
@@ -87,9 +89,37 @@ def fit_by_engine(problem: GridProblem, engine: GridEngine, held: HeldOut) -> Fi
         left = [c for c in range(len(problem.Cs)) if (c, f) not in fits]
         if left:
             with closing(problem.training_data(f)) as data:
-                for c in left:
-                    fits[c, f] = _fit_alone(problem, data, c, f, starts.get((c, f)), held)
+                _fit_others(problem, data, f, left, starts, fits, held, engine.NAME)
     return fits
+
+
+def _fit_others(
+    problem: GridProblem,
+    data: Dataset,
+    f: int,
+    left: Sequence[int],
+    starts: dict[tuple[int, int], FloatArray],
+    fits: Fits,
+    held: HeldOut,
+    solver: str,
+) -> None:
+    """Fit what an engine left open of part f; after the user's time, prove what there is in one pass for each point."""
+    sums: dict[int, FloatArray] = {}
+    scores: dict[int, FloatArray] = {}
+    nothing = np.zeros((data.d + 1, 1))
+    inside = np.flatnonzero(problem.part == f) if f >= 0 and held.wanted else None
+    for c in left:
+        start = starts.get((c, f))
+        if out_of_time():
+            W = _nearest(fits, c, f, nothing) if start is None else start
+            fits[c, f] = _unfinished(problem.recipe_of(c), data, W, sums, solver)
+        else:
+            fits[c, f] = _fit_alone(problem.recipe_of(c), data, start)
+        if inside is not None:
+            W = fits[c, f].W
+            if id(W) not in scores:
+                scores[id(W)] = _held_out_scores(problem, f, W)
+            held.record(problem, c, f, inside, scores[id(W)])
 
 
 def _concluded(problem: GridProblem, proposal: Proposal, solver: str, seconds: float) -> Fit:
@@ -156,17 +186,31 @@ def _certified_in_span(problem: GridProblem, proposal: SpanProposal) -> Spanned:
     return model
 
 
-def _fit_alone(
-    problem: GridProblem, data: Dataset, c: int, f: int, start: FloatArray | None, held: HeldOut
-) -> Fit:
-    """A model of its own, on the rows outside of part f."""
-    recipe = problem.recipe_of(c)
+def _fit_alone(recipe: Recipe, data: Dataset, start: FloatArray | None) -> Fit:
+    """A model of its own."""
     rows = recorded(data, reproducible_fields(recipe), start)
-    fit = train(recipe, rows, start, warn=False)
-    if f >= 0 and held.wanted:
-        inside = np.flatnonzero(problem.part == f)
-        held.record(problem, c, f, inside, _held_out_scores(problem, f, fit.W))
-    return fit
+    return train(recipe, rows, start, warn=False)
+
+
+def _nearest(fits: Fits, c: int, f: int, otherwise: FloatArray) -> FloatArray:
+    """Coefficients of the fit of the same part whose C is next to that of number c, if there is one."""
+    known = [other for other, part in fits if part == f]
+    return fits[min(known, key=lambda other: abs(other - c)), f].W if known else otherwise
+
+
+def _unfinished(
+    recipe: Recipe, data: Dataset, W: FloatArray, known: dict[int, FloatArray], solver: str
+) -> Fit:
+    """The coefficients W with the gap that their slopes prove. Sums of the closing pass are the same for every C."""
+    began = perf_counter()
+    assert isinstance(recipe.loss, Loss)  # engines know no others
+    own = Problem(recipe.loss, recipe.penalty, data, recipe.fit_intercept)
+    dual = Linearised(W, np.zeros_like(W))
+    if id(W) not in known:
+        known[id(W)] = own.closing(np.ascontiguousarray(W[:, 0]), dual)
+    found = Solution(W, dual, Status.TIME_LIMIT, own.passes, 0.0, sums=known[id(W)])
+    found, certificate = prove(own, found, recipe.tol)
+    return conclude(recipe, found, certificate, solver, own.passes, perf_counter() - began)
 
 
 def _held_out_scores(problem: GridProblem, f: int, W: FloatArray) -> FloatArray:

@@ -28,6 +28,7 @@ from linsep import (
     interrupts,
 )
 from linsep.data.memory import Memory
+from linsep.problem import Problem
 from linsep.separability.cone import witness_or_separator
 from linsep.solvers.linalg.factor import Factor
 from linsep.tuning import tune
@@ -418,6 +419,19 @@ def test_a_limit_of_what_a_fit_is_part_of_holds_for_the_fit(name):
     with interrupts.until(time.perf_counter() - 60.0), pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     assert np.isfinite(model.coef_).all()
+
+
+def test_a_grid_whose_time_is_over_is_proven_by_one_pass_for_each_fold(monkeypatch):
+    """Sums of a closing pass do not depend on C: ten models of a fold share theirs."""
+    calls = []
+    whole = Problem.closing
+    monkeypatch.setattr(Problem, "closing", lambda *args: calls.append(1) or whole(*args))
+    X, y = draw(600, 5)
+    with interrupts.until(time.perf_counter() - 60.0), pytest.warns(ConvergenceWarning):
+        model = LogisticRegressionCV(Cs=10, cv=3, time_limit=60.0).fit(X, y)
+    assert len(calls) <= 3 + 4  # and the last fit
+    for certificate in model.tuning_.certificates.ravel():
+        assert 0.0 <= certificate.dual <= certificate.primal < np.inf
 
 
 def test_time_left_is_that_of_the_nearest_limit_in_every_thread():
