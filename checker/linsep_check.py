@@ -82,7 +82,7 @@ class Precision:
     """
 
     def set(self, extra, wide=0):
-        """Prepare for weights of up to 2^extra, at most 2^14, and for features of up to 2^wide."""
+        """Prepare for weights of up to 2^extra, at most 2^14, and for features times targets of up to 2^wide."""
         self.bits, self.grid = 322 + extra, 264 + extra
         self.digits, self.kinked = 220 + extra + wide, 500 + extra + wide
         self.decimals = 220 + (extra + wide) * 302 // 1000
@@ -1237,7 +1237,7 @@ def problems(model, table):
     )
     rows = [[(j, int(Fraction(x) * (1 << unit))) for j, x in row] for row in table.rows]
     wide = max((math.frexp(x)[1] for row in table.rows for _, x in row), default=0)
-    wide = max(wide, 0)  # sums of u x cancel to numbers near 1
+    wide = max(wide, 0)  # sums of u x cancel to numbers near 1, and u may be as large as a target
     weight, labels = table.weight, None
     if "classes_" in fitted:
         classes = fitted["classes_"]
@@ -1248,6 +1248,7 @@ def problems(model, table):
             weight = class_weights(fitted["_class_weight"], labels, weight, classes)
     else:
         targets = [Fraction(float(t)) for t in table.y]
+        wide += max(0, *(math.frexp(float(t))[1] for t in table.y))
     at = 0
     for number, fit in enumerate(fits):
         recipe = fit["recipe"]

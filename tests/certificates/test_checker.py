@@ -569,3 +569,14 @@ def test_the_sum_of_exact_fits(tmp_path):
     linsep.save(model, tmp_path / "model.linsep")
     write_rows(tmp_path / "rows.npz", case.X, case.y, case.weight)
     assert checker.check(tmp_path / "model.linsep", tmp_path / "rows.npz")
+
+
+def test_huge_targets_with_an_absolute_penalty(tmp_path):
+    """|C v| <= 1 has to hold for dual variables of 1e153."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(11, 2)) + 1000.0
+    t = (X @ [1.0, -2.0] + rng.normal(size=11)) * 1e150
+    model = linsep.LinearRegressor("squared", C=2.6e5, l1_ratio=1.0).fit(X, t)
+    assert model.certificate_.certified
+    linsep.save(model, tmp_path / "model.linsep")
+    assert run(tmp_path / "model.linsep", write_rows(tmp_path / "rows.npz", X, t))[0] == 0
