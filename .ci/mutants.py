@@ -49,7 +49,6 @@ MUTANTS: list[tuple[str, str, str, str, str]] = [
     (ENCLOSURE, "underflow of squares of v", "(lam + {})", "1.0 / lam", "0.0"),
     (ENCLOSURE, "underflow of the rest", "(lam + 1.0 / lam) + {})", "1.0", "0.0"),
     (ENCLOSURE, "rounding of the allowance itself", "rounding * {}", "(1.0 + 0x1p-10)", "1.0"),
-    (ENCLOSURE, "NaN among the costs of balance", "if ({}) dearest = cost", "!(cost <= dearest)", "cost > dearest"),
     (CLOSING, "offset in the margin error", "load(c.q + i) + {} + kTiny", "vabs(load(c.offset + i))", "vd{}"),
     (CLOSING, "underflow of the margin", "vabs(load(c.offset + i)) + {};", "kTiny", "0.0"),
     (CLOSING, "margin error where the steepest slope is sought", "store(c.error + i, {});", "score_error * q", "vd{}"),
