@@ -135,8 +135,8 @@ def build() -> Path:
     """Compile all mutants into one module."""
     source = HOME / "source"
     shutil.rmtree(source, ignore_errors=True)
-    shutil.copytree(ROOT / "kernels", source / "kernels")
-    shutil.copy(ROOT / "CMakeLists.txt", source)
+    shutil.copytree(ROOT / "kernels", source / "kernels")  # with the times of its files
+    shutil.copy2(ROOT / "CMakeLists.txt", source)
     (source / "mutant.hpp").write_text(HEADER)
     for file in {name for name, *_ in MUTANTS}:
         path = source / "kernels" / file
