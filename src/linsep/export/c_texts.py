@@ -60,6 +60,7 @@ def _vectorizer(document: Document, table: str, name: str) -> list[str]:
     low, high = analysis.ngrams
     values = [
         *(_KINDS[analysis.kind], _PATTERNS.get(analysis.pattern, 1), low, high, grow, int(sigma)),
+        int(analysis.accents == "ascii"),
         *(words.width if hashed else 0, int(words.signed), int(words.binary)),
         *(int(words.sublinear), _NORMS[words.norm], float(document.other).hex()),
     ]
@@ -87,9 +88,14 @@ def _folded(analysis: Analysis, alphabet: set[str] | None) -> Iterator[tuple[str
     """Characters that lower case or stripping changes, and what they become.
 
     Those that end up outside of the alphabet in a term of its own length are in no term of the vocabulary anyway.
+    With ``strip_accents="ascii"`` a million characters vanish: the C text drops what is beyond ASCII and not listed.
     """
+    to_ascii = analysis.accents == "ascii"
     for old, new in _changed(analysis.lowercase, analysis.accents):
-        if (
+        if to_ascii:
+            if new:
+                yield old, new
+        elif (
             alphabet is None
             or alphabet.issuperset(new)
             or len(new) != 1
@@ -143,7 +149,7 @@ def _ranges(holds: Callable[[str], bool]) -> list[tuple[int, int]]:
 
 _C = r"""
 typedef struct {
-    int kind, shortest, low, high, grow, sigma;
+    int kind, shortest, low, high, grow, sigma, ascii;
     uint32_t width;
     int is_signed, binary, sublinear, norm;
     double other;
@@ -219,8 +225,8 @@ static char *NAME_fold(const NAME_vectorizer *v, const char *s) {
         const size_t n = NAME_character((const unsigned char *)s, &c);
         if (n == 0 || (v->sigma && c == 0x3A3)) { free(out); return NULL; }
         const int at = NAME_find_number(c, v->from, v->folded);
-        const char *piece = at < 0 ? s : v->to[at];
-        const size_t length = at < 0 ? n : strlen(piece);
+        const char *piece = at >= 0 ? v->to[at] : v->ascii && c >= 128 ? "" : s;
+        const size_t length = piece == s ? n : strlen(piece);
         memcpy(end, piece, length);
         end += length;
         s += n;
