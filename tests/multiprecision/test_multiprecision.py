@@ -63,7 +63,7 @@ class TestFitsThatFloatsLeaveShort:
         X, score = timestamps(2)
         assert_certified(fitted(LinearRegressor(loss, C=1e3), X, score), X, score)
 
-    @pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+    @pytest.mark.parametrize("l1_ratio", [0.5, pytest.param(1.0, marks=pytest.mark.slow)])
     def test_absolute_penalties_with_coefficients_that_are_exactly_zero(self, l1_ratio):
         rng = np.random.default_rng(3)
         X = rng.normal(size=(20, 30))
@@ -163,6 +163,7 @@ def test_the_rest_of_a_dual_point_enters_v_exactly(loss):
     assert sums.v_error_entry <= 2.0**-50 * max(abs(v) for v in sums.v[0])
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("seed", "what"),
     [

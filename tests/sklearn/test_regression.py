@@ -93,6 +93,7 @@ def joint_huber(model, X, y, weight=None):
     return s @ (model.scale_ + H * model.scale_) + model.alpha * model.coef_ @ model.coef_
 
 
+@pytest.mark.sampled(23)
 @each
 @pytest.mark.parametrize("weighted", [False, True])
 def test_no_objective_of_scikit_learn_is_lower(case, weighted):
@@ -274,6 +275,7 @@ def test_a_gram_matrix_and_a_warm_start_make_no_difference():
     np.testing.assert_array_equal(plain.coef_, given.coef_)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-3])
 @pytest.mark.parametrize("ratio", [1.0, 0.5])
 def test_working_sets_of_dense_columns(alpha, ratio):

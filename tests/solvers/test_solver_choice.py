@@ -183,6 +183,7 @@ with tuning(**BLOCKS):
     ]
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("solver", "loss", "storage"), THREADED)
 def test_the_number_of_threads_does_not_change_a_bit(solver, loss, storage, many_blocks, tuned):
     tuned(**BLOCKS)

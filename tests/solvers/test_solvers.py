@@ -85,7 +85,7 @@ def too_weak(loss, maker, l1_ratio):
     return bool(l1_ratio) and (maker in ROUNDED or (flat and maker == "wide"))
 
 
-@pytest.mark.sampled(270)
+@pytest.mark.sampled(140)
 @pytest.mark.parametrize(CASES, cases())
 def test_every_solver_ends_certified_at_the_minimum(solver, loss, maker, l1_ratio):
     for C in (1e-4, 1.0) if too_weak(loss, maker, l1_ratio) else (1e-4, 1.0, 1e6):
@@ -107,7 +107,7 @@ def test_a_lasso_below_rounding_is_certified_or_says_how_far_it_is(solver, loss,
     assert proof.certified is (proof.relative_gap <= 1e-6)
 
 
-@pytest.mark.sampled(100)
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize(CASES, cases(problems=WITHOUT_INTERCEPT))
 def test_without_an_intercept(solver, loss, maker, l1_ratio):
     for C in (0.1, 100.0):

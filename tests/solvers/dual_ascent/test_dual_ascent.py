@@ -290,7 +290,7 @@ EASY = [
 ]
 
 
-@pytest.mark.sampled(80)
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize(("loss", "maker", "C", "fit_intercept"), EASY, ids=naming)
 def test_the_gap_closes_on_small_problems(loss, maker, C, fit_intercept):
     problem = MAKERS[maker]().problem(loss, C, fit_intercept)

@@ -25,7 +25,7 @@ each_pair = pytest.mark.parametrize(("loss", "maker"), PAIRS, ids=naming)
 SEPARABLE = ("wide", "separable")
 
 
-@pytest.mark.sampled(150)
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("storage", ["dense64", "csr64-int32"])
 @each_pair
 @pytest.mark.parametrize("solver", ["auto", "small", "newton", "newton-cg"])
