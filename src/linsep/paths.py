@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -22,6 +23,15 @@ def check_path(path: str | os.PathLike[str], name: str = "a path") -> str:
     text = os.fsdecode(path)
     if "\0" in text:
         raise BadInput(f"the path {text!r} holds a NUL character, which no file name can hold.")
+    return text
+
+
+def existing(path: str | os.PathLike[str]) -> str:
+    """The path as text, if something is there; the error says where it was looked for."""
+    text = check_path(path)
+    if not os.path.exists(text):
+        where = f"there is no such file (looked for it from {os.getcwd()})"
+        raise FileNotFoundError(errno.ENOENT, where, text)
     return text
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linsep.errors import BadModelFile
-from linsep.paths import check_path
+from linsep.paths import existing
 
 MAGIC = b"LINSEP\r\n"
 FORMAT = 2  #: 1 has no steps, and is written where there are none
@@ -93,7 +93,7 @@ def unpack(data: bytes, name: str) -> tuple[dict[str, Any], Arrays]:
 
 def read(path: str | os.PathLike[str]) -> bytes:
     """All bytes of a regular file."""
-    with open(check_path(path), "rb", opener=_open_without_waiting) as stream:
+    with open(existing(path), "rb", opener=_open_without_waiting) as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             _refuse(os.fspath(path), "it is not a regular file")
         return stream.read()

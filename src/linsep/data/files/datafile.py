@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, ClassVar
 
 from linsep.errors import BadFile, Refused
-from linsep.paths import check_path
+from linsep.paths import existing
 
 _PIECE = 1 << 22  # bytes copied together
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  #: errors of a disk without room
@@ -40,7 +40,7 @@ class DataFile:
 
     def stream(self) -> BinaryIO:
         """The bytes from the first to the last; a missing file raises OSError."""
-        return open(check_path(self.path), "rb")
+        return open(existing(self.path), "rb")
 
     def head(self, count: int) -> bytes:
         """The first bytes."""
@@ -63,7 +63,7 @@ class DataFile:
 
     def state(self) -> list[Any] | None:
         """What tells this content from another one, as JSON values; None if the file system does not say."""
-        found = os.stat(self.path)
+        found = os.stat(existing(self.path))
         real = os.path.realpath(self.path)
         return [real, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
 
