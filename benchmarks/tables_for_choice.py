@@ -88,6 +88,8 @@ _CALIBRATION: dict[str, Callable[[], Made]] = {
     "decaying 100,000 x 30": lambda: decaying(100_000, 30, 0.5),
     "decaying 20,000 x 60": lambda: decaying(20_000, 60, 0.0),
     "decaying 20,000 x 100": lambda: decaying(20_000, 100, 0.7, noise=0.5),
+    "decaying 20,000 x 150": lambda: decaying(20_000, 150, 0.0),
+    "decaying 6,000 x 200": lambda: decaying(6_000, 200, 0.0, noise=0.5),
     "decaying 10,000 x 200": lambda: decaying(10_000, 200, 0.3),
     "decaying 12,000 x 256": lambda: decaying(12_000, 256, 0.7, seed=1),
     "decaying 5,000 x 300": lambda: decaying(5_000, 300, 1.0),
