@@ -67,6 +67,12 @@ def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     assert not complaints(seed)
 
 
+@pytest.mark.parametrize("seed", [930577, 932004])
+def test_a_hard_margin_whose_objective_overflows_is_not_certified(seed):
+    """Features near 1e-200: |w|^2 is beyond every number, and exact arithmetic finds that too."""
+    assert not complaints(seed)
+
+
 @pytest.mark.parametrize("seed", [820936, pytest.param(842102, marks=pytest.mark.slow)])
 def test_an_objective_that_underflows_is_not_called_zero(seed):
     """Weights of 3e-321 times a width of 9e-4, of a simpler problem and of a grid."""

@@ -12,6 +12,7 @@ arithmetic none needs to be.
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -171,6 +172,9 @@ def _exact_bound(
 
 
 def _below(x: Fraction) -> float:
+    """The largest number not above x >= 0, the largest there is if x overflows."""
+    if x >= sys.float_info.max:
+        return sys.float_info.max
     nearest = float(x)
     return nearest if Fraction(nearest) <= x else math.nextafter(nearest, 0.0)
 
@@ -180,7 +184,10 @@ def _exactly(theta: FloatArray, low: Fraction, lower: Fraction, tol: float) -> O
     w = [Fraction(x) for x in theta[:-1].tolist()]
     primal = sum((x * x for x in w), Fraction(0)) / 2
     reached = primal / min(low, Fraction(1)) ** 2
-    value, dual = float(primal), math.nextafter(float(lower), 0.0)
+    dual = math.nextafter(_below(lower), 0.0)
+    if reached >= sys.float_info.max:
+        return Optimality(math.inf, dual, math.inf, math.inf, math.inf, tol, False, kind="exact")
+    value = float(primal)
     # primal and dual are rounded: the gap that is stated is that between them at least
     gap = math.nextafter(max(float(reached - lower), value - dual), math.inf)
     share = math.nextafter(gap / min(value, float(reached)), math.inf) if value else math.inf
