@@ -32,7 +32,7 @@ REPLACEMENTS = {
     "random_state": "leave it out: this estimator draws no random numbers",
 }
 #: The same for estimators without ``l1_ratio``.
-_WITHOUT_L1 = {
+WITHOUT_L1 = {
     "penalty": 'leave it out for L2; for L1 use LinearClassifier("squared_hinge", l1_ratio=1)',
 }
 #: Classes that ``linsep.sklearn`` has, too, with all parameters of scikit-learn.
@@ -51,7 +51,7 @@ def explain_keywords(init: Init) -> Init:
             unknown = [name for name in kwargs if name not in accepted]
             if not unknown:
                 raise
-            known = REPLACEMENTS if "l1_ratio" in accepted else {**REPLACEMENTS, **_WITHOUT_L1}
+            known = REPLACEMENTS if "l1_ratio" in accepted else {**REPLACEMENTS, **WITHOUT_L1}
             hints = [f"{name}: {known[name]}" for name in unknown if name in known]
             name = type(self).__name__
             text = f"{name} has no parameter {', '.join(map(repr, unknown))}"
