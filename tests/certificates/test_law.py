@@ -67,6 +67,11 @@ def test_exact_arithmetic_finds_a_dual_point_of_its_own(seed):
     assert not complaints(seed)
 
 
+def test_classes_that_share_too_few_rows_are_corrected_jointly():
+    """Class 0 and the largest class overlap on 6 rows of weights over 15 decades, fewer than the 9 columns."""
+    assert not complaints(939562)
+
+
 @pytest.mark.parametrize("seed", [930577, 932004])
 def test_a_hard_margin_whose_objective_overflows_is_not_certified(seed):
     """Features near 1e-200: |w|^2 is beyond every number, and exact arithmetic finds that too."""

@@ -41,6 +41,10 @@ class ClassSums:
         flat = [x for row in zip(*self.v, strict=True) for x in row]
         return flat + self.residual
 
+    def column(self, c: int, fit_intercept: bool) -> list[Fraction]:
+        """V of one class, its sum last if there is an intercept."""
+        return [*self.v[c], *([self.residual[c]] if fit_intercept else [])]
+
     def plain(self) -> tuple[Interval, list[Fraction]]:
         """Minus the conjugates, and V."""
         return self.entropy, self.gradient()[: -len(self.mass)]
@@ -220,13 +224,17 @@ class CoupledRows(ExactRows):
         """No points: p = 0 is an end of the domain."""
         yield from ()
 
+    def probabilities(self, point: Point) -> FloatArray:
+        """The p of all classes, that of the label too, rounded."""
+        p = np.maximum(point.floats(), 0.0)
+        p[np.arange(self.n), self.labels] = np.maximum(1.0 - p.sum(axis=1), 0.0)
+        return p
+
     def directions(
         self, point: Point, active: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, FloatArray]:
         """Directions with H = diag(p) - p p' = L L' of each row and L = diag(sqrt p) - p sqrt(p)'."""
-        p = np.maximum(point.floats(), 0.0)
-        index = np.arange(self.n)
-        p[index, self.labels] = np.maximum(1.0 - p.sum(axis=1), 0.0)
+        p = self.probabilities(point)
         root = np.sqrt(p)
         L = root[:, :, None] * np.eye(self.k) - p[:, :, None] * root[:, None, :]
         s = np.sqrt(self.s)
@@ -243,12 +251,12 @@ class CoupledRows(ExactRows):
         step[(point.floats() - step).sum(axis=1) > 1.0 + _ABOVE] = 0.0  # would leave the simplex
         return point.moved(-step)
 
-    def corrected_class(
-        self, point: Point, c: int, to: int, rows: dict[int, Fraction]
+    def corrected(
+        self, point: Point, changes: dict[tuple[int, int, int], Fraction]
     ) -> Point | None:
-        """The point with s U_c of some rows changed exactly, at the expense of the class ``to``."""
+        """The point with s U_ic changed exactly at the expense of another class, by (i, c, other class)."""
         fixed = dict(point.fixed)
-        for i, change in rows.items():
+        for (i, c, to), change in changes.items():
             p = fixed.get(i)
             if p is None:
                 p = [part.fractions()[0] for part in self._cut(point, slice(i, i + 1))]
@@ -257,7 +265,6 @@ class CoupledRows(ExactRows):
             for place, by in ((c, -moved), (to, moved)):
                 if place != self.labels[i]:
                     p[place] += by
-            if min(p) < 0 or sum(p, Fraction(0)) > 1:
-                return None
             fixed[i] = p
-        return Point(point.pieces, fixed)
+        inside = all(min(p) >= 0 and sum(p, Fraction(0)) <= 1 for p in fixed.values())
+        return Point(point.pieces, fixed) if inside else None

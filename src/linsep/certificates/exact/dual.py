@@ -60,6 +60,8 @@ _NEAREST = 3
 _SHRINK = (2.0**-34, 2.0**-25)
 #: Products of rationals up to which what remains is spread over all rows.
 _SPREAD = 50_000
+#: Multiply-adds of the factorisation up to which all classes are corrected at once.
+_JOINTLY = 2e6
 
 
 class Target:
@@ -250,18 +252,24 @@ def without_residual(
     if columns is None:
         columns = list(range(rows.d * rows.k))
     wanted = columns + list(range(rows.d * rows.k, (rows.d + 1) * rows.k)) * fit_intercept
-    for rank in _RANKS:
-        found = (
-            _clear(rows, point, sums, wanted, rank)
-            if isinstance(rows, PointwiseRows)
-            else _clear_classes(rows, point, sums, fit_intercept, rank)
-        )
+    for found in _clearings(rows, point, sums, wanted, fit_intercept):
         if found is not None:
             again = rows.evaluate(found)
             gradient = again.gradient()
             if not any(gradient[j] for j in wanted):
                 return again
     return None
+
+
+def _clearings(
+    rows: Rows, point: Point, sums: Any, columns: list[int], fit_intercept: bool
+) -> Iterator[Point | None]:
+    """The point corrected in these columns, by each of the ways in turn."""
+    if isinstance(rows, PointwiseRows):
+        yield from (_clear(rows, point, sums, columns, rank) for rank in _RANKS)
+        return
+    for way in (_clear_classes, _clear_jointly):
+        yield from (way(rows, point, sums, fit_intercept, rank) for rank in _RANKS)
 
 
 def _clear(
@@ -281,17 +289,40 @@ def _clear_classes(
 ) -> Point | None:
     """Class by class, at the expense of the largest one; rows of U add up to 0, so that its sums vanish at last."""
     to = max(range(rows.k), key=lambda c: sums.mass[c])
-    p = np.maximum(point.floats(), 0.0)
-    p[np.arange(rows.n), rows.labels] = np.maximum(1.0 - p.sum(axis=1), 0.0)
+    p = rows.probabilities(point)
     found: Point | None = point
     for c in range(rows.k):
         if c == to or found is None:
             continue
         room = rows.s * np.minimum(p[:, c], p[:, to])
-        residual = [*sums.v[c], *([sums.residual[c]] if fit_intercept else [])]
+        residual = sums.column(c, fit_intercept)
         changes = _balance(rows.dense()[:, : len(residual)], room, residual, rank)
-        found = None if changes is None else rows.corrected_class(found, c, to, changes)
+        pairs = None if changes is None else {(i, c, to): t for i, t in changes.items()}
+        found = None if pairs is None else rows.corrected(found, pairs)
     return found
+
+
+def _clear_jointly(
+    rows: CoupledRows, point: Point, sums: ClassSums, fit_intercept: bool, rank: float | None
+) -> Point | None:
+    """All classes at once, at the expense of the likeliest of each row: two classes alone may share too few rows."""
+    p, index = rows.probabilities(point), np.arange(rows.n)
+    likeliest = p.argmax(axis=1)
+    residual = [x for c in range(rows.k - 1) for x in sums.column(c, fit_intercept)]
+    width = len(residual) // (rows.k - 1)
+    if rows.n * rows.k * float(len(residual)) ** 2 > _JOINTLY:
+        return None
+    X = rows.dense()[:, :width]
+    # Row (i, c) moves s U_ic by 1 and that of the likeliest class by -1; the sums of the last class follow.
+    moves = np.eye(rows.k) - np.eye(rows.k)[likeliest][:, None, :]
+    matrix = np.einsum("ica,ij->icaj", moves[:, :, :-1], X).reshape(rows.n * rows.k, -1)
+    room = rows.s[:, None] * p
+    room[index, likeliest] = 0.0
+    changes = _balance(matrix, room.ravel(), residual, rank)
+    if changes is None:
+        return None
+    places = ((divmod(at, rows.k), t) for at, t in changes.items())
+    return rows.corrected(point, {(i, c, int(likeliest[i])): t for (i, c), t in places})
 
 
 def _balance(
