@@ -27,10 +27,8 @@ STRENGTHS = (0.01, 1.0, 100.0)
 # A fit is stopped after so many seconds, or so many times the wall time of the quickest one of its cell.
 FIRST_LIMIT, LEAST_LIMIT, SLOWER = 40.0, 2.0, 3.0
 FIRST = ("dual-cd", "small")  # seldom very slow: their times limit the others
-FACTORISING, LARGEST = (
-    ("newton", "newton-rounds"),
-    2_000,
-)  # a Hessian of more features is never cheap
+# A Hessian of more features is never cheap.
+FACTORISING, LARGEST = ("newton", "newton-rounds"), 2_000
 TABLE_TIMEOUT = 900.0  # seconds for all fits of one table
 
 

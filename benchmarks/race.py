@@ -123,9 +123,8 @@ class Runner:
     name: str
     rival: Contestant
     best: dict[float, Best] = field(default_factory=lambda: {t: Best() for t in TARGETS})
-    tried: list[tuple[float, float, float]] = field(
-        default_factory=list
-    )  # setting, s, suboptimality
+    # Setting, s, suboptimality.
+    tried: list[tuple[float, float, float]] = field(default_factory=list)
     status: str = ""
     prepared: int = 0  # which start of the worker has its data ready
 

@@ -40,13 +40,8 @@ PAGES = [
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 GALLERY = sorted((ROOT / "examples" / "gallery").glob("*/plot_*.py"))
 LONG = ("figures.py", "picture.py", "cluster.py")  # many figures, several processes: slow
-LONG_PAGES = (
-    "figures.md",
-    "penalties.md",
-    "report.md",
-    "scaling.md",
-    "zero-one.md",
-)  # a second or two each
+# A second or two each.
+LONG_PAGES = ("figures.md", "penalties.md", "report.md", "scaling.md", "zero-one.md")
 EXAMPLES = [
     pytest.param(path, marks=[pytest.mark.slow] if path.name in LONG else [])
     for path in sorted((ROOT / "examples").glob("*.py"))
@@ -179,9 +174,8 @@ def test_every_solver_is_on_its_page():
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_the_readme_promises_the_same_bits_for_any_number_of_threads(kind):
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((400_000, 20)).astype(
-        kind
-    )  # many blocks, so that threads do share the work
+    # Many blocks, so that threads do share the work.
+    X = rng.standard_normal((400_000, 20)).astype(kind)
     y = X @ rng.standard_normal(20) + rng.logistic(size=len(X)) > 0
     one, *others = (LogisticRegression(n_threads=count).fit(X, y) for count in (1, 2, 3, 8))
     for other in others:

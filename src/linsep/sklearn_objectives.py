@@ -188,9 +188,8 @@ def _mixing(model: Any) -> tuple[float, bool]:
     if penalty in ("l1", "l2", None):
         return (1.0 if penalty == "l1" else 0.0), penalty is not None
     ratio = getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 0.0))
-    first = np.ravel(ratio)[
-        0
-    ]  # None, or an array of None, for the default L2 of LogisticRegressionCV
+    # None, or an array of None, for the default L2 of LogisticRegressionCV.
+    first = np.ravel(ratio)[0]
     return (0.0 if first is None else float(first)), True
 
 

@@ -66,10 +66,8 @@ class Fit:
     solver: str
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            **self.__dict__,
-            "status": self.status.name,
-        }  # skops cannot store members of an Enum
+        # skops cannot store members of an Enum.
+        return {**self.__dict__, "status": self.status.name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({**state, "status": Status[state["status"]]})

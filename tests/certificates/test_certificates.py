@@ -133,9 +133,8 @@ def test_without_balance_an_infeasible_dual_would_lie():
     naive = from_sums(sums, W[:-1, 0], fit_intercept=False, **settings)
     honest = from_sums(sums, W[:-1, 0], fit_intercept=True, **settings)
     assert -sums.conj_plus - sums.conj_minus > minimum + 0.5
-    assert (
-        not naive.certified and naive.dual == 0.0
-    )  # a bound above what is attained proves nothing
+    # A bound above what is attained proves nothing.
+    assert not naive.certified and naive.dual == 0.0
     assert honest.primal == pytest.approx(minimum)
     assert honest.dual <= minimum
 

@@ -21,9 +21,8 @@ def test_products_are_within_their_error_bounds(seed, storage):
     units = 10.0 ** rng.uniform(-12, 12, size=d)
     A, y = rng.normal(size=(n, d)) * units, rng.normal(size=d) / units
     A[:, : d // 2] *= rng.random((n, d // 2)) < 0.5
-    A[:, -1] = (
-        -(A[:, :-1] @ y[:-1]) / y[-1]
-    )  # to the last bit of a float the row is orthogonal to y
+    # To the last bit of a float the row is orthogonal to y.
+    A[:, -1] = -(A[:, :-1] @ y[:-1]) / y[-1]
     rows = storage(A)
     for found, matrix, vector in (
         (scaled_product(rows, y[:, None]).column(0), A, y),

@@ -345,9 +345,8 @@ def test_certified_models_of_hostile_problems_are_verified(seed):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model, _ = answers(case)
     given = (model, case.X, case.y, case.weight)
-    certified = (
-        model.certificate_.certified
-    )  # here; other instruction sets may round such problems otherwise
+    # Here; other instruction sets may round such problems otherwise.
+    certified = model.certificate_.certified
     assert not certified or all(verify(*given, exact=exact).certified for exact in (False, True))
 
 

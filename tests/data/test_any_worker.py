@@ -22,9 +22,8 @@ from scattered import Scattered
 
 from linsep.data.cluster.opening import PersistedRows
 
-EDGES = np.cumsum(
-    [0, 300, 1, 299, *[25] * 24]
-)  # more partitions than a node of the tree of sums has
+# More partitions than a node of the tree of sums has.
+EDGES = np.cumsum([0, 300, 1, 299, *[25] * 24])
 N = int(EDGES[-1])
 LASSO = {"l1_ratio": 1.0, "C": 0.05}
 CASES = {

@@ -80,9 +80,8 @@ def test_few_rows_on_disk_are_fitted_as_rows_in_memory(name, tuned):
     y = y if name == "absolute" else y > 0
     with stored_rows([X], 5) as rows:
         there = clone(MODELS[name]).fit(rows, y)
-        assert (
-            rows.reads <= 3.0
-        )  # the check of the numbers, the copy, and for the hinge its support vectors
+        # The check of the numbers, the copy, and for the hinge its support vectors.
+        assert rows.reads <= 3.0
     here = clone(MODELS[name]).fit(X, y)
     assert there.solver_ == here.solver_
     assert np.array_equal(there.coef_, here.coef_)

@@ -360,9 +360,8 @@ def test_a_forked_process_can_go_on(reused, small_blocks):
     used = data if reused else Memory(sample.X, sample.sign, n_threads=3)
     child = context.Process(target=_train_in_child, args=(used, answers))
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # forking beside threads, the very point
+        # Forking beside threads, the very point.
+        warnings.simplefilter("ignore", DeprecationWarning)
         child.start()
     child.join(10)
     alive = child.is_alive()

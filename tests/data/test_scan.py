@@ -281,9 +281,8 @@ def test_a_piece_is_verified_once_and_again_after_a_change(table, tmp_path, monk
 def test_a_step_reads_the_rows_once(table, npy):
     with scan(npy, target=table[1]) as rows:
         model = LogisticRegression(solver="newton").fit(rows)
-        assert (
-            rows.reads < model.n_passes_
-        )  # a sweep and its Hessian are two passes and one reading
+        # A sweep and its Hessian are two passes and one reading.
+        assert rows.reads < model.n_passes_
         before = rows.reads
         np.testing.assert_array_equal(rows.rows[[3, 70, 20_000]], table[0][[3, 70, 20_000]])
         assert rows.reads - before < 0.001

@@ -160,9 +160,8 @@ def test_two_ways_to_the_optimum_of_two_features_agree(seed, kind):
     X, sign = draw(seed, kind, 22, 2)
     X = np.round(X * 1024) / 1024  # so that differences are not rounded
     swept = ZeroOneClassifier().fit(X, sign)
-    lifted = np.column_stack(
-        [X, X[:, 0] - X[:, 1]]
-    )  # three columns of rank two: witnesses are covered
+    # Three columns of rank two: witnesses are covered.
+    lifted = np.column_stack([X, X[:, 0] - X[:, 1]])
     covered = ZeroOneClassifier().fit(lifted, sign)
     assert swept.certificate_.method == "sweep"
     assert covered.certificate_.method == "cover"
@@ -171,9 +170,8 @@ def test_two_ways_to_the_optimum_of_two_features_agree(seed, kind):
 
 def test_columns_that_depend_on_each_other_but_for_rounding():
     X, sign = draw(0, "gaussian", 14, 2)
-    thin = np.column_stack(
-        [X, X[:, 0] - X[:, 1]]
-    )  # numbers are taken as they are: a thin slab in space
+    # Numbers are taken as they are: a thin slab in space.
+    thin = np.column_stack([X, X[:, 0] - X[:, 1]])
     with pytest.warns(ConvergenceWarning, match="float64 has too few digits"):
         model = ZeroOneClassifier().fit(thin, sign)
     assert 1 <= model.lower_bound_ < model.errors_ <= ZeroOneClassifier().fit(X, sign).errors_

@@ -300,9 +300,8 @@ class Model(Target):
             return "refused"
         if data in self.sound:
             return "accepted"
-        container.unpack(
-            data, "a file that is not sealed"
-        )  # which must hold for whatever was loaded
+        # Which must hold for whatever was loaded.
+        container.unpack(data, "a file that is not sealed")
         if zlib.crc32(data) % self.verified == 0:
             self._verify(model)
         return "loaded"
@@ -436,9 +435,8 @@ class Checkpoint(Target):
         return members
 
     def _fit(self) -> bytes:
-        on_disk = mock.patch(
-            "linsep.data.open_rows.FEW_ENTRIES", 0
-        )  # small files are else read to memory
+        # Small files are else read to memory.
+        on_disk = mock.patch("linsep.data.open_rows.FEW_ENTRIES", 0)
         with on_disk, linsep.scan(self.folder / "X.npy", target=self.labels) as rows:
             model = linsep.LogisticRegression(solver="newton-cg").fit(rows)
         return (

@@ -211,9 +211,8 @@ def test_an_ascent_goes_on_after_a_fork():
     ascent.restart(ascent.u.copy(), 0.0)  # one pass in two parts: the thread runs
     here, there = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", DeprecationWarning
-        )  # Python 3.12 warns of any fork beside a thread
+        # Python 3.12 warns of any fork beside a thread.
+        warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         ascent.restart(ascent.u.copy(), 0.0)

@@ -159,9 +159,8 @@ def test_curvature_floor_is_not_vacuous(name):
 class TestFacts:
     """Each fact that a loss declares, against its four functions."""
 
-    WIDE = np.linspace(
-        -40.0, 40.0, 3201
-    )  # every kink of the catalogue is a point, or lies between two
+    # Every kink of the catalogue is a point, or lies between two.
+    WIDE = np.linspace(-40.0, 40.0, 3201)
 
     @each(ALL)
     def test_a_receding_loss_falls_at_every_margin(self, loss):
@@ -203,9 +202,8 @@ class TestFacts:
     @each(CONVEX)
     def test_absolute_terms_make_up_the_loss(self, loss):
         found = loss.absolute_terms
-        assert (found is not None) == (
-            loss.curvature_bound != loss.curvature_bound
-        )  # straight lines
+        # Straight lines.
+        assert (found is not None) == (loss.curvature_bound != loss.curvature_bound)
         if found is None:
             return
         terms, slope = found

@@ -84,9 +84,8 @@ def same(model, X, y):
     before, after = model[:-1].transform(X), again[:-1].transform(X)
     if hasattr(before, "toarray"):
         before, after = before.toarray(), after.toarray()
-    last_bits = (
-        1e-12 if isinstance(model[0], PCA | TruncatedSVD) else 0.0
-    )  # products in another order of memory
+    # Products in another order of memory.
+    last_bits = 1e-12 if isinstance(model[0], PCA | TruncatedSVD) else 0.0
     np.testing.assert_allclose(np.asarray(before), np.asarray(after), rtol=last_bits)
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
     assert [name for name, _ in model.steps] == [name for name, _ in again.steps]

@@ -334,9 +334,8 @@ def draw(seed: int, designs: tuple[str, ...] = (), modes: tuple[str, ...] = ()) 
     if entry == "cv" and (loss not in ("hinge", "logistic") or l1_ratio or mode == "regression"):
         entry = "tune"
     tol = 1e-6 if plain else float(rng.choice([1e-6, 1e-3, 1e-9], p=[0.8, 0.1, 0.1]))
-    more = np.random.default_rng(
-        [seed, 1]
-    )  # drawn apart, so that the rest of a case stays what it was
+    # Drawn apart, so that the rest of a case stays what it was.
+    more = np.random.default_rng([seed, 1])
     width = Huber().width if loss == "huber" else HuberisedHinge().width
     solver = "auto"
     if not plain:

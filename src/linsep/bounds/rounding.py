@@ -18,9 +18,8 @@ import scipy.sparse as sp
 from linsep.exact.dyadic import nearest
 
 FloatArray = npt.NDArray[np.float64]
-Rational = (
-    Fraction | float
-)  #: a float only where it is infinite, or where too many rows are as large
+#: A float only where it is infinite, or where too many rows are as large.
+Rational = Fraction | float
 
 #: Numbers that are read in rational arithmetic at most; with more, a bound on the rounding error is added.
 MOST_ENTRIES = 20_000

@@ -25,10 +25,8 @@ def tables(stream: BinaryIO, **how: Any) -> Iterator[Table]:
     """The rows of a pipe of delimited text, some at a time; ``how`` is what ``read_table`` takes."""
     mark = how.get("quote", '"')
     quote = None if mark is None else mark.encode()
-    names, before = (
-        b"",
-        0,
-    )  # the line of names; lines that were read before this piece, names included
+    # The line of names; lines that were read before this piece, names included.
+    names, before = b"", 0
     for lines in _whole_lines(stream, quote):
         piece = lines
         if not names:

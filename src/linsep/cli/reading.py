@@ -26,11 +26,8 @@ from linsep.tables import Encoder, read_table
 from linsep.tables.table import Table
 from linsep.tables.table_files import stream_table
 
-TRIED, FOLDS, HELD_OUT = (
-    10,
-    5,
-    0.25,
-)  # values of C, folds, share of rows to judge by, unless told otherwise
+# Values of C, folds, share of rows to judge by, unless told otherwise.
+TRIED, FOLDS, HELD_OUT = 10, 5, 0.25
 
 
 def add_data(parser: argparse.ArgumentParser, *, target: bool) -> None:

@@ -27,9 +27,8 @@ import numpy.typing as npt
 from linsep.errors import BadInput, Refused
 
 _MAGIC = b"linsep checkpoint 3\n"
-_HEAD = struct.Struct(
-    "<cQI"
-)  # kind, bytes that follow, CRC-32 of all records up to and with this one
+# Kind, bytes that follow, CRC-32 of all records up to and with this one.
+_HEAD = struct.Struct("<cQI")
 _FIT, _PASS = b"F", b"P"
 _VECTOR = struct.Struct("<3sQ")  # kind of its numbers and how many
 

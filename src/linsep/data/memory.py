@@ -88,9 +88,8 @@ def _taken(X: npt.NDArray[Any], rows: IntArray) -> npt.NDArray[Any]:
     """Copy of some rows of a dense table."""
     out = np.empty((len(rows), X.shape[1]), X.dtype)
     for some in slices(len(rows), X.shape[1]):
-        np.take(
-            X, rows[some], axis=0, out=out[some], mode="clip"
-        )  # without a copy; all numbers are in range
+        # Without a copy; all numbers are in range.
+        np.take(X, rows[some], axis=0, out=out[some], mode="clip")
     return out
 
 

@@ -250,9 +250,8 @@ class LogisticRegressionCV(_Choosing, LogisticRegression):
 
     _plain = LogisticRegression
 
-    _not_saved = (
-        "tuning_",
-    )  # a model file holds the chosen model, its scores and its coefficients along the grid
+    # A model file holds the chosen model, its scores and its coefficients along the grid.
+    _not_saved = ("tuning_",)
 
     @explain_keywords
     def __init__(
@@ -406,9 +405,8 @@ class LinearSVCCV(_Choosing, LinearSVC):
 
     _plain = LinearSVC
 
-    _not_saved = (
-        "tuning_",
-    )  # a model file holds the chosen model, its scores and its coefficients along the grid
+    # A model file holds the chosen model, its scores and its coefficients along the grid.
+    _not_saved = ("tuning_",)
 
     @explain_keywords
     def __init__(

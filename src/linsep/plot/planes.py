@@ -243,9 +243,8 @@ def _draw_curves(ax: Any, model: Any, X: Any, box: Any, margins: bool) -> None:
                 linewidths=look["linewidth"],
                 linestyles=look["linestyle"],
             )
-            ax.plot(
-                [], [], label=label, **look
-            )  # contours have no entry in the legend of their own
+            # Contours have no entry in the legend of their own.
+            ax.plot([], [], label=label, **look)
 
 
 def effect_of_strength(models: Sequence[Any], X: Any, y: Any, axes: Any = None) -> Any:

@@ -112,9 +112,8 @@ class CoupledProblem:
 
     def keep(self, P: FloatArray) -> None:
         """Take P (k, n) for the probabilities of the last sweep."""
-        self.data.set_row_state(
-            PROBABILITIES, np.array(P, order="C")
-        )  # of one row, a view may have any strides
+        # Of one row, a view may have any strides.
+        self.data.set_row_state(PROBABILITIES, np.array(P, order="C"))
 
     def _padded(self, W: FloatArray) -> FloatArray:
         if self._width == self.k:

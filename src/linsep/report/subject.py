@@ -23,10 +23,8 @@ from linsep.tables import Encoder, Table
 
 FloatArray = npt.NDArray[np.float64]
 
-_BLOCK, _SPARSE_BLOCK = (
-    1 << 17,
-    1 << 20,
-)  # numbers of dense and of sparse rows that are read together
+# Numbers of dense and of sparse rows that are read together.
+_BLOCK, _SPARSE_BLOCK = 1 << 17, 1 << 20
 
 
 @dataclass(frozen=True, eq=False)

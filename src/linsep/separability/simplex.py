@@ -28,9 +28,8 @@ def decide(A: FloatArray) -> tuple[list[Fraction] | None, dict[int, Fraction] | 
     """
     m, p = A.shape
     rows = DyadicRows.of(A)
-    T = np.zeros(
-        (p + 2, m + p + 2), dtype=object
-    )  # columns: rows of A, artificial, right-hand side
+    # Columns: rows of A, artificial, right-hand side.
+    T = np.zeros((p + 2, m + p + 2), dtype=object)
     T[:p, :m] = rows.num.T
     T[p, :m] = 1
     T[: p + 1, m : m + p + 1] = np.eye(p + 1, dtype=np.int64).astype(object)

@@ -29,11 +29,8 @@ MOST_ENTRIES = 1 << 27  # of a pilot, which lies in memory wherever the rows are
 KEPT = 40.0  # bytes for each row that a fit keeps in memory, wherever the rows are
 RARE = 0.1  # a class with a smaller share of the rows is drawn separately
 ROWS_PER_FEATURE = 200  # from which on a pilot saves more than it costs
-PILOT_SHARE, PILOT_ROWS_PER_FEATURE, PILOT_LEAST = (
-    0.05,
-    20,
-    1000,
-)  # size of a pilot: see ``pilot_size``
+# Size of a pilot: see ``pilot_size``.
+PILOT_SHARE, PILOT_ROWS_PER_FEATURE, PILOT_LEAST = 0.05, 20, 1000
 
 
 def _spread(n: int, m: int, rng: np.random.Generator) -> IntArray:

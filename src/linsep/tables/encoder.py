@@ -205,9 +205,8 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if name not in known and asked != "drop":
                 raise missing_name(name, known, "the table")
         encodings = plan(whole, types, how)
-        encodings += [
-            Dropped(name, "as asked") for name in types if name not in known
-        ]  # left out when the file was read
+        # Left out when the file was read.
+        encodings += [Dropped(name, "as asked") for name in types if name not in known]
         self._set(tuple(encodings))
         self.gaps_, self.n_samples_seen_ = whole.gaps(), whole.n
         return self

@@ -136,9 +136,8 @@ def _known_folds(
     if y.ndim != 1 or y.dtype.kind not in "biuUf" or not len(y):
         return None
     labels, counts = np.unique(y, return_counts=True)
-    numbers = y.dtype.kind != "f" or bool(
-        (labels == np.round(labels)).all()
-    )  # else y is not classes
+    # Numbers that are not whole are no classes.
+    numbers = y.dtype.kind != "f" or bool((labels == np.round(labels)).all())
     if not numbers or len(labels) > _CLASSES or counts.min() < cv:
         return None
     rows_of = sorted((np.flatnonzero(y == label) for label in labels), key=lambda rows: rows[0])

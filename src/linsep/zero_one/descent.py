@@ -67,9 +67,8 @@ def descend(
                 break
             phi /= size
             m = A @ phi
-            count = float(
-                weight[m <= 0.0].sum()
-            )  # the value may be rounding noise of larger weights
+            # The value may be rounding noise of larger weights.
+            count = float(weight[m <= 0.0].sum())
             idle = 0 if count < least * (1 - 1e-12) else idle
             least = min(least, count)
     return phi, errors(A, weight, phi)

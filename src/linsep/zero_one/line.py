@@ -18,9 +18,8 @@ def best_threshold(x: FloatArray, signed_units: Any) -> tuple[int, Mask]:
     """
     order = np.argsort(x, kind="stable")
     values, c = x[order], signed_units[order]
-    cut = np.concatenate(
-        [[True], values[1:] > values[:-1], [True]]
-    )  # may a threshold lie before entry j?
+    # May a threshold lie before entry j?
+    cut = np.concatenate([[True], values[1:] > values[:-1], [True]])
     below = np.zeros(len(c) + 1, dtype=c.dtype)
     below[1:] = np.cumsum(c)
     total, size = int(below[-1]), int(np.abs(c).sum())

@@ -173,9 +173,8 @@ def test_balance_costs_less_than_shrinking_a_class():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @each_hinge
 def test_the_gap_closes(loss, fit_intercept, C):
-    crowded = (
-        [] if loss.smooth else [text(500, 60, noise=1.0)]
-    )  # smooth losses leave that to Newton
+    # Smooth losses leave that to Newton.
+    crowded = [] if loss.smooth else [text(500, 60, noise=1.0)]
     for sample in (text(), text(200, 400, noise=3.0), *crowded):
         problem, found = solve(sample, loss, C, fit_intercept=fit_intercept)
         assert found.status is Status.CERTIFIED and isinstance(found.dual, Explicit)

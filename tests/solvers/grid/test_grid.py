@@ -66,9 +66,8 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
     again = grid_pilot.predicted(grid_of(sample, loss, part), base, theta, nothing, nothing)
     assert np.allclose(again.value, base.value, rtol=1e-12)
     assert np.allclose(again.gradient, base.gradient, rtol=1e-11, atol=1e-11)
-    assert np.allclose(
-        again.hessian, base.hessian, rtol=1e-10, atol=1e-10
-    )  # the last column is new
+    # The last column is new.
+    assert np.allclose(again.hessian, base.hessian, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.sampled(28)

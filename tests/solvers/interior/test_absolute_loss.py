@@ -233,9 +233,8 @@ def test_a_tampered_certificate_fails():
     u = -np.sign(1.0 - t)  # a point of the box that is far from feasible
     forged._fits = [copy.copy(forged._fits[0])]
     object.__setattr__(forged._fits[0], "dual", Explicit(u))
-    again = verify(
-        forged, X, t
-    )  # it proves nothing, but the claim is true: verify finds a point of its own
+    # It proves nothing, but the claim is true: verify finds a point of its own.
+    again = verify(forged, X, t)
     assert again.certified and again.dual <= least(X, t) * (1.0 + 1e-12)
     claim = replace(model.certificate_, dual=1.001 * model.certificate_.dual)
     forged.certificate_ = claim

@@ -181,9 +181,8 @@ def test_a_judged_point_has_the_sums_of_its_closing_pass(loss):
     assert (u[outside] == fixed[outside]).all() and (low <= u).all() and (u <= high).all()
     excess = np.sum(sample.weight * sample.sign * u)
     moved = np.sum(sample.weight[band.rows] * np.abs(u[band.rows] - middle))
-    assert (
-        abs(excess) <= 1e-9 or moved == 0.0
-    )  # balanced, or more was needed than the band can give
+    # Balanced, or more was needed than the band can give.
+    assert abs(excess) <= 1e-9 or moved == 0.0
     np.testing.assert_array_equal(sums, problem.closing(other, band.dual()))
     margins = sample.sign * (sample.X @ other[:-1] + other[-1]) + sample.offset
     assert np.isclose(primal, 0.5 * other[:-1] @ other[:-1] + sample.weight @ loss.value(margins))

@@ -197,9 +197,8 @@ def test_one_native_call_and_the_general_road_have_one_minimum(loss, l1_ratio):
 def test_a_weak_penalty_on_many_features_keeps_hundreds_of_them():
     rng = np.random.default_rng(12)
     X = sp.random(400, 3_000, 0.03, format="csr", random_state=12)
-    y = np.where(
-        rng.random(400) < 0.5, 1.0, -1.0
-    )  # noise: the support is as large as the rows allow
+    # Noise: the support is as large as the rows allow.
+    y = np.where(rng.random(400) < 0.5, 1.0, -1.0)
     for given in (X, X.toarray()):
         model = LogisticRegression(C=3e4, l1_ratio=1.0).fit(given, y)
         assert np.count_nonzero(model.coef_) > 150
@@ -319,9 +318,8 @@ def test_straight_tails_on_many_sparse_features(C, l1_ratio):
 def test_features_whose_rows_are_all_on_straight_tails_may_enter(C):
     rng = np.random.default_rng(0)
     X = sp.random(250, 1_000, 0.02, format="csr", random_state=0)
-    target = 20.0 * (
-        X[:, :15] @ rng.normal(size=15)
-    )  # most rows that are not 0 are far beyond the width
+    # Most rows that are not 0 are far beyond the width.
+    target = 20.0 * (X[:, :15] @ rng.normal(size=15))
     model = LinearRegressor("huber", C=C, l1_ratio=1.0).fit(X, target)
     assert model.coef_.any() and verify(model, X, target).certified
 

@@ -225,9 +225,8 @@ def test_tiny_points_keep_their_relative_accuracy():
     Z, P = problem.room(), problem.room()
     Z[0, :4] = [0.5, 0.0, 0.75, -3.0]
     problem.smoothed(Z, None, 0.0, problem.labelled(), 2.0**-60, P)
-    lead = np.array(
-        [1.5, 0.0, 1.75]
-    )  # the last class is out: p_c = sigma (lead_c - mean of the leads)
+    # The last class is out: p_c = sigma (lead_c - mean of the leads).
+    lead = np.array([1.5, 0.0, 1.75])
     expected = 2.0**-60 * (lead - lead.mean())
     np.testing.assert_allclose(P[0, [0, 2]], expected[[0, 2]], rtol=1e-14)
     assert P[0, 3] == 0.0 and P[0, 1] == 1.0

@@ -141,9 +141,8 @@ def test_many_rows_begin_at_a_penalised_pilot():
     y = z + rng.logistic(size=len(z)) > 0
     model = LogisticRegression(C=np.inf, solver="newton").fit(X, y)
     assert model.certificate_.certified
-    assert (
-        model.n_passes_ < 21
-    )  # the last pass makes sure that no direction recedes beyond rounding
+    # The last pass makes sure that no direction recedes beyond rounding.
+    assert model.n_passes_ < 21
     p = 1.0 / (1.0 + np.exp(-model.decision_function(X)))
     g = np.c_[X, np.ones(len(X))].T @ (p - y)
     assert np.abs(g).max() < 1e-8 * len(X)

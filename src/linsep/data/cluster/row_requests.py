@@ -24,9 +24,8 @@ class RowRequests:
     def __init__(self, X: ClusterRows, target: Target, vectors: Any) -> None:
         self._X, self._target, self._vectors = X, target, vectors
         self._engine, self._numbers = X.engine, range(len(X.facts))
-        self._prefetched = (
-            X.prefetched
-        )  # when the partitions were opened; stored on the first request
+        # When the partitions were opened; stored on the first request.
+        self._prefetched = X.prefetched
         self.store = RowStore()
 
     def rows(self, rows: IntArray) -> Columns:

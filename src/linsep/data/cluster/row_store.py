@@ -10,9 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 IntArray = npt.NDArray[np.int64]
-Columns = tuple[
-    Any, ...
-]  # X, sign, offset, weight and labels of some rows; None where there are none
+# X, sign, offset, weight and labels of some rows; None where there are none.
+Columns = tuple[Any, ...]
 
 
 class RowStore:

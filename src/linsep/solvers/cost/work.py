@@ -83,9 +83,8 @@ class Prices:
 
     nanoseconds: Mapping[str, float]  #: price of each count
     laws: Mapping[tuple[str, str], Law]  #: by method and kind of loss
-    ranges: tuple[
-        tuple[float, float], ...
-    ]  #: least and greatest value of each feature in calibration
+    #: Least and greatest value of each feature in calibration.
+    ranges: tuple[tuple[float, float], ...]
 
     def terms(self, shape: Shape, tol: float) -> tuple[float, ...]:
         """Terms of the laws at a shape; features outside the range of calibration count as its ends."""

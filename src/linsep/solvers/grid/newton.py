@@ -112,9 +112,8 @@ class Grid:
         self.problem = problem  # any C: it lends its data, its loss and its passes
         self.part = np.ascontiguousarray(part, dtype=np.int64)
         self.parts = int(self.part.max(initial=-1)) + 1 if parts is None else parts
-        self.held_out = (
-            range(self.parts) if self.parts else (-1,)
-        )  # what models are trained without
+        # What models are trained without.
+        self.held_out = range(self.parts) if self.parts else (-1,)
         self.Cs = list(Cs)
         self.mu = problem.centre() if mu is None else mu
         self.single = not problem.data.sparse and problem.data.d >= SINGLE

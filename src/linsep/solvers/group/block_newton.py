@@ -52,11 +52,8 @@ PATIENCE = 3  # times that steps are made more precise than tol asks for
 FINER = 1e-3  # precision of a quadratic model beside that of the steps
 FINE = 1e-13
 SHORT = 0.1  # length of a step that shows the curvatures to be wrong
-LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = (
-    1e-13,
-    1e-6,
-    1.0,
-)  # beside the largest curvature of a feature
+# Damping, relative to the largest curvature of a feature.
+LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-13, 1e-6, 1.0
 ROUNDING = 1e-13  # share of P below which its changes are rounding
 HALVINGS = 2.0 ** -np.arange(12.0)
 

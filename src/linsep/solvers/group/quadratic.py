@@ -60,9 +60,8 @@ class Model:
         )
 
 
-@np.errstate(
-    over="ignore", invalid="ignore", divide="ignore"
-)  # a model without curvature is unbounded
+# A model without curvature is unbounded.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def minimise(
     S: FloatArray, c: FloatArray, x: FloatArray, penalty: GroupElasticNet, fine: float
 ) -> FloatArray:

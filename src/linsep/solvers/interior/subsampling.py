@@ -33,15 +33,11 @@ if TYPE_CHECKING:
 TOL = 1e-3  # of the pilot; the last digits cost an iteration or two each
 _SAMPLE = 2000  # rows from which medians are taken
 _NORMAL = 1.4826  # median distance from the median, times this, is the standard deviation of a normal column
-_TOP, _HEAVY = (
-    0.01,
-    0.15,
-)  # where this share of the rows has more than that share of sum q^2, tails are heavy
+# Where this share of the rows has more than that share of sum q^2, tails are heavy.
+_TOP, _HEAVY = 0.01, 0.15
 _MOVED = 0.99  # quantile of what the rows moved
-_LOCAL, _LOCAL_ROWS = (
-    0.1,
-    3,
-)  # rows that tell the density at the kink: of all, and per feature at least
+# Rows that tell the density at the kink: of all, and per feature at least.
+_LOCAL, _LOCAL_ROWS = 0.1, 3
 _DEVIATIONS = 2.3  # standard deviations of the error of theta that a band is wide
 _SALT = np.uint64(0x9E3779B97F4A7C15)
 

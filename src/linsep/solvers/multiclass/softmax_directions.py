@@ -106,9 +106,8 @@ class Exact:
         blocks = H.reshape(k, order, k, order)
         j = np.arange(order)
         weight = H[np.diag_indices(k * order)].reshape(k, order).sum(axis=0) / k**2
-        blocks[:, j, :, j] += weight[
-            :, None, None
-        ]  # on sums over the classes: the right side has none
+        # On sums over the classes: the right side has none.
+        blocks[:, j, :, j] += weight[:, None, None]
         R = zero_sum(-g)
         R[:-1] -= np.outer(mu, R[-1])
         D = np.ascontiguousarray(

@@ -47,10 +47,8 @@ MODEL_ERROR = 1e-2  # of the quadratic model, in units of loss, above which a ro
 # Nonquadratic rows of a round, about: their entries, or rows per feature.
 NONQUADRATIC_ENTRIES, NONQUADRATIC_ROWS = 1 << 20, 4
 ATTEMPTS = 3  # rounds for one step, each with more nonquadratic rows
-FEW_STEPS, FEW_STRAIGHT = (
-    4,
-    2,
-)  # steps after which few rows are brought to the client; of losses with straight tails
+# Steps after which few rows are brought to the client; of losses with straight tails.
+FEW_STEPS, FEW_STRAIGHT = 4, 2
 FEW_ENTRIES = 1 << 24  # of few rows: 128 MB
 MODEL_STEPS = 50  # to minimise a model, at most: no rounds
 

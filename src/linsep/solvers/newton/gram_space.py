@@ -325,9 +325,8 @@ class _Newton:
         return (abs(primal - dual) + off) / max(abs(primal), 1e-300)
 
 
-@np.errstate(
-    over="ignore", invalid="ignore", divide="ignore"
-)  # a gap that is not finite closes nothing
+# A gap that is not finite closes nothing.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
     """What u/lam and b of a larger lam are here, if their gap is at most tol.
 
@@ -339,9 +338,8 @@ def known(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Fou
     return found if found.gap <= tol else None
 
 
-@np.errstate(
-    over="ignore", invalid="ignore", divide="ignore"
-)  # a gap that is not finite closes nothing
+# A gap that is not finite closes nothing.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Found:
     """A solution of a loss with a kink, made exact where its free rows are the right ones but for a few."""
     method = _Newton(span, lam, tol, None)
@@ -356,9 +354,8 @@ def polished(span: Span, lam: float, tol: float, u: FloatArray, b: float) -> Fou
     return best
 
 
-@np.errstate(
-    over="ignore", invalid="ignore", divide="ignore"
-)  # a gap that is not finite closes nothing
+# A gap that is not finite closes nothing.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def made_exact(span: Span, lam: float, tol: float, mass: FloatArray, b: float) -> Found | None:
     """The model of a larger lam, polished, if its gap here is at most tol: C has only enlarged its rounding errors."""
     method = _Newton(span, lam, tol, None)
@@ -386,9 +383,8 @@ def _by_smoothing(method: _Newton) -> Found:
     return method.found()
 
 
-@np.errstate(
-    over="ignore", invalid="ignore", divide="ignore"
-)  # a gap that is not finite closes nothing
+# A gap that is not finite closes nothing.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def solve(
     span: Span,
     lam: float,

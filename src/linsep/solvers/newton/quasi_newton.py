@@ -225,9 +225,8 @@ class QuasiNewton:
         rate = math.log(self._sizes[-1 - steps] / size) / steps
         left = math.log(size / goal) / rate if rate > 0.0 else math.inf
         allowed = self._longest if better is None else better.price + REST
-        allowed = max(
-            REST, allowed - 0.5 * self.steps
-        )  # the longer it takes, the less it is believed
+        # The longer the steps take, the less their prediction is believed.
+        allowed = max(REST, allowed - 0.5 * self.steps)
         self._slow = self._slow + 1 if left > allowed else 0
         return self._slow >= PATIENCE
 

@@ -210,9 +210,8 @@ def _closed(
 
 def _short(problem: Problem, stop: Stop, value: float, decrement: float, left: float) -> bool:
     """Whether the step is so short, and its residual so small, that its dual point may close the gap."""
-    near = max(
-        CLOSING_DECREMENT, min(0.05, float(np.sqrt(2 * stop.tol)))
-    )  # the gap goes like the decrement squared
+    # The gap goes like the decrement squared.
+    near = max(CLOSING_DECREMENT, min(0.05, float(np.sqrt(2 * stop.tol))))
     if problem.lam == 0.0 or 0.5 * decrement > near * value:
         return False
     return left <= 2 * problem.lam * stop.tol * value

@@ -326,9 +326,8 @@ def _answers_of(
     example = _example(model, method)
     rows = [np.nan] * len(parts) if sizes is None else sizes
     call = delayed(_answers, pure=True)
-    sent = delayed(
-        (model, encode), traverse=False
-    )  # once in the graph, not once for each partition
+    # Once in the graph, not once for each partition.
+    sent = delayed((model, encode), traverse=False)
     blocks = [
         da.from_delayed(
             call(sent, method, part, example[:0]), (size, *example.shape[1:]), example.dtype

@@ -38,9 +38,8 @@ from linsep.errors import BadInput, ClusterError, LinsepError
 __all__ = ["SparkEngine", "files", "predict", "predict_files", "source"]
 
 INLINE = 1 << 16  # bytes of values of all partitions that are part of every task
-COLLECTED = (
-    1 << 26
-)  # bytes of sums that come to the driver as they are; more are added up by the executors
+# Bytes of sums that come to the driver as they are; more are added up by the executors.
+COLLECTED = 1 << 26
 SPARSE = 1 / 3  # vectors with fewer stored entries than this share are read as sparse rows
 
 
