@@ -26,7 +26,7 @@ from linsep.certificates import prove
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, constant_loss, visit
-from linsep.certificates.optimality import preference
+from linsep.certificates.optimality import SMALLEST, preference
 from linsep.certificates.recheck import given
 from linsep.certificates.rows import DoubledRows, curved
 from linsep.data import Location
@@ -87,12 +87,12 @@ def refine(
     problem: Problem | CoupledProblem | GroupProblem,
     solution: Solution,
     found: Optimality,
-    tol: float,
-    seconds: float | None = None,
+    stop: Stop,
+    smallest: float = SMALLEST,
 ) -> tuple[Solution, Optimality]:
     """A better solution than one that is not certified, if there is one within reach; else what was given.
 
-    ``seconds`` is what is left of the time limit of the user.
+    An objective below ``smallest`` cannot be certified, unless it is 0.
     """
     if isinstance(problem, GroupProblem):
         return solution, found
@@ -100,12 +100,13 @@ def refine(
     near = problem.data.fits_memory() and problem.data.location is not Location.CLUSTER
     if found.certified or not (short and near):
         return solution, found
-    trial = _in_decimals(problem, solution, tol, seconds)
+    stated = problem.penalty.absent or not found.primal < smallest
+    trial = _in_decimals(problem, solution, stop, _MOST_DIGITS if stated else DIGITS)
     if trial is None and isinstance(problem, Problem) and _smooth_and_free(problem):
         trial = _by_doubled_newton(problem, solution)
     if trial is None:
         return solution, found
-    trial, better = prove(problem, trial, tol)
+    trial, better = prove(problem, trial, stop.tol)
     improved = preference(better) < preference(found) and _accurate(problem, trial, better)
     return (trial, better) if improved else (solution, found)
 
@@ -125,9 +126,9 @@ def _accurate(problem: Problem | CoupledProblem, trial: Solution, found: Optimal
 
 
 def _in_decimals(
-    problem: Problem | CoupledProblem, solution: Solution, tol: float, seconds: float | None
+    problem: Problem | CoupledProblem, solution: Solution, stop: Stop, most_digits: int
 ) -> Solution | None:
-    """The optimum in decimal arithmetic, rounded; None if the table is too large, or no optimum is found."""
+    """The optimum in decimal arithmetic, rounded; None if that takes too much, or no optimum is found."""
     weight = np.ones(problem.data.n) if problem.data.weight is None else problem.data.weight
     there = np.flatnonzero(weight > 0.0)
     rows = KernelRows.of(problem.data, problem.fit_intercept)
@@ -135,13 +136,16 @@ def _in_decimals(
     if not worthwhile(len(there), rows.size * k):
         return None
     A = np.vstack([A for _, A in rows.chunks()])[there]
+    digits = _digits(problem, A, weight[there])
+    if digits > most_digits:
+        return None
     try:
-        with many_digits(_digits(problem, A, weight[there])):
+        with many_digits(digits):
             if isinstance(problem, Problem):
                 hard = hard_margin(problem.loss, problem.penalty)
                 way = _of_hard_margin if hard else _pointwise
-                return way(problem, solution, A, there, Stop(tol, seconds))
-            return _coupled(problem, solution, A, there, Stop(tol, seconds))
+                return way(problem, solution, A, there, stop)
+            return _coupled(problem, solution, A, there, stop)
     except (NoProgress, ArithmeticError):
         return None
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linsep.certificates import LossFactor, Optimality, explain, prove
+from linsep.certificates.optimality import SMALLEST
 from linsep.data import Dataset, Location
 from linsep.errors import BadInput, ConvergenceWarning, Refused
 from linsep.interrupts import if_in_time, seconds_left, until
@@ -252,12 +253,12 @@ def _refined(
     solution: Solution,
     certificate: Optimality,
     tol: float,
-    deadline: float,
+    smallest: float,
 ) -> tuple[Solution, Optimality]:
     """What ``refine`` makes of a solution if there is time for it; else what was given."""
-    left = None if deadline == math.inf else deadline - time.perf_counter()
     return if_in_time(
-        lambda: refine(problem, solution, certificate, tol, left), lambda: (solution, certificate)
+        lambda: refine(problem, solution, certificate, Stop(tol, seconds_left()), smallest),
+        lambda: (solution, certificate),
     )
 
 
@@ -276,8 +277,17 @@ def _refuse_without_minimiser(problem: Problem | CoupledProblem | GroupProblem) 
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a step that overflows is not taken
-def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: bool = True) -> Fit:
-    """Fit, certify, and warn only if a limit or working precision left the gap above tol."""
+def train(
+    recipe: Recipe,
+    data: Dataset,
+    start: FloatArray | None = None,
+    warn: bool = True,
+    smallest: float = SMALLEST,
+) -> Fit:
+    """Fit, certify, and warn only if a limit or working precision left the gap above tol.
+
+    ``smallest`` is the smallest objective that a certificate can state.
+    """
     began = time.perf_counter()
     deadline = math.inf if recipe.time_limit is None else began + recipe.time_limit
     with Job("fit", tol=recipe.tol) as job, until(deadline):
@@ -298,7 +308,7 @@ def train(recipe: Recipe, data: Dataset, start: FloatArray | None = None, warn: 
         with until(deadline):
             if precise and not isinstance(problem, GroupProblem):
                 _refuse_without_minimiser(problem)
-            solution, certificate = _refined(problem, solution, certificate, recipe.tol, deadline)
+            solution, certificate = _refined(problem, solution, certificate, recipe.tol, smallest)
             if precise and not certificate.certified and isinstance(problem, GroupProblem):
                 _refuse_without_minimiser(problem)
     if problem.data is not data:  # rows of a cluster that were brought here

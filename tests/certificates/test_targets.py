@@ -238,6 +238,24 @@ def test_an_objective_that_is_no_number_is_not_certified(k):
         verify(model, X, t)
 
 
+@pytest.mark.filterwarnings("ignore::linsep.errors.ConvergenceWarning")
+def test_no_long_decimals_for_an_objective_that_cannot_be_certified(monkeypatch):
+    """Targets of 1e-300 that are fitted exactly: a penalty of 1e-600 beside losses would take 340 digits."""
+    monkeypatch.setattr("linsep.refinement.solve", lambda *_: pytest.fail("solved in decimals"))
+    model = LinearRegressor("absolute", C=0.002).fit(X[:8].T, np.ldexp(T[:3], -1000))
+    assert model.certificate_.primal < 2.0**-1022
+    assert not model.certificate_.certified
+
+
+def test_short_decimals_improve_coefficients_whose_objective_cannot_be_certified():
+    rows = np.column_stack([1e9 * X[:30, 0], 1e9 * X[:30, 0] + X[:30, 1]])
+    with pytest.warns(ConvergenceWarning, match="The coefficients are optimal to tol"):
+        model = LinearRegressor("squared", C=1e6).fit(rows, np.ldexp(T[:30], -900))
+    one = LinearRegressor("squared", C=1e6).fit(rows, T[:30])
+    assert one.certificate_.certified
+    np.testing.assert_array_equal(np.ldexp(model.coef_, 900), one.coef_)
+
+
 def test_coefficients_that_are_no_numbers_are_refused():
     with pytest.raises(NonFinite, match=r"larger than 1\.8e308"):
         LinearRegressor().fit(np.ldexp(X, -200), np.ldexp(T, 1000))

@@ -145,7 +145,8 @@ def enclose(  # noqa: PLR0913
     primal, bound, rounding = float(primal), float(bound), float(rounding)
     largest = scale * (abs(primal) + rounding)
     if not (math.isfinite(primal) and math.isfinite(scale * primal)):
-        return Optimality(primal, 0.0, math.inf, math.inf, math.inf, tol, False, math.inf, kind)
+        none = math.inf, math.inf, math.inf, tol, False, math.inf, kind
+        return Optimality(scale * primal, 0.0, *none)
     if not bound > 0.0:  # also nan
         bound = 0.0
     if not math.isfinite(largest):  # also nan

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linsep.certificates.optimality import SMALLEST
 from linsep.data.cluster import RowVector
 from linsep.errors import NonFinite
 from linsep.losses import CoupledLoss, Loss
@@ -56,6 +57,11 @@ class TargetUnits:
     def plain(self) -> bool:
         """Whether the units are those of the user."""
         return self.exponent == 0
+
+    @property
+    def smallest(self) -> float:
+        """Smallest objective in these units, other than 0, that a certificate can state in those of the user."""
+        return max(SMALLEST, _times(2.0 ** (_LEAST_NORMAL - 1), -self.objective))
 
     def offset(self, given: Any) -> Any:
         """The offsets -t in these units."""

@@ -191,9 +191,9 @@ def _train(
         if found is None:
             data = dataset(X, part.sigma, offset, weight, part.labels, recipe.n_threads)
             X = data.X  # a small X in another layout has now been converted, once for all parts
-            found = _trained(own, data, before, part.title)
+            found = _trained(own, data, before, part.title, units.smallest)
         if offset is not None and not found.certificate.certified:
-            found = _by_relaxation(found, X, (part.sigma, offset, weight))
+            found = _by_relaxation(found, X, (part.sigma, offset, weight), units.smallest)
         fits.append(with_factor(factor, _in_user_units(units, found, own), share))
         if count > 1:
             advance(len(fits))
@@ -224,7 +224,7 @@ def _in_user_units(units: TargetUnits, found: Fit, recipe: Recipe) -> Fit:
     )
 
 
-def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any]) -> Fit:
+def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any], smallest: float) -> Fit:
     """The fit of a regression that falls short, or one whose certificate comes from a simpler problem."""
     recipe = found.recipe
     unlimited = found.status in (Status.CERTIFIED, Status.WORKING_PRECISION, Status.GIVEN_UP)
@@ -236,7 +236,8 @@ def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any]) -> Fit:
     mass = float(X.shape[0]) if weight is None else float(np.sum(weight))
     for simple in certificates.relaxations(recipe.loss, recipe.penalty):
         data = dataset(X, *vectors, None, recipe.n_threads)
-        other = _trained(replace(recipe, loss=simple.loss, penalty=simple.penalty), data, None, "")
+        own = replace(recipe, loss=simple.loss, penalty=simple.penalty)
+        other = _trained(own, data, None, "", smallest)
         certificate = simple.certificate(other.certificate, other.W, mass)
         dual = simple.original_dual(other.dual)
         if certificate.certified and dual is not None:
@@ -255,10 +256,13 @@ def _by_relaxation(found: Fit, X: Any, vectors: tuple[Any, Any, Any]) -> Fit:
     return found
 
 
-def _trained(recipe: Recipe, data: Dataset, start: FloatArray | None, title: str) -> Fit:
+def _trained(
+    recipe: Recipe, data: Dataset, start: FloatArray | None, title: str, smallest: float
+) -> Fit:
     try:
         with closing(data):
-            return train(recipe, _recorded(data, recipe, start), start, warn=False)
+            rows = _recorded(data, recipe, start)
+            return train(recipe, rows, start, warn=False, smallest=smallest)
     except SeparableData as error:
         if not title:
             raise
