@@ -422,7 +422,7 @@ def targets() -> Iterator[Case]:
         labelled("n", ""),
         "the target 'y'",
         "rows.csv:5:5",
-        "leave the row out",
+        "unlabelled='drop'",
     )
     yield rejected("target NA in a row", labelled("n", "NA"), "the target 'y'", "rows.csv:5:5")
     for word in ("inf", "-Infinity", "1e400", "-1e309"):
