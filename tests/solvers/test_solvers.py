@@ -17,6 +17,7 @@ from catalogue import (
     naming,
     objective,
     plain,
+    precise_objective,
     reference,
 )
 from duality import assert_optimal, rechecked
@@ -36,11 +37,11 @@ WITHOUT_INTERCEPT = ("plain", "weighted", "far_away", "wide", "imbalanced")
 
 
 def claimed(found, sample, loss, C, fit_intercept=True, l1_ratio=0.0):
-    """The objective in numpy; asserts that the fit is certified and states it."""
+    """The objective in extended precision; asserts that the fit is certified and states it."""
     proof = found.certificate
     assert proof.certified and found.status is Status.CERTIFIED, str(proof)
     assert proof.relative_gap <= proof.tol
-    value = objective(get(loss), C, sample, found.W[:, 0], fit_intercept, l1_ratio)[0]
+    value = precise_objective(get(loss), C, sample, found.W[:, 0], fit_intercept, l1_ratio)
     assert abs(proof.primal - value) <= 1e-11 * abs(value) + proof.rounding
     return value
 

@@ -303,6 +303,18 @@ def objective(
     return float(value), g, H
 
 
+def precise_objective(
+    loss: Loss,
+    C: float,
+    sample: Sample,
+    theta: Any,
+    fit_intercept: bool = True,
+    l1_ratio: float = 0.0,
+) -> float:
+    """Reported objective, in extended precision: plain numpy would add rounding errors of its own."""
+    return objective(loss, C, sample, theta.astype(np.longdouble), fit_intercept, l1_ratio)[0]
+
+
 @cache
 def reference(loss: Loss, maker: str, C: float, fit_intercept: bool = True) -> float:
     """The least objective that a trust region method of scipy finds for a smooth loss and a ridge, in reported units.

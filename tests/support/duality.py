@@ -1,7 +1,7 @@
 """Optimal by its own dual point: the dual problem of losses with a kink in numpy, and verify's own text."""
 
 import numpy as np
-from catalogue import dense, objective
+from catalogue import dense, precise_objective
 
 from linsep.certificates import Part, recheck_part
 from linsep.solution import Explicit
@@ -27,7 +27,7 @@ def dual_value(loss, C, sample, u, fit_intercept=True):
 def assert_optimal(found, loss, C, sample, tol, fit_intercept=True):
     """Assert that the dual point of a fit with a kinked loss proves its coefficients optimal to a share tol."""
     assert isinstance(found.dual, Explicit) and found.certificate.certified
-    primal = objective(loss, C, sample, found.W[:, 0], fit_intercept)[0]
+    primal = precise_objective(loss, C, sample, found.W[:, 0], fit_intercept)
     lower = dual_value(loss, C, sample, found.dual.u, fit_intercept)
     assert primal - lower <= 1.1 * tol * abs(primal) + 1e-300
     atol = 1e-14 + found.certificate.rounding
