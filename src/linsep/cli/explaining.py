@@ -34,7 +34,8 @@ def run(options: Any) -> Outcome:
     order = np.argsort(-np.abs(W).max(axis=0), kind="stable")[: max(0, options.top)]
     rows = [[names[j], *(f"{w:.5g}" for w in W[:, j])] for j in order]
     rows.append(["(intercept)", *(f"{value:.5g}" for value in b)])
-    say(options, f"{type(final).__name__}, C = {final.C:g}, {d:,} features")
+    cut = f"; the {len(order):,} largest are shown (--top)" if len(order) < d else ""
+    say(options, f"{type(final).__name__}, C = {final.C:g}, {d:,} features{cut}")
     say(options, str(final.certificate_))
     say(options)
     if not options.json:

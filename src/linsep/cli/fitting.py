@@ -66,7 +66,9 @@ def run(options: Any) -> Outcome:
     """Read, split, tune, fit, certify, save, report: the same steps wherever the rows are stored."""
     began = perf_counter()
     if not 0.0 <= options.test < 1.0:
-        raise BadInput(f"--test must be a share of the rows below 1, got {options.test}.")
+        raise BadInput(
+            f"--test must be a fraction of the rows, from 0 to below 1; got {options.test}."
+        )
     if not options.no_report:
         require()  # before an hour of fitting
     return_at_once()
@@ -95,7 +97,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
     encoder = modelling.encoder_for(table, not options.no_standardise)
     if encoder is not None:
         say(options, str(encoder.schema_))
-    notes = [] if encoder is None else _notices(table, regression, options.target)
+    notes = [] if encoder is None else _notices(table, regression, options.target, encoder)
     for note in notes:
         say(options, f"note: {note}")
     if options.test:
@@ -112,7 +114,7 @@ def _fit(options: Any, table: Table | ClusterTable, began: float) -> Outcome:
         )
     final = clone(model).set_params(C=judgement.C).fit(numbers.X, numbers.y)
     give_back()
-    say(options, f"C = {judgement.C:g}")
+    say(options, _choice(judgement))
     say(options, str(final.certificate_))
     if judgement.text:
         say(options, judgement.text)
@@ -195,12 +197,24 @@ def _numbers(
     return Numbers(found, y)
 
 
-def _notices(table: Table | ClusterTable, regression: bool, target: str | None) -> list[str]:
-    """Columns that tell the target on their own, among some of the rows."""
+def _choice(judgement: Judgement) -> str:
+    """The value of C, and how it was chosen."""
+    text = f"C = {judgement.C:g}"
+    if judgement.tuning is None:
+        return text
+    values, folds = judgement.tuning.curve.scores.shape
+    return f"{text}, chosen from {values} values by {folds}-fold cross-validation"
+
+
+def _notices(
+    table: Table | ClusterTable, regression: bool, target: str | None, encoder: Encoder
+) -> list[str]:
+    """Columns that predict the target on their own, among some of the rows."""
     if len(table) > ROWS:
         table = table.take(np.linspace(0, len(table) - 1, ROWS).astype(np.int64))
     some = table if isinstance(table, Table) else table.here()
-    return notices(some, regression, target or "the target")
+    dropped = frozenset(e.name for e in encoder.encodings_ if not e.width)
+    return notices(some, regression, target or "the target", dropped)
 
 
 def _evaluate_held_out(
@@ -233,8 +247,8 @@ def _evaluate_held_out(
     page = _page(options)
     if page is not None:
         source = (
-            f"{reading.source_name(options)} ({len(y):,} rows to fit, {len(truth):,} to judge; "
-            "the model file is fitted to all)"
+            f"{reading.source_name(options)} ({len(y):,} rows for fitting, {len(truth):,} held out; "
+            "the saved model is refitted on all rows)"
         )
         linsep.write_report(
             trained,

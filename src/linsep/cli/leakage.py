@@ -17,20 +17,23 @@ _RARE = 0.02  # share of the other classes below which every column would look c
 Codes = npt.NDArray[np.int64]
 
 
-def notices(table: Table, regression: bool, target: str) -> list[str]:
-    """Columns that predict the target on their own: as a rule they were recorded after it (leakage)."""
+def notices(table: Table, regression: bool, target: str, dropped: frozenset[str]) -> list[str]:
+    """Columns that predict the target on their own: as a rule they were recorded after it (leakage).
+
+    Columns that the encoder has ``dropped`` can do no harm.
+    """
     n = len(table)
     if table.matrix is not None or table.y is None or n < 20:
         return []
     assert table.y is not None
     found = []
     y: Any = table.y if regression else np.unique(table.y, return_inverse=True)[1]
-    for name in table.columns[:_COLUMNS]:
+    for name in [name for name in table.columns if name not in dropped][:_COLUMNS]:
         told = _fitted(table, name, y) if regression else _told(table, name, y)
         if told:
             found.append(
-                f"column {name!r} alone tells {target!r} {told}: if it is only known after {target!r} is, this is "
-                f"leakage, and the model will fail on new rows; leave it out with --ignore '{name}'"
+                f"column {name!r} alone predicts {target!r} {told}. If its value becomes known only after {target!r}, "
+                f"this is leakage, and the model will fail on new rows: leave it out with --ignore '{name}'"
             )
     table.release()
     return found
@@ -53,7 +56,7 @@ def _told(table: Table, name: str, y: Codes) -> str:
     right = int(counts.max(axis=1).sum())
     if right < (1 - _FEW) * n:
         return ""
-    return "in every row" if right == n else f"in {right / n:.2%} of the rows"
+    return "in every row" if right == n else f"in {100 * right / n:.2f} % of the rows"
 
 
 def _between_changes(x: npt.NDArray[np.float64], y: Codes, k: int) -> Codes:

@@ -46,11 +46,12 @@ def held_out_words(
     counts = np.bincount(codes, weight)
     guess = float((counts.sum() - counts.max()) / counts.sum())
     text = (
-        f"held-out error {loss:.1%} ({wrong:,} of {n:,} rows), 95 % upper confidence bound {bound:.1%}; "
-        f"baseline (always {classes[counts.argmax()]!s:.40}) {guess:.1%}"
+        f"held-out error {100 * loss:.1f} % ({wrong:,} of {n:,} rows), "
+        f"95 % upper confidence bound {100 * bound:.1f} %; "
+        f"baseline (always {classes[counts.argmax()]!s:.40}) {100 * guess:.1f} %"
     )
     if loss >= guess:
-        text += "\nnote: the model is no better than the baseline; add columns, or give --balanced if one class is rare"
+        text += "\nnote: the model is no better than the baseline; add columns, or use --balanced if one class is rare"
     return text, {"rows": n, "score": loss, "scoring": "error", "bound": bound, "baseline": guess}
 
 

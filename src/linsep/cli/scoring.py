@@ -30,10 +30,10 @@ def run(options: Any) -> Outcome:
         return Outcome({"verb": "score", "rows": n, "r_squared": score})
     wrong = int(np.count_nonzero(final.predict(X) != table.y))
     bound = linsep.bounds.clopper_pearson(wrong, n, delta=0.05)
-    say(options, f"error {wrong / n:.2%} ({wrong:,} of {n:,} rows)")
     say(
         options,
-        f"95 % upper confidence bound, if the model was not fitted to them: {float(bound):.2%}",
+        f"error {100 * wrong / n:.1f} % ({wrong:,} of {n:,} rows), 95 % upper confidence bound "
+        f"{100 * float(bound):.1f} % (valid only if the model was not fitted to these rows)",
     )
     facts = {"verb": "score", "rows": n, "errors": wrong, "error": wrong / n, "bound": float(bound)}
     return Outcome(facts)

@@ -47,10 +47,10 @@ class Schema:
         shown = self.encodings if len(self.encodings) <= _SHOWN + 1 else self.encodings[:_SHOWN]
         names = [printable(e.name, 40) for e in shown]
         width = max([len(name) for name in names] + [6])
-        lines = [f"{'column':<{width}}  {'type':<8}  columns  note"]
+        lines = [f"{'column':<{width}}  {'type':<8}  features  note"]
         for e, name in zip(shown, names, strict=True):
             note = printable(_note(e), 100)
-            lines.append(f"{name:<{width}}  {e.type:<8}  {e.width:>7}  {note}".rstrip())
+            lines.append(f"{name:<{width}}  {e.type:<8}  {e.width:>8}  {note}".rstrip())
         rest = self.encodings[len(shown) :]
         if rest:
             counts = Counter(e.type for e in rest)

@@ -99,9 +99,9 @@ class ValidationCurve:
         return ax
 
     def __str__(self) -> str:
-        lines = [f"{'C':>10}  {self.scoring:>12}  {'+-':>9}"]
+        lines = [f"{'C':>10}  {self.scoring:>12}  {'std. error':>10}"]
         for C, mean, error in zip(self.Cs, self.mean, self.standard_error, strict=True):
-            lines.append(f"{C:>10.4g}  {mean:>12.6f}  {error:>9.6f}")
+            lines.append(f"{C:>10.4g}  {mean:>12.6f}  {error:>10.6f}")
         return "\n".join(lines)
 
     __repr__ = __str__
