@@ -17,21 +17,21 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates import prove
+from linsep.certificates import Optimality, prove
 from linsep.certificates.dependence import proven_metric
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.local import LARGEST, constant_loss, visit
 from linsep.certificates.optimality import SMALLEST, preference
 from linsep.certificates.recheck import given
-from linsep.certificates.rows import DoubledRows, curved
+from linsep.certificates.rows import Answer, DoubledRows, curved
 from linsep.data import Location
 from linsep.exact.decimals import (
     DIGITS,
+    Decimals,
     decimals,
     floats,
     many_digits,
@@ -40,7 +40,7 @@ from linsep.exact.decimals import (
     worthwhile,
     zeros,
 )
-from linsep.losses import Exponential, Logistic, Scaled, zero_margin
+from linsep.losses import Exponential, Logistic, Loss, Scaled, zero_margin
 from linsep.multiprecision.class_terms import CrammerSinger, Multinomial
 from linsep.multiprecision.interior import Found, NoProgress, solve
 from linsep.multiprecision.row_terms import (
@@ -49,23 +49,15 @@ from linsep.multiprecision.row_terms import (
     AbsolutePenalty,
     HardMargin,
     PiecewiseQuadratic,
+    Slopes,
     Smooth,
 )
 from linsep.multiprecision.terms import Matrix, scaled_rows
-from linsep.problem import GroupProblem, Problem, hard_margin
-from linsep.solution import Explicit, Status, Stop
+from linsep.problem import CoupledProblem, GroupProblem, Problem, hard_margin
+from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
 from linsep.solvers.run import linearised
 
-if TYPE_CHECKING:
-    from linsep.certificates import Optimality
-    from linsep.certificates.rows import Answer
-    from linsep.exact.decimals import Decimals
-    from linsep.losses import Loss
-    from linsep.multiprecision.row_terms import Slopes
-    from linsep.problem import CoupledProblem
-    from linsep.solution import FloatArray, Solution
-
-    IntArray = npt.NDArray[np.intp]
+IntArray = npt.NDArray[np.intp]
 
 #: Largest relative error of the objective in plain float64.
 _ACCURATE = 0.01

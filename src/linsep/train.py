@@ -11,13 +11,14 @@ import time
 import warnings
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linsep.certificates import LossFactor, Optimality, explain, prove
 from linsep.certificates.optimality import SMALLEST
 from linsep.data import Dataset, Location
+from linsep.data.targets import IntArray
 from linsep.errors import BadInput, ConvergenceWarning, Refused
 from linsep.interrupts import if_in_time, seconds_left, until
 from linsep.losses import CoupledLoss
@@ -45,9 +46,6 @@ from linsep.solvers.group import block_newton, reduction
 from linsep.solvers.multiclass import softmax_recession
 from linsep.solvers.newton.recession import refuse_unpenalised_separation, refuse_without_minimiser
 from linsep.solvers.null_model import null_model
-
-if TYPE_CHECKING:
-    from linsep.data.targets import IntArray
 
 __all__ = ["Fit", "Proposed", "Recipe", "conclude", "reproducible_fields", "train", "with_factor"]
 

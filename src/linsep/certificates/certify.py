@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,19 +24,15 @@ from linsep.data import Location
 from linsep.errors import Refused
 from linsep.interrupts import if_in_time
 from linsep.losses import Multinomial
-from linsep.problem import CoupledProblem, GroupProblem, hard_margin
+from linsep.problem import CoupledProblem, GroupProblem, Problem, hard_margin
 from linsep.problem.closing_rows import score_share
 from linsep.problem.duality import ClosingSums, CoupledSums
-from linsep.solution import Explicit, Status
+from linsep.solution import Explicit, FloatArray, Solution, Status
 
 #: Rows count as being on the kink up to this many times the rounding error of their margins.
 _STRETCH = 64.0
 #: Largest share by which coefficients are stretched.
 _STRETCH_MOST = 1e-3
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray, Solution
 
 
 def prove(

@@ -8,22 +8,18 @@ the loss are those of ``losses/`` all the same: the kernels only multiply rows. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.certificates.metric import AMPLE
+from linsep.certificates.metric import AMPLE, Metric
 from linsep.certificates.recheck import given
 from linsep.certificates.rows import UNDERFLOW, Answer, Rows, product_error
+from linsep.data import Block, Dataset
+from linsep.losses import Loss
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 from linsep.problem.gram import symmetric
-
-if TYPE_CHECKING:
-    from linsep.certificates.metric import Metric
-    from linsep.data import Block, Dataset
-    from linsep.losses import Loss
 
 FloatArray = npt.NDArray[np.float64]
 

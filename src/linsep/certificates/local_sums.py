@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +25,11 @@ from linsep.certificates.local import coefficient_distance
 from linsep.certificates.metric import AMPLE, Metric, gram_loss, inverse_root, smallest_eigenvalue
 from linsep.certificates.optimality import Optimality, enclose
 from linsep.certificates.rows import TINY, UNDERFLOW, Answer, curved
+from linsep.data import Block
+from linsep.losses import Loss
+from linsep.problem import Problem
 from linsep.problem.closing_rows import ROUNDOFF, margin_error
 from linsep.problem.gram import symmetric
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.losses import Loss
-    from linsep.problem import Problem
 
 FloatArray = npt.NDArray[np.float64]
 

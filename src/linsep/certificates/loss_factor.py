@@ -18,28 +18,21 @@ which is at most sqrt(6 eps P'/modulus). Where C = inf means the hard margin, no
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from linsep.certificates.optimality import relative
+from linsep.certificates.optimality import Optimality, relative
+from linsep.certificates.recheck import Part
 from linsep.errors import BadInput
-from linsep.losses import CoupledLoss, Scaled
+from linsep.losses import CoupledLoss, Loss, Scaled
+from linsep.penalties import ElasticNet
 from linsep.problem import hard_margin
 from linsep.problem.closing_rows import ROUNDOFF
-from linsep.solution import Explicit, Linearised
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from linsep.certificates.optimality import Optimality
-    from linsep.certificates.recheck import Part
-    from linsep.losses import Loss
-    from linsep.penalties import ElasticNet
-    from linsep.solution import TraceRecord
+from linsep.solution import Explicit, Linearised, TraceRecord
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -19,19 +19,15 @@ The third term holds as sqrt(h) x~ H^-1 x~' sqrt(h) is at most a projection. A p
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
 from linsep.certificates.metric import AMPLE
-from linsep.certificates.rows import TINY
+from linsep.certificates.rows import TINY, Answer, Rows
 from linsep.interrupts import lapack
 from linsep.problem.closing_rows import ROUNDOFF
-
-if TYPE_CHECKING:
-    from linsep.certificates.rows import Answer, Rows
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,12 +23,9 @@ from linsep.certificates.rows import UNDERFLOW
 from linsep.losses import Absolute, Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.closing_rows import ROUNDOFF
-from linsep.solution import Explicit, Linearised
+from linsep.solution import Explicit, FloatArray, Linearised
 
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
-
-    Dual = Linearised | Explicit
+Dual = Linearised | Explicit
 
 #: At least the products below, each of which may underflow.
 _PRODUCTS = 16

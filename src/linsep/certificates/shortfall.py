@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.certificates.optimality import Optimality
 from linsep.data import Location, location_of
 from linsep.data.row_access import column_sizes
-from linsep.solution import Status
+from linsep.solution import FloatArray, Status
 
-if TYPE_CHECKING:
-    from linsep.certificates.optimality import Optimality
-    from linsep.solution import FloatArray
-
-    Names = npt.NDArray[np.object_]
+Names = npt.NDArray[np.object_]
 
 UNLIKE = 1e4  # times the size of the others, or of its own spread: a column that costs digits
 LARGE = 1e6  # size of all columns that costs digits

@@ -16,24 +16,19 @@ those in the old ones as long as these are float64 numbers of full precision.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from linsep.certificates.optimality import SMALLEST
+from linsep.certificates.optimality import SMALLEST, Optimality
+from linsep.certificates.recheck import Part
 from linsep.data.cluster import RowVector
 from linsep.errors import NonFinite
 from linsep.losses import CoupledLoss, Loss
 from linsep.penalties import ElasticNet, GroupElasticNet, RescaledElasticNet
-from linsep.solution import Explicit, Linearised
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from linsep.certificates.optimality import Optimality
-    from linsep.certificates.recheck import Part
-    from linsep.solution import FloatArray, TraceRecord
+from linsep.solution import Explicit, FloatArray, Linearised, TraceRecord
 
 #: Targets whose largest has its exponent within these bounds keep their units: squares of residuals down to 1e-48 of
 #: the targets, and sums of 1e90 squares, are numbers of full precision.

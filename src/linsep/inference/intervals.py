@@ -14,8 +14,6 @@ known of a penalised model is its held-out error, with an exact binomial bound.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -25,13 +23,10 @@ from linsep.certificates import Part
 from linsep.certificates.kernel_rows import KernelRows
 from linsep.certificates.recheck import given
 from linsep.certificates.rows import Rows
-from linsep.data import Memory
+from linsep.data import Block, Memory
 from linsep.inference.results import Coefficient
 from linsep.interrupts import lapack
 from linsep.losses import Logistic, Loss, Multinomial, Squared, zero_margin
-
-if TYPE_CHECKING:
-    from linsep.data import Block
 
 FloatArray = npt.NDArray[np.float64]
 

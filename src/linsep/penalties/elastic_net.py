@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep.errors import BadInput
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    FloatArray = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
 
 def check_strength(C: float, l1_ratio: float) -> None:

@@ -6,13 +6,10 @@ kernels/sums/closing.hpp is the compiled text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from linsep.losses import Loss
-    from linsep.solution import FloatArray
+from linsep.losses import Loss
+from linsep.solution import FloatArray
 
 #: Unit roundoff of float64.
 ROUNDOFF = 2.0**-53

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from linsep import _kernels
+from linsep.data import Block
+from linsep.losses import Loss
 from linsep.problem.closing_rows import TINY_NORM, close_rows, feasible
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.losses import Loss
-    from linsep.solution import FloatArray
+from linsep.solution import FloatArray
 
 
 def _combine(block: Block, a: FloatArray) -> FloatArray:

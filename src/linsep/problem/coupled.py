@@ -14,22 +14,17 @@ so that memory holds no n x k numbers: products then compute them again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Location
+from linsep.data import Block, Dataset, Location
 from linsep.errors import NonFinite
+from linsep.losses import CoupledLoss
+from linsep.penalties import ElasticNet
 from linsep.problem import duality
 from linsep.problem.gram import symmetric
-from linsep.solution import Explicit, Linearised
-
-if TYPE_CHECKING:
-    from linsep.data import Block, Dataset
-    from linsep.losses import CoupledLoss
-    from linsep.penalties import ElasticNet
-    from linsep.solution import FloatArray
+from linsep.solution import Explicit, FloatArray, Linearised
 
 PROBABILITIES = "probabilities"  # kept by a sweep, for each row and class
 _HEADER = 3  # loss and two counts of rows, before the gradient

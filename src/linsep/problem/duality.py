@@ -43,14 +43,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from linsep.losses import CoupledLoss
-    from linsep.penalties import ElasticNet, GroupElasticNet
-    from linsep.solution import FloatArray
+from linsep.losses import CoupledLoss
+from linsep.penalties import ElasticNet, GroupElasticNet
+from linsep.solution import FloatArray
 
 #: Length up to which a product of two vectors is left to BLAS.
 SHORT = 1000

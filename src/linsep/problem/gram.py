@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
+from linsep.solution import FloatArray
 
 
 def symmetric(G: FloatArray, sparse: bool) -> FloatArray:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
+from linsep.solution import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

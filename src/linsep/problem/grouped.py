@@ -10,17 +10,13 @@ with Omega of ``penalties.group``. The passes over the rows are those of the pro
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from linsep.data import Location
+from linsep.data import Dataset, Location
 from linsep.data.dataset import MEMORY_ENTRIES
 from linsep.errors import Refused
+from linsep.losses import Loss
 from linsep.penalties import ElasticNet, GroupElasticNet
 from linsep.problem.pointwise import Problem
-
-if TYPE_CHECKING:
-    from linsep.data import Dataset
-    from linsep.losses import Loss
 
 
 class GroupProblem:

@@ -9,22 +9,15 @@ Scores Z and simplex points P, (n, K), are kept between the passes: K is k padde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.data import Location
+from linsep.data import Block, Location
 from linsep.errors import Refused
 from linsep.losses import Multinomial
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import Explicit
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from linsep.data import Block
-    from linsep.solution import FloatArray, Linearised
+from linsep.solution import Explicit, FloatArray, Linearised
 
 
 class MaxMarginProblem(CoupledProblem):

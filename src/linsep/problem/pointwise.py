@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,17 +22,13 @@ from linsep.data import Block, Dataset, Location
 from linsep.data.dataset import Sum
 from linsep.data.row_access import extremes
 from linsep.errors import NonFinite
-from linsep.losses import CoupledLoss
+from linsep.losses import CoupledLoss, Loss
+from linsep.penalties import ElasticNet
 from linsep.problem import duality
 from linsep.problem.composed import Composed
 from linsep.problem.duality import dot
 from linsep.problem.gram import symmetric
-from linsep.solution import Explicit
-
-if TYPE_CHECKING:
-    from linsep.losses import Loss
-    from linsep.penalties import ElasticNet
-    from linsep.solution import FloatArray, Linearised
+from linsep.solution import Explicit, FloatArray, Linearised
 
 CURVATURE = "curvature"
 DUAL = "dual"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from linsep.data import Location
+from linsep.data import Dataset, Location
 from linsep.data.row_access import column_sizes
 from linsep.errors import BadInput
 from linsep.hyperplane import Hyperplane, length
@@ -29,9 +27,6 @@ from linsep.separability.search import (
     search,
 )
 from linsep.separability.witness import Witness, make_witness, residual
-
-if TYPE_CHECKING:
-    from linsep.data import Dataset
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

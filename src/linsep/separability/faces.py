@@ -10,19 +10,15 @@ reduction is that of Borwein and Wolkowicz 1981).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.interrupts import lapack
 from linsep.separability.cone import witness_or_separator
-from linsep.separability.rows import SLACK
-
-if TYPE_CHECKING:
-    from linsep.separability.frame import Frame
-    from linsep.separability.rows import SignedRows
-    from linsep.separability.search import Working
+from linsep.separability.frame import Frame
+from linsep.separability.rows import SLACK, SignedRows
+from linsep.separability.search import Working
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

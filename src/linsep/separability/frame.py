@@ -7,14 +7,12 @@ expressed in any basis.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-if TYPE_CHECKING:
-    from linsep.separability.rows import SignedRows
+from linsep.separability.rows import SignedRows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

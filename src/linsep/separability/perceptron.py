@@ -10,15 +10,12 @@ brain, 1958.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep import _kernels
-
-if TYPE_CHECKING:
-    from linsep.data import Dataset
-    from linsep.solution import FloatArray
+from linsep.data import Dataset
+from linsep.solution import FloatArray
 
 _ENTRIES_PER_CALL = 4_000_000  # about 10 ms: Ctrl-C is answered between calls
 

@@ -6,17 +6,12 @@ sum alpha_i a_i = 0; a vertex of the second polytope has at most d + 2 positive 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.optimize import linprog
 
 from linsep.interrupts import linear_programme
-from linsep.separability.search import Meeting, Separator, Stuck, proven_margin
-
-if TYPE_CHECKING:
-    from linsep.separability.rows import SignedRows
-    from linsep.separability.search import Working
+from linsep.separability.rows import SignedRows
+from linsep.separability.search import Meeting, Separator, Stuck, Working, proven_margin
 
 
 def solve(signed: SignedRows, working: Working) -> Separator | Meeting | Stuck:

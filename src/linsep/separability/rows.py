@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data import Location
+from linsep.data import Block, Dataset, Location
 from linsep.exact.dyadic import Dyadic, DyadicRows
 from linsep.monitoring import note
-
-if TYPE_CHECKING:
-    from linsep.data import Block, Dataset
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.frame import Frame
-
-if TYPE_CHECKING:
-    from linsep.separability.rows import Scan, SignedRows
+from linsep.separability.rows import Scan, SignedRows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

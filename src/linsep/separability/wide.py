@@ -9,7 +9,7 @@ Cholesky factor of their inner products.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from linsep.data.row_access import row_blocks
 from linsep.interrupts import dense_product, lapack
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.perceptron import passes as perceptron_passes
+from linsep.separability.rows import SignedRows
 from linsep.separability.search import (
     Meeting,
     Separator,
@@ -28,9 +29,6 @@ from linsep.separability.search import (
     first_rows,
     proven_margin,
 )
-
-if TYPE_CHECKING:
-    from linsep.separability.rows import SignedRows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

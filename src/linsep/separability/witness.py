@@ -13,17 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.interrupts import lapack
 from linsep.separability.integers import null_vector
-from linsep.separability.rows import ROUNDOFF, SMALL
-
-if TYPE_CHECKING:
-    from linsep.separability.rows import SignedRows
+from linsep.separability.rows import ROUNDOFF, SMALL, SignedRows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

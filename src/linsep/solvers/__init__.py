@@ -26,14 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep.data import Location
 from linsep.errors import BadInput, Refused
 from linsep.losses import names_with
-from linsep.problem import CoupledProblem, MaxMarginProblem
+from linsep.problem import CoupledProblem, MaxMarginProblem, Problem
+from linsep.solution import FloatArray, Solution, Stop
 from linsep.solvers import plan, sampling
 from linsep.solvers.dual_ascent import solve as ascent
 from linsep.solvers.hard_margin import nnls
@@ -46,13 +46,9 @@ from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.prediction import predict
 
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray, Solution, Stop
-
 __all__ = ["SOLVERS", "Solver", "choose", "choose_coupled", "needs_local_rows", "solve_again"]
 
-CoupledSolve = Callable[["CoupledProblem", "FloatArray", "Stop", int], "Solution"]
+CoupledSolve = Callable[[CoupledProblem, FloatArray, Stop, int], Solution]
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep.data import Location
 from linsep.data.dataset import may_be_copied
+from linsep.penalties import ElasticNet
 from linsep.solvers import sampling
 from linsep.solvers.interior import kinked, sifting
 from linsep.solvers.newton import cluster as newton_cluster
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from linsep.penalties import ElasticNet
 
 
 @dataclass

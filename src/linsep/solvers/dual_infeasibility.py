@@ -8,17 +8,13 @@ the solvers use it; what is proven is decided by the certificates.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from linsep.data import Block
+from linsep.problem import Problem
 from linsep.problem.duality import ClosingSums
 from linsep.problem.pointwise import CURVATURE
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
+from linsep.solution import FloatArray
 
 _CONSTANT = 1e-24  # share of a column's squares below which its variation is rounding noise
 

@@ -8,21 +8,15 @@ is as short as these are many. The certificate is made on the rows as they were 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.data import Location
-from linsep.solution import Explicit, Linearised
+from linsep.data import Block, Dataset, Location
+from linsep.solution import Explicit, FloatArray, Linearised, Solution
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from linsep.data import Block, Dataset
-    from linsep.solution import FloatArray, Solution
-
-    IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.int64]
 
 MANY = 4096  # columns from which vectors of that length take as long as the passes over few rows
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from linsep.losses import zero_margin
-
-if TYPE_CHECKING:
-    from linsep.losses import Loss
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
+from linsep.losses import Loss, zero_margin
+from linsep.problem import Problem
+from linsep.solution import FloatArray
 
 
 @np.errstate(over="ignore", invalid="ignore")  # what is not finite ends the search

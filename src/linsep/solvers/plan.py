@@ -18,13 +18,12 @@ import math
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep.data import Location
 from linsep.problem import Problem
-from linsep.solution import Solution, Status, Stop
+from linsep.solution import FloatArray, Solution, Status, Stop
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior import kinked, sifting, squared_hinge, vertex
 from linsep.solvers.newton import cluster as newton_cluster
@@ -34,9 +33,6 @@ from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky, ConjugateGradients
 from linsep.solvers.newton.quasi_newton import QuasiNewton
 from linsep.solvers.prediction import predict
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 Method = Callable[[Problem, "FloatArray", Stop, int], Solution]
 

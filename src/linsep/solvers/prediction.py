@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from linsep.problem import Problem
 from linsep.solvers.cost.shape import Shape, shape_of
 from linsep.solvers.cost.work import Declared, kind_of, prices
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.interior import kinked, sifting
 from linsep.solvers.newton import directions, gram_reduction, subsampled
 from linsep.solvers.newton import native as native_newton
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
 
 #: Work of one iteration of each method that has laws.
 WORK: dict[str, Declared] = {

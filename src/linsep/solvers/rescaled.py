@@ -22,7 +22,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,14 +33,11 @@ from linsep.errors import NonFinite
 from linsep.exact.dyadic import Dyadic
 from linsep.interrupts import if_in_time
 from linsep.problem import Problem, hard_margin
-from linsep.solution import Explicit, Status, Stop
+from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop
 from linsep.solvers.newton import gram_reduction, gram_space
 from linsep.solvers.null_model import null_model
 
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray, Linearised, Solution
-
-    Again = Callable[[Problem, Stop], Solution]
+Again = Callable[[Problem, Stop], Solution]
 
 IntArray = npt.NDArray[np.int64]
 

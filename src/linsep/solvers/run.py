@@ -5,18 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from linsep.interrupts import OutOfTime, checking
 from linsep.monitoring import note
-from linsep.solution import Explicit, Linearised, Solution, Status, Stop, TraceRecord
+from linsep.problem import CoupledProblem, Problem
+from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers.dual_infeasibility import Imbalance
-
-if TYPE_CHECKING:
-    from linsep.problem import CoupledProblem, Problem
-    from linsep.solution import FloatArray
 
 CLOSING_DECREMENT = (
     2e-3  # half the squared decrement, as a share of P, below which a Newton step may close the gap

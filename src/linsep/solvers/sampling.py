@@ -8,22 +8,18 @@ at random from each stretch); a class with a small share is drawn more densely, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from linsep.data import Location
+from linsep.data import Dataset, Location
 from linsep.data import strided_sample as shelf
 from linsep.data.memory_limit import available_memory
 from linsep.problem import Problem
+from linsep.solution import FloatArray
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from linsep.data import Dataset
-    from linsep.solution import FloatArray
-
-    IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.int64]
 
 MOST_ENTRIES = 1 << 27  # of a pilot, which lies in memory wherever the rows are: 1 GiB
 KEPT = 40.0  # bytes for each row that a fit keeps in memory, wherever the rows are

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,14 +24,12 @@ from linsep.data import dataset
 from linsep.errors import Refused
 from linsep.interrupts import lapack
 from linsep.losses import CoupledLoss
+from linsep.solution import FloatArray
 from linsep.solvers.grid import smooth
 from linsep.solvers.grid.problem import GridProblem, HeldOut
 from linsep.train import Fit, train
 from linsep.train_grid import Fits, fit_by_engine, fit_without_factor
 from linsep.tuning.splits import LEAVE_ONE_OUT
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 LARGEST = 2000  # features: H is decomposed for each C
 _CHUNK = 4 << 20  # numbers of X in a chunk of rows

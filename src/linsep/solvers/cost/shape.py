@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linsep import _kernels
 from linsep.data import Dataset, Location
-
-if TYPE_CHECKING:
-    from linsep.losses import Loss
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
+from linsep.losses import Loss
+from linsep.problem import Problem
+from linsep.solution import FloatArray
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from linsep.losses import Loss
 from linsep.solvers.cost.shape import Shape
-
-if TYPE_CHECKING:
-    from linsep.losses import Loss
 
 #: Counts by name: calls from Python, rows of a sweep (the loss at each), reads (entries of X in a sweep), vectors
 #: (numbers in products of vectors of d), visits (rows of an epoch of coordinate ascent), visited (their entries), gram

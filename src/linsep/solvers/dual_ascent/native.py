@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import math
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep import _kernels
 from linsep.data import Location
 from linsep.errors import NonFinite
-from linsep.solution import Explicit
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
-    from linsep.solvers.run import Run
+from linsep.problem import Problem
+from linsep.solution import Explicit, FloatArray
+from linsep.solvers.run import Run
 
 #: Slope of a row that leaves, as a multiple of the largest one of a row that moved.
 LEAVE = 0.35

@@ -6,21 +6,17 @@ The method itself is native (kernels/dual/ascent.hpp).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep import _kernels
-from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.losses import Loss
+from linsep.problem import Problem
+from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work
 from linsep.solvers.dual_ascent.native import Ascent, Next
 from linsep.solvers.run import LimitReached, Run
-
-if TYPE_CHECKING:
-    from linsep.losses import Loss
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
 
 
 def covers(loss: Loss) -> bool:

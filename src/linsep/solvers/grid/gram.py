@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +24,11 @@ from linsep.monitoring import advance
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
 from linsep.problem.gram_rows import GramRows
-from linsep.solution import Explicit, Status, Stop
+from linsep.solution import Explicit, FloatArray, Status, Stop
 from linsep.solvers import choose
 from linsep.solvers.dual_ascent import solve as dual_ascent
 from linsep.solvers.grid.problem import GridProblem, HeldOut, SpanProposal
 from linsep.solvers.newton import gram_space
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

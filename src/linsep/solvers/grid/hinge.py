@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +27,7 @@ from linsep.losses import CoupledLoss
 from linsep.monitoring import advance
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
 from linsep.solvers import choose
 from linsep.solvers.grid.fold_bands import ROWS, Part, Together
 from linsep.solvers.grid.problem import GridProblem, HeldOut, Proposal
@@ -37,9 +36,6 @@ from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.kinked import CROSSOVER_GAP
 from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import SAFETY, Run
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

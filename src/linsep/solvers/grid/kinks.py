@@ -16,20 +16,17 @@ Reference: Mangasarian, A finite Newton method for classification, 2002.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from linsep import _kernels
+from linsep.data import Block
+from linsep.losses import Loss
 from linsep.problem import Problem, dot
 from linsep.problem.gram import symmetric
-from linsep.solvers.grid.newton import Base, Grid, Plan
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.losses import Loss
-    from linsep.solution import FloatArray
-    from linsep.solvers.grid.newton import IntArray
+from linsep.solution import FloatArray
+from linsep.solvers.grid.newton import Base, Grid, IntArray, Plan
 
 _FAR = 5.0  # times the root mean square of t: no row moves further, as a rule
 _MOST = 0.5  # of the rows: a larger band is not worth it

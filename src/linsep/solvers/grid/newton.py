@@ -16,25 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
+from linsep.data import Block
 from linsep.errors import NonFinite
 from linsep.monitoring import note
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.problem.gram import symmetric
-from linsep.solution import Linearised
+from linsep.solution import FloatArray, Linearised
 from linsep.solvers.linalg.factor import solve_spd_with_pivot
 from linsep.solvers.newton.directions import BLUR, SURE
 from linsep.solvers.run import SAFETY, Run, linearised
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

@@ -11,23 +11,19 @@ and enters the gap of a model by |r|^2/(2 lam). Where that might show, the Hessi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from linsep.data import Block
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
+from linsep.solution import FloatArray
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import row_norms
 from linsep.solvers.grid import kinks as grid_kinks
 from linsep.solvers.grid.newton import Base, Grid, Move
 from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton import native as native_newton
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.solution import FloatArray
 
 _CORRECTIONS = 8  # of the way from one base to the next, at most
 _CORRECT = 0.05  # half the squared decrement of the last, as a multiple of what one step may cover

@@ -12,19 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.data import Dataset, dataset
+from linsep.losses import Loss
 from linsep.penalties import ElasticNet
 from linsep.problem.gram_rows import GramRows
 from linsep.problem.recipe import Recipe
-
-if TYPE_CHECKING:
-    from linsep.losses import Loss
-    from linsep.solution import FloatArray, Solution
+from linsep.solution import FloatArray, Solution
 
 IntArray = npt.NDArray[np.int64]
 

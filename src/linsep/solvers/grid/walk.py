@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep.monitoring import advance, note
 from linsep.problem import Problem
+from linsep.solution import FloatArray, Stop
 from linsep.solvers import sampling
 from linsep.solvers.grid import kinks as grid_kinks
 from linsep.solvers.grid.newton import Base, Grid, GridModel, Plan
 from linsep.solvers.grid.pilot import Pilot, noisy
 from linsep.solvers.run import LimitReached, Run
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray, Stop
 
 _NEAR = 3e-3  # half the squared decrement, as a share of P, that one step from a base may cover
 _REACH = 0.7  # the same for a small tol, as a multiple of its root: the gap grows like the square

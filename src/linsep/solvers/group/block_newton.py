@@ -14,29 +14,23 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep.errors import Refused
 from linsep.interrupts import OutOfTime, checking, lapack
 from linsep.monitoring import note
-from linsep.penalties import ElasticNet
+from linsep.penalties import ElasticNet, GroupElasticNet
 from linsep.problem import Problem
 from linsep.problem.duality import balanced_v, group_values
-from linsep.solution import Solution, Status, Stop, TraceRecord
+from linsep.problem.grouped import GroupProblem
+from linsep.solution import FloatArray, Linearised, Solution, Status, Stop, TraceRecord
 from linsep.solvers.group.quadratic import minimise
 from linsep.solvers.run import LimitReached, linearised
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from linsep.penalties import GroupElasticNet
-    from linsep.problem.grouped import GroupProblem
-    from linsep.solution import FloatArray, Linearised
-
-    IntArray = npt.NDArray[np.int64]
-    BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 NAME = "block-newton"
 ALL = 200  # features up to which the working set is everything

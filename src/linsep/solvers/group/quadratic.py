@@ -10,16 +10,13 @@ primal-dual Newton method follows mu to 0 (Chan, Golub and Mulet, SIAM J. Scient
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg as sl
 
 from linsep.interrupts import lapack
-
-if TYPE_CHECKING:
-    from linsep.penalties import GroupElasticNet
-    from linsep.solution import FloatArray
+from linsep.penalties import GroupElasticNet
+from linsep.solution import FloatArray
 
 ROUNDS = 8
 GRADIENT_STEPS = 60  # in the first round; twice as many in each that follows, up to MOST_STEPS

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,13 +20,10 @@ import scipy.sparse as sp
 from linsep.data import Memory
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.problem.grouped import GroupProblem
+from linsep.solution import Explicit, FloatArray, Linearised, Solution, Status, Stop
 
-if TYPE_CHECKING:
-    from linsep.problem.grouped import GroupProblem
-    from linsep.solution import Explicit, FloatArray
-
-    Solve = Callable[[Problem, FloatArray, Stop], Solution]
+Solve = Callable[[Problem, FloatArray, Stop], Solution]
 
 SMALL = 0.02  # share of tol that the penalty on unpenalised features may cost
 ROUNDS = 5  # times that it is made smaller

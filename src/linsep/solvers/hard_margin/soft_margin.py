@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep import _kernels
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Explicit, Status
+from linsep.solution import Explicit, FloatArray, Status
 from linsep.solvers.cost.shape import sampled_mean
 from linsep.solvers.dual_ascent import solve as dual_ascent
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
-    from linsep.solvers.run import Run
+from linsep.solvers.run import Run
 
 _BOUND = 1000.0  # C mean |x|^2: a hundred times the largest multiplier of the texts tried
 _TRIALS = 3

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,7 +31,7 @@ from linsep.data import Location, Memory
 from linsep.losses import Absolute, zero_margin
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
 from linsep.solvers.interior.central_path import Path
 from linsep.solvers.interior.crossover import crossable, exact
 from linsep.solvers.interior.kinked import CROSSOVER_GAP, VERTEX
@@ -39,9 +39,6 @@ from linsep.solvers.interior.start import exact_fit, squared_start
 from linsep.solvers.interior.vertex import solve_through
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.run import LimitReached, Run, begin
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 NAME = "absolute-rows"
 ROUNDS = 3  # of iterations between attempts to cross over

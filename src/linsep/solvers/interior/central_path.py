@@ -13,24 +13,21 @@ counts in the gap (``solvers/dual_infeasibility.py``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep import _kernels
+from linsep.data import Block
+from linsep.losses import Loss
 from linsep.problem import Problem, dot
 from linsep.problem.pointwise import CURVATURE
+from linsep.solution import FloatArray
 from linsep.solvers.dual_infeasibility import Imbalance
 from linsep.solvers.interior.mehrotra import STEP_FRACTION, PredictorCorrector
 from linsep.solvers.linalg.factor import Factor, solve_spd
 from linsep.solvers.run import Run
 
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.losses import Loss
-    from linsep.solution import FloatArray
-
-    Kept = tuple[float, float, FloatArray, FloatArray]  # gap, value, theta, u
+Kept = tuple[float, float, FloatArray, FloatArray]  # gap, value, theta, u
 
 PLANES = 10  # numbers per row: kernels/interior/passes.hpp names them
 FIRST_MU = 3.0  # mu to begin with, as a multiple of the objective per row

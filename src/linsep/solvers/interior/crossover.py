@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from linsep import _kernels
 from linsep.problem import dot
+from linsep.solution import FloatArray
 from linsep.solvers.interior.central_path import Path
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 ORDER = 320  # up to which the exact solution is looked for
 MAX_ROUNDS = 40

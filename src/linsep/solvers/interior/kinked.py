@@ -11,14 +11,12 @@ directions along which no score changes are penalised (``null_directions``), and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from linsep import _kernels
-from linsep.losses import NAMES, Loss, get
+from linsep.losses import NAMES, CoupledLoss, Loss, get
 from linsep.problem import Problem
-from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.interior.central_path import LIMIT, Path, compiled, feasible
@@ -27,10 +25,6 @@ from linsep.solvers.interior.start import exact_fit, flat_answer, null_direction
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.run import SAFETY, LimitReached, Run, begin
-
-if TYPE_CHECKING:
-    from linsep.losses import CoupledLoss
-    from linsep.solution import FloatArray
 
 CROSSOVER_GAP = 1e-9  # relative gap from which the free rows are known, as a rule
 VERTEX = 1e-11  # relative gap above which a vertex is not the optimal one

@@ -30,26 +30,21 @@ Reference: Mehrotra, On the implementation of a primal-dual interior point metho
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep.data import Location
 from linsep.losses import zero_margin
+from linsep.problem import Problem
 from linsep.problem.duality import dot
-from linsep.solution import Explicit
+from linsep.solution import Explicit, FloatArray
 from linsep.solvers.interior import quadratic_rows
 from linsep.solvers.interior.mehrotra import PredictorCorrector, blocking, step_to_boundary
 from linsep.solvers.interior.quadratic_rows import RowPath, RowStep
-from linsep.solvers.linalg.schur_cg import AFFORDABLE, EXPENSIVE, System
-from linsep.solvers.run import LimitReached
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
-    from linsep.solvers.linalg.schur_cg import Part
-    from linsep.solvers.run import Run
+from linsep.solvers.linalg.schur_cg import AFFORDABLE, EXPENSIVE, Part, System
+from linsep.solvers.run import LimitReached, Run
 
 IntArray = npt.NDArray[np.int64]
 

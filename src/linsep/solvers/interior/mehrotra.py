@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep.errors import NonFinite
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
+from linsep.solution import FloatArray
 
 STEP_FRACTION = 0.995  # of the way to the boundary
 LEAST_CENTRING = 1e-6  # mu, as a share of the mean product, at least

@@ -8,16 +8,13 @@ The distances to the ends are kept beside u: where u is within rounding of an en
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.losses import Loss
 from linsep.problem.duality import dot
+from linsep.solution import FloatArray
 from linsep.solvers.interior.mehrotra import blocking
-
-if TYPE_CHECKING:
-    from linsep.losses import Loss
-    from linsep.solution import FloatArray
 
 SLACK = 0.1  # the largest multiplier r that a row with none begins with
 FLOOR = 0.01  # of the largest u, or of its range: how near the ends the rows begin, at most

@@ -20,13 +20,11 @@ Zhang, Communication-efficient distributed optimization using an approximate New
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from linsep.data import Location
 from linsep.problem import Problem
-from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work
@@ -39,10 +37,7 @@ from linsep.solvers.interior.start import flat_answer
 from linsep.solvers.interior.subsampling import Pilot
 from linsep.solvers.run import LimitReached, Run, begin
 
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
-
-    Point = tuple[FloatArray, FloatArray, float]  # theta, u of the band, a lower bound
+Point = tuple[FloatArray, FloatArray, float]  # theta, u of the band, a lower bound
 
 ENTRIES = 500_000  # of X, below which all rows are as quick
 MANY_ROWS = 60  # per feature: with fewer a band that is sure to hold the kink is most of the rows

@@ -13,25 +13,21 @@ Reference: Mehrotra, On the implementation of a primal-dual interior point metho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from linsep import _kernels
-from linsep.data import Location
+from linsep.data import Block, Location
 from linsep.losses import zero_margin
+from linsep.problem import Problem
 from linsep.problem.duality import dot
 from linsep.problem.pointwise import CURVATURE
-from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
 from linsep.solvers.interior.mehrotra import PredictorCorrector, step_to_boundary
 from linsep.solvers.interior.quadratic_rows import RowPath, RowStep
 from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.run import LimitReached, Run, linearised
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
 
 _SQUARED_HINGE = (0.25, (0.0, np.inf), (1.0,))  # conjugate, domain and breakpoints
 LIMIT = 60  # iterations

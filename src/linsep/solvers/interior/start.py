@@ -7,23 +7,17 @@ iterations.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from linsep.data import Location
+from linsep.data import Block, Location
 from linsep.interrupts import lapack
 from linsep.losses import Squared, SquaredHinge, zero_margin
 from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
-from linsep.solution import Stop
+from linsep.solution import FloatArray, Stop
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.subsampled import Adaptive
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.solution import FloatArray
 
 EXACT = 1e-12  # share of the objective that rounding may leave of an exact fit
 _NATIVE_WORK = 3e8  # multiply-adds of a Gram up to which one thread makes the start

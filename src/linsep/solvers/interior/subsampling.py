@@ -8,27 +8,23 @@ few rows of heavy tails knows nothing of the problem: those belong to every samp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data import Memory
+from linsep.data import Block, Dataset, Memory
 from linsep.interrupts import lapack
 from linsep.problem import Problem
+from linsep.solution import FloatArray
 from linsep.solvers import sampling
 from linsep.solvers.interior.central_path import Path, compiled
 from linsep.solvers.interior.start import squared_start
 from linsep.solvers.run import Run
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from linsep.data import Block, Dataset
-    from linsep.solution import FloatArray
-
-    Rows = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
 
 TOL = 1e-3  # of the pilot; the last digits cost an iteration or two each
 _SAMPLE = 2000  # rows from which medians are taken

@@ -9,7 +9,6 @@ zero determine theta (purification: Megiddo, "On finding primal- and dual-optima
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
@@ -18,10 +17,8 @@ import scipy.sparse as sp
 from linsep.data import Location
 from linsep.interrupts import if_in_time, lapack
 from linsep.losses import zero_margin
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray, Solution
+from linsep.problem import Problem
+from linsep.solution import FloatArray, Solution
 
 ORDER = 320  # unknowns up to which the null space of the rows is computed
 ENTRIES = 4_000_000  # numbers up to which the rows are copied as a dense matrix

@@ -17,25 +17,21 @@ References: Friedman, Hastie and Tibshirani, Regularization paths for generalize
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.data import Block, Dataset
 from linsep.data.memory import kernel_rows, readable
 from linsep.interrupts import slices
+from linsep.problem import Problem
 from linsep.problem.duality import balanced_v
-from linsep.solution import Status
+from linsep.solution import FloatArray, Status
 from linsep.solvers.interior import l1 as interior_l1
 from linsep.solvers.linalg.schur_cg import Part
 from linsep.solvers.run import SAFETY, LimitReached, Run, linearised
-
-if TYPE_CHECKING:
-    from linsep.data import Block, Dataset
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

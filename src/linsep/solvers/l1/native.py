@@ -5,18 +5,13 @@ Prox-Newton on the Hessian of all features, as in ``prox_newton.py``, on one blo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from linsep import _kernels
-from linsep.solution import Linearised
+from linsep.problem import Problem
+from linsep.solution import FloatArray, Linearised
 from linsep.solvers import sampling
 from linsep.solvers.run import SAFETY, Run
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
 
 ENTRIES = 1_000_000  # stored numbers of X; more are better shared by threads
 _MAX_STEPS = 100

@@ -15,22 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from linsep import _kernels
 from linsep.data import Location
-from linsep.problem import Tried, dot
+from linsep.penalties import ElasticNet
+from linsep.problem import Problem, Tried, dot
+from linsep.solution import FloatArray
 from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton.cluster import NonquadraticProbe
 from linsep.solvers.run import linearised
-
-if TYPE_CHECKING:
-    from linsep.penalties import ElasticNet
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

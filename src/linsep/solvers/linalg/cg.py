@@ -9,16 +9,13 @@ Reference: Hestenes and Stiefel, Methods of conjugate gradients for solving line
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep.problem import dot
+from linsep.solution import FloatArray
 
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
-
-    Operator = Callable[[FloatArray], FloatArray]
+Operator = Callable[[FloatArray], FloatArray]
 
 
 class Iterate:

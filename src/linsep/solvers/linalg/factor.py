@@ -7,16 +7,12 @@ Reference: Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import scipy.linalg as sl
 
 from linsep import _kernels
 from linsep.interrupts import dense_product, lapack
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
+from linsep.solution import FloatArray
 
 # Order up to which a system is solved by the kernels: LAPACK wakes other threads, and on a busy machine
 # waits for them far longer than the factorisation takes.

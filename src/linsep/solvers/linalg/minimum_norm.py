@@ -9,16 +9,13 @@ pseudo-inverse solution.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep.interrupts import lapack
+from linsep.problem import Problem
+from linsep.solution import FloatArray
 from linsep.solvers.linalg.factor import NULL_EIGENVALUE, Factor
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
 
 
 def null_space(S: FloatArray) -> FloatArray:

@@ -21,23 +21,19 @@ Crammer, Singer 2001 (the problem); Li, Sun, Toh 2018 (proximal points with semi
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep.losses import CrammerSinger
 from linsep.problem.coupled import CoupledProblem, not_finite
 from linsep.problem.max_margin import MaxMarginProblem
-from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
 from linsep.solvers.multiclass import crammer_singer_ascent
 from linsep.solvers.multiclass.crammer_singer_directions import newton_step
 from linsep.solvers.multiclass.crammer_singer_dual import dual_point
 from linsep.solvers.multiclass.softmax import sample
 from linsep.solvers.multiclass.softmax_directions import zero_sum
 from linsep.solvers.run import SAFETY, LimitReached, Run
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 _FIRST = 1.0  # sigma: scores within about 1 of the lead share p
 _CURVED = 30.0  # curvature of the first smoothed losses, sigma |x|^2, as a multiple of lam, at most

@@ -14,17 +14,14 @@ Keerthi, Sundararajan, Chang, Hsieh, Lin 2008 (the method); Hestenes 1969, Powel
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep import _kernels
+from linsep.problem import MaxMarginProblem
+from linsep.solution import FloatArray
 from linsep.solvers.multiclass.crammer_singer_dual import dual_point
-
-if TYPE_CHECKING:
-    from linsep.problem import MaxMarginProblem
-    from linsep.solution import FloatArray
-    from linsep.solvers.run import Run
+from linsep.solvers.run import Run
 
 _NEWTON_STEPS = 12  # that a fit takes without ascent, about
 _LEAST_BUDGET = 40.0  # epochs as dear as these steps, from which ascent is worth a try

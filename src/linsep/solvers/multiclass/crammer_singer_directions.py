@@ -10,19 +10,16 @@ m is often the smaller number, and with A_i = F_i F_i' the system is, for zeta =
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
+from linsep.problem import CoupledProblem
+from linsep.problem.max_margin import MaxMarginProblem
+from linsep.solution import FloatArray
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.multiclass.softmax_directions import Diagonal, zero_sum
-
-if TYPE_CHECKING:
-    from linsep.problem import CoupledProblem
-    from linsep.problem.max_margin import MaxMarginProblem
-    from linsep.solution import FloatArray
 
 _ORDER = 4000  # of a matrix that is factorised
 _PRODUCTS = 1000

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from linsep.interrupts import lapack
-from linsep.solution import Explicit
-
-if TYPE_CHECKING:
-    from linsep.problem import MaxMarginProblem
-    from linsep.solution import FloatArray
+from linsep.problem import MaxMarginProblem
+from linsep.solution import Explicit, FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

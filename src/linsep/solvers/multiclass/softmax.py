@@ -15,13 +15,11 @@ Many rows per feature: a pilot on a sample of the rows, in which every class is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from linsep.data import Location
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
 from linsep.solvers.multiclass.softmax_directions import (
     MOST_EXACT,
     ConjugateGradients,
@@ -36,9 +34,6 @@ from linsep.solvers.multiclass.softmax_directions import (
 from linsep.solvers.multiclass.softmax_recession import refuse_separable, shortest
 from linsep.solvers.run import LimitReached, Run
 from linsep.solvers.sampling import bounded, draw_by_class, evenly
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 MAX_STEPS = 200
 _POLISH = 1_000_000  # n d k below which the answer is taken to working precision

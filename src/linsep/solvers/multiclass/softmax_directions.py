@@ -26,17 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linsep import _kernels
+from linsep.problem.coupled import CoupledProblem
+from linsep.solution import FloatArray
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, Inverse
-
-if TYPE_CHECKING:
-    from linsep.problem.coupled import CoupledProblem
-    from linsep.solution import FloatArray
 
 MOST_EXACT = 150  # unknowns
 _BLOCK_ORDER = 2000  # features of a block that is inverted at all

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +21,11 @@ import numpy.typing as npt
 from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
 from linsep.solvers.l1 import prox_newton
 from linsep.solvers.multiclass import softmax, softmax_l1_columns
 from linsep.solvers.newton import cluster as newton_cluster
 from linsep.solvers.run import LimitReached, Run
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

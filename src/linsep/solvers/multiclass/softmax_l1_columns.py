@@ -19,7 +19,7 @@ Reference: Friedman, Hastie and Tibshirani, Regularization paths for generalized
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +29,10 @@ from linsep import _kernels
 from linsep.data import Location
 from linsep.interrupts import lapack
 from linsep.problem.coupled import CoupledProblem
-from linsep.solution import Linearised
+from linsep.solution import FloatArray, Linearised
 from linsep.solvers.l1.coordinate import NEARLY, Stored
 from linsep.solvers.linalg import cg
 from linsep.solvers.run import LimitReached, Run
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 

@@ -7,18 +7,14 @@ some rows of one class have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from linsep.data import Location, Memory
 from linsep.errors import SeparableData
+from linsep.problem.coupled import CoupledProblem
 from linsep.separability import Inseparable, Separable, decide
+from linsep.solution import FloatArray
 from linsep.solvers.linalg.minimum_norm import null_space
-
-if TYPE_CHECKING:
-    from linsep.problem.coupled import CoupledProblem
-    from linsep.solution import FloatArray
 
 MAX_FEATURES = 4000  # features up to which the null space of the rows is computed
 MAX_ENTRIES = (

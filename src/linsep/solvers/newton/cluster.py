@@ -16,27 +16,21 @@ which is exact for B and Newton's for the others. The dual point of the certific
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from linsep.problem import Problem, dot
-from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.data import Block, Dataset
+from linsep.losses import Loss
+from linsep.problem import Problem, Tried, dot
+from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
-from linsep.solvers.newton.directions import Cholesky
+from linsep.solvers.newton.directions import Cholesky, Step
 from linsep.solvers.run import HandOver, Run
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from linsep.data import Block, Dataset
-    from linsep.losses import Loss
-    from linsep.problem import Tried
-    from linsep.solution import FloatArray
-    from linsep.solvers.newton.directions import Step
 
 FEATURES = 1000
 PILOT_ROWS = 50  # per feature, of a pilot whose optimum leaves two or three rounds

@@ -10,23 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linsep.data import Block
 from linsep.losses import zero_margin
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Solution, Status, Stop
+from linsep.solution import FloatArray, Solution, Status, Stop
 from linsep.solvers.run import LimitReached, Run, linearised
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.solution import FloatArray
 
 STAGES = (1e2, 1e5, 1e8, 1e11)
 
-Solve = Callable[[Problem, "FloatArray", Stop, int], Solution]
+Solve = Callable[[Problem, FloatArray, Stop, int], Solution]
 
 
 def applies(problem: Problem) -> bool:

@@ -18,22 +18,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from linsep.data import Location
-from linsep.problem import dot
+from linsep.problem import Problem, dot
+from linsep.solution import FloatArray
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.linalg import cg
 from linsep.solvers.linalg.factor import Factor, solve_spd
-from linsep.solvers.run import CLOSING_DECREMENT
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
-    from linsep.solvers.run import Run
+from linsep.solvers.run import CLOSING_DECREMENT, Run
 
 #: The step, the squared Newton decrement -g.delta, and |r|^2 of the residual r = H delta + g (weights).
 Step = tuple["FloatArray", float, float]

@@ -9,24 +9,19 @@ Its answer y gives w = (X - mu)' V E^(-1/2) y. Smooth losses, and those made of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
 from linsep import _kernels
-from linsep.data import Memory
+from linsep.data import Block, Memory
 from linsep.interrupts import dense_product, lapack
 from linsep.problem import Problem, dot
-from linsep.solution import Explicit, Solution, Status, Stop
+from linsep.solution import Explicit, FloatArray, Solution, Status, Stop
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
 from linsep.solvers.newton import gram_space
 from linsep.solvers.run import LimitReached, Run, begin
-
-if TYPE_CHECKING:
-    from linsep.data import Block
-    from linsep.solution import FloatArray
 
 MAX_ORDER = 6000  # rows, or features, up to which a matrix of that order is factorised
 MAX_ORDER_SMOOTH = 3000  # the same for smooth losses, which have other ways

@@ -30,23 +30,17 @@ the proximal point algorithm, 1976. Li, Sun and Toh, A highly efficient semismoo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from linsep.interrupts import lapack
-from linsep.losses import zero_margin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import numpy.typing as npt
-
-    from linsep.losses import Loss
-    from linsep.solution import FloatArray
+from linsep.losses import Loss, zero_margin
+from linsep.solution import FloatArray
 
 MAX_STEPS = 60  # of Newton's method for one proximal term
 MAX_PROXIMAL_TERMS = 14

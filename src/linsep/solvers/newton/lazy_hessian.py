@@ -15,22 +15,17 @@ Montanari, Convergence rates of sub-sampled Newton methods, 2015 (approximate He
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from linsep import _kernels
 from linsep.data.memory import kernel_rows, readable
+from linsep.problem import Problem
 from linsep.problem.pointwise import CURVATURE
+from linsep.solution import FloatArray
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, prices
 from linsep.solvers.linalg.factor import Factor
-from linsep.solvers.newton.directions import REPAIRABLE, truncated_work
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
-    from linsep.solvers.newton.directions import Preconditioner
+from linsep.solvers.newton.directions import REPAIRABLE, Preconditioner, truncated_work
 
 FACTOR = 12.0  # by which the weight of a row may differ from the one it has in M
 NEGLIGIBLE = 1e-3  # weight of a row that may be missing in M, as a share of the largest

@@ -8,7 +8,6 @@ visible in the coefficients.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from linsep import _kernels
 from linsep.data import Location
 from linsep.penalties import ElasticNet
 from linsep.problem import Problem
-from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape, hardness, sampled_mean
 from linsep.solvers.cost.work import Work, sweeps
@@ -25,9 +24,6 @@ from linsep.solvers.newton import recession
 from linsep.solvers.newton import solve as newton
 from linsep.solvers.newton.directions import Cholesky
 from linsep.solvers.run import SAFETY, Run
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
 
 ENTRIES = 500_000  # stored numbers of X; twice as many if there are rows enough for a pilot
 FEATURES = 300

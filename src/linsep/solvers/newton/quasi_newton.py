@@ -15,20 +15,16 @@ quasi-Newton matrices, 1994 (compact form).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from linsep.problem import dot
+from linsep.problem import Problem, dot
+from linsep.solution import FloatArray
 from linsep.solvers import sampling
-from linsep.solvers.newton.directions import diagonal_of
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
-    from linsep.solvers.newton.directions import Preconditioner, Step
-    from linsep.solvers.newton.solve import Direction
-    from linsep.solvers.run import Run
+from linsep.solvers.newton.directions import Preconditioner, Step, diagonal_of
+from linsep.solvers.newton.solve import Direction
+from linsep.solvers.run import Run
 
 MEMORY, LEAST_MEMORY = 20, 5  # pairs; fewer if products with them would cost as much as a sweep
 SAMPLE = 256  # rows that show the diagonal and the first step

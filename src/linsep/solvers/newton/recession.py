@@ -13,29 +13,23 @@ along theta. The candidate is then checked against every row.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from linsep import _kernels
-from linsep.data import Location
+from linsep.data import Block, Location
 from linsep.errors import SeparableData
 from linsep.interrupts import lapack
 from linsep.penalties import ElasticNet
-from linsep.problem import Problem
+from linsep.problem import GroupProblem, Problem
 from linsep.problem.closing_rows import margin_error
 from linsep.problem.gram import symmetric
 from linsep.separability import WIDE, Inseparable, Separable, decide
+from linsep.solution import FloatArray
 from linsep.solvers.linalg.factor import NULL_EIGENVALUE
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from linsep.data import Block
-    from linsep.problem import GroupProblem
-    from linsep.solution import FloatArray
-
-    IntArray = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.int64]
 
 NEARLY_SEPARATED = 0.1  # objective, as a share of that at 0, below which classes may be separated
 FAR = 1e-6  # curvature beside the largest of a row that may have run away

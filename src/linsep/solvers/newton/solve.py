@@ -12,18 +12,14 @@ exact search Newton's method is finite for piecewise quadratic losses (Keerthi a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from linsep.problem import Tried, dot
-from linsep.solution import Linearised, Solution, Status, Stop
+from linsep.problem import Problem, Tried, dot
+from linsep.solution import FloatArray, Linearised, Solution, Status, Stop
 from linsep.solvers.newton import recession
 from linsep.solvers.run import CLOSING_DECREMENT, HandOver, LimitReached, Run, linearised
-
-if TYPE_CHECKING:
-    from linsep.problem import Problem
-    from linsep.solution import FloatArray
 
 FINE = 1e-15  # a decrement below this share of P is rounding noise
 WRONG_CURVATURE_STEP = 0.1  # length of a step that shows the curvatures to be wrong

@@ -8,7 +8,6 @@ too, it preconditions conjugate gradients, and where these cost more than a fact
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from linsep.data import Location
 from linsep.interrupts import if_in_time
 from linsep.losses import Squared, zero_margin
 from linsep.problem import Problem, dot
-from linsep.solution import Solution, Status, Stop
+from linsep.solution import FloatArray, Solution, Status, Stop
 from linsep.solvers import sampling
 from linsep.solvers.cost.shape import Shape
 from linsep.solvers.cost.work import Work, sweeps
@@ -25,14 +24,16 @@ from linsep.solvers.linalg.factor import Factor
 from linsep.solvers.newton import gram_reduction
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
-from linsep.solvers.newton.directions import Cholesky, ConjugateGradients, truncated_work
+from linsep.solvers.newton.directions import (
+    Cholesky,
+    ConjugateGradients,
+    Preconditioner,
+    Step,
+    truncated_work,
+)
 from linsep.solvers.newton.lazy_hessian import LazyHessian, prices_of
 from linsep.solvers.newton.quasi_newton import REST, QuasiNewton
 from linsep.solvers.run import Run, linearised
-
-if TYPE_CHECKING:
-    from linsep.solution import FloatArray
-    from linsep.solvers.newton.directions import Preconditioner, Step
 
 MANY = 25  # rows per feature from which a pilot's Hessian is a good preconditioner
 PILOT_PART = 0.1  # the share of the rows that makes it
