@@ -103,13 +103,14 @@ fuzz: $(BUILT) ## read damaged files of every kind: make fuzz TARGET=libsvm COUN
 
 .PHONY: spark-ready spark-test
 spark-ready: $(BUILT)
+	.ci/need spark-test java=openjdk-17-jre-headless
 	$(PIP) install --quiet "pyspark>=4"
 
 spark-test: spark-ready ## fit and predict on Spark in local mode (needs Java 17)
 	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m spark tests/spark
 
 browser-test: $(BUILT) ## open the HTML report in a real browser (installs Debian's chromium if it may)
-	.ci/need_browser
+	.ci/need browser-test chromium=chromium chromedriver=chromium-driver
 	$(BIN)/python -m pytest -m browser tests/browser
 
 # Other platforms, compilers and instruction sets. Each builds into its own folder below build/.
@@ -122,6 +123,7 @@ platforms: $(BUILT) ## compile the kernels with clang for Linux, macOS and Windo
 	$(BIN)/python .ci/platforms.py $(TARGETS)
 
 clang: $(BUILT) ## build the module with clang++ and run the kernel tests on it
+	.ci/need clang clang++=clang
 	CXX=clang++ .ci/variant clang -DLINSEP_WERROR=ON -- -m pytest -q -m "not slow" tests/kernels
 
 # A machine without AVX-512 runs those kernels with eight lanes in AVX2 registers: the same sums in the same order.
@@ -211,16 +213,18 @@ clean: ## remove everything that was built, and the virtual environment
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests examples benchmarks docs -name __pycache__ -prune -exec rm -rf {} +
 
+NEW_VENV = test -x $(BIN)/python || { .ci/need setup $(firstword $(CXX))=g++ cc=gcc && $(PYTHON) .ci/check_python.py && $(PYTHON) -m venv $(VENV); }
+
 # The environment: once, and again when the requirements change.
 $(READY): pyproject.toml CMakeLists.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(NEW_VENV)
 	$(PIP) install --quiet $(DEV_REQUIRES)
 	$(PIP) install --quiet --no-build-isolation $(STRICT) --editable ".[dev]"
 	touch $@
 
 # A build directory of its own: `make test` afterwards compiles all instruction sets.
 $(DEMO_READY): pyproject.toml CMakeLists.txt $(KERNELS)
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(NEW_VENV)
 	$(PIP) install --quiet $(BUILD_REQUIRES)
 	$(PIP) install --quiet --no-build-isolation --editable ".[cli]" \
 	  --config-settings=cmake.define.LINSEP_NATIVE=ON --config-settings=build-dir=build/native

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -108,3 +109,16 @@ def test_the_bill_of_materials_lists_packages_and_files(wheel):
     }
     subprocess.run(command, check=True, capture_output=True)
     assert wheel.with_suffix(".cdx.json").read_text("utf-8") == text
+
+
+def test_a_verb_names_the_programs_and_packages_that_are_missing(tmp_path):
+    for name in ("bash", "id"):  # without apt-get, which might install the package
+        (tmp_path / name).symlink_to(shutil.which(name))
+    command = ["bash", ROOT / ".ci" / "need", "some-verb", "bash=bash", "no-such-program=package"]
+    done = subprocess.run(
+        command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "some-verb needs no-such-program. On Debian: sudo apt-get install package\n"
+    )
