@@ -20,7 +20,7 @@ from linsep.certificates import Optimality, target_units
 from linsep.data import Memory
 from linsep.losses import Squared
 from linsep.penalties import ElasticNet
-from linsep.problem import Problem
+from linsep.problem import Problem, dot
 from linsep.sklearn import fitting, ordinary
 from linsep.sklearn.fitting import Minimum
 from linsep.sklearn_objectives import FloatArray
@@ -31,8 +31,8 @@ from linsep.solvers.linalg import cg
 _WELL_CONDITIONED = 1e-6
 #: Share of its squares that a column must vary by for its Gram matrix to be centred afterwards.
 _CANCELLATION = 1e-6
-#: Bounds of the relative residual of conjugate gradients, and of their steps.
-_LEAST_RESIDUAL, _LARGEST_RESIDUAL, _MAX_CG = 1e-11, 1e-6, 1000
+#: Relative residual of conjugate gradients without a penalty, and a bound on their steps.
+_RESIDUAL, _MAX_CG = 1e-8, 1000
 #: Features that a working set of an absolute penalty begins with, at least and as one part in so many of all, most
 #: features of it, and rounds of growing it.
 _FIRST, _SHARE, _MOST_FEATURES, _ROUNDS = 20, 8, 1000, 40
@@ -189,45 +189,61 @@ def sparse_ridge(
 ) -> Minimum | None:
     """Ridge regression on sparse rows by conjugate gradients on the centred rows; None if that proves nothing.
 
-    The residuals are reduced to a hundredth of ``tol``, relatively, to 1e-6 at most. Without a penalty the minimiser
-    must be proven to be the only one: of several, another method finds the one of least norm.
+    ``tol`` is the relative gap to prove. Without a penalty the minimiser must be proven to be the only one: of
+    several, another method finds the one of least norm.
     """
-    residual = min(max(1e-2 * tol, _LEAST_RESIDUAL), _LARGEST_RESIDUAL)
-    unique = (alphas > 0.0).all()
+    unique = bool((alphas > 0.0).all())
     if X.dtype != np.float64 or not (unique or X.shape[0] > X.shape[1]):
         return None
-    X, d = X.tocsr(), X.shape[1]
-    s = np.ones(X.shape[0]) if weight is None else weight
-    mass = float(s.sum())
-    mean, y_mean = np.zeros(d), np.zeros(Y.shape[1])
-    if fit_intercept:
-        mean, y_mean = np.asarray(X.T @ s) / mass, (s @ Y) / mass
-    entries = (
-        X.data * X.data if weight is None else X.data * X.data * np.repeat(s, np.diff(X.indptr))
-    )
-    squares = np.bincount(X.indices, entries, minlength=d) - mass * mean**2
-    W, across = np.empty((d, Y.shape[1])), X.T
+    X, W, proofs = X.tocsr(), np.empty((X.shape[1] + 1, Y.shape[1])), []
+    for j, alpha in enumerate(alphas.tolist()):
+        offset = -np.ascontiguousarray(Y[:, j])
+        problem = _problem(X, offset, weight, _ridge_penalty(alpha), fit_intercept)
+        if problem is None:
+            return None
+        theta = _conjugate_gradients(problem, tol)
+        if theta is None:
+            return None
+        proof = _proof_at(problem, theta, alpha, tol)
+        if not (proof.certified and (unique or math.isfinite(proof.coef_error))):
+            return None
+        W[:, j] = theta
+        proofs.append(proof)
+    return Minimum(W, certificates.combine(proofs), _PASSES)
+
+
+def _conjugate_gradients(problem: Problem, tol: float) -> FloatArray | None:
+    """Minimiser of a sum of squares within ``tol`` of its minimum, relatively; None if the steps do not suffice.
+
+    The intercept is minimised out, which centres the rows: H = sum h (x - m)(x - m)' + lam I. The decrease of the
+    objective is (b + r).x/2 at the step x with residual r = b - H x, and it lies at most |r|^2/(2 lam) above the
+    minimum. Without a penalty the residuals are reduced by a fixed factor.
+    """
+    lam, d = problem.lam, problem.data.d
+    value, g = problem.value_gradient(np.zeros(d + 1))
+    squares, sums, mass = problem.moments()
+    mean, constant = np.zeros(d), 0.0
+    if problem.fit_intercept:
+        mean, constant = sums / mass, -g[-1] / mass
+        value += 0.5 * g[-1] * constant
+    diagonal = np.maximum(squares - mass * mean**2, 0.0) + lam
+    unit = 1.0 / np.maximum(diagonal, np.finfo(float).tiny)
+    right = mean * g[-1] - g[:-1]
+
+    def times(w: FloatArray) -> FloatArray:
+        out = problem.hess_vec(np.append(w, -dot(mean, w)))
+        return np.asarray(out[:-1] - out[-1] * mean)
 
     def converged(at: cg.Iterate) -> bool:
-        return at.rho <= residual * residual * at.rho_first
+        if not lam:
+            return at.rho <= _RESIDUAL * _RESIDUAL * at.rho_first
+        gap = dot(at.r, at.r) / (2.0 * lam)
+        if gap > _SAFE * tol * value:
+            return False
+        return gap <= _SAFE * tol * (value - 0.5 * dot(right + at.r, at.x))
 
-    for j, alpha in enumerate(alphas.tolist()):
-
-        def times(w: FloatArray, alpha: float = alpha) -> FloatArray:
-            z = X @ w - mean @ w
-            z = z if weight is None else s * z
-            return np.asarray(across @ z - mean * z.sum() + alpha * w)
-
-        z = s * (Y[:, j] - y_mean[j])
-        unit = 1.0 / np.maximum(np.maximum(squares, 0.0) + alpha, np.finfo(float).tiny)
-        right = np.asarray(across @ z - mean * z.sum())
-        at = cg.solve(times, lambda r, u=unit: u * r, right, converged, _MAX_CG)  # type: ignore[misc]
-        if not at.ended:
-            return None
-        W[:, j] = at.x
-    found = proven(X, Y, weight, np.vstack([W, y_mean - mean @ W]), alphas, fit_intercept)
-    sure = found is not None and (unique or math.isfinite(found.certificate.coef_error))
-    return found if sure else None
+    at = cg.solve(times, lambda r: unit * r, right, converged, _MAX_CG)
+    return np.append(at.x, constant - dot(mean, at.x)) if at.ended else None
 
 
 def elastic_net(
@@ -267,7 +283,8 @@ def elastic_net(
     else:
         return None
     theta = np.append(work.w, t_mean - mean @ work.w)
-    proof = _certificate(X, -t, None, theta, penalty, fit_intercept, tol)
+    problem = _problem(X, -t, None, penalty, fit_intercept)
+    proof = None if problem is None else _certificate(problem, theta, tol)
     if proof is None or not proof.certified:
         return None
     return Minimum(theta[:, None], proof, _PASSES)
@@ -369,43 +386,43 @@ def proven(
         return None
     proofs = []
     for column, alpha, t in zip(W.T, alphas.tolist(), Y.T, strict=True):
-        proof = _proof(X, -np.ascontiguousarray(t), weight, column, alpha, fit_intercept)
+        offset = -np.ascontiguousarray(t)
+        problem = _problem(X, offset, weight, _ridge_penalty(alpha), fit_intercept)
+        proof = None if problem is None else _proof_at(problem, column, alpha, TOL)
         if proof is None or not proof.certified:
             return None
         proofs.append(proof)
     return Minimum(W, certificates.combine(proofs), _PASSES)
 
 
-def _proof(
-    X: Any,
-    offset: FloatArray,
-    weight: FloatArray | None,
-    theta: FloatArray,
-    alpha: float,
-    fit_intercept: bool,
-) -> Optimality | None:
+def _ridge_penalty(alpha: float) -> ElasticNet:
+    """The penalty that makes alpha |w|^2 out of sums of squares, in linsep's units."""
+    return ElasticNet(0.5 / alpha if alpha else np.inf)
+
+
+def _proof_at(problem: Problem, theta: FloatArray, alpha: float, tol: float) -> Optimality:
     """The certificate of sum s (t - x.w - b)^2 + alpha |w|^2 at theta."""
-    penalty = ElasticNet(0.5 / alpha if alpha else np.inf)
-    found = _certificate(X, offset, weight, theta, penalty, fit_intercept, TOL)
-    return None if found is None else fitting.in_units(found, 2.0 * alpha if alpha else 1.0)
+    return fitting.in_units(_certificate(problem, theta, tol), 2.0 * alpha if alpha else 1.0)
 
 
-def _certificate(
+def _problem(
     X: Any,
     offset: FloatArray,
     weight: FloatArray | None,
-    theta: FloatArray,
     penalty: ElasticNet,
     fit_intercept: bool,
-    tol: float,
-) -> Optimality | None:
-    """The certificate of penalty + C sum s (t - x.w - b)^2 at theta, in linsep's units; None for extreme targets."""
+) -> Problem | None:
+    """The problem penalty + C sum s (t - x.w - b)^2; None for extreme targets."""
     loss = Squared(centre=0.0)
     if not target_units(loss, penalty, offset).plain:
         return None
     few = 1 if X.size <= _ONE_THREAD else None
     data = Memory(X, np.ones(len(offset)), offset, weight, n_threads=few)
-    problem = Problem(loss, penalty, data, fit_intercept)
+    return Problem(loss, penalty, data, fit_intercept)
+
+
+def _certificate(problem: Problem, theta: FloatArray, tol: float) -> Optimality:
+    """The certificate at theta, in linsep's units."""
     at = np.ascontiguousarray(theta).reshape(-1, 1)
     dual = Linearised(at, np.zeros_like(at))
     solution = Solution(at, dual, Status.CERTIFIED, 0.0, 0.0, (), None)

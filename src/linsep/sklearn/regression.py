@@ -162,9 +162,8 @@ class LinearRegression(Minimised, linear_model.LinearRegression):  # type: ignor
         if isinstance(X, np.ndarray):
             found = self._dense(X, Y, weight)
         else:
-            none, tol = np.zeros(Y.shape[1]), getattr(self, "tol", 1e-6)
-            free = bool(self.fit_intercept)
-            found = least_squares.sparse_ridge(X, Y, weight, none, free, tol)
+            none, free = np.zeros(Y.shape[1]), bool(self.fit_intercept)
+            found = least_squares.sparse_ridge(X, Y, weight, none, free, least_squares.TOL)
         if found is None:
             found = minimise_each(self, X, Y, weight, least_squares.TOL)
         store(self, found, X.dtype, None if y.ndim == 1 else Y.shape[1])
