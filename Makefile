@@ -81,7 +81,7 @@ oldest: ## run the tests of estimators, tuning, pipelines and inference on the o
 	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/lowest.txt --no-build-isolation --editable ".[cli,onnx,exact,dask]" \
 	  --config-settings=cmake.define.LINSEP_NATIVE=ON --config-settings=build-dir=build/oldest
 	$(OLD)/python -m pip install --quiet --constraint .venv-oldest/lowest.txt "pytest>=8,<9" pytest-xdist hypothesis mpmath \
-	  pandas polars statsmodels skops "dask[array,dataframe]" "fsspec[http]"
+	  pandas polars duckdb statsmodels skops "dask[array,dataframe]" "fsspec[http]"
 	PYTHONHASHSEED=0 OPENBLAS_NUM_THREADS=1 $(OLD)/python -m pytest -m "not slow" -o filterwarnings=default -n auto --dist worksteal \
 	  -k "not lost_in_rounding and not (ZeroOneClassifier and sample_weight_equivalence)" $(OLDEST_TESTS)
 

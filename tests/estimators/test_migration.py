@@ -142,9 +142,9 @@ def attributes():
     descent = ours.SGDClassifier().fit(X, Y)
     assert descent.t_ > 1 and descent.n_iter_ >= 1
     names = {"coefs_paths_", "scores_", "C_", "n_iter_", "Cs_"}
-    cv = ours.LogisticRegressionCV(
-        Cs=3, cv=3, l1_ratios=(0.0,), scoring="accuracy", use_legacy_attributes=True
-    )
+    cv = ours.LogisticRegressionCV(Cs=3, cv=3, scoring="accuracy")
+    if "use_legacy_attributes" in cv.get_params():  # since scikit-learn 1.8
+        cv.set_params(l1_ratios=(0.0,), use_legacy_attributes=True)
     theirs = linear_model.LogisticRegressionCV(**cv.get_params()).fit(X, Y)
     cv.fit(X, Y)
     for name in names:
