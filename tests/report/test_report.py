@@ -141,7 +141,7 @@ def test_numbers_are_those_of_others(written, cancer):
     shown = [page.ids[cell] for cell in ("tn", "fp", "fn", "tp")]
     assert shown == [str(int(cell.sum())) for cell in cells]
     loss = np.logaddexp(0, -np.where(truth, z, -z))
-    assert re.search(rf"what pushed the score {np.argmax(loss)} ", page.text)
+    assert re.search(rf"largest contributions to the score {np.argmax(loss)} ", page.text)
 
 
 def test_curves_agree_with_scikit_learn_under_weights_and_ties():
@@ -255,7 +255,7 @@ def test_regression(tmp_path):
     assert f"Mean absolute error {words.number(np.abs(r).mean())}" in page.text
     assert f"R² {words.number(model.score(X[1::2], t[1::2]))}" in page.text
     assert "95 % interval" in page.text  # unpenalised least squares: intervals are valid
-    assert f"what pushed the score {np.abs(r).argmax()} " in page.text
+    assert f"largest contributions to the score {np.abs(r).argmax()} " in page.text
 
 
 @pytest.mark.slow
@@ -399,7 +399,7 @@ def test_unknown_labels_are_errors(cancer, tmp_path, without_figures):
     model = LogisticRegression().fit(X, y)
     page = report(tmp_path, model, X, y, test=(X_test, strange))
     assert f"{int((model.predict(X_test) != strange).sum())} wrong of" in page.text
-    assert "3 held-out rows with a label the model has never seen" in page.text
+    assert "3 held-out rows with a label that the model does not know" in page.text
 
 
 @pytest.mark.parametrize(

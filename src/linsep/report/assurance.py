@@ -47,7 +47,7 @@ def proof(subject: Subject) -> Proof:
         ("Proven lower bound for all coefficients", f"{c.dual:.12g}"),
         ("Gap, rounding included", words.tiny(c.gap)),
         ("Relative gap", words.tiny(c.relative_gap)),
-        ("Asked for (tol)", f"{c.tol:g}"),
+        ("Tolerance (tol)", f"{c.tol:g}"),
         ("Largest possible error of the coefficients", _coef_error(c)),
         ("Kind of proof", _KINDS[c.kind]),
         *(
@@ -113,7 +113,7 @@ _METHODS = {
 }
 _KINDS = {
     "dual": "duality: a feasible dual point bounds the objective from below",
-    "local": "curvature around the answer",
+    "local": "curvature of the loss around the solution",
     "exact": "duality in exact rational arithmetic",
 }
 
@@ -155,7 +155,7 @@ def _says_so_itself(model: Any, error: CertificateError) -> bool:
 
 
 def error_bounds(subject: Subject, judged: Judged) -> tuple[list[Bound], list[str]]:
-    """Bounds on the error on new rows, and notes on those that cannot be had."""
+    """Bounds on the error on new rows, and notes on those that do not apply."""
     found: list[Bound] = []
     notes: list[str] = []
     if subject.classes is None:
@@ -192,7 +192,7 @@ def _from_training(
     wrong = (z >= 0) != truth
     if subject.steps is not None:
         notes.append(
-            "The columns were made by a step that saw the training rows, so the PAC-Bayes bound does not apply."
+            "The columns were computed by a step fitted to the training rows, so the PAC-Bayes bound does not apply."
         )
     elif rows.sparse or rows.entries > _PAC_BAYES_SIZE:
         notes.append("The PAC-Bayes bound is computed for dense rows up to 20 million numbers.")

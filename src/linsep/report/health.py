@@ -148,9 +148,9 @@ def health(subject: Subject, judged: Judged, found: Columns) -> Health:
         out.facts.append(("Sum of their weights", words.number(rows.total, 6)))
     if subject.test is not None:
         out.facts.append(("Held-out rows", words.count(len(subject.test))))
-    out.facts.append(("Columns of the model", words.count(d)))
+    out.facts.append(("Features of the model", words.count(d)))
     filled = float(found.entries.mean())
-    out.facts.append(("Entries that are not zero", words.percent(filled)))
+    out.facts.append(("Nonzero entries", words.percent(filled)))
     out.facts.append(("Stored as", _storage(rows)))
     _missing(subject, out)
     _useless(subject, found, out)
@@ -165,7 +165,7 @@ def health(subject: Subject, judged: Judged, found: Columns) -> Health:
         _balance(subject, out)
     if judged.unknown:
         out.findings.append(
-            f"{words.plural(judged.unknown, 'held-out row')} with a label the model has never seen: counted as "
+            f"{words.plural(judged.unknown, 'held-out row')} with a label that the model does not know: counted as "
             "errors, left out of curves and tables."
         )
     return out
@@ -179,11 +179,11 @@ def _storage(rows: Rows) -> str:
 def _missing(subject: Subject, out: Health) -> None:
     """Gaps of the rows as they were given, before an encoder or an imputer filled them."""
     if subject.steps is None:
-        out.facts.append(("Missing values", "none (the model takes no row with a gap)"))
+        out.facts.append(("Missing values", "none (rows with missing values are not accepted)"))
         return
     gone = _gaps_by_column(subject)
     if gone is None:
-        out.facts.append(("Missing values", "unknown: the rows were encoded before"))
+        out.facts.append(("Missing values", "unknown: the rows were already encoded"))
         return
     total = sum(gone.values())
     share = total / max(1, len(subject.train) * len(gone))
@@ -245,7 +245,7 @@ def _useless(subject: Subject, found: Columns, out: Health) -> None:
             for i, j in pairs[:SHOWN]
         ]
         out.findings.append(
-            "Equal in every row, so their coefficients share one influence: "
+            "Equal in every row, so only the sum of their coefficients matters: "
             + _listed(listed, len(pairs))
             + "."
         )
@@ -272,7 +272,7 @@ def _repeated(subject: Subject, out: Health) -> None:
     """Equal rows, equal rows with different answers, and held-out rows that were seen before."""
     rows, test = subject.train, subject.test
     if rows.entries > LARGEST:
-        out.facts.append(("Repeated rows", "not searched for: too many"))
+        out.facts.append(("Repeated rows", "not counted: too many rows"))
         return
     found = repeats(rows, test)
     out.facts.append(("Repeated rows", words.count(found.repeated)))

@@ -135,7 +135,7 @@ def _features(subject: Subject, found: Columns) -> Answer:
         )
     text = (
         f"Largest influence per standard deviation of the column: {', '.join(names)}. "
-        f"{words.count(used)} of {words.plural(len(subject.names), 'feature')} have a coefficient other than zero."
+        f"{words.count(used)} of {words.plural(len(subject.names), 'coefficient')} differ from zero."
     )
     return Answer(question, names[0], text, "plain")
 
