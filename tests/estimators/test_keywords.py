@@ -5,11 +5,12 @@ import inspect
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Lasso, Ridge
 
 import linsep
 import linsep.sklearn
 from linsep.errors import BadInput
-from linsep.estimators.keywords import REPLACEMENTS, WITHOUT_L1
+from linsep.estimators.keywords import REPLACEMENTS
 
 ESTIMATORS = [
     linsep.LogisticRegression,
@@ -31,10 +32,13 @@ def test_a_keyword_of_scikit_learn_names_its_replacement(kind, word):
         return
     with pytest.raises(TypeError) as error:
         kind(**{word: 1})
-    assert str(error.value).startswith(f"{kind.__name__} has no parameter {word!r} ({word}: ")
-    without = {} if "l1_ratio" in inspect.signature(kind).parameters else WITHOUT_L1
-    assert {**REPLACEMENTS, **without}[word] in str(error.value)
-    drop_in = f"linsep.sklearn.{kind.__name__} takes" in str(error.value)
+    said = str(error.value)
+    assert said.startswith(f"{kind.__name__} has no parameter {word!r}. ")
+    advised = next(
+        needed for needed, hint in REPLACEMENTS[word] if f". {hint[0].upper()}{hint[1:]}." in said
+    )
+    assert set(advised) <= set(inspect.signature(kind).parameters)
+    drop_in = f"linsep.sklearn.{kind.__name__} takes" in said
     assert drop_in == (kind.__name__ in linsep.sklearn.__all__)
 
 
@@ -46,10 +50,18 @@ def test_what_a_replacement_names_exists(kind):
         kind(colour=1)
 
 
-def test_the_parameters_that_replace_others_are_there():
-    known = {name for kind in ESTIMATORS for name in inspect.signature(kind).parameters}
-    assert {"l1_ratio", "C", "tol", "max_passes", "time_limit", "n_threads", "multiclass"} <= known
-    assert {"schedule", "keep"} <= known
+def test_the_alpha_of_ridge_and_lasso_has_the_c_that_the_hint_names():
+    rng = np.random.default_rng(0)
+    X, y, alpha = rng.normal(size=(40, 3)), rng.normal(size=40), 0.05
+    with pytest.raises(
+        TypeError, match=r"C = 1/\(2 \* alpha\) for .* C = 1/\(2 \* n_samples \* alpha\)"
+    ):
+        linsep.LinearRegressor(alpha=alpha)
+    for theirs, own in (
+        (Ridge(alpha), linsep.LinearRegressor(C=1 / (2 * alpha))),
+        (Lasso(alpha), linsep.LinearRegressor(C=1 / (2 * 40 * alpha), l1_ratio=1.0)),
+    ):
+        np.testing.assert_allclose(own.fit(X, y).coef_, theirs.fit(X, y).coef_, atol=1e-3)
 
 
 def test_a_solver_of_scikit_learn_is_called_so():

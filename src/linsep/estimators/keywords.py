@@ -4,36 +4,82 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 Init = TypeVar("Init", bound=Callable[..., None])
 
-#: Keyword of scikit-learn -> what takes its place.
-REPLACEMENTS = {
-    "penalty": "use l1_ratio=0 for L2, l1_ratio=1 for L1, C=inf for no penalty",
-    "max_iter": "leave it out: fits run until the proven gap is at most tol; max_passes and time_limit set a budget",
-    "n_jobs": "use n_threads",
-    "verbose": "use `with linsep.progress():`",
-    "dual": "leave it out: the solver is chosen automatically",
-    "multi_class": "use multiclass",
-    "intercept_scaling": "leave it out: the intercept is never penalised",
-    "alpha": "use C = 1/(n_samples * alpha)",
-    "learning_rate": "use schedule",
-    "early_stopping": "leave it out: fits end at a proven optimum; linsep.SGDClassifier has early stopping",
-    "n_iter_no_change": "leave it out: fits end at a proven optimum; linsep.SGDClassifier has early stopping",
-    "validation_fraction": "leave it out: linsep.SGDClassifier has early stopping, linsep.tune a validation part",
-    "average": 'use keep="average"',
-    "power_t": "use schedule and decay, or a function of the step number as schedule",
-    "shuffle": "leave it out: random_state sets the order of the rows",
-    "epsilon": "pass the loss with its width, for instance loss=linsep.losses.Huber(1.35)",
-    "l1_ratios": "use LogisticRegressionCV, or linsep.tune(model, X, y, l1_ratios=...)",
-    "refit": "leave it out: the chosen model is always fitted to all rows",
-    "random_state": "leave it out: this estimator draws no random numbers",
-}
-#: The same for estimators without ``l1_ratio``.
-WITHOUT_L1 = {
-    "penalty": 'leave it out for L2; for L1 use LinearClassifier("squared_hinge", l1_ratio=1)',
+#: Keyword of scikit-learn -> what to do instead. The first hint counts whose parameters the estimator has.
+REPLACEMENTS: dict[str, tuple[tuple[tuple[str, ...], str], ...]] = {
+    "penalty": (
+        (("l1_ratio",), "use l1_ratio=0 for L2, l1_ratio=1 for L1, C=inf for no penalty"),
+        (("C",), 'leave it out for L2; for L1 use LinearClassifier("squared_hinge", l1_ratio=1)'),
+        ((), "leave it out, because this estimator has no penalty"),
+    ),
+    "l1_ratio": (
+        (("C",), 'use LinearClassifier("squared_hinge", l1_ratio=...)'),
+        ((), "leave it out, because this estimator has no penalty"),
+    ),
+    "l1_ratios": (
+        (("Cs",), "use LogisticRegressionCV"),
+        (("l1_ratio",), "use LogisticRegressionCV, or linsep.tune(model, X, y, l1_ratios=...)"),
+        ((), "leave it out, because this estimator has no L1 penalty"),
+    ),
+    "alpha": (
+        (("C", "class_weight"), "use C = 1/(n_samples * alpha)"),
+        (
+            ("C",),
+            "use C = 1/(2 * alpha) for the alpha of Ridge, C = 1/(2 * n_samples * alpha) for that of Lasso",
+        ),
+        (("Cs",), "leave it out, because C is chosen by cross-validation"),
+        ((), "leave it out, because this estimator has no penalty"),
+    ),
+    "max_iter": (
+        (("epochs",), "use epochs"),
+        (
+            ("tol", "max_passes", "time_limit"),
+            "leave it out: a fit runs until the proven gap is at most tol; max_passes and time_limit set a budget",
+        ),
+        (("max_passes",), "use max_passes, the largest number of passes over the rows"),
+    ),
+    "n_jobs": ((("n_threads",), "use n_threads"), ((), "leave it out: fits use one thread")),
+    "verbose": (((), "use `with linsep.progress():`"),),
+    "dual": (((), "leave it out: linsep chooses the method"),),
+    "multi_class": (
+        (("multiclass",), "use multiclass"),
+        ((), "leave it out: each class is fitted against the others"),
+    ),
+    "intercept_scaling": (((), "leave it out: the intercept is never penalised"),),
+    "learning_rate": (
+        (("schedule",), "use schedule"),
+        ((), "leave it out: only linsep.SGDClassifier has step sizes"),
+    ),
+    "power_t": (
+        (("schedule",), "use schedule and decay, or a function of the step number as schedule"),
+        ((), "leave it out: only linsep.SGDClassifier has step sizes"),
+    ),
+    "early_stopping": (((), "leave it out: only linsep.SGDClassifier has early stopping"),),
+    "n_iter_no_change": (((), "leave it out: only linsep.SGDClassifier has early stopping"),),
+    "validation_fraction": (
+        ((), "leave it out: linsep.SGDClassifier has early stopping, linsep.tune a validation set"),
+    ),
+    "average": (
+        (("keep",), 'use keep="average"'),
+        ((), "leave it out: only Perceptron and SGDClassifier average"),
+    ),
+    "shuffle": (((), "leave it out: random_state sets the order of the rows"),),
+    "epsilon": (
+        (
+            ("loss",),
+            "pass the loss with its width, for instance LinearRegressor(linsep.losses.Huber(1.35))",
+        ),
+        ((), "leave it out: LinearRegressor has losses with a width"),
+    ),
+    "quantile": (((), "use LinearRegressor(linsep.losses.Pinball(0.9)) for the quantile 0.9"),),
+    "kernel": (((), "leave it out: linsep's models are linear"),),
+    "probability": (((), "use LogisticRegression, or sklearn.calibration.CalibratedClassifierCV"),),
+    "refit": (((), "leave it out: the chosen model is always fitted to all rows"),),
+    "random_state": (((), "leave it out: this estimator draws no random numbers"),),
 }
 #: Classes that ``linsep.sklearn`` has, too, with all parameters of scikit-learn.
 DROP_IN = ("LogisticRegression", "LogisticRegressionCV", "LinearSVC", "Perceptron", "SGDClassifier")
@@ -51,11 +97,15 @@ def explain_keywords(init: Init) -> Init:
             unknown = [name for name in kwargs if name not in accepted]
             if not unknown:
                 raise
-            known = REPLACEMENTS if "l1_ratio" in accepted else {**REPLACEMENTS, **WITHOUT_L1}
-            hints = [f"{name}: {known[name]}" for name in unknown if name in known]
+            hints = {name: _hint(name, accepted) for name in unknown if name in REPLACEMENTS}
             name = type(self).__name__
             text = f"{name} has no parameter {', '.join(map(repr, unknown))}"
-            hint = f" ({'; '.join(hints)})" if hints else f". It has {', '.join(accepted[1:])}"
+            if len(unknown) == len(hints) == 1:
+                hint = f". {hints[unknown[0]][0].upper()}{hints[unknown[0]][1:]}"
+            elif hints:
+                hint = "".join(f". {word}: {hint}" for word, hint in hints.items())
+            else:
+                hint = f". It has {', '.join(accepted[1:])}"
             other = (
                 f" linsep.sklearn.{name} takes scikit-learn's parameters."
                 if hints and name in DROP_IN
@@ -64,3 +114,8 @@ def explain_keywords(init: Init) -> Init:
             raise TypeError(f"{text}{hint}.{other}") from error
 
     return wrapped  # type: ignore[return-value]
+
+
+def _hint(word: str, accepted: Collection[str]) -> str:
+    """What to do instead of ``word`` in an estimator with the parameters ``accepted``."""
+    return next(hint for needed, hint in REPLACEMENTS[word] if set(needed) <= set(accepted))

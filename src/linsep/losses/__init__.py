@@ -125,7 +125,7 @@ def names_with(fact: str) -> tuple[str, ...]:
 
     Returns
     -------
-    list of str
+    tuple of str
 
     See Also
     --------

@@ -99,6 +99,10 @@ def rows(X: Any, owner: str) -> tuple[Any, Names | None]:
         if "np.matrix" in str(error):
             raise  # scikit-learn asks for a TypeError, in its own words
         kind = NotNumbers if isinstance(error, TypeError) else BadInput
+        if isinstance(X, np.ndarray) and X.dtype.kind == "c":
+            raise kind(
+                f"Complex data not supported: X has dtype {X.dtype}; give real numbers."
+            ) from error
         raise kind(str(error) if "X" in str(error) else f"X: {error}") from error
     if X.dtype.itemsize > 8:  # longdouble: what is too large for float64 becomes infinite
         with np.errstate(over="ignore"):
