@@ -7,8 +7,11 @@ from functools import partial
 from unittest.mock import MagicMock
 
 import pytest
+from catalogue import INSTRUCTION_SETS
 from hypothesis import settings
 from tuned import tune, tuning
+
+from linsep import _kernels
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -82,3 +85,12 @@ def without_figures(monkeypatch):
 def tuned(monkeypatch):
     """Set tuned numbers of the source for one test, by the names of tests/support/tuned.py."""
     return partial(tune, monkeypatch)
+
+
+@pytest.fixture(params=INSTRUCTION_SETS)
+def instructions(request):
+    """Run a test with the kernels of every instruction set of this machine."""
+    before = _kernels.instruction_set()
+    _kernels.use_instruction_set(request.param)
+    yield request.param
+    _kernels.use_instruction_set(before)

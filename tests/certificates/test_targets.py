@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from catalogue import Quartic
 from hostile import answers, draw
 
 from linsep import LinearRegressor, load, save, tune, verify
@@ -73,24 +74,6 @@ def test_a_scaled_loss_has_the_centre_of_the_loss():
     loss = Scaled(Huber(2.0), 3.0).for_targets()
     assert loss == Scaled(Huber(2.0, centre=0.0), 3.0)
     assert zero_margin(loss) == 0.0
-
-
-@dataclass(frozen=True)
-class Quartic(Loss):
-    name = "quartic"
-    regression = True
-
-    def value(self, m):
-        return (1 - m) ** 4
-
-    def slope(self, m):
-        return -4 * (1 - m) ** 3
-
-    def curvature(self, m):
-        return 12 * (1 - m) ** 2
-
-    def conjugate(self, q):
-        return q + 3 * (np.abs(q) / 4) ** (4 / 3)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from catalogue import INSTRUCTION_SETS, NATIVE, naming
+from catalogue import NATIVE, naming
 
 from linsep import _kernels as K  # noqa: N812
 from linsep.losses import zero_margin
@@ -14,15 +14,8 @@ FLOOR = 4e-308
 CEILING = 8.2e307
 NAMES = ("value", "slope", "curvature")
 
+pytestmark = pytest.mark.usefixtures("instructions")
 each_loss = pytest.mark.parametrize("loss", NATIVE, ids=naming)
-
-
-@pytest.fixture(params=INSTRUCTION_SETS, autouse=True)
-def instructions(request):
-    before = K.instruction_set()
-    K.use_instruction_set(request.param)
-    yield request.param
-    K.use_instruction_set(before)
 
 
 def margins():

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from catalogue import (
     FALLING,
-    INSTRUCTION_SETS,
     NATIVE,
     SMOOTH,
     STORAGES,
@@ -35,14 +34,6 @@ SIZES = sorted(
 
 each_storage = pytest.mark.parametrize("storage", STORAGES)
 each_loss = pytest.mark.parametrize("loss", NATIVE, ids=naming)
-
-
-@pytest.fixture(params=INSTRUCTION_SETS)
-def instructions(request):
-    before = K.instruction_set()
-    K.use_instruction_set(request.param)
-    yield request.param
-    K.use_instruction_set(before)
 
 
 def guarded(values):

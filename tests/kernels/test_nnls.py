@@ -4,17 +4,9 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
-from catalogue import INSTRUCTION_SETS, STORAGES
+from catalogue import STORAGES
 
 from linsep import _kernels
-
-
-@pytest.fixture(params=INSTRUCTION_SETS)
-def instructions(request):
-    before = _kernels.instruction_set()
-    _kernels.use_instruction_set(request.param)
-    yield request.param
-    _kernels.use_instruction_set(before)
 
 
 def run(A, f, start=None):

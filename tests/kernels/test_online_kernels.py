@@ -6,20 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
-from catalogue import INSTRUCTION_SETS, NATIVE, STORAGES, naming
+from catalogue import NATIVE, STORAGES, naming
 
 from linsep import _kernels
 from linsep.data import Memory
 
 ROWS, COLUMNS = 43, 11
-
-
-@pytest.fixture(params=INSTRUCTION_SETS)
-def instruction_set(request):
-    before = _kernels.instruction_set()
-    _kernels.use_instruction_set(request.param)
-    yield request.param
-    _kernels.use_instruction_set(before)
 
 
 def whole_numbers(seed=0, n=ROWS, d=COLUMNS):
@@ -98,7 +90,7 @@ def run(X, sign, select, *, normalised=False, intercept=True, online=False, orde
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_cyclic_is_the_book(instruction_set, storage, normalised, intercept):
+def test_cyclic_is_the_book(instructions, storage, normalised, intercept):
     X, sign = whole_numbers()
     text = Text(X, sign, normalised, intercept)
     clean, cycle = 0, itertools.cycle(range(len(X)))
@@ -121,7 +113,7 @@ def test_cyclic_is_the_book(instruction_set, storage, normalised, intercept):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_perceptron_rows_of_every_width(instruction_set, storage):
+def test_perceptron_rows_of_every_width(instructions, storage):
     """Short rows keep w in registers, whole vectors and a part of one; long ones do not."""
     for d in (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65):
         X, sign = whole_numbers(seed=d, d=d)
@@ -135,7 +127,7 @@ def test_perceptron_rows_of_every_width(instruction_set, storage):
 
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("normalised", [False, True])
-def test_first_and_worst_are_the_book(instruction_set, storage, normalised):
+def test_first_and_worst_are_the_book(instructions, storage, normalised):
     X, sign = whole_numbers(3)
     for select in ("first", "worst"):
         text = Text(X, sign, normalised, True)
@@ -154,7 +146,7 @@ def test_first_and_worst_are_the_book(instruction_set, storage, normalised):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_listed_order_and_online_rule(instruction_set, storage):
+def test_listed_order_and_online_rule(instructions, storage):
     X, sign = whole_numbers(4)
     order = np.random.default_rng(0).permutation(len(X))
     text = Text(X, sign, False, True)
@@ -209,7 +201,7 @@ def numpy_steps(loss, X, labels, k, draws, eta, *, lam, batch, total, weight, in
 
 @pytest.mark.parametrize("loss", NATIVE, ids=naming)
 @pytest.mark.parametrize("k", [2, 4])
-def test_steps_are_plain_sub_gradient_steps(instruction_set, loss, k):
+def test_steps_are_plain_sub_gradient_steps(instructions, loss, k):
     rng = np.random.default_rng(1)
     X, labels = rng.normal(size=(30, 9)), rng.integers(0, k, size=30)
     weight, lam = rng.choice([0.0, 0.5, 2.0], size=30), 0.7
@@ -254,7 +246,7 @@ def test_steps_are_plain_sub_gradient_steps(instruction_set, loss, k):
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_rows_of_every_width(instruction_set, storage):
+def test_rows_of_every_width(instructions, storage):
     """Whole vectors, four of them at once, and what is left over; the next row is scored while one is added."""
     loss = next(loss for loss in NATIVE if loss.name == "logistic")
     for d in (1, 2, 3, 5, 7, 8, 12, 15, 16, 31, 33, 47, 64, 70):
@@ -297,7 +289,7 @@ def test_strong_shrinking_does_not_underflow():
 
 @pytest.mark.parametrize("loss", NATIVE, ids=naming)
 @pytest.mark.parametrize("storage", STORAGES)
-def test_losses_of_several_points(instruction_set, loss, storage):
+def test_losses_of_several_points(instructions, loss, storage):
     rng = np.random.default_rng(2)
     X, labels = rng.integers(-2, 3, size=(37, 6)).astype(float), rng.integers(0, 3, size=37)
     weight, W = rng.uniform(size=37), rng.normal(size=(7, 16))

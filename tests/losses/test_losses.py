@@ -5,10 +5,10 @@ import itertools
 import math
 import pickle
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from catalogue import Quartic
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -19,7 +19,6 @@ from linsep.losses import (
     EpsilonInsensitive,
     Huber,
     HuberisedHinge,
-    Loss,
     Multinomial,
     Pinball,
     Scaled,
@@ -486,22 +485,6 @@ class TestScaled:
 
 
 def test_your_own_loss_is_a_few_lines():
-    @dataclass(frozen=True)
-    class Quartic(Loss):
-        name = "quartic"
-
-        def value(self, m):
-            return (1 - m) ** 4
-
-        def slope(self, m):
-            return -4 * (1 - m) ** 3
-
-        def curvature(self, m):
-            return 12 * (1 - m) ** 2
-
-        def conjugate(self, q):
-            return q + 3 * (np.abs(q) / 4) ** (4 / 3)
-
     loss = losses.get(Quartic())
     m = np.linspace(-2, 3, 11)
     assert loss.conjugate(loss.slope(m)) == pytest.approx(loss.slope(m) * m - loss.value(m))

@@ -9,6 +9,7 @@ import pytest
 from catalogue import (
     MAKERS,
     SMOOTH,
+    Quartic,
     Sample,
     able,
     cases,
@@ -237,23 +238,6 @@ def test_a_row_of_weight_zero_is_not_there(solver, size):
 
 
 # Losses written in Python.
-
-
-@dataclass(frozen=True)
-class Quartic(Loss):
-    name = "quartic"
-
-    def value(self, m):
-        return (1 - m) ** 4
-
-    def slope(self, m):
-        return -4 * (1 - m) ** 3
-
-    def curvature(self, m):
-        return 12 * (1 - m) ** 2
-
-    def conjugate(self, q):
-        return q + 3 * (np.abs(q) / 4) ** (4 / 3)
 
 
 @dataclass(frozen=True)

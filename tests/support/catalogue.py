@@ -48,6 +48,26 @@ FALLING = [loss for loss in SMOOTH if loss.recedes]
 PENALTIES = {"ridge": 0.0, "elastic": 0.5, "lasso": 1.0}
 
 
+@dataclass(frozen=True)
+class Quartic(Loss):
+    """(1 - m)^4, as a user writes a loss."""
+
+    name = "quartic"
+    regression = True
+
+    def value(self, m):
+        return (1 - m) ** 4
+
+    def slope(self, m):
+        return -4 * (1 - m) ** 3
+
+    def curvature(self, m):
+        return 12 * (1 - m) ** 2
+
+    def conjugate(self, q):
+        return q + 3 * (np.abs(q) / 4) ** (4 / 3)
+
+
 def naming(value: Any) -> str | None:
     """The id of a loss in a list of parameters."""
     if isinstance(value, Loss):

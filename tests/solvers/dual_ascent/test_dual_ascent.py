@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from ascent import LOSSES, epoch, many, move, text
 from catalogue import (
-    INSTRUCTION_SETS,
     MAKERS,
     STORAGES,
     Sample,
@@ -79,10 +78,9 @@ def native(  # noqa: PLR0917
     return z, seen
 
 
-@pytest.mark.parametrize("name", INSTRUCTION_SETS)
 @pytest.mark.parametrize("kind", STORAGES)
 @each_loss
-def test_the_kernel_is_the_plain_loop(loss, kind, name):
+def test_the_kernel_is_the_plain_loop(loss, kind, instructions):
     sample = many()
     n, d = sample.X.shape
     for lam, stiffness, bucket in ((1.0, 0.2, 4), (0.003, 0.0, 1), (50.0, 0.01, 16)):
@@ -92,16 +90,11 @@ def test_the_kernel_is_the_plain_loop(loss, kind, name):
         u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(4)
         theta[-1] = -0.4
         want_u, want_theta, e = u.copy(), theta.copy(), 0.0
-        before = K.instruction_set()
-        K.use_instruction_set(name)
-        try:
-            for _ in range(2):
-                z, seen = native(
-                    sample.stored(kind), loss, lam, stiffness, order, bucket, u, theta, state, (3,)
-                )
-                e = epoch(sample, loss, lam, stiffness, rows, want_u, want_theta, e)
-        finally:
-            K.use_instruction_set(before)
+        for _ in range(2):
+            z, seen = native(
+                sample.stored(kind), loss, lam, stiffness, order, bucket, u, theta, state, (3,)
+            )
+            e = epoch(sample, loss, lam, stiffness, rows, want_u, want_theta, e)
         size = max(1.0, np.abs(want_u).max())
         assert np.abs(u - want_u).max() <= 1e-12 * size
         assert np.abs(theta - want_theta).max() <= 1e-11 * np.abs(want_theta).max()
@@ -123,10 +116,9 @@ def test_the_kernel_is_the_plain_loop(loss, kind, name):
         assert theta[-1] == -0.4 and not u[sample.weight == 0.0].any()
 
 
-@pytest.mark.parametrize("name", INSTRUCTION_SETS)
 @pytest.mark.parametrize("d", [399, 401, 2051])  # one row at a time, four, four by two threads
 @each_loss
-def test_long_rows_are_the_plain_loop(loss, d, name):
+def test_long_rows_are_the_plain_loop(loss, d, instructions):
     """Four rows at a time move as they would one after another, also where an order repeats itself."""
     sample = many(n=30, d=d)
     order = np.arange(30, dtype=np.int64)
@@ -135,18 +127,13 @@ def test_long_rows_are_the_plain_loop(loss, d, name):
     lam, stiffness = 20.0, 0.1
     want_u, want_theta = np.zeros(30), np.zeros(d + 1)
     e = epoch(sample, loss, lam, stiffness, order, want_u, want_theta, 0.0)
-    before = K.instruction_set()
-    K.use_instruction_set(name)
-    try:
-        answers = []
-        for kind in (np.float64, np.float32):
-            part = Sample(sample.X.astype(kind), sample.sign, sample.offset, sample.weight)
-            for two in (False, True):
-                u, theta, state = np.zeros(30), np.zeros(d + 1), np.zeros(4)
-                native(part, loss, lam, stiffness, order, 1, u, theta, state, (9,), two=two)
-                answers.append((u, theta, state))
-    finally:
-        K.use_instruction_set(before)
+    answers = []
+    for kind in (np.float64, np.float32):
+        part = Sample(sample.X.astype(kind), sample.sign, sample.offset, sample.weight)
+        for two in (False, True):
+            u, theta, state = np.zeros(30), np.zeros(d + 1), np.zeros(4)
+            native(part, loss, lam, stiffness, order, 1, u, theta, state, (9,), two=two)
+            answers.append((u, theta, state))
     for u, theta, state in answers:
         assert np.abs(u - want_u).max() <= 1e-12 * max(1.0, np.abs(want_u).max())
         assert np.abs(theta - want_theta).max() <= 1e-11 * np.abs(want_theta).max()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from ascent import LOSSES, epoch, many, text
-from catalogue import INSTRUCTION_SETS, STORAGES, Sample, dense, naming
+from catalogue import STORAGES, Sample, dense, naming
 
 from linsep import LinearSVC, LogisticRegression, verify
 from linsep import _kernels as K  # noqa: N812
@@ -28,10 +28,9 @@ def shifted(n=300, d=40, seed=1):
     return Sample(sp.csr_matrix(X), sign)
 
 
-@pytest.mark.parametrize("name", INSTRUCTION_SETS)
 @pytest.mark.parametrize("kind", STORAGES)
 @pytest.mark.parametrize("loss", LOSSES, ids=naming)
-def test_centred_rows_are_never_made_but_visited(loss, kind, name):
+def test_centred_rows_are_never_made_but_visited(loss, kind, instructions):
     """The kernel on x with x.c and |c|^2 is the plain loop on x - c."""
     sample = many()
     n, d = sample.X.shape
@@ -43,18 +42,14 @@ def test_centred_rows_are_never_made_but_visited(loss, kind, name):
     u, theta, state = np.zeros(n), np.zeros(d + 1), np.zeros(4)
     want_u, want_theta, e = np.zeros(n), np.zeros(d + 1), 0.0
     z, seen = np.zeros(n), np.zeros(n)
-    data, before = sample.stored(kind).memory().whole, K.instruction_set()
-    K.use_instruction_set(name)
-    try:
-        for seed in range(3):
-            K.shuffle(order, seed)
-            K.dual_cd(
-                *(data.rows, data.targets, K.Loss(loss.native, *loss.params), 0, n, order, 1),
-                *(None, math.inf, lam, stiffness, norms, u, z, seen, theta, state, along, size),
-            )
-            e = epoch(centred, loss, lam, stiffness, order, want_u, want_theta, e)
-    finally:
-        K.use_instruction_set(before)
+    data = sample.stored(kind).memory().whole
+    for seed in range(3):
+        K.shuffle(order, seed)
+        K.dual_cd(
+            *(data.rows, data.targets, K.Loss(loss.native, *loss.params), 0, n, order, 1),
+            *(None, math.inf, lam, stiffness, norms, u, z, seen, theta, state, along, size),
+        )
+        e = epoch(centred, loss, lam, stiffness, order, want_u, want_theta, e)
     assert np.abs(u - want_u).max() <= 1e-10 * max(1.0, np.abs(want_u).max())
     assert state[0] == pytest.approx(e, abs=1e-10)
     assert state[3] == pytest.approx((sample.weight * sample.sign * u) @ along, abs=1e-10)

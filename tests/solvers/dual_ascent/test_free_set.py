@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from catalogue import INSTRUCTION_SETS, STORAGES, Sample, dense, fit, naming
+from catalogue import STORAGES, Sample, dense, fit, naming
 from sklearn.svm import SVC
 
 from linsep import LinearClassifier
@@ -58,49 +58,38 @@ def gap(sample, loss, C, W, u, fit_intercept=True):
     return primal, -C * s @ conjugate - 0.5 * v @ v, abs(a @ y) if fit_intercept else 0.0
 
 
-@pytest.mark.parametrize("name", INSTRUCTION_SETS)
 @pytest.mark.parametrize("kind", STORAGES)
 @pytest.mark.parametrize("large", [0.0, 1e9])
-def test_rounds_solve_the_system_of_the_free_rows(kind, name, large, tuned):
+def test_rounds_solve_the_system_of_the_free_rows(kind, instructions, large, tuned):
     """Once the set of free rows has settled they are stationary, whether they are copied or lie where they lay."""
     rng = np.random.default_rng(1)
     X = (rng.normal(size=(40, 60)) * (rng.random((40, 60)) < 0.5)).astype(np.float32).astype(float)
     weight = rng.choice([0.0, 1.0, 2.0], size=40)
     sample = Sample(X, np.where(rng.random(40) < 0.5, 1.0, -1.0), weight=weight).stored(kind)
     tuned(ascent_large=large)
-    problem, before = sample.problem(get("squared_hinge"), 3.0), K.instruction_set()
-    K.use_instruction_set(name)
-    try:
-        native = ascent_module.Ascent(problem, np.zeros(problem.order), 0).native
-        for _ in range(6):
-            native.epoch()
-            native.improve()
-        u, theta, e = native.u, native.theta, native.e
-        c = native.centre if len(native.along) else np.zeros(60)
-        w = theta[:-1] - e * 3.0 * c
-        z = (X - c) @ w + theta[-1] + native.stiffness * e
-        free = (u > 0.0) & (weight > 0.0)
-        assert free.sum() > 5
-        assert np.abs(1.0 - sample.sign * z - 0.5 * u)[free].max() <= 1e-6
-    finally:
-        K.use_instruction_set(before)
+    problem = sample.problem(get("squared_hinge"), 3.0)
+    native = ascent_module.Ascent(problem, np.zeros(problem.order), 0).native
+    for _ in range(6):
+        native.epoch()
+        native.improve()
+    u, theta, e = native.u, native.theta, native.e
+    c = native.centre if len(native.along) else np.zeros(60)
+    w = theta[:-1] - e * 3.0 * c
+    z = (X - c) @ w + theta[-1] + native.stiffness * e
+    free = (u > 0.0) & (weight > 0.0)
+    assert free.sum() > 5
+    assert np.abs(1.0 - sample.sign * z - 0.5 * u)[free].max() <= 1e-6
 
 
-@pytest.mark.parametrize("name", INSTRUCTION_SETS)
 @pytest.mark.parametrize("kind", STORAGES)
-def test_products_with_the_rows_of_a_list(kind, name):
+def test_products_with_the_rows_of_a_list(kind, instructions):
     rng = np.random.default_rng(1)
     X = (rng.normal(size=(40, 11)) * (rng.random((40, 11)) < 0.7)).astype(np.float32).astype(float)
     rows = Sample(X, np.ones(40)).stored(kind).memory().whole.rows
     chosen = np.array([3, 4, 9, 17, 30, 39], np.int64)
     a, v, out = rng.normal(size=6), np.zeros(11), np.zeros(6)
-    before = K.instruction_set()
-    K.use_instruction_set(name)
-    try:
-        K.list_add(rows, chosen, a, v)
-        K.list_dots(rows, chosen, v, out)
-    finally:
-        K.use_instruction_set(before)
+    K.list_add(rows, chosen, a, v)
+    K.list_dots(rows, chosen, v, out)
     assert v == pytest.approx(X[chosen].T @ a, rel=1e-12, abs=1e-12)
     assert out == pytest.approx(X[chosen] @ v, rel=1e-12, abs=1e-12)
 

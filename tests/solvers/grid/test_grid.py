@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from catalogue import INSTRUCTION_SETS, KINDS, NATIVE, SMOOTH, dense, naming, plain, weighted
+from catalogue import KINDS, NATIVE, SMOOTH, dense, naming, plain, weighted
 
-from linsep import _kernels, losses
+from linsep import losses
 from linsep.certificates import Part, closing_sums_numpy, recheck_part
 from linsep.data import Memory
 from linsep.errors import NonFinite
@@ -72,7 +72,6 @@ def test_the_sums_of_each_part_are_those_of_its_rows(loss, kind):
 
 @pytest.mark.sampled(28)
 @pytest.mark.parametrize("stepping", [True, False], ids=["steps", "no-steps"])
-@pytest.mark.parametrize("instructions", INSTRUCTION_SETS)
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("loss", NATIVE, ids=naming)
 def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructions, stepping):
@@ -90,12 +89,7 @@ def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructio
         for f in range(-1, 3)
     ]
     held = np.full((n, 4), np.nan)
-    before = _kernels.instruction_set()
-    _kernels.use_instruction_set(instructions)
-    try:
-        models = grid_of(sample, loss, part).close(plans, 1e-6, held)
-    finally:
-        _kernels.use_instruction_set(before)
+    models = grid_of(sample, loss, part).close(plans, 1e-6, held)
     for plan, model in zip(plans, models, strict=True):
         outside = part != plan.part if plan.part >= 0 else np.ones(n, dtype=bool)
         W = (plan.base + plan.step).reshape(-1, 1)
@@ -129,7 +123,6 @@ def test_the_closing_sums_of_all_models_are_those_of_each(loss, kind, instructio
     assert np.isnan(held[part == -1]).all()
 
 
-@pytest.mark.parametrize("instructions", INSTRUCTION_SETS)
 def test_the_series_near_a_base_hold_for_margins_of_any_size(instructions):
     loss = losses.get("logistic")
     sample = plain(n=200, d=3, seed=1)
@@ -137,12 +130,7 @@ def test_the_series_near_a_base_hold_for_margins_of_any_size(instructions):
     for size in (1e-3, 1.0, 30.0, 200.0):
         base = size * np.array([1.0, -0.7, 0.4, 0.2])
         step = np.array([0.02, 0.01, -0.03, 0.004])  # margins move by less than 1/8
-        before = _kernels.instruction_set()
-        _kernels.use_instruction_set(instructions)
-        try:
-            (model,) = grid_of(sample, loss, part).close([grid.Plan(0, 1, base, step)], 1e-6, None)
-        finally:
-            _kernels.use_instruction_set(before)
+        (model,) = grid_of(sample, loss, part).close([grid.Plan(0, 1, base, step)], 1e-6, None)
         W = (base + step).reshape(-1, 1)
         outside = (part != 1).astype(float)
         wanted = closing_sums_numpy(

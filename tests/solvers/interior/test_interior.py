@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import scipy.optimize
 from catalogue import (
-    INSTRUCTION_SETS,
     KINKED,
     MAKERS,
     Sample,
@@ -174,17 +173,12 @@ def test_the_number_of_threads_does_not_change_a_bit(storage, tuned):
         assert first.certificate == other.certificate and first.n_passes == other.n_passes
 
 
-@pytest.mark.parametrize("name", INSTRUCTION_SETS)
-def test_every_instruction_set(name):
-    before = _kernels.instruction_set()
-    try:
-        _kernels.use_instruction_set(name)
-        for d in (1, 3, 4, 7, 8, 9, 17):
-            sample = plain(90, d, seed=d)
-            for loss in KINKED:
-                assert_optimal(fit(sample, loss, 1.0), loss, 1.0, sample, 1e-6)
-    finally:
-        _kernels.use_instruction_set(before)
+@pytest.mark.usefixtures("instructions")
+def test_every_instruction_set():
+    for d in (1, 3, 4, 7, 8, 9, 17):
+        sample = plain(90, d, seed=d)
+        for loss in KINKED:
+            assert_optimal(fit(sample, loss, 1.0), loss, 1.0, sample, 1e-6)
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-9, 1e-11])

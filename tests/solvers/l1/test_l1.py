@@ -7,7 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from catalogue import SMOOTH, dense, duplicate, naming, nearly_separable, plain, unscaled, wide
+from catalogue import (
+    SMOOTH,
+    Quartic,
+    dense,
+    duplicate,
+    naming,
+    nearly_separable,
+    plain,
+    unscaled,
+    wide,
+)
 from duality import rechecked
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.linear_model import Lasso
@@ -375,21 +385,6 @@ def test_the_native_fit_and_working_sets_have_names_of_their_own_and_agree(l1_ra
 
 
 def test_losses_written_in_python_take_it_too():
-    class Quartic(losses.Loss):
-        name = "quartic"
-
-        def value(self, m):
-            return (1 - m) ** 4
-
-        def slope(self, m):
-            return -4 * (1 - m) ** 3
-
-        def curvature(self, m):
-            return 12 * (1 - m) ** 2
-
-        def conjugate(self, q):
-            return q + 3 * (np.abs(q) / 4) ** (4 / 3)
-
     sample = plain(n=100, d=4)
     model = LinearClassifier(Quartic(), C=1.0, l1_ratio=0.5).fit(sample.X, sample.sign)
     assert verify(model, sample.X, sample.sign).certified

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
-from catalogue import INSTRUCTION_SETS, STORAGES, dense
+from catalogue import STORAGES, dense
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine
@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
-from linsep import ConvergenceWarning, LinearSVC, _kernels, verify
+from linsep import ConvergenceWarning, LinearSVC, verify
 from linsep.certificates import CoupledSums, softmax_sums_numpy
 from linsep.data import Memory
 from linsep.errors import BadInput, CertificateError, LinsepError, Refused
@@ -124,14 +124,6 @@ def projected(V):
     count = (top > sums / np.arange(1, V.shape[1] + 1)).sum(axis=1)
     threshold = sums[np.arange(len(V)), count - 1] / count
     return np.maximum(V - threshold[:, None], 0.0)
-
-
-@pytest.fixture(params=INSTRUCTION_SETS)
-def instructions(request):
-    before = _kernels.instruction_set()
-    _kernels.use_instruction_set(request.param)
-    yield
-    _kernels.use_instruction_set(before)
 
 
 @pytest.mark.usefixtures("instructions")

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from catalogue import INSTRUCTION_SETS, STORAGES
+from catalogue import STORAGES
 from scipy.special import logsumexp, softmax
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
@@ -91,14 +91,6 @@ class Plain:
         out = self.X1.T @ (self.s[:, None] * P * (T - (P * T).sum(axis=1, keepdims=True)))
         out[:-1] += self.lam * V[:-1]
         return out
-
-
-@pytest.fixture(params=INSTRUCTION_SETS)
-def instructions(request):
-    before = _kernels.instruction_set()
-    _kernels.use_instruction_set(request.param)
-    yield request.param
-    _kernels.use_instruction_set(before)
 
 
 class TestSteps:
