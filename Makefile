@@ -27,7 +27,7 @@ BENCH_BUILT := .venv-bench/.built
 
 .DEFAULT_GOAL := help
 .PHONY: fuzz
-.PHONY: help setup build stub demo test test-slow test-all sklearn-tests oldest browser-test lint format bench docs wheel sdist clean
+.PHONY: help setup build stub demo test test-slow sklearn-tests oldest browser-test lint format bench docs wheel sdist clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,9 +52,6 @@ test: $(BUILT) ## run the fast tests
 
 test-slow: $(BUILT) ## run the slow tests
 	$(TESTS) -m slow
-
-test-all: $(BUILT) ## run fast and slow tests, which are collected once
-	$(TESTS)
 
 # Each case in a process of its own, with limits of time and memory; one that does not end as it says is an error.
 .PHONY: faults faults-peers
