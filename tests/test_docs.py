@@ -24,10 +24,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression as Other
 
 import linsep
-from linsep import LogisticRegression
+from linsep import LogisticRegression, audit
 from linsep.cli import main
 from linsep.solvers import SOLVERS
 
@@ -163,6 +165,17 @@ def test_the_page_of_a_package_index_has_no_relative_links():
 def test_advice_to_install_names_packages_that_an_index_has():
     advice = re.findall(r"pip install ([^.`\n]+)", "\n".join(sources()))
     assert advice and not any("linsep" in words for words in advice)
+
+
+def test_before_and_after_in_the_readme():
+    X, y = load_breast_cancer(return_X_y=True)
+    (block,) = re.findall(r"^```diff\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    before, after = ({"X": X, "y": y}, {"X": X, "y": y})
+    with pytest.warns(ConvergenceWarning, match="lbfgs failed to converge"):
+        exec("\n".join(re.findall(r"^-(.*)", block, re.M)), before)
+    exec("\n".join(re.findall(r"^\+(.*)", block, re.M)), after)
+    assert after["model"].certificate_.certified
+    assert not audit(before["model"], X, y).optimal
 
 
 def test_every_solver_is_on_its_page():
