@@ -23,10 +23,8 @@ RECORDS = {  # what functions return, and base classes: their attributes are lis
     "bounds.Shattered",
     "losses.ConvexityCheck",
     "losses.CoupledLoss",
-    "losses.CrammerSinger",
     "losses.DominationCheck",
     "losses.Loss",
-    "losses.Multinomial",
 }
 
 

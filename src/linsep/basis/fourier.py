@@ -64,7 +64,7 @@ class FourierBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.period = period
 
     def fit(self, X: Any, y: Any = None) -> FourierBasis:
-        """Find where each feature begins and how long it is."""
+        """Learn the start and the length of the period of each feature."""
         arguments.count("n_frequencies", self.n_frequencies, "frequencies")
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         self.start_ = X.min(axis=0).astype(np.float64)

@@ -123,7 +123,7 @@ class RadialBasis(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """The value of each bump at each row, (n, k), in (0, 1]."""
+        """Values of the radial functions at each row, (n, k), in (0, 1]."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         squared = cdist(X, self.centres_, "sqeuclidean")

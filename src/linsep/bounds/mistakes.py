@@ -204,7 +204,7 @@ def _best_margins(rows: Any, *proposed: FloatArray | None) -> list[_Margins]:
 
 @dataclass(frozen=True)
 class MistakeBounds:
-    """Upper bounds on the updates of the perceptron on separable rows, from any start order.
+    """Upper bounds on the number of perceptron updates on separable rows, for any order of corrections.
 
     Attributes
     ----------

@@ -17,11 +17,11 @@ _IR_VERSION = 8
 
 
 def onnx(model: Any) -> bytes:
-    """An ONNX model: input ``X`` (n, d) of doubles, outputs ``score`` and ``label``, perhaps ``probability``.
+    """Write the model as ONNX: input ``X`` (n, d) of doubles, outputs ``score``, ``label`` and ``probability``.
 
-    Of a regression the outputs are ``score`` alone. Standard operators (MatMul, Softmax, Sigmoid, ArgMax,
-    Gather) in double precision, so that the answers agree with linsep to rounding. Needs the
-    package onnx.
+    A regression has the output ``score`` alone; classifiers without probabilities have no ``probability``. The
+    operators are standard (MatMul, Softmax, Sigmoid, ArgMax, Gather) and compute in double precision, so predictions
+    agree with linsep up to rounding. Needs the package onnx.
 
     For a pipeline whose columns are numbers, ``X`` is what its first step reads, with NaN for a missing value. If some
     columns hold texts, each column that is used is an input (n, 1) of its own name, of doubles or of strings, in which

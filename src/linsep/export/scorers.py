@@ -148,7 +148,7 @@ _PYTHON_LINKS = {
 
 
 def c(model: Any, name: str = "linsep") -> str:
-    """A C99 file with ``name_score``, ``name_predict`` and ``name_proba``, in need of ``math.h`` alone.
+    """Write the model as a C99 file with ``name_score``, ``name_predict`` and ``name_proba``; it needs only ``math.h``.
 
     ``name_score(x, z)`` writes the k scores of the d numbers x; ``name_predict(x)`` returns the position of
     the class in ``name_classes`` (of a regression, the predicted number); ``name_proba(x, p)`` writes

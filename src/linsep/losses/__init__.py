@@ -141,7 +141,7 @@ def names_with(fact: str) -> tuple[str, ...]:
 
 
 def get(loss: str | Loss) -> Loss:
-    """The loss of that name with its default parameters, or the loss itself.
+    """Return the loss of a given name with its default parameters, or a loss unchanged.
 
     Parameters
     ----------

@@ -14,12 +14,33 @@ from linsep.losses.loss import FloatArray
 
 @dataclass(frozen=True)
 class CrammerSinger(CoupledLoss):
-    """max_c (z_c + 1[c != y]) - z_y: 0 if the label's score leads all others by 1 at least.
+    """Multiclass hinge max_c (z_c + 1[c != y]) - z_y: 0 if the label's score leads all others by at least 1.
 
-    As a maximum over the simplex, ``max_p sum_{c != y} p_c (1 + z_c - z_y)``: the conjugate is minus
-    the sum of p off the label. For two classes it is the hinge of the margin z_y - z_other.
+    Parameters
+    ----------
+    k : int
+        Number of classes.
 
-    Crammer and Singer 2001.
+    See Also
+    --------
+    Multinomial : Softmax loss, with probabilities.
+    Hinge : The loss of two classes, of the margin z_y - z_other.
+
+    Notes
+    -----
+    As a maximum over the simplex, the loss is ``max_p sum_{c != y} p_c (1 + z_c - z_y)``; the conjugate is
+    minus the sum of p over the classes other than the label.
+
+    References
+    ----------
+    Crammer and Singer, On the algorithmic implementation of multiclass kernel-based vector machines, JMLR 2, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep.losses import CrammerSinger
+    >>> CrammerSinger(3).value(np.array([[2.0, 0.5, 0.0], [1.0, 0.5, 0.0]]), np.array([0, 0]))
+    array([0. , 0.5])
     """
 
     name: ClassVar[str] = "crammer_singer"

@@ -160,30 +160,30 @@ class Loss(ABC):
 
     @abstractmethod
     def value(self, m: FloatArray) -> FloatArray:
-        """l(m)."""
+        """Loss l(m) at each margin m."""
 
     @abstractmethod
     def slope(self, m: FloatArray) -> FloatArray:
-        """l'(m), at a kink the subgradient nearest to zero."""
+        """Slope l'(m) at each margin; at a kink, the subgradient nearest to zero."""
 
     @abstractmethod
     def curvature(self, m: FloatArray) -> FloatArray:
-        """l''(m) where it exists, 0 at kinks."""
+        """Curvature l''(m) at each margin where it exists, 0 at kinks."""
 
     @abstractmethod
     def conjugate(self, q: FloatArray) -> FloatArray:
-        """l*(q) = sup_m (q m - l(m)), +inf outside its domain."""
+        """Convex conjugate l*(q) = sup_m (q m - l(m)), +inf outside its domain."""
 
     def curvature_floor(self, m: FloatArray, t: FloatArray) -> FloatArray:
-        """A lower bound of l'' on [m - t, m + t], t >= 0; zero is always one for convex losses."""
+        """Lower bound on the curvature l'' on [m - t, m + t], t >= 0; 0 holds for every convex loss."""
         return np.zeros(np.broadcast(m, t).shape)
 
     def best_constant(self, plus: float, minus: float) -> float | None:
-        """The b that minimises plus l(b) + minus l(-b), both weights positive; None if there is no formula."""
+        """Intercept b that minimises plus l(b) + minus l(-b), both weights positive; None if there is no formula."""
         return None
 
     def proba(self, z: FloatArray) -> FloatArray:
-        """P(y = +1 | score z), for losses whose scores have that meaning."""
+        """Probability P(y = +1 | score z), for losses whose scores determine one."""
         offered = ", ".join(kind.name for kind in Loss.__subclasses__() if kind.probabilistic)
         raise Refused(
             f"The scores of the {self.name} loss carry no probabilities. Use one of {offered}, or "

@@ -15,10 +15,29 @@ from linsep.losses.loss import FloatArray
 
 @dataclass(frozen=True)
 class Multinomial(CoupledLoss):
-    """logsumexp(z) - z_y on the k scores of a row; labels are integers 0..k-1.
+    """Multinomial (softmax) loss logsumexp(z) - z_y of the k scores z of a row; labels y are integers 0..k-1.
 
+    Parameters
+    ----------
+    k : int
+        Number of classes.
+
+    See Also
+    --------
+    CrammerSinger : Multiclass hinge.
+    Logistic : The loss of two classes.
+
+    Notes
+    -----
     The dual variables of a row are ``U = onehot(y) - p`` with p in the simplex, and the conjugate there
     is minus the entropy of p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linsep.losses import Multinomial
+    >>> Multinomial(3).value(np.zeros((1, 3)), np.array([0])).round(4)
+    array([1.0986])
     """
 
     name: ClassVar[str] = "multinomial"

@@ -119,7 +119,7 @@ class Absolute(ResidualLoss):
 
 @dataclass(frozen=True, repr=False)
 class Pinball(ResidualLoss):
-    """quantile r for r >= 0, (quantile - 1) r below, with r = centre - m: regression to a quantile of the target.
+    """Pinball loss of the residual r = centre - m, for quantile q: q r for r >= 0, (q - 1) r for r < 0.
 
     Parameters
     ----------

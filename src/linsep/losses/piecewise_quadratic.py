@@ -225,7 +225,7 @@ class HuberisedHinge(Loss):
 
 @dataclass(frozen=True, repr=False)
 class Huber(ResidualLoss):
-    """In r = centre - m, by default 1 - m: r^2/2 for |r| <= width, width (|r| - width/2) beyond.
+    """Huber's loss of the residual r = centre - m: r^2/2 for |r| <= width, width (|r| - width/2) beyond.
 
     Parameters
     ----------
