@@ -8,12 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from linsep.errors import LinsepError
-
 TESTS = Path(__file__).resolve().parent
 PAGE = (TESTS.parent / "docs" / "lectures.md").read_text()
-ITEMS, _, REST = PAGE.partition("\n## Not yet")
-MISSING = REST.partition("\n## ")[0]
 CODE = re.compile(r"`([^`]+)`")
 
 
@@ -25,8 +21,7 @@ def rows(text):
             yield int(cells[0]), cells[1:]
 
 
-ROWS = list(rows(ITEMS))
-BUILT = [(number, cells) for number, cells in ROWS if cells[1] != "not yet"]
+ROWS = list(rows(PAGE))
 
 
 def resolve(name):
@@ -40,7 +35,7 @@ def resolve(name):
 @pytest.fixture(scope="module")
 def namespace():
     space = {}
-    for block in re.findall(r"^```python\n(.*?)^```", ITEMS, re.MULTILINE | re.DOTALL):
+    for block in re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL):
         exec(block, space)
     return space
 
@@ -50,7 +45,7 @@ def test_every_item_is_there_once_and_in_order():
     assert all(len(cells) == 4 for _, cells in ROWS)
 
 
-@pytest.mark.parametrize(("number", "cells"), BUILT, ids=lambda value: str(value)[:3])
+@pytest.mark.parametrize(("number", "cells"), ROWS, ids=lambda value: str(value)[:3])
 def test_the_item(number, cells, namespace):
     _, names, line, tests = (CODE.findall(cell) for cell in cells)
     assert names
@@ -63,17 +58,3 @@ def test_the_item(number, cells, namespace):
         file, _, name = test.partition("::")
         (found,) = TESTS.rglob(f"{file}.py")
         assert re.search(rf"^ *def {name}\(", found.read_text(), re.MULTILINE), test
-
-
-def test_what_is_not_there_yet_is_not_there(namespace):
-    missing = list(rows(MISSING))
-    assert {number for number, cells in ROWS if cells[1] == "not yet"} <= {n for n, _ in missing}
-    for _, cells in missing:
-        (name,) = CODE.findall(cells[-1])
-        refused = name.removeprefix("refused: ")
-        if refused != name:
-            with pytest.raises(LinsepError):
-                eval(refused, namespace)
-        else:
-            with pytest.raises(AttributeError):
-                resolve(name)
