@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from linsep import LinearClassifier
+from linsep.solvers.newton import quasi_newton
 from linsep.solvers.newton.quasi_newton import _Pairs
 
 
@@ -36,7 +38,8 @@ def test_compact_form_is_the_two_loop_recursion(count):
     g = rng.standard_normal(d)
     gamma = pairs.gamma if count else 0.7
     want = _recursion(kept[-most:], M, g, gamma)
-    np.testing.assert_allclose(pairs.times(g, g / M, gamma), want, rtol=1e-8, atol=1e-10)
+    found = pairs.times(g, g / M, gamma, lambda v: v / M)
+    np.testing.assert_allclose(found, want, rtol=1e-8, atol=1e-10)
 
 
 def _table(n, d, power, seed=0):
@@ -78,6 +81,16 @@ def test_independent_columns_need_no_hessian_of_a_pilot():
             )
             assert pilot.certificate_.certified
             assert pilot.n_passes_ == plain.n_passes_ <= 16
+
+
+@pytest.mark.parametrize("n, starts", [(100, 0), (2_000, 1)])
+def test_features_with_few_entries_take_conjugate_gradients(n, starts, monkeypatch):
+    """Products with a pair would cost more than a sweep."""
+    start, calls = quasi_newton._start, []
+    monkeypatch.setattr(quasi_newton, "_start", lambda *given: calls.append(1) or start(*given))
+    X = sp.random(n, 500, 0.1, random_state=0, format="csr")
+    model = LinearClassifier("logistic", solver="newton-cg").fit(X, np.arange(n) % 2)
+    assert model.certificate_.certified and len(calls) == starts
 
 
 @pytest.mark.parametrize("solver", ["newton-cg", "newton-pilot"])

@@ -15,10 +15,12 @@ quasi-Newton matrices, 1994 (compact form).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from linsep.data import Location
 from linsep.problem import Problem, dot
 from linsep.solution import FloatArray
 from linsep.solvers import sampling
@@ -27,6 +29,7 @@ from linsep.solvers.newton.solve import Direction
 from linsep.solvers.run import Run
 
 MEMORY, LEAST_MEMORY = 20, 5  # pairs; fewer if products with them would cost as much as a sweep
+PAIR = 20  # entries per feature for which a sweep costs as much as the products with a pair
 SAMPLE = 256  # rows that show the diagonal and the first step
 WINDOW = 5  # steps over which the decrease of the gradient is measured, at least
 REST = 12.0  # steps that are left, about, with the Hessian of a sample
@@ -97,25 +100,26 @@ def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
 
 
 class _Pairs:
-    """The last changes S of the point and Y of the gradient, with Z = M^-1 Y and their products."""
+    """The last changes S of the point and Y of the gradient, with their products."""
 
     def __init__(self, order: int, most: int) -> None:
         self.count = 0
-        self.S, self.Y, self.Z = (np.empty((most, order)) for _ in range(3))
+        self.S, self.Y = np.empty((most, order)), np.empty((most, order))
         self._D = np.zeros(most)  # s.y
         self._R = np.zeros((most, most))  # inverse of the upper triangle of S'Y
-        self._YZ = np.zeros((most, most))
+        self._YZ = np.zeros((most, most))  # Y M^-1 Y'
 
     def add(self, s: FloatArray, y: FloatArray, z: FloatArray) -> None:
-        """Append a pair; the oldest one makes room."""
+        """Append a pair, with z = M^-1 y; the oldest one makes room."""
         if self.count == len(self.S):
-            for some in (self.S, self.Y, self.Z, self._D):
-                some[:-1] = some[1:]
+            for some in (self.S, self.Y, self._D):
+                for k in range(self.count - 1):  # row by row, which needs no copy of all
+                    some[k] = some[k + 1]
             for products in (self._R, self._YZ):
                 products[:-1, :-1] = products[1:, 1:].copy()
             self.count -= 1
         k = self.count
-        self.S[k], self.Y[k], self.Z[k] = s, y, z
+        self.S[k], self.Y[k] = s, y
         self.count = k + 1
         along = _rows_times(self.S[: k + 1], y)
         self._D[k] = along[k]
@@ -130,15 +134,19 @@ class _Pairs:
         k = self.count - 1
         return float(self._D[k] / self._YZ[k, k])
 
-    def times(self, g: FloatArray, z: FloatArray, gamma: float) -> FloatArray:
-        """B g for z = M^-1 g, in compact form."""
+    def times(
+        self, g: FloatArray, z: FloatArray, gamma: float, solve: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        """B g for z = M^-1 g, in compact form; ``solve`` multiplies by M^-1."""
         k = self.count
         if not k:
             return gamma * z
-        S, Z, R = self.S[:k], self.Z[:k], self._R[:k, :k]
+        S, Y, R = self.S[:k], self.Y[:k], self._R[:k, :k]
         last = R @ _rows_times(S, g)
-        middle = self._D[:k] * last + gamma * (self._YZ[:k, :k] @ last - _rows_times(Z, g))
-        out: FloatArray = _combined(R.T @ middle, S) + gamma * (z - _combined(last, Z))
+        middle = self._D[:k] * last + gamma * (self._YZ[:k, :k] @ last - _rows_times(Y, z))
+        out = solve(g - _combined(last, Y))
+        out *= gamma
+        out += _combined(R.T @ middle, S)
         return out
 
 
@@ -178,7 +186,7 @@ class QuasiNewton:
         self._inverse: Preconditioner | None = None  # of the sample's Hessian
         self._start: _Start | None = None
         self._pairs = _Pairs(0, 0)
-        self._last: tuple[FloatArray, FloatArray] | None = None
+        self._last: tuple[FloatArray, FloatArray, FloatArray] | None = None  # point, g, M^-1 g
         self._sizes: list[float] = []  # |g| so far
         self._slow = 0
         self.steps = 0
@@ -188,10 +196,12 @@ class QuasiNewton:
         if problem.lam == 0.0 or self.steps < 0:
             return self._fallback(run, theta, value, g)
         if self._start is None:
-            data = problem.data
+            pairs = problem.data.n_entries // (PAIR * problem.data.d)
+            if not pairs and problem.data.location is not Location.CLUSTER:
+                self.steps = -1  # conjugate gradients take more sweeps and less time
+                return self._fallback(run, theta, value, g)
             self._start = _start(problem, theta, g, self._seed, self._sampled)
-            most = min(MEMORY, max(LEAST_MEMORY, data.n_entries // (20 * data.d)))
-            self._pairs = _Pairs(problem.order, most)
+            self._pairs = _Pairs(problem.order, min(MEMORY, max(LEAST_MEMORY, pairs)))
         self.steps += 1
         mu = self._start.mu
         slope = _centred(g, mu)
@@ -201,11 +211,12 @@ class QuasiNewton:
         if self._too_slow(size, goal) and not self._improve(problem, theta):
             self.steps = -1
             return self._fallback(run, theta, value, g)
-        self._remember(theta, slope)
+        z = self._solve(slope)
+        self._remember(theta, slope, z)
         left = math.hypot(size, self._start.error * float(g[-1]))  # after the intercept's step
         if left * left <= CLOSED * goal * goal:
             return _last_step(problem, g, left)
-        step, decrement = self._step(slope)
+        step, decrement = self._step(slope, z)
         step[-1] -= dot(mu, step[:-1])
         return step, decrement, math.inf
 
@@ -236,6 +247,9 @@ class QuasiNewton:
         old, self._pairs = self._pairs, _Pairs(*self._pairs.S.T.shape)
         for s, y in zip(old.S[: old.count], old.Y[: old.count], strict=True):
             self._pairs.add(s, y, self._solve(y))
+        if self._last is not None:
+            here, slope, _ = self._last
+            self._last = here, slope, self._solve(slope)
         return True
 
     def _solve(self, v: FloatArray) -> FloatArray:
@@ -246,26 +260,26 @@ class QuasiNewton:
             out[:-1] = self._inverse(np.ascontiguousarray(v[:-1]))
         return out
 
-    def _remember(self, theta: FloatArray, slope: FloatArray) -> None:
+    def _remember(self, theta: FloatArray, slope: FloatArray, z: FloatArray) -> None:
         """Add the last change, if P is convex along it beyond rounding."""
         assert self._start is not None
         here = theta.copy()
         here[-1] += dot(self._start.mu, theta[:-1])
         if self._last is not None:
-            s, y = here - self._last[0], slope - self._last[1]
+            new = here, slope, z
+            s, y, change = (np.subtract(a, b, out=b) for a, b in zip(new, self._last, strict=True))
             if dot(s, y) > 1e-12 * math.sqrt(dot(s, s) * dot(y, y)):
-                self._pairs.add(s, y, self._solve(y))
-        self._last = here, slope
+                self._pairs.add(s, y, change)
+        self._last = here, slope, z
 
-    def _step(self, slope: FloatArray) -> tuple[FloatArray, float]:
+    def _step(self, slope: FloatArray, z: FloatArray) -> tuple[FloatArray, float]:
         """-B g and the squared decrement g.B g."""
         assert self._start is not None
-        z = self._solve(slope)
         if self._pairs.count:
             gamma = self._pairs.gamma
         else:
             gamma = 1.0 if self._inverse else self._start.gamma
-        step = -self._pairs.times(slope, z, gamma)
+        step = -self._pairs.times(slope, z, gamma, self._solve)
         decrement = -dot(slope, step)
         if not (decrement > 0.0 and math.isfinite(decrement)):
             self._pairs.count = 0
