@@ -5,8 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, wait
+from functools import lru_cache
 from itertools import count
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +16,37 @@ from linsep.data.block import Block, FloatArray
 from linsep.data.dataset import Sum
 from linsep.data.layout import spans
 from linsep.interrupts import Cancelled, check, checking, slices
+
+_SHORT = 100_000  # numbers that are added without a look at the clock
+
+
+class _Turn(NamedTuple):
+    """A span of blocks that one thread takes."""
+
+    parts: tuple[int, ...]  #: accumulators of each sum
+    blocks: tuple[tuple[int, tuple[int, ...]], ...]  #: every block, and its accumulator in each sum
+
+
+@lru_cache(maxsize=16)
+def _turns(blocks: int, n_entries: int, sizes: tuple[int, ...]) -> tuple[_Turn, ...]:
+    """Spans of the sum with the fewest of them; those of the others are parts of these."""
+    groups = [spans(blocks, n_entries, size) for size in sizes]
+    starts = [[span.start for span in group] for group in groups]
+    turns = []
+    for span in min(groups, key=len):
+        firsts = [s[bisect_left(s, span.start) : bisect_left(s, span.stop)] for s in starts]
+        own = tuple((k, tuple(bisect_right(first, k) - 1 for first in firsts)) for k in span)
+        turns.append(_Turn(tuple(map(len, firsts)), own))
+    return tuple(turns)
+
+
+def _add(total: FloatArray, part: FloatArray) -> None:
+    """Add a part to a total; with a look at the clock now and then if they are long."""
+    if len(total) <= _SHORT:
+        total += part
+        return
+    for some in slices(len(total), 2):
+        total[some] += part[some]
 
 
 class _Total:
@@ -37,8 +70,7 @@ class _Total:
                 self.sums = self.sums or [own.pop(0) for own in ready]
                 for total, own in zip(self.sums, ready, strict=True):
                     for part in own:
-                        for some in slices(len(total), 2):
-                            total[some] += part[some]
+                        _add(total, part)
 
 
 def add_up(
@@ -54,24 +86,23 @@ def add_up(
     is added to every sum while it is in the cache. ``openers`` opens block k, one function for each thread. Memory
     holds about two accumulators for each thread.
     """
-    groups = [spans(blocks, n_entries, size) for _, size in wanted]
-    turns = min(groups, key=len)  # the spans of the others are parts of these
-    starts = [[span.start for span in group] for group in groups]
+    functions, sizes = zip(*wanted, strict=True)
+    turns = _turns(blocks, n_entries, sizes)
     total = _Total(len(turns))
     take, running = count().__next__, True
 
     def walk(opened: Callable[[int], Block]) -> None:
         while (turn := take()) < len(turns):
-            span = turns[turn]
-            firsts = [s[bisect_left(s, span.start) : bisect_left(s, span.stop)] for s in starts]
+            counts, own = turns[turn]
             parts = [
-                [np.zeros(size) for _ in own] for own, (_, size) in zip(firsts, wanted, strict=True)
+                [np.zeros(size) for _ in range(number)]
+                for number, size in zip(counts, sizes, strict=True)
             ]
-            for k in span:
+            for k, places in own:
                 check()
                 block = opened(k)
-                for (fn, _), part, first in zip(wanted, parts, firsts, strict=True):
-                    fn(block, part[bisect_right(first, k) - 1])
+                for fn, part, place in zip(functions, parts, places, strict=True):
+                    fn(block, part[place])
             total.add(turn, parts)
 
     def still_wanted() -> None:
