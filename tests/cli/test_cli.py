@@ -207,6 +207,7 @@ def test_score_verify_and_explain(data, model, capsys):
     assert main(["explain", str(model), "--top", "3"]) == 0
     said = capsys.readouterr()
     assert "bill_length_mm" in said.out and "certified" in said.err
+    assert "the 3 largest are shown" in said.err and "per standard deviation" in said.err
     assert len(said.out.splitlines()) == 5  # heads, three, intercept
 
 

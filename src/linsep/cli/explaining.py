@@ -9,6 +9,7 @@ import numpy as np
 
 import linsep
 from linsep.cli.output import Outcome, certificate_facts, plain, say, table
+from linsep.cli.reading import encoder_of
 from linsep.estimators.scoring import dense_coef
 from linsep.pipelines import taken_apart
 
@@ -37,6 +38,9 @@ def run(options: Any) -> Outcome:
     cut = f"; the {len(order):,} largest are shown (--top)" if len(order) < d else ""
     say(options, f"{type(final).__name__}, C = {final.C:g}, {d:,} features{cut}")
     say(options, str(final.certificate_))
+    encodings = getattr(encoder_of(model), "encodings_", ())
+    if any(getattr(encoding, "scale", 1.0) != 1.0 for encoding in encodings):
+        say(options, "numeric columns are standardised: coefficients are per standard deviation")
     say(options)
     if not options.json:
         print(plain(table(["", *heads], rows)))

@@ -99,7 +99,8 @@ def explain_keywords(init: Init) -> Init:
                 raise
             hints = {name: _hint(name, accepted) for name in unknown if name in REPLACEMENTS}
             name = type(self).__name__
-            text = f"{name} has no parameter {', '.join(map(repr, unknown))}"
+            plural = "s" if len(unknown) > 1 else ""
+            text = f"{name} has no parameter{plural} {', '.join(map(repr, unknown))}"
             if len(unknown) == len(hints) == 1:
                 hint = f". {hints[unknown[0]][0].upper()}{hints[unknown[0]][1:]}"
             elif hints:

@@ -155,7 +155,7 @@ def plain(model: Any, what: str) -> Formula:
     if found.encoder is not None:
         raise Refused(
             f"{what} holds the numeric part of a model only; export model[-1], and encode the rows with "
-            "model[0], or use sql, which writes the encoder down too."
+            "model[0], or use sql, which includes the encoder."
         )
     return found
 
