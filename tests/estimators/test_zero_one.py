@@ -17,8 +17,8 @@ from sklearn.base import clone
 
 from linsep import LinearSVC, LogisticRegression, ZeroOneClassifier, load, save, summary, verify
 from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refused
+from linsep.exact.dyadic import below
 from linsep.separability.rows import exact_margins
-from linsep.separability.search import below
 from linsep.zero_one import distinct
 from linsep.zero_one.master import greedy, lighter_cover, relaxed
 

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from linsep.certificates.optimality import Optimality, relative
 from linsep.certificates.recheck import Dual, chunks, given, row_norms, score
-from linsep.exact.dyadic import Dyadic, DyadicRows
+from linsep.exact.dyadic import Dyadic, DyadicRows, below
 from linsep.problem.closing_rows import ROUNDOFF
 from linsep.solution import Explicit
 
@@ -126,7 +126,7 @@ def _lower_bound(X: Any, sigma: FloatArray, alpha: FloatArray, fit_intercept: bo
     if not len(used):
         return 0.0
     if len(used) * X.shape[1] <= _EXACT_ENTRIES:  # the terms of v cancel: integers lose nothing
-        return _below(_exact_bound(X, sigma, alpha, fit_intercept))
+        return below(_exact_bound(X, sigma, alpha, fit_intercept))
     largest = float(alpha[used].max())
     a, sign, block = alpha[used] / largest, sigma[used], X[used].astype(np.float64)
     sides = [float(a[sign > 0].sum()), float(a[sign < 0].sum())]
@@ -171,20 +171,12 @@ def _exact_bound(
     return total * total / (2 * square) if square else Fraction(0)
 
 
-def _below(x: Fraction) -> float:
-    """The largest number not above x >= 0, the largest there is if x overflows."""
-    if x >= sys.float_info.max:
-        return sys.float_info.max
-    nearest = float(x)
-    return nearest if Fraction(nearest) <= x else math.nextafter(nearest, 0.0)
-
-
 def _exactly(theta: FloatArray, low: Fraction, lower: Fraction, tol: float) -> Optimality:
     """Certificate of the hard margin from its smallest margin and a lower bound, both rational numbers."""
     w = [Fraction(x) for x in theta[:-1].tolist()]
     primal = sum((x * x for x in w), Fraction(0)) / 2
     reached = primal / min(low, Fraction(1)) ** 2
-    dual = math.nextafter(_below(lower), 0.0)
+    dual = math.nextafter(below(lower), 0.0)
     if reached >= sys.float_info.max:
         return Optimality(math.inf, dual, math.inf, math.inf, math.inf, tol, False, kind="exact")
     value = float(primal)

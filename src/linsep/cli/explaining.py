@@ -27,8 +27,7 @@ def run(options: Any) -> Outcome:
     model = linsep.load(options.model)
     opened = taken_apart(model)
     final, d = opened.model, opened.model.n_features_in_
-    known = opened.feature_names(d)
-    names = [f"x{j}" for j in range(d)] if known is None else [str(name) for name in known]
+    names = opened.feature_names(d)
     W, b = np.atleast_2d(dense_coef(final)), np.atleast_1d(final.intercept_)
     classes = [str(c) for c in getattr(final, "classes_", [])]
     heads = classes if len(W) > 1 else [f"towards {classes[1]}" if classes else "coefficient"]

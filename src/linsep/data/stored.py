@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from linsep.arrays import stack_rows
 from linsep.data import strided_sample as shelf
 from linsep.data.layout import Edges, dense_edges, sparse_edges
 from linsep.data.location import Location
@@ -33,13 +34,6 @@ def _each_thread(make: Callable[[], Any]) -> Callable[[], Any]:
         return mine.made
 
     return of_this_thread
-
-
-def _stacked(parts: list[Any]) -> Any:
-    """One below another."""
-    if len(parts) == 1:
-        return parts[0]
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 class StoredRows(ABC):
@@ -124,7 +118,7 @@ class StoredRows(ABC):
             lo, hi, mine = self.edges[k], self.edges[k + 1], rows[cuts[k] : cuts[k + 1]]
             runs = np.split(mine, np.flatnonzero(np.diff(mine) != 1) + 1)  # rows side by side
             if len(runs) * _SEEK * len(self) <= (hi - lo) * self.nbytes:
-                found = _stacked([self.read(int(run[0]), int(run[-1]) + 1) for run in runs])
+                found = stack_rows([self.read(int(run[0]), int(run[-1]) + 1) for run in runs])
             else:
                 found = self.read(lo, hi, scratch())[mine - lo]
             if room is None:
@@ -138,7 +132,9 @@ class StoredRows(ABC):
         in_parallel(work, len(blocks), len(rooms))
         if room is not None:
             return room
-        return _stacked(parts) if parts else self.read(0, 0)
+        if len(parts) > 1:
+            return stack_rows(parts)
+        return parts[0] if parts else self.read(0, 0)
 
     def _set_aside(self, places: npt.NDArray[np.int64], rooms: Sequence[Scratch]) -> Any:
         """Rows from the shelf."""

@@ -20,11 +20,11 @@ from linsep.errors import BadInput, CertificateError, ConvergenceWarning, Refuse
 from linsep.estimators import parameters
 from linsep.estimators.classification import ByScores
 from linsep.estimators.scoring import dense_coef, scores
+from linsep.exact.dyadic import below
 from linsep.interrupts import until
 from linsep.losses import get
 from linsep.monitoring import Job
 from linsep.penalties import ElasticNet
-from linsep.separability.search import below
 from linsep.train import Recipe, train
 from linsep.zero_one import Points, ZeroOne, distinct, exact_signs, minimise
 

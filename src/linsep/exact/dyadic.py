@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -110,6 +111,12 @@ def nearest(x: Fraction) -> float:
         return float(x)
     except OverflowError:
         return math.inf if x > 0 else -math.inf
+
+
+def below(x: Fraction) -> float:
+    """The largest finite float64 number not above x; minus infinity if there is none."""
+    found = min(nearest(x), sys.float_info.max)
+    return found if math.isinf(found) or Fraction(found) <= x else math.nextafter(found, -math.inf)
 
 
 def rational(num: int, exp: int) -> Fraction:

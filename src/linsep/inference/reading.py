@@ -14,7 +14,7 @@ from linsep.errors import BadInput, Refused
 from linsep.inference.intervals import INTERCEPT, covariance, margins, refusal, rows, with_intervals
 from linsep.inference.results import Coefficient, Summary
 from linsep.losses import Logistic
-from linsep.pipelines import Parts, require_parts
+from linsep.pipelines import require_parts
 
 
 def summary(
@@ -89,7 +89,7 @@ def summary(
     offsets = () if offset is None else (offset,)
     given = [Part(*part) for part in model._verification_parts(X, y, sample_weight, *offsets)]
     parts = [part._replace(loss=part.loss.plain) for part in given]  # a factor is no likelihood's
-    names = _names(opened, parts[0].W.shape[0] - 1)
+    names = opened.feature_names(parts[0].W.shape[0] - 1)
     reason = refusal(parts[0])
     tables: dict[str, tuple[Coefficient, ...]] = {}
     kind = ""
@@ -129,11 +129,6 @@ def _columns(model: Any, parts: list[Part]) -> list[tuple[str, int, Part]]:
         return [(f"class {label!r}", c, parts[0]) for c, label in enumerate(classes.tolist())]
     pairs = zip(classes.tolist(), parts, strict=True)
     return [(f"class {label!r} against the others", 0, part) for label, part in pairs]
-
-
-def _names(opened: Parts, d: int) -> list[str]:
-    given = opened.feature_names(d)
-    return [f"x{j}" for j in range(d)] if given is None else [str(name) for name in given]
 
 
 def _plain(part: Part, names: list[str], column: int) -> tuple[Coefficient, ...]:

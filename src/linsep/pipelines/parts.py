@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from linsep.arrays import stack_rows
 from linsep.data import Location, location_of
 from linsep.errors import BadInput, require_fitted
 from linsep.tables import Encoder, Table
@@ -38,8 +38,8 @@ class Parts:
         """The rows that the model reads."""
         return X if self.steps is None else self.steps.transform(X)
 
-    def feature_names(self, d: int) -> Sequence[str] | None:
-        """Names of the d features of the model, where the model or the steps know them."""
+    def feature_names(self, d: int) -> list[str]:
+        """Names of the d features of the model, where the model or the steps know them; else x0, x1, ..."""
         names = getattr(self.model, "feature_names_in_", None)
         if names is None and self.steps is not None:
             alone = isinstance(self.steps, Pipeline) and len(self.steps) == 1
@@ -51,8 +51,10 @@ class Parts:
                     else step.get_feature_names_out()
                 )
             except (AttributeError, ValueError):  # a step does not say what it returns
-                return None
-        return None if names is None or len(names) != d else names
+                pass
+        if names is None or len(names) != d:
+            return [f"x{j}" for j in range(d)]
+        return [str(name) for name in names]
 
 
 def taken_apart(model: Any) -> Parts:
@@ -93,10 +95,8 @@ def take_rows(X: Any, rows: npt.NDArray[np.int64]) -> Any:
 
 def stacked(above: Any, below: Any) -> Any:
     """Two matrices or frames of the same columns as one."""
-    if sp.issparse(above):
-        return sp.vstack([above, below], format="csr")
-    if isinstance(above, np.ndarray):
-        return np.concatenate([above, below])
+    if sp.issparse(above) or isinstance(above, np.ndarray):
+        return stack_rows([above, below])
     frames = [nw.from_native(above), nw.from_native(below)]
     return nw.concat(frames, how="vertical").to_native()
 

@@ -138,7 +138,7 @@ def open_subject(
         model=final,
         given=model,
         steps=steps,
-        names=_names(Parts(steps, final), coef.shape[1]),
+        names=Parts(steps, final).feature_names(coef.shape[1]),
         coef=coef,
         intercept=np.atleast_1d(np.asarray(final.intercept_, dtype=np.float64)),
         classes=None if classes is None else np.asarray(classes),
@@ -163,8 +163,3 @@ def _rows(model: Any, steps: Any, X: Any, y: Any, weight: Any, what: str) -> Row
     owner = f"{type(model).__name__} ({what})"
     answers = inputs.column(y, matrix.shape[0], owner)
     return Rows(matrix, answers, inputs.weights(weight, matrix.shape[0]), X, seen)
-
-
-def _names(opened: Parts, d: int) -> Sequence[str]:
-    given = opened.feature_names(d)
-    return [f"x{j}" for j in range(d)] if given is None else given

@@ -7,11 +7,11 @@ Otherwise one pass looks for rows that the separator gets wrong; the worst join 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
+from linsep.exact.dyadic import below
 from linsep.separability.cone import witness_or_separator
 from linsep.separability.frame import Frame
 from linsep.separability.rows import Scan, SignedRows
@@ -117,9 +117,3 @@ def proven_margin(signed: SignedRows, theta: FloatArray, scan: Scan) -> float:
         least = min(signed.exact_margins(scan.doubtful, theta))
         low = min(low, below(least))
     return max(low, 0.0)
-
-
-def below(x: Fraction) -> float:
-    """A float not above x."""
-    nearest = float(x)
-    return nearest if Fraction(nearest) <= x else float(np.nextafter(nearest, -np.inf))

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from linsep.exact.dyadic import DyadicRows
+from linsep.exact.dyadic import DyadicRows, rational
 from linsep.interrupts import check
 
 FloatArray = npt.NDArray[np.float64]
@@ -42,11 +42,7 @@ def decide(A: FloatArray) -> tuple[list[Fraction] | None, dict[int, Fraction] | 
         pairs = {basis[i]: Fraction(T[i, -1], divisor) for i in range(p + 1) if T[i, -1] != 0}
         return None, pairs
     prices = [Fraction(T[p + 1, m + j], divisor) + 1 for j in range(p)]
-    return [-y / _two(exp) for y, exp in zip(prices, rows.exps, strict=True)], None
-
-
-def _two(exp: int) -> Fraction:
-    return Fraction(1 << exp) if exp >= 0 else Fraction(1, 1 << -exp)
+    return [-y / rational(1, exp) for y, exp in zip(prices, rows.exps, strict=True)], None
 
 
 def _minimise(T: npt.NDArray[np.object_], basis: list[int], m: int) -> int:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import stack_rows
 from linsep.data.cluster import engines
 from linsep.data.cluster.engine import Column, Engine, Source, cut, length, lengths
 from linsep.data.cluster.files import ClusterScan
 from linsep.data.cluster.partition import naming
-from linsep.data.cluster.row_store import stacked
 from linsep.data.cluster.rows import ClusterRows, Facts
 from linsep.data.location import Location
 from linsep.errors import BadInput
@@ -175,7 +175,7 @@ class MappedRows:
     def compute(self) -> Any:
         """All encoded rows at the client, an array or a CSR matrix."""
         source = self.source(None, None)
-        return stacked([part for part in source.engine.collect(source.x) if part.shape[0]])
+        return stack_rows([part for part in source.engine.collect(source.x) if part.shape[0]])
 
 
 def _encoded(x: Any, number: int, encode: Encode) -> Any:

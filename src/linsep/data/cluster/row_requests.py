@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from linsep.arrays import stack_rows
 from linsep.data.cluster import partition as on_worker
 from linsep.data.cluster.partition import Partition, Target
-from linsep.data.cluster.row_store import Columns, RowStore, bytes_of, stacked
+from linsep.data.cluster.row_store import Columns, RowStore, bytes_of
 from linsep.data.cluster.rows import ClusterRows
 
 IntArray = npt.NDArray[np.int64]
@@ -47,7 +48,7 @@ class RowRequests:
         for (rows, part), start, place in parts:
             numbers.append(rows + start)
             columns.append((part.X, *on_worker.vectors_of(part, place, self._target)))
-        found = tuple(stacked(column) for column in zip(*columns, strict=True))
+        found = tuple(stack_rows(column) for column in zip(*columns, strict=True))
         self.store.add(np.concatenate(numbers), found)
 
     def _taken(self, rows: IntArray) -> Columns:
@@ -62,7 +63,7 @@ class RowRequests:
         columns = self._X.parts, self._vectors, local
         found = engine.collect(engine.map("take", on_worker.take, *columns, among=asked))
         engine.traffic.received += bytes_of(found)
-        return tuple(stacked(column) for column in zip(*found, strict=True))
+        return tuple(stack_rows(column) for column in zip(*found, strict=True))
 
     def counts(self, k: int) -> IntArray:
         """Rows of each of k classes in each partition, from the facts of the partitions."""
@@ -98,7 +99,7 @@ class RowRequests:
         first = X.starts
         numbers = np.concatenate([rows + first[i] for i, (_, rows, _) in enumerate(found)])
         columns = zip(*(columns for _, _, columns in found), strict=True)
-        self.store.add(numbers, tuple(stacked(column) for column in columns))
+        self.store.add(numbers, tuple(stack_rows(column) for column in columns))
         return [
             np.concatenate([by_class[c] + first[i] for i, (by_class, _, _) in enumerate(found)])
             for c in range(len(ranks))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+
+from linsep.arrays import stack_rows
 
 IntArray = npt.NDArray[np.int64]
 # X, sign, offset, weight and labels of some rows; None where there are none.
@@ -33,7 +34,7 @@ class RowStore:
         found = tuple(_some(column, new) for column in columns)
         numbers = np.append(self.rows, rows[new])
         if self._columns is not None:
-            found = tuple(stacked(pair) for pair in zip(self._columns, found, strict=True))
+            found = tuple(stack_rows(pair) for pair in zip(self._columns, found, strict=True))
         order = np.argsort(numbers)
         self.rows, self._columns = numbers[order], tuple(_some(c, order) for c in found)
 
@@ -50,13 +51,6 @@ class RowStore:
 
 def _some(column: Any, at: IntArray) -> Any:
     return None if column is None else column[at]
-
-
-def stacked(parts: Sequence[Any]) -> Any:
-    """Parts one below another; None if they are None."""
-    if parts[0] is None:
-        return None
-    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def bytes_of(found: Any) -> int:

@@ -8,13 +8,12 @@ few rows of heavy tails knows nothing of the problem: those belong to every samp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
 from linsep import _kernels
+from linsep.arrays import stack_rows
 from linsep.data import Block, Dataset, Memory
 from linsep.interrupts import lapack
 from linsep.problem import Problem
@@ -229,10 +228,6 @@ def _all_found(found: list[tuple[Rows]]) -> Rows:
 def merged(a: Memory, b: Memory, order: Rows) -> Memory:
     """The rows of both, those of b after those of a, in the given order."""
     columns = [(x.X, x.sign, x.offset, x.weight) for x in (a, b)]
-    parts = [None if p is None else _stacked(p, q)[order] for p, q in zip(*columns, strict=True)]
-    X, sign, offset, weight = parts
+    both = map(stack_rows, zip(*columns, strict=True))
+    X, sign, offset, weight = (None if p is None else p[order] for p in both)
     return Memory(X, sign, offset, weight, n_threads=a.n_threads)
-
-
-def _stacked(a: Any, b: Any) -> Any:
-    return sp.vstack([a, b], format="csr") if sp.issparse(a) else np.concatenate([a, b])

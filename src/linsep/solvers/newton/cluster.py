@@ -29,7 +29,7 @@ from linsep.solvers import sampling
 from linsep.solvers.linalg.factor import solve_spd
 from linsep.solvers.newton import native as native_newton
 from linsep.solvers.newton import solve as newton
-from linsep.solvers.newton.directions import Cholesky, Step
+from linsep.solvers.newton.directions import Cholesky, Step, centre_gradient
 from linsep.solvers.run import HandOver, Run
 
 FEATURES = 1000
@@ -126,17 +126,10 @@ class Rounds:
             return newtons
         mu = self._direction.mu
         rows = problem.data.sample(self._nonquadratic)
-        model = Model(problem.loss, rows, theta, mu, self._direction.H, _centred(g, mu))
+        model = Model(problem.loss, rows, theta, mu, self._direction.H, centre_gradient(g, mu))
         step = model.minimiser()
         step[-1] -= mu @ step[:-1]
         return theta + step if np.isfinite(step).all() and step.any() else newtons
-
-
-def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
-    """A gradient by (w, b) in the coordinates (w, c), c = b + mu.w."""
-    out = g.copy()
-    out[:-1] -= mu * g[-1]
-    return out
 
 
 def _most(problem: Problem) -> int:

@@ -44,6 +44,13 @@ STEP_VECTORS = (
 )
 
 
+def centre_gradient(g: FloatArray, mu: FloatArray) -> FloatArray:
+    """A gradient by (w, b) in the coordinates (w, c), c = b + mu.w."""
+    out = g.copy()
+    out[:-1] -= mu * g[-1]
+    return out
+
+
 class Cholesky:
     """The full Hessian, one more pass of n d^2 work.
 

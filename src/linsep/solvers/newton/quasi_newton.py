@@ -24,7 +24,7 @@ from linsep.data import Location
 from linsep.problem import Problem, dot
 from linsep.solution import FloatArray
 from linsep.solvers import sampling
-from linsep.solvers.newton.directions import Preconditioner, Step, diagonal_of
+from linsep.solvers.newton.directions import Preconditioner, Step, centre_gradient, diagonal_of
 from linsep.solvers.newton.solve import Direction
 from linsep.solvers.run import Run
 
@@ -80,8 +80,8 @@ def _start(
     intercept = problem.fit_intercept and h > 0.0
     mu = hx / h if intercept else np.zeros_like(hx)
     diagonal = np.append(diagonal_of(problem, intercept, moments), h if intercept else 1.0)
-    step = _centred(g, mu) / diagonal
-    slope = dot(_centred(g, mu), step)
+    step = centre_gradient(g, mu) / diagonal
+    slope = dot(centre_gradient(g, mu), step)
     step[-1] -= dot(mu, step[:-1])
     curvature = dot(step, some.hess_vec(step))
     gamma = slope / curvature if curvature > 0.0 else 1.0
@@ -90,13 +90,6 @@ def _start(
         error = math.sqrt(float(np.sum(diagonal[:-1] - problem.lam)) / (h * seen.data.n))
     at_once = better is not None and better.price <= CHEAP and better.promises(seen, mu)
     return _Start(mu, diagonal, gamma, error, at_once)
-
-
-def _centred(g: FloatArray, mu: FloatArray) -> FloatArray:
-    """Gradient in the coordinates (w, c)."""
-    out = g.copy()
-    out[:-1] -= mu * g[-1]
-    return out
 
 
 class _Pairs:
@@ -204,7 +197,7 @@ class QuasiNewton:
             self._pairs = _Pairs(problem.order, min(MEMORY, max(LEAST_MEMORY, pairs)))
         self.steps += 1
         mu = self._start.mu
-        slope = _centred(g, mu)
+        slope = centre_gradient(g, mu)
         size = math.sqrt(dot(slope[:-1], slope[:-1]))
         self._sizes.append(size)
         goal = math.sqrt(2.0 * problem.lam * run.stop.tol * abs(value))

@@ -1,0 +1,21 @@
+"""Names for the types of arrays, and what dense and sparse rows have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """Parts one below another, dense or CSR; None if they are None."""
+    if parts[0] is None:
+        return None
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
